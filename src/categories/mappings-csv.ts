@@ -1,8 +1,8 @@
-import { csvRows } from '../wire/csv-read';
+import { type CsvRow, csvRows } from '../wire/csv-read';
 import { type MappingLine } from './change-mappings';
 
 /** Maximum lines of an import. */
-const MAX_LINES = 200_000;
+export const MAX_LINES = 200_000;
 
 const COLUMNS = ['feedId', 'name', 'categoryId'] as const;
 
@@ -16,7 +16,11 @@ export class UnusableCsv extends Error {
  * columns are ignored. An empty `categoryId` unmaps the name. Raises `UnusableCsv`.
  */
 export function mappingLines(text: string): readonly MappingLine[] {
-  const [header, ...rows] = [...csvRows(text.replace(/^\ufeff/, ''))];
+  return mappingLinesOf([...csvRows(text.replace(/^\ufeff/, ''))]);
+}
+
+/** The same of the rows of a text. */
+export function mappingLinesOf([header, ...rows]: readonly CsvRow[]): readonly MappingLine[] {
   const names = header?.cells.map((cell) => cell.trim().toLowerCase()) ?? [];
   const [feedAt, nameAt, categoryAt] = COLUMNS.map((column) => names.indexOf(column.toLowerCase()));
   if (feedAt === undefined || nameAt === undefined || categoryAt === undefined) return [];

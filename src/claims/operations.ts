@@ -98,7 +98,7 @@ export const claimOperations = {
     summary: 'File claims',
     description:
       'All of them or none: if one is refused, nothing is stored, and the answer has all errors. Each claim is ' +
-      'validated at once; the list shows its status. CSV has fields as columns.',
+      'validated at once; the list shows its status. CSV has fields as columns. At most 1,000 claims and 900 KiB.',
     example: {},
     body: posted('PostedClaims', 'claims', postedClaims, { json: { claims: [CLAIM] }, csv: csvOf('C-1003') }),
     status: 200,
@@ -145,7 +145,7 @@ export const claimOperations = {
     description:
       'Advertisers approve or reject claims that await approval, publishers correct claims that are not approved or ' +
       'rejected by the advertiser. If one of the updates is refused, nothing is changed, unless another ' +
-      'request was faster: then the error names the update, and the others are executed.',
+      'request was faster: then the error names the update, and the others are executed. At most 1,000 updates and 900 KiB.',
     example: {},
     body: posted('PostedClaimUpdates', 'claimUpdates', postedUpdates, {
       json: { claimUpdates: [{ claimId: 56, versionNo: 0, statusIdClaim: 3 }] },

@@ -15,6 +15,17 @@ export async function yieldToEventLoop(): Promise<void> {
   await resumed;
 }
 
+/** For loops of long work: yields to the event loop whenever it is called after a slice of work, and otherwise returns nothing. */
+export function pacer(): () => Promise<void> | undefined {
+  let began = performance.now();
+  return () => {
+    if (performance.now() - began < SLICE_MS) return undefined;
+    return yieldToEventLoop().then(() => {
+      began = performance.now();
+    });
+  };
+}
+
 /**
  * Maps items in order and yields every few milliseconds, since long work must not block the thread that serves HTTP.
  * Raises the reason of `signal` once it is aborted.

@@ -12,6 +12,7 @@ import { EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { KeyedMutex } from '../kernel/keyed-mutex';
+import { pacer } from '../kernel/slices';
 import {
   type Named,
   onlyOne,
@@ -95,7 +96,9 @@ export class Transactions {
   async each<Item>(posted: readonly Item[], one: (item: Item) => Promise<RecordedAt>): Promise<Results> {
     const results: Results['results'][number][] = [];
     const written: { readonly position?: Position | undefined }[] = [];
+    const pace = pacer();
     await inParallel(posted.entries(), AT_ONCE, async ([at, item]) => {
+      await pace();
       try {
         const { position, ...recorded } = await one(item);
         results[at] = recorded;

@@ -93,7 +93,7 @@ export const transactionOperations = {
     summary: 'Report a transaction',
     description:
       'A sale or lead of a program. It is validated at once; the answer has its id and state. 201 for a new ' +
-      'transaction, 200 for one that was reported before: repeating a report does nothing.',
+      'transaction, 200 for one that was reported before: repeating a report does nothing. At most 256 KiB.',
     example: {},
     body: {
       name: 'PostedTransaction',
@@ -107,7 +107,9 @@ export const transactionOperations = {
     id: 'reportTransactions',
     sends: IGNORED_FIELDS,
     summary: 'Report several transactions',
-    description: 'Each is recorded or refused on its own: the answer has a result for each, in order.',
+    description:
+      'Each is recorded or refused on its own: the answer has a result for each, in order. At most 10,000 of them, ' +
+      '32 MiB in all and 256 KiB each.',
     example: {},
     body: {
       name: 'PostedTransactions',
@@ -120,7 +122,7 @@ export const transactionOperations = {
     id: 'moveTransaction',
     sends: IGNORED_FIELDS,
     summary: 'Approve, deny, delete, amend or pay a transaction',
-    description: 'A request that has already been carried out does nothing.',
+    description: 'A request that has already been carried out does nothing. At most 256 KiB.',
     example: {},
     body: {
       name: 'PostedTransition',
@@ -133,7 +135,9 @@ export const transactionOperations = {
     id: 'moveTransactions',
     sends: IGNORED_FIELDS,
     summary: 'Request transitions of several transactions',
-    description: 'Each is carried out or refused on its own: the answer has a result for each, in order.',
+    description:
+      'Each is carried out or refused on its own: the answer has a result for each, in order. At most 10,000 of them, ' +
+      '32 MiB in all and 256 KiB each.',
     example: {},
     body: {
       name: 'PostedTransitions',

@@ -9,7 +9,7 @@ import { Faults } from '../kernel/fault';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
 import { listPieces } from '../wire/list-text';
-import { ignoredFields, unknownFields } from '../wire/name-list';
+import { ignoredFieldsOf } from '../wire/name-list';
 import { type List, type RecordKind } from '../wire/record';
 import { documentWriter } from '../wire/record-document';
 import { listWriter } from '../wire/record-list';
@@ -92,7 +92,7 @@ export class TransactionsController {
     const format = body.format();
     const posted = readOne(postedTransactions, await body.bytes(MAX_BODY.one), format);
     const results = await this.commands.execute(new ReportTransactions([posted], caller));
-    return toAnswer(results, ignoredIn(postedTransactions, [posted]));
+    return toAnswer(results, await ignoredIn(postedTransactions, [posted]));
   }
 
   @Post('bulk')
@@ -100,10 +100,15 @@ export class TransactionsController {
   @Roles(['advertiser', 'operator'])
   async reportAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
-    const list = { kind: postedTransactions, root: 'transactions', maxItem: MAX_BODY.one };
+    const list = {
+      kind: postedTransactions,
+      root: 'transactions',
+      maxItem: MAX_BODY.one,
+      dropsUnknown: true,
+    } as const;
     const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
     const results = await this.commands.execute(new ReportTransactions(items, caller));
-    return toAnswers(results, ignoredIn(postedTransactions, items, unread));
+    return toAnswers(results, await ignoredIn(postedTransactions, items, unread));
   }
 
   @Post('transitions')
@@ -113,7 +118,7 @@ export class TransactionsController {
     const format = body.format();
     const posted = readOne(postedTransitions, await body.bytes(MAX_BODY.one), format);
     const results = await this.commands.execute(new MoveTransactions([posted], caller));
-    return toAnswer(results, ignoredIn(postedTransitions, [posted]));
+    return toAnswer(results, await ignoredIn(postedTransitions, [posted]));
   }
 
   @Post('transitions/bulk')
@@ -121,10 +126,15 @@ export class TransactionsController {
   @Roles(['advertiser', 'operator'])
   async moveAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const format = body.format();
-    const list = { kind: postedTransitions, root: 'transitions', maxItem: MAX_BODY.one };
+    const list = {
+      kind: postedTransitions,
+      root: 'transitions',
+      maxItem: MAX_BODY.one,
+      dropsUnknown: true,
+    } as const;
     const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
     const results = await this.commands.execute(new MoveTransactions(items, caller));
-    return toAnswers(results, ignoredIn(postedTransitions, items, unread));
+    return toAnswers(results, await ignoredIn(postedTransitions, items, unread));
   }
 }
 
@@ -138,12 +148,12 @@ const resultsToXml = documentWriter(RESULTS);
 type Headers = Readonly<Record<string, string>>;
 
 /** The header that names posted fields which were ignored. */
-function ignoredIn(
+async function ignoredIn(
   { of }: List<RecordKind>,
   posted: readonly unknown[],
-  unread: readonly string[] = [],
-): Headers {
-  return ignoredFields([...unknownFields(of(), posted), ...unread]);
+  unread?: readonly string[],
+): Promise<Headers> {
+  return await ignoredFieldsOf(of(), posted, unread);
 }
 
 /** The only result; raises its faults. */

@@ -5,6 +5,7 @@ import { VisibleWrites } from '../http/visible-writes';
 import { type Position } from '../kernel/event';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
+import { mapInSlices } from '../kernel/slices';
 import { spellingsIn } from '../wire/json-scan';
 import { checkVoucher, type CheckOptions } from './voucher-check';
 import { type VoucherPost, VoucherWriter, type Written } from './voucher-writer';
@@ -102,7 +103,7 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
   async execute({ posted, organisationId, dryRun, texts }: PostVouchers): Promise<PostResults> {
     const now = this.clock.now();
     const options = { directory: this.follower.directory, caller: { organisationId }, now };
-    const checked = posted.map((one, at) =>
+    const checked = await mapInSlices(posted.entries(), ([at, one]) =>
       checkedOrFaults(() => checkVoucher(one, { ...options, ...spellings(texts[at]) })),
     );
     const last = new Map<string | number, VoucherPost>();

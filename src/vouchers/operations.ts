@@ -48,7 +48,7 @@ export const voucherOperations = {
     summary: 'Create or edit a voucher',
     description:
       'A sourceId that is known in the program edits that voucher: all fields are replaced. The id of a voucher that ' +
-      'was posted without a sourceId is its sourceId. The answer is the id.',
+      'was posted without a sourceId is its sourceId. The answer is the id. At most 1 MiB.',
     example: {},
     body: { name: 'PostedVoucher', kind: postedVoucher, xml: { file: 'Voucher_v1_0.xsd', root: 'voucher' } },
     answer: { name: 'VoucherKey', kind: voucherKey, xml: { file: 'VoucherKey_v1_0.xsd' } },
@@ -57,7 +57,9 @@ export const voucherOperations = {
   postVouchers: {
     id: 'postVouchers',
     summary: 'Create or edit several vouchers',
-    description: 'Each is validated separately: the answer has an id or an error list for each, in order.',
+    description:
+      'Each is validated separately: the answer has an id or an error list for each, in order. At most 1,000 of them, ' +
+      '8 MiB in all and 1 MiB each.',
     example: {},
     body: { name: 'PostedVouchers', kind: postedVouchers },
     answer: { name: 'BulkResults', kind: bulkResults },

@@ -1,7 +1,7 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { amountOf, expectedAmount } from '../wire/minor-units';
-import { isPosted, isUnset, notesOf, type Origin, type Posted, Refusals, wrong } from '../wire/posted';
+import { isPosted, isUnset, type Origin, type Posted, Refusals, wrong } from '../wire/posted';
 import { type PostedOf } from '../wire/record';
 import { complete, type FoundIn, recordReader } from '../wire/record-read';
 import { voucherFaults as fault } from './faults';
@@ -47,15 +47,6 @@ export function checkVoucher(posted: unknown, options: CheckOptions): VoucherPos
       since: options.directory.currencies.since(programId),
     },
   };
-}
-
-/** Names of the fields of posted vouchers that Document 2 does not name, and that are ignored. */
-export function unknownFields(vouchers: readonly unknown[]): ReadonlySet<string> {
-  const unknown = new Set<string>();
-  const refusals = new Refusals(PROBLEMS, {}, 0, { onUnknown: (path) => unknown.add(path) });
-  for (const posted of vouchers)
-    if (isPosted(posted) && notesOf(posted)?.maxBytes === undefined) read(posted, refusals);
-  return unknown;
 }
 
 /** Document 2, Limits; `docs/decisions.md#v16`. */

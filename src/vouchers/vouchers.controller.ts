@@ -12,15 +12,15 @@ import { writeDate } from '../wire/date';
 import { errorsAsJson } from '../wire/errors';
 import { type Keys } from '../wire/keys';
 import { listPieces } from '../wire/list-text';
-import { ignoredFields } from '../wire/name-list';
+import { ignoredFieldsOf } from '../wire/name-list';
 import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
 import { voucherFaults as fault } from './faults';
+import { postedVoucher } from './fields';
 import { dateKeys, type ListKeys, listKeys, postKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';
 import { voucherOperations as operations } from './operations';
 import { cappedPageSize, VoucherQueries, VoucherSettings } from './voucher.queries';
 import { readVoucher, readVouchers } from './voucher-body';
-import { unknownFields } from './voucher-check';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
 const MAX_BODY = { one: 1024 * 1024, several: 8 * 1024 * 1024 } as const;
@@ -66,7 +66,7 @@ export class VouchersController {
     const bytes = await body.bytes(MAX_BODY.one);
     const posted = readVoucher(bytes, format);
     const text = format === 'json' ? bytes.toString() : undefined;
-    reply.headers(ignoredFields(unknownFields([posted])));
+    reply.headers(await ignoredFieldsOf(postedVoucher, [posted]));
     const command = new PostVoucher(posted, caller.organisationId, dryRun, text);
     const { id, position } = await this.commands.execute(command);
     return new Answer({ json: () => [id], xml: () => ({ long: id }) }, { position });
@@ -85,7 +85,7 @@ export class VouchersController {
     const dryRun = markDryRun(reply, keys.dryRun);
     body.format(['json']);
     const { items, texts } = await readVouchers(body.upTo(MAX_BODY.several).chunks(), MAX_BODY.one);
-    reply.headers(ignoredFields(unknownFields(items)));
+    reply.headers(await ignoredFieldsOf(postedVoucher, items));
     const command = new PostVouchers(items, caller.organisationId, dryRun, texts);
     const { results, position } = await this.commands.execute(command);
     const listed = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));

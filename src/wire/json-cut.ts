@@ -13,6 +13,8 @@ export interface ElementOrigin {
 export interface JsonCutterOptions {
   /** The one key of the object: its value is the list to be cut. Without one the body is the list, and elements may be any values. */
   readonly key?: string;
+  /** Elements of the list below the key may be any values too. */
+  readonly hasAnyElements?: true;
   /** Bytes that an element may have; a larger one is skipped. */
   readonly maxElement: number;
   /** How deep objects and lists may be nested in an element; the element itself is 1. */
@@ -76,6 +78,13 @@ const STEPS_OF_LIST: typeof STEPS = {
   next: { ',': 'element', ']': 'end' },
 };
 
+/** The same of a list below a key. */
+const STEPS_OF_ANY: typeof STEPS = {
+  ...STEPS,
+  first: { ...STEPS_OF_LIST.first, ']': 'closing' },
+  element: STEPS_OF_LIST.element,
+};
+
 /** Characters of numbers and of true, false and null. */
 const WORD = /[-+.\w]/;
 /** Length limit of a number. */
@@ -100,6 +109,7 @@ export class JsonCutter {
   /** Where the present element begins. */
   private firstByte = 0;
   private readonly present: JsonElement;
+  private readonly hasAny: boolean;
   private readonly steps: typeof STEPS;
   /** The beginning of a number or of true, false or null. */
   private word = '';
@@ -107,7 +117,8 @@ export class JsonCutter {
 
   constructor(private readonly options: JsonCutterOptions) {
     this.present = new JsonElement(options.maxElement, options.maxDepth);
-    this.steps = options.key === undefined ? STEPS_OF_LIST : STEPS;
+    this.hasAny = options.key === undefined || options.hasAnyElements === true;
+    this.steps = options.key === undefined ? STEPS_OF_LIST : this.hasAny ? STEPS_OF_ANY : STEPS;
   }
 
   write(chunk: Buffer): void {
@@ -184,7 +195,7 @@ export class JsonCutter {
       return at;
     }
     const isWord = (this.place === 'first' || this.place === 'element') && WORD.test(character);
-    if (isWord && this.options.key === undefined) {
+    if (isWord && this.hasAny) {
       this.place = 'inWord';
       this.word = character;
       this.firstByte = this.offset + at;
@@ -211,8 +222,10 @@ export class JsonCutter {
   private expected(): string {
     const { place, options } = this;
     const { key } = options;
-    if (key === undefined) return EXPECTED_OF_LIST[place] ?? EXPECTED[place];
-    return place === 'key' || place === 'inKey' ? `the key "${key}"` : EXPECTED[place];
+    if (place === 'key' || place === 'inKey') return `the key "${key}"`;
+    if (place === 'closing' && this.hasAny) return `} after ${key}, the only member`;
+    const isInFrame = key !== undefined && (place === 'start' || place === 'object');
+    return (this.hasAny && !isInFrame ? EXPECTED_OF_LIST[place] : undefined) ?? EXPECTED[place];
   }
 
   private unexpected(at: number, found: string): NotParsable {

@@ -29,7 +29,7 @@ export function parseJson(sent: Buffer, firstByte = 0): unknown {
   }
 }
 
-/** The same of a posted object: members that are there more than once are noted on it (`docs/decisions.md#a19`). */
+/** The same of a posted object: members that are there more than once are noted on it (`docs/decisions.md#a21`). */
 export function postedFromJson(sent: Buffer, origin: Partial<ElementOrigin> = {}): unknown {
   const found = parseJson(sent, origin.firstByte);
   noteRepeated(found, sent.toString(), origin.members);

@@ -1,13 +1,38 @@
+import { pacer } from '../kernel/slices';
 import { isPosted, notesOf } from './posted';
 import { type RecordKind } from './record';
 
 /** Names in a header, and characters of a name. */
 const MOST = { names: 20, characters: 40 } as const;
 
+/** Distinct names that are collected before all but the first ones are dropped. */
+const MOST_COLLECTED = 1000;
+
 /** Names that a client has sent, for a header: the first ones in alphabetical order, percent-encoded where necessary. */
+export class NameList {
+  private names = new Set<string>();
+
+  add(name: string): void {
+    this.names.add(beginningOf(name));
+    if (this.names.size > MOST_COLLECTED) this.names = new Set(this.first());
+  }
+
+  addAll(names: Iterable<string>): this {
+    for (const name of names) this.add(name);
+    return this;
+  }
+
+  toString(): string {
+    return this.first().map(encodeURIComponent).join(', ');
+  }
+
+  first(): readonly string[] {
+    return [...this.names].sort().slice(0, MOST.names);
+  }
+}
+
 export function nameList(names: Iterable<string>): string {
-  const distinct = new Set([...names].map(beginningOf));
-  return [...distinct].sort().slice(0, MOST.names).map(encodeURIComponent).join(', ');
+  return new NameList().addAll(names).toString();
 }
 
 /** Half of a surrogate pair cannot be encoded: U+FFFD replaces one that was sent, and none is left by the cut. */
@@ -25,17 +50,38 @@ export const IGNORED_FIELDS = {
 
 /** The header that names the fields of a body which were ignored; no header if there are none. */
 export function ignoredFields(names: Iterable<string>): Readonly<Record<string, string>> {
-  const list = nameList(names);
+  return headerOf(nameList(names));
+}
+
+function headerOf(list: string): Readonly<Record<string, string>> {
   return list === '' ? {} : { 'X-Ignored-Fields': list };
 }
 
-/** Paths of posted fields that the table of a flat record does not have, and of what else was not read. */
-export function unknownFields({ fields }: RecordKind, posted: readonly unknown[]): ReadonlySet<string> {
-  const unknown = new Set<string>();
-  for (const item of posted) {
-    if (!isPosted(item)) continue;
-    for (const name in item) if (!Object.hasOwn(fields, name)) unknown.add(name);
-    for (const path of notesOf(item)?.unread ?? []) unknown.add(path);
+/**
+ * The header for posted items: paths of fields that the table of a flat record does not have, and of what else was not read, of
+ * which some may be known already. Yields to the event loop.
+ */
+export async function ignoredFieldsOf(
+  kind: RecordKind,
+  items: readonly unknown[],
+  unread: Iterable<string> = [],
+): Promise<Readonly<Record<string, string>>> {
+  const names = new NameList().addAll(unread);
+  const pace = pacer();
+  for (const item of items) {
+    await pace();
+    names.addAll(unknownIn(kind, item));
   }
-  return unknown;
+  return headerOf(names.toString());
+}
+
+/** The same paths of a few items. */
+export function unknownFields(kind: RecordKind, items: readonly unknown[]): ReadonlySet<string> {
+  return new Set(items.flatMap((item) => [...unknownIn(kind, item)]));
+}
+
+function* unknownIn({ fields }: RecordKind, item: unknown): Generator<string> {
+  if (!isPosted(item)) return;
+  for (const name in item) if (!Object.hasOwn(fields, name)) yield name;
+  yield* notesOf(item)?.unread ?? [];
 }

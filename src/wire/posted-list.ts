@@ -2,7 +2,8 @@ import { type BodyFormat } from './format';
 import { JsonCutter } from './json-cut';
 import { postedFromJson } from './json-read';
 import { NotParsable } from './not-parsable';
-import { note } from './posted';
+import { NameList } from './name-list';
+import { isPosted, note, notesOf, type Posted } from './posted';
 import { postedFromXml, unreadOfRoot } from './posted-xml';
 import { type List, type RecordKind } from './record';
 import { readXmlChildren } from './xml-read';
@@ -13,8 +14,12 @@ export interface ListBody {
   readonly kind: List<RecordKind>;
   /** Its root element in XML; without one it is posted in JSON only. */
   readonly root?: string;
+  /** In JSON, the only member of an object that it is; without one the list is the whole body. */
+  readonly key?: string;
   /** Bytes that an item may have, in XML characters. */
   readonly maxItem: number;
+  /** Unknown fields of items are left out, and only the first of their names are known afterwards: a body may have millions. */
+  readonly dropsUnknown?: true;
 }
 
 /** A list as it was read, each item still unchecked. */
@@ -22,7 +27,7 @@ export interface PostedItems {
   readonly items: readonly unknown[];
   /** The JSON text of each item, for messages; empty for XML. */
   readonly texts: readonly string[];
-  /** Paths of what was not read around the items. */
+  /** Paths of what was not read around the items, and of what was left out of them. */
   readonly unread: readonly string[];
 }
 
@@ -42,10 +47,31 @@ export async function postedItems(
 
 class Items {
   readonly items: unknown[] = [];
+  private readonly dropped = new NameList();
 
   constructor(private readonly list: ListBody) {}
 
+  get unread(): readonly string[] {
+    return this.dropped.first();
+  }
+
   add(item: unknown): void {
+    this.push(this.list.dropsUnknown === true && isPosted(item) ? this.known(item) : item);
+  }
+
+  private known(item: Posted): Posted {
+    const { fields } = this.list.kind.of();
+    const { unread = [], repeated } = notesOf(item) ?? {};
+    this.dropped.addAll(unread);
+    const found: Record<string, unknown> = {};
+    for (const name in item)
+      if (Object.hasOwn(fields, name)) found[name] = item[name];
+      else this.dropped.add(name);
+    if (repeated !== undefined) note(found, { repeated });
+    return found;
+  }
+
+  private push(item: unknown): void {
     const { most = Infinity } = this.list.kind;
     if (this.items.length === most)
       throw new NotParsable(`more than ${most} items: expected at most ${most}`);
@@ -55,7 +81,7 @@ class Items {
   addTooLarge(): void {
     const item = {};
     note(item, { maxBytes: this.list.maxItem });
-    this.add(item);
+    this.push(item);
   }
 }
 
@@ -70,11 +96,12 @@ class JsonItems {
   constructor(list: ListBody) {
     this.found = new Items(list);
     this.cutter = new JsonCutter({
+      ...(list.key === undefined ? {} : { key: list.key, hasAnyElements: true }),
       maxElement: list.maxItem,
       maxDepth: MAX_DEPTH,
       onElement: (bytes, _, origin) => {
         this.found.add(postedFromJson(bytes, origin));
-        this.texts.push(bytes.toString());
+        this.texts.push(list.dropsUnknown === true ? '' : bytes.toString());
       },
       onOversized: () => {
         this.found.addTooLarge();
@@ -89,7 +116,7 @@ class JsonItems {
 
   end(): PostedItems {
     this.parse(() => this.cutter.end());
-    return { items: this.found.items, texts: this.texts, unread: [] };
+    return { items: this.found.items, texts: this.texts, unread: this.found.unread };
   }
 
   private parse(step: () => void): void {
@@ -136,6 +163,7 @@ class XmlItems {
   }
 
   end(): PostedItems {
-    return { items: this.found.items, texts: [], unread: unreadOfRoot(this.reader.end()) };
+    const around = unreadOfRoot(this.reader.end());
+    return { items: this.found.items, texts: [], unread: [...around, ...this.found.unread] };
   }
 }

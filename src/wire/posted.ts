@@ -119,7 +119,7 @@ export class Refusals {
   }
 }
 
-/** Which of two values counts, only the client knows (`docs/decisions.md#a19`). */
+/** Which of two values counts, only the client knows (`docs/decisions.md#a21`). */
 export function repeatedField(path: string): string {
   return `${path.slice(0, 100)} is there more than once: expected it once`;
 }

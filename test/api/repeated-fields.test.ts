@@ -33,7 +33,7 @@ const xmlOf = (root: string, fields: object): string =>
     .join('')}</${root}>`;
 const XML: object = XML_UTF8;
 
-describe('a field that is posted twice is refused by name, and nothing is stored (decisions A19)', () => {
+describe('a field that is posted twice is refused by name, and nothing is stored (decisions A21)', () => {
   it.each<[what: string, path: string, token: string, body: string, field: string, headers?: object]>([
     ['of a voucher', '/1.0/vouchers', VOUCHER_TOKENS.nord, before('"title":"A"', voucher()), 'title'],
     ['unknown, of a voucher', '/1.0/vouchers', VOUCHER_TOKENS.nord, before('"x":1,"x":1', voucher()), 'x'],
@@ -91,14 +91,6 @@ describe('a field that is posted twice is refused by name, and nothing is stored
       ),
       'receivers[0].disabled',
     ],
-    [
-      'of a mapping',
-      '/ops/1.0/mappings',
-      OTHER_TOKENS.operator,
-      '{"mappings":[{"feedId":1,"feedId":2,"name":"a"}]}',
-      'mappings[0].feedId',
-    ],
-    ['of mappings', '/ops/1.0/mappings', OTHER_TOKENS.operator, '{"mappings":[],"mappings":[]}', 'mappings'],
   ])('%s', async (_, path, token, body, field, headers = {}) => {
     const position = await head();
     const answer = await post(path, token, body, headers);
@@ -135,6 +127,20 @@ describe('a field that is posted twice is refused by name, and nothing is stored
     ).toEqual([undefined, twice('siteId')]);
     const moved = await post(`${PATH}/transitions/bulk`, nord, `[${before('"action":"approve"', move)}]`);
     expect(moved.body).toContain(twice('action'));
+  });
+
+  it('of a category mapping, in its line, and of their list', async () => {
+    const path = '/ops/1.0/mappings';
+    const line = await post(path, OTHER_TOKENS.operator, '{"mappings":[{"feedId":1,"feedId":2,"name":"a"}]}');
+    expect([line.statusCode, line.json()]).toEqual([
+      400,
+      { report: [{ line: 1, outcome: 'refused', message: twice('feedId') }] },
+    ]);
+    const list = await post(path, OTHER_TOKENS.operator, '{"mappings":[],"mappings":[]}');
+    expect([list.statusCode, messages(list)]).toEqual([
+      400,
+      ['expected } after mappings, the only member, found ,, at byte 14'],
+    ]);
   });
 
   it('of a product, in JSON and in XML, and the other products are stored', async () => {

@@ -191,7 +191,7 @@ function parsed(bytes: Buffer): unknown {
   return list;
 }
 
-describe('elements of a list that is the whole body (decisions A19)', () => {
+describe('elements of a list that is the whole body (decisions A21)', () => {
   const cutList = (pieces: readonly Buffer[]): readonly unknown[] => {
     const found: unknown[] = [];
     const cutter = new JsonCutter({

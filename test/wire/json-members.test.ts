@@ -8,7 +8,7 @@ const repeatedIn = (text: string): readonly string[] => {
   return [...(notesOf(value)?.repeated ?? [])];
 };
 
-describe('members of JSON (decisions A19)', () => {
+describe('members of JSON (decisions A21)', () => {
   it('are as many in a text as in what it is parsed to', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5 }), fc.constantFrom(undefined, 1), (value, spaces) => {

@@ -6,22 +6,29 @@ import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators
 import { PostedBody } from '../../http/posted-body';
 import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
+import { Faults } from '../../kernel/fault';
+import { mapInSlices } from '../../kernel/slices';
 import { CountedFeeds } from '../../products/feed-counts.queries';
-import { postedFromJson } from '../../wire/json-read';
+import { csvRowsInSlices } from '../../wire/csv-read';
 import { type Keys } from '../../wire/keys';
 import { NotParsable } from '../../wire/not-parsable';
-import { isPosted, notesOf, Refusals, repeatedField, wrong } from '../../wire/posted';
+import { isPosted, Refusals, wrong } from '../../wire/posted';
+import { postedItems } from '../../wire/posted-list';
+import { listOf } from '../../wire/record';
 import { complete, recordReader } from '../../wire/record-read';
 import { utf8Text } from '../../wire/utf8';
 import { changeMappings, type MappingLine } from '../../categories/change-mappings';
 import { listMappings } from '../../categories/category-mappings';
-import { mappingLines, UnusableCsv } from '../../categories/mappings-csv';
+import { mappingLinesOf, MAX_LINES, UnusableCsv } from '../../categories/mappings-csv';
 import { MOST, mappingOperations as operations, postedMapping } from './operations';
 import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
 import { suggestMappings } from '../../categories/suggest-mappings';
 
 /** Maximum size of a posted list in bytes. */
 const MAX_BODY = 16 * 1024 * 1024;
+/** Maximum size of one change in bytes, and of its faults that are named. */
+const MAX_ITEM = 64 * 1024;
+const MOST_FAULTS = 20;
 /** Suggestions for each name. */
 const SUGGESTIONS = { default: 3, max: 20 } as const;
 
@@ -71,8 +78,8 @@ export class MappingsController {
   @Produces(['json'])
   async post(@Body() body: PostedBody): Promise<Answer> {
     const format = body.format(['json', 'csv']);
-    const bytes = await body.bytes(MAX_BODY);
-    return await this.change(format === 'csv' ? linesOfCsv(bytes) : linesOfJson(bytes));
+    if (format === 'json') return await this.change(await linesOfJson(body.upTo(MAX_BODY)));
+    return await this.change(await linesOfCsv(await body.bytes(MAX_BODY)));
   }
 
   @Delete()
@@ -102,37 +109,37 @@ export class MappingsController {
   }
 }
 
-function linesOfCsv(bytes: Buffer): readonly MappingLine[] {
-  return read(() => mappingLines(utf8Text(bytes)));
+async function linesOfCsv(bytes: Buffer): Promise<readonly MappingLine[]> {
+  return await read(async () => mappingLinesOf(await csvRowsInSlices(utf8Text(bytes), MAX_LINES + 1)));
 }
 
-function linesOfJson(bytes: Buffer): readonly MappingLine[] {
-  const body = read(() => postedFromJson(bytes));
-  const [repeated] = (isPosted(body) ? notesOf(body)?.repeated : undefined) ?? [];
-  if (repeated !== undefined) throw fault.unusable(repeatedField(repeated));
-  const changes = isPosted(body) ? body.mappings : undefined;
-  if (!Array.isArray(changes) || changes.length > MOST)
-    throw fault.unusable(wrong('mappings', changes, `a list of at most ${MOST} changes`));
-  return changes.map((change, at) => ({ line: at + 1, change: changeIn(change) }));
+async function linesOfJson(body: PostedBody): Promise<readonly MappingLine[]> {
+  const kind = listOf(postedMapping, { each: 'mapping', most: MOST });
+  const list = { kind, key: 'mappings', maxItem: MAX_ITEM };
+  const { items } = await read(() => postedItems(body.chunks(), 'json', list));
+  return await mapInSlices(items.entries(), ([at, item]) => ({ line: at + 1, change: changeIn(item) }));
 }
 
 const readMapping = recordReader(postedMapping);
 
 function changeIn(posted: unknown): MappingLine['change'] {
   if (!isPosted(posted)) return { problem: wrong('line', posted, 'an object with feedId and name') };
-  const unknown: string[] = [];
-  const refusals = new Refusals({ unusable: fault.unusable }, {}, Infinity, {
-    onUnknown: (path) => unknown.push(`${path}: expected feedId, name or categoryId`),
+  const refusals = new Refusals({ unusable: fault.unusable }, {}, MOST_FAULTS, {
+    onUnknown: (path) =>
+      refusals.refuse('unusable', `${path.slice(0, 100)}: expected feedId, name or categoryId`),
   });
-  const found = readMapping(posted, refusals);
-  const problems = [...refusals.faults.map(({ message }) => message), ...unknown];
-  return problems.length > 0 ? { problem: problems.join('; ') } : complete(found, refusals);
+  try {
+    return complete(readMapping(posted, refusals), refusals);
+  } catch (error) {
+    if (error instanceof Faults) return { problem: error.faults.map(({ message }) => message).join('; ') };
+    throw error;
+  }
 }
 
 /** A body that cannot be parsed is refused as a whole: names with replacement characters would match no category. */
-function read<T>(body: () => T): T {
+async function read<T>(body: () => Promise<T>): Promise<T> {
   try {
-    return body();
+    return await body();
   } catch (error) {
     throw error instanceof UnusableCsv || error instanceof NotParsable
       ? fault.unusable(error.message)

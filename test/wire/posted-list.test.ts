@@ -1,0 +1,82 @@
+import { Readable } from 'node:stream';
+import { claimOperations } from '../../src/claims/operations';
+import { mappingOperations } from '../../src/ops/rest/operations';
+import { transactionOperations } from '../../src/transactions/operations';
+import { voucherOperations } from '../../src/vouchers/operations';
+import { notesOf, type Posted } from '../../src/wire/posted';
+import { type ListBody, postedItems } from '../../src/wire/posted-list';
+import { listOf, record } from '../../src/wire/record';
+import { integer, text } from '../../src/wire/record-kinds';
+
+const item = record({
+  id: { kind: integer(), required: true, description: 'Id' },
+  name: { kind: text(), description: 'Name' },
+});
+const LIST = { kind: listOf(item, { each: 'item', most: 3 }), root: 'items', maxItem: 50 } as const;
+
+/** Reads a body in chunks, and counts those that were read. */
+async function read(body: string, format: 'json' | 'xml', options: Partial<ListBody> = {}) {
+  let chunks = 0;
+  const pieces = body.match(/[\s\S]{1,8}/g) ?? [];
+  const counted = Readable.from(pieces).map((piece: string) => {
+    chunks += 1;
+    return Buffer.from(piece);
+  });
+  const found = await postedItems(counted, format, { ...LIST, ...options }).catch((error: unknown) =>
+    String(error),
+  );
+  return { found, chunks, all: pieces.length };
+}
+
+describe('a posted list (decisions A20)', () => {
+  it.each([
+    ['json' as const, `[${'{"id":1},'.repeat(5000)}1]`],
+    ['xml' as const, `<items>${'<item><id>1</id></item>'.repeat(5000)}</items>`],
+  ])('in %s is read up to the first item too many', async (format, body) => {
+    const { found, chunks, all } = await read(body, format);
+    expect(found).toMatch(/more than 3 items: expected at most 3$/);
+    expect(chunks).toBeLessThan(all / 10);
+  });
+
+  it.each([
+    ['json' as const, (name: string) => `[{"id":1},{"name":"${name}"},{"id":2}]`],
+    [
+      'xml' as const,
+      (name: string) =>
+        `<items><item><id>1</id></item><item><name>${name}</name></item><item><id>2</id></item></items>`,
+    ],
+  ])(
+    'in %s has an item that is too large: that is noted, and the others are read',
+    async (format, bodyWith) => {
+      const { found } = await read(bodyWith('x'.repeat(100)), format);
+      if (typeof found === 'string') throw new Error(found);
+      const [first, large, last] = found.items as Posted[];
+      expect([Number(first?.id), notesOf(large!)?.maxBytes, large, Number(last?.id)]).toEqual([1, 50, {}, 2]);
+      const whole = await read(bodyWith('x'), format);
+      expect(whole.found).toMatchObject({ items: [{}, { name: 'x' }, {}] });
+    },
+  );
+
+  it('drops unknown fields if it is to, and knows the first of their names', async () => {
+    const names = Array.from({ length: 200 }, (_, n) => `"x${n}":1`);
+    const body = `[{"id":1,${names.join(',')},"id":2}]`;
+    const { found } = await read(body, 'json', { maxItem: 5000, dropsUnknown: true });
+    if (typeof found === 'string') throw new Error(found);
+    expect(found.items).toEqual([{ id: 2 }]);
+    expect([...(notesOf(found.items[0] as Posted)?.repeated ?? [])]).toEqual(['id']);
+    expect(found.unread.slice(0, 3)).toEqual(['x0', 'x1', 'x10']);
+    expect(found.unread).toHaveLength(20);
+  });
+
+  it.each([
+    [transactionOperations.reportTransactions, /10,000 of them, 32 MiB in all and 256 KiB each/],
+    [transactionOperations.moveTransactions, /10,000 of them, 32 MiB in all and 256 KiB each/],
+    [transactionOperations.reportTransaction, /256 KiB/],
+    [voucherOperations.postVouchers, /1,000 of them, 8 MiB in all and 1 MiB each/],
+    [claimOperations.createClaims, /1,000 claims and 900 KiB/],
+    [claimOperations.updateClaims, /1,000 updates and 900 KiB/],
+    [mappingOperations.changeMappings, /16 MiB, 10,000 lines of JSON or 200,000 of CSV/],
+  ])('has its limits in the OpenAPI description: %#', ({ description }, limits) => {
+    expect(description).toMatch(limits);
+  });
+});
