@@ -222,8 +222,10 @@ export function readXmlChildren(options: ChildrenOptions): {
     text: (piece) => {
       const node = path.at(-1);
       size += piece.length;
-      // Text around the elements is only looked at for being there.
-      if (node !== undefined && !(node === root ? node.text.trim() !== '' : isOver())) node.text += piece;
+      if (node === undefined) return;
+      // Of the text around bounded elements, whether there is any: white space between them is not collected.
+      if (node === root && options.maxChild < Infinity) node.text ||= piece.trim();
+      else if (!isOver()) node.text += piece;
     },
     close: () => {
       const node = path.pop();

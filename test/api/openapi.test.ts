@@ -114,11 +114,11 @@ describe('the description of the interface (decisions A8)', () => {
       const all = views.at(-1)?.filter((parameter) => parameter.in === 'query') ?? [];
       expect([its.id, ...all.map(({ name }) => name)]).toEqual([its.id, ...Object.keys(keys)]);
       for (const { name = '', schema, explode, required = false } of all) {
-        const { type, multiple, required: isRequired = false } = keys[name]!;
+        const { type, multiple, required: always = false, requiredByDefault = false } = keys[name]!;
         const value = type.schema ?? { type: 'string' };
         const expected = multiple ? { type: 'array', items: value } : value;
         expect([its.id, name, schema, explode, required]).toEqual([
-          ...[its.id, name, expected, undefined, isRequired],
+          ...[its.id, name, expected, undefined, always || requiredByDefault],
         ]);
       }
     }
