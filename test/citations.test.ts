@@ -35,6 +35,10 @@ describe('the decisions', () => {
     expect(missingFrom(rows, cited)).toEqual([]);
   });
 
+  it('have each a number of its own', () => {
+    expect(rows.filter((row, at) => rows.indexOf(row) !== at)).toEqual([]);
+  });
+
   it('are there, of all that tests cite', () => {
     expect(missingFrom(cited, rows)).toEqual([]);
   });
