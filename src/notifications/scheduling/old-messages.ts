@@ -59,7 +59,7 @@ async function* expired(
         // Those after it are newer.
         if (message === undefined || Date.parse(message.at) >= before) break;
         if ([...inFlight].some((started) => started.revision === revision)) continue;
-        const permission = recipients.permission(message.subscriptionId, id, message);
+        const permission = recipients.permission(message.subscriptionId, id, message, sendable.redelivery);
         if (permission !== 'hold' && sendable.redelivery !== undefined) continue;
         yield { ...sendable, message, permission };
       }

@@ -30,15 +30,20 @@ export class Recipients {
     );
   }
 
-  /** A receiver may look gone while its subscription has not been read as far as the event that caused the message. */
+  /**
+   * A receiver may look gone while its subscription has not been read as far as the event that caused the message. That its backfill was
+   * cancelled is no reason not to send a message again: `redelivery` is that of its `RedeliveryDue`.
+   */
   permission(
     subscriptionId: string,
     receiver: string,
     about?: Pick<Message, 'cause' | 'rendered' | 'requested'>,
+    redelivery?: number,
   ): Permission {
     const { book, position } = this.subscriptions;
     const requested = about?.requested;
-    if (requested !== undefined && book.isCancelled(subscriptionId, requested)) return 'cancel';
+    const isFirst = requested !== undefined && redelivery === undefined;
+    if (isFirst && book.isCancelled(subscriptionId, requested)) return 'cancel';
     const cause = requested ?? about?.rendered ?? about?.cause;
     const standing = book.standingOf(subscriptionId, receiver);
     if (standing === 'active') return 'send';

@@ -61,6 +61,7 @@ export interface Surface {
     subscriptionId: string,
     receiver: string,
     about?: Pick<Message, 'cause' | 'rendered' | 'requested'>,
+    redelivery?: number,
   ): Permission;
   /** Whether messages of this partition may be started now; if not, until `reconsider`. */
   isOpen(partition: number): boolean;
@@ -248,7 +249,7 @@ export class Scheduler {
     const { subscriptionId, rendered, request } = message;
     receiver.subscriptionId = subscriptionId;
     receiver.owner = message.organisationId;
-    const permission = this.surface.permission(subscriptionId, receiver.id, message);
+    const permission = this.surface.permission(subscriptionId, receiver.id, message, redelivery);
     if (permission === 'hold') {
       this.held.add(receiver);
       return undefined;

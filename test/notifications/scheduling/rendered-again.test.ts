@@ -164,6 +164,23 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
       [found[1]!.message, 'cancelled'],
       [found[2]!.message, 'delivered'],
     ]);
+    // It is sent again when somebody asks for it.
+    const [, { revision: cancelled }] = (await outcomes()) as [unknown, { revision: number }];
+    const again = {
+      do: 'redeliver',
+      at: AT,
+      receiver,
+      message: found[1]!.message,
+      revision: cancelled,
+    } as const;
+    await execute(log, subscriptionDecider, 's', again);
+    await until(async () => (await outcomes()).length === 4);
+    expect((await outcomes())[3]).toMatchObject({
+      id: found[1]!.message,
+      outcome: 'delivered',
+      isManual: true,
+    });
+    expect(attempts).toHaveLength(3);
   });
 
   it('is a dead letter with its reason if its new body is too long', async () => {
