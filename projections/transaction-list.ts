@@ -13,8 +13,9 @@ export interface TransactionCriteria {
   readonly among: Readonly<Partial<Record<TransactionField, readonly (string | number)[]>>>;
   readonly timeOfEvent: Bounds;
   readonly changed: Bounds;
-  /** Only those whose last event is after this log position. */
-  readonly after?: Position | undefined;
+  /** Only those whose last event is after this log position, and at `until` or before. */
+  readonly after?: Position;
+  readonly until?: Position;
 }
 
 interface Bounds {
@@ -33,17 +34,13 @@ export interface TransactionPage {
 
 const TARGET = { collection: transactions.collection.name };
 
-/** A copy of the read model, and the log position up to which searches in it include everything. */
-export interface TransactionsAsOf {
-  readonly target: Target;
-  readonly position: Position;
-}
-
 /**
- * The copy that is live. It is searched even if another one becomes live meanwhile: that one may be behind, so that a search in it could
- * lack what the position promises.
+ * The live generation, and the log position up to which searches in it include everything. Searches keep using it if another one
+ * becomes live meanwhile, since that one may be behind. Over Elasticsearch this costs three requests.
  */
-export async function transactionsNow(store: ReadStore): Promise<TransactionsAsOf> {
+export async function transactionsNow(
+  store: ReadStore,
+): Promise<{ readonly target: Target; readonly position: Position }> {
   const live = await liveGeneration(store, transactions.collection);
   const target = live === undefined ? TARGET : targetOf(live);
   const position = await store.checkpoint(target);
@@ -56,7 +53,7 @@ export async function listTransactions(
   store: ReadStore,
   criteria: TransactionCriteria,
   { orderBy, descending, offset, size, after }: TransactionPage,
-  { target }: Pick<TransactionsAsOf, 'target'>,
+  target: Target = TARGET,
   query: QueryOptions = {},
 ) {
   const order = [{ field: orderBy satisfies TransactionField, descending }];
@@ -117,6 +114,9 @@ function filterOf(criteria: TransactionCriteria): Filter {
     ...lists.map(([field, values]) => among(field, values.map(String))),
     between('timeOfEvent', criteria.timeOfEvent),
     between('changed', criteria.changed),
-    between('position', { min: criteria.after === undefined ? undefined : numberOf(criteria.after) + 1 }),
+    between('position', {
+      min: criteria.after === undefined ? undefined : numberOf(criteria.after) + 1,
+      max: criteria.until === undefined ? undefined : numberOf(criteria.until),
+    }),
   );
 }

@@ -15,7 +15,7 @@ import { ClaimWriter } from './claim-writer';
 import { OrderSearch } from './order-search.queries';
 import { type TrackedOrder, trackedOrder } from './screening';
 import { screenAll } from './screening.queries';
-import { APPROVED, CANNOT_VALIDATE } from './statuses';
+import { APPROVED, AWAITING_APPROVAL, CANNOT_VALIDATE, COMMISSION_MISMATCH } from './statuses';
 import { type StoredClaim } from './stored-claim';
 
 /** An approved claim as an order; amounts are integers (`wire/minor-units.ts`). */
@@ -52,6 +52,8 @@ export interface ClaimAutomationParts {
   ) => Promise<{ readonly transactionId: string }>;
 }
 
+const MISMATCH = { statusId: COMMISSION_MISMATCH } as const;
+
 /** What the system does with claims by itself. */
 export function claimAutomations(parts: ClaimAutomationParts): readonly Automation[] {
   const { store } = parts;
@@ -67,7 +69,12 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
         const { version, claim, origin } = JSON.parse(body) as StoredClaim;
         const claimed = { publisherId: origin.publisherId, claim };
         const screened = await screenAll([claimed], { search, directory, now: new Date(at) });
-        const screening = screened[0]?.screening ?? { statusId: CANNOT_VALIDATE };
+        const found = screened[0]?.screening ?? { statusId: CANNOT_VALIDATE };
+        // What is expected cannot be compared with what the program pays in another currency: an operator decides.
+        const isComparable =
+          claim.expectedCommission === undefined ||
+          directory.program(claim.programId)?.currency === origin.currencyId;
+        const screening = found.statusId === AWAITING_APPROVAL && !isComparable ? MISMATCH : found;
         return await execute(log, claimDecider, id, { do: 'screen', at, version, screening });
       },
     },

@@ -1,11 +1,13 @@
 import { type Directory } from '../directory/directory';
 import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';
-import { type EventLog } from '../kernel/event-log';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { type ReadStore } from '../kernel/read-store';
 import { forbiddenCharacter } from '../wire/characters';
-import { claimDecider, type Review } from './claim';
+import { claimDecider, type FiledClaim, type Review } from './claim';
 import { claimFaults as fault } from './faults';
-import { awaiting } from './screening';
+import { OrderSearch } from './order-search.queries';
+import { awaiting, trackedAlready, trackedOrder } from './screening';
 import { AWAITING_APPROVAL, CHANNELS, type ReviewStatusId, STATUSES } from './statuses';
 
 /** What an operator decides about a claim that is pending at the network (`docs/decisions.md#c14`). */
@@ -47,22 +49,46 @@ export function rejectionOf(
   return { statusId: id, message };
 }
 
+/** What a decision is made with. */
+export interface ReviewParts {
+  readonly log: EventLog;
+  readonly store: ReadStore;
+  readonly directory: Directory;
+  readonly now: Date;
+}
+
 /**
- * Releases a claim to its advertiser, or rejects it. Raises UTS_402 for an unknown one, UTS_405 unless it is pending at the network in
- * this version, and `EngineUnavailable`.
+ * Releases a claim to its advertiser, or rejects it. A claim whose order is tracked already is not released: it gets the status that
+ * screening would have given it. Raises UTS_402 for an unknown one, UTS_405 unless it is pending at the network in this version, and
+ * `EngineUnavailable`.
  */
 export async function reviewClaim(
-  log: EventLog,
   { claimId, version, ...decision }: ReviewRequest,
-  { directory, now }: { readonly directory: Directory; readonly now: Date },
-): Promise<{ readonly position?: Position }> {
+  parts: ReviewParts,
+): Promise<{ readonly position?: Position; readonly statusId: ReviewStatusId }> {
+  const { log, now } = parts;
   const known = await load(log, claimDecider, claimId);
   const { state } = known;
   if (state.is !== 'filed') throw fault.notFound(`claimId is ${claimId}: expected the id of a claim`);
-  const review: Review =
-    decision.statusId === AWAITING_APPROVAL
-      ? awaiting(directory.program(state.claim.programId), now)
-      : decision;
+  const review = decision.statusId === AWAITING_APPROVAL ? await release(state, parts) : decision;
   const command = { do: 'review', at: now.toISOString(), version: version ?? state.version, review } as const;
-  return await execute(log, claimDecider, claimId, command, known);
+  return { ...(await execute(log, claimDecider, claimId, command, known)), statusId: review.statusId };
+}
+
+/** Rows of screening that come after 100 and 105 have not been applied to the claim yet (`docs/decisions.md#c5`). */
+async function release(
+  { publisherId, advertiserId, claim }: FiledClaim,
+  { store, directory, now }: ReviewParts,
+): Promise<Review> {
+  const { programId, siteId, orderNumber } = claim;
+  const program = directory.program(programId);
+  const owner = advertiserId ?? program?.organisationId;
+  if (owner !== undefined) {
+    const found = await new OrderSearch(store).find(owner, new Set([orderNumber]));
+    if (found === 'unavailable')
+      throw new EngineUnavailable('the transactions, which may have the order, cannot be read');
+    const tracked = trackedOrder({ publisherId, programId, siteId }, found.get(orderNumber) ?? []);
+    if (tracked !== undefined) return trackedAlready(tracked);
+  }
+  return awaiting(program, now);
 }

@@ -2,7 +2,7 @@ import { commissionOf } from '../directory/commission';
 import { type Directory } from '../directory/directory';
 import { type Program } from '../directory/programs';
 import { type ClaimContent, type Screening } from './claim';
-import { AWAITING_APPROVAL, CANNOT_VALIDATE, type ScreenedStatusId } from './statuses';
+import { AWAITING_APPROVAL, CANNOT_VALIDATE, type ScreenedStatusId, type TrackedStatusId } from './statuses';
 
 /** A transaction of the claim's advertiser with the order number of the claim, of any program and event. */
 export interface TrackedOrder {
@@ -38,8 +38,14 @@ export function screen({ publisherId, claim }: Claimed, options: ScreeningOption
   if (orders === 'unavailable') return { statusId: CANNOT_VALIDATE };
   const { programId, siteId } = claim;
   const tracked = trackedOrder({ publisherId, programId, siteId }, orders);
-  if (tracked === undefined) return awaiting(facts.program, now);
-  const { statusId } = tracked;
+  return tracked === undefined ? awaiting(facts.program, now) : trackedAlready(tracked);
+}
+
+/** The status of a claim whose order is tracked already. */
+export function trackedAlready({ statusId }: Tracked): {
+  readonly statusId: TrackedStatusId;
+  readonly message?: string;
+} {
   return statusId === 111 ? { statusId, message: 'Tracked for another publisher' } : { statusId };
 }
 
@@ -86,15 +92,14 @@ type Commission = NonNullable<Program['events'][number]['commission']>;
 /** Per cent of the highest commission that may be expected: programs round theirs. */
 const TOLERANCE = 101;
 
-/** Whether the event has a commission; the inquiry event stands for any that the program pays for. */
+/** Whether the program pays for the event; the inquiry event stands for any that it pays for. */
 function isPaidFor(event: Facts['event'], program: Program | undefined): boolean {
-  if (event?.inquiry !== true) return event?.commission !== undefined;
-  return (
-    program?.events.some(({ commission }) => commission !== undefined && rateOf(commission) > 0) === true
-  );
+  if (event?.inquiry !== true) return rateOf(event?.commission) > 0;
+  return program?.events.some(({ commission }) => rateOf(commission) > 0) === true;
 }
 
-function rateOf(commission: Commission): number {
+function rateOf(commission: Commission | undefined): number {
+  if (commission === undefined) return 0;
   return 'fixed' in commission ? commission.fixed : commission.percent;
 }
 
@@ -107,7 +112,7 @@ function mostFor({ orderValue }: ClaimContent, program: Program | undefined): nu
 type Relation = 'same site' | 'same publisher' | 'another publisher';
 
 /** In this order; of another publisher's transactions those that are accepted or pending. */
-const TRACKED: readonly (readonly [ScreenedStatusId, Relation, readonly TrackedOrder['standing'][]])[] = [
+const TRACKED: readonly (readonly [TrackedStatusId, Relation, readonly TrackedOrder['standing'][]])[] = [
   [106, 'same site', ['accepted']],
   [107, 'same site', ['pending']],
   [109, 'same publisher', ['accepted']],
@@ -119,11 +124,13 @@ const TRACKED: readonly (readonly [ScreenedStatusId, Relation, readonly TrackedO
 /** Whose order it is. */
 type OrderOf = Pick<TrackedOrder, 'programId' | 'siteId'> & { readonly publisherId: number };
 
+interface Tracked {
+  readonly statusId: TrackedStatusId;
+  readonly transactionId: string;
+}
+
 /** The transaction by which an order of this program and site is tracked already, and the status for it; undefined if it is not. */
-export function trackedOrder(
-  of: OrderOf,
-  orders: readonly TrackedOrder[],
-): { readonly statusId: ScreenedStatusId; readonly transactionId: string } | undefined {
+export function trackedOrder(of: OrderOf, orders: readonly TrackedOrder[]): Tracked | undefined {
   for (const [statusId, relation, standings] of TRACKED) {
     const found = orders.find(
       (order) =>

@@ -42,12 +42,16 @@ export const LAST_LEGACY_STATUS = 211;
 export const AWAITING_APPROVAL = 2;
 export const APPROVED = 3;
 export const CANNOT_VALIDATE = 100;
+export const COMMISSION_MISMATCH = 105;
 
 /** What screening may find: it awaits approval, or one of 1XX. */
 export type ScreenedStatusId = Extract<
   StatusId,
   2 | 100 | 101 | 102 | 103 | 104 | 105 | 106 | 107 | 108 | 109 | 110 | 111 | 112 | 113 | 114 | 115 | 116
 >;
+
+/** Screening has found the order among the transactions. */
+export type TrackedStatusId = Extract<StatusId, 106 | 107 | 108 | 109 | 110 | 111>;
 
 /** What an advertiser may set (`docs/decisions.md#c9`). */
 export type RulingStatusId = Exclude<StatusId, ScreenedStatusId | 1>;

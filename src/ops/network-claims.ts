@@ -1,10 +1,10 @@
 import { listClaims } from '../../projections/claim-list';
 import { type OutputClaim } from '../claims/answered-fields';
 import { toOutput } from '../claims/output';
-import { reviewClaim, type ReviewRequest } from '../claims/review';
+import { reviewClaim, type ReviewParts, type ReviewRequest } from '../claims/review';
 import { isAtNetwork, type StatusId, STATUSES } from '../claims/statuses';
 import { type Directory } from '../directory/directory';
-import { type EventLog } from '../kernel/event-log';
+import { type Program } from '../directory/programs';
 import { Fault } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
 import { type ReadStore } from '../kernel/read-store';
@@ -55,11 +55,13 @@ export async function claimLines(
 ): Promise<{ readonly lines: readonly string[]; readonly total: number }> {
   const lines: string[] = [];
   const { claims, total } = await networkClaims(surface, criteria, { offset: 0, limit: most });
-  for await (const some of claims) for (const claim of some) lines.push(lineOf(claim));
+  for await (const some of claims)
+    for (const claim of some) lines.push(lineOf(claim, surface.directory.program(claim.programId)));
   return { lines, total };
 }
 
-function lineOf(claim: OutputClaim): string {
+/** Amounts are in the currency of the program. */
+function lineOf(claim: OutputClaim, program: Program | undefined): string {
   const { claimId, statusId, statusName, programId, affiliateSiteId, eventId, orderNumber } = claim;
   const expected =
     claim.expectedCommission === undefined ? [] : [`expected commission ${claim.expectedCommission}`];
@@ -71,7 +73,7 @@ function lineOf(claim: OutputClaim): string {
     `site ${affiliateSiteId}`,
     `event ${eventId}`,
     `order ${JSON.stringify(orderNumber)} of ${claim.timeStampEvent}`,
-    `order value ${claim.orderValue}`,
+    `order value ${claim.orderValue}${program === undefined ? '' : ` ${program.currency}`}`,
     ...expected,
   ].join('\t');
 }
@@ -82,16 +84,11 @@ class RefusedReview extends Error {
 }
 
 /** Releases or rejects a claim in its latest version, and describes the outcome. Raises `RefusedReview`. */
-export async function decide(
-  log: EventLog,
-  directory: Directory,
-  requested: () => ReviewRequest,
-): Promise<string> {
+export async function decide(parts: ReviewParts, requested: () => ReviewRequest): Promise<string> {
   try {
     const request = requested();
-    await reviewClaim(log, request, { directory, now: new Date() });
-    const { claimId, statusId } = request;
-    return `claim ${claimId}: ${statusId} ${STATUSES[statusId].name}`;
+    const { statusId } = await reviewClaim(request, parts);
+    return `claim ${request.claimId}: ${statusId} ${STATUSES[statusId].name}`;
   } catch (error) {
     throw error instanceof Fault ? new RefusedReview(error.message) : error;
   }

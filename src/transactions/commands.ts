@@ -186,8 +186,11 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
   async execute({ posted, caller }: MoveTransactions): Promise<Results> {
     // All are found before the first one is executed, so that those for one transaction keep their order.
     const found: (Found | { readonly faults: readonly Fault[] })[] = [];
+    const named: NamedBefore = new Map();
     await inParallel(posted.entries(), AT_ONCE, async ([index, item]) => {
-      found[index] = await this.find(item, caller).catch((error: unknown) => ({ faults: faultsIn(error) }));
+      found[index] = await this.find(item, caller, named).catch((error: unknown) => ({
+        faults: faultsIn(error),
+      }));
     });
     return await this.transactions.each(found, async (item) => {
       if ('faults' in item) throw new Faults(item.faults);
@@ -195,12 +198,13 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     });
   }
 
-  private async find(item: unknown, caller: MoveTransactions['caller']): Promise<Found> {
+  private async find(item: unknown, caller: MoveTransactions['caller'], before: NamedBefore): Promise<Found> {
     const { programs } = this.follower.directory;
     const { request, transactionId, legacyTransactionId = '' } = checkTransition(item, caller, programs);
     if (transactionId !== undefined) return { request, transactionId };
-    const named = await this.transactions.named(legacyTransactionId, programs);
-    const own = named.filter(({ reported }) => mayMove(caller, reported.advertiserId));
+    const named = before.get(legacyTransactionId) ?? this.transactions.named(legacyTransactionId, programs);
+    before.set(legacyTransactionId, named);
+    const own = (await named).filter(({ reported }) => mayMove(caller, reported.advertiserId));
     const only = onlyOne(legacyTransactionId, own);
     if (only === undefined) throw notFound(legacyTransactionId);
     return { request, transactionId: only.transactionId };
@@ -219,6 +223,9 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     return await this.transactions.execute(transactionId, command, known);
   }
 }
+
+/** Transactions by the legacy ids of a list, which may repeat them. */
+type NamedBefore = Map<string, Promise<readonly Named[]>>;
 
 /** A requested transition, and of which transaction. */
 type Found = Pick<Transition, 'request'> & { readonly transactionId: string };

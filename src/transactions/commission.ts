@@ -1,4 +1,4 @@
-import { commissionOf, type Terms } from '../directory/commission';
+import { commissionOf, isCommissionBy, type Terms } from '../directory/commission';
 import { type Amendments, type TransactionFacts } from './transaction-facts';
 
 /**
@@ -13,7 +13,7 @@ export function amendedBy(
   const { orderValue } = amendments;
   const isByTerms =
     terms !== undefined &&
-    commissionOf(terms, facts.orderValue, facts.currencyId) === facts.publisherCommission;
+    isCommissionBy(terms, facts.publisherCommission, facts.orderValue, facts.currencyId);
   if (!isByTerms || orderValue === undefined) return { ...facts, ...amendments };
   return { ...facts, publisherCommission: commissionOf(terms, orderValue, facts.currencyId), ...amendments };
 }

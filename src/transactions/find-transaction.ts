@@ -3,6 +3,7 @@ import { type Programs } from '../directory/programs';
 import { load, type StateAt, toDomainEvent } from '../kernel/decider';
 import { NO_STREAM, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { inParallel } from '../kernel/in-parallel';
 import { TRANSACTION, transactionDecider, type TransactionEvent, type TransactionState } from './transaction';
 import { factsIn, type TransactionFacts } from './transaction-facts';
 import { formerIdOf, idsWith, legacyIdOf, transactionIdOf } from './transaction-id';
@@ -18,7 +19,7 @@ const UNKNOWN: StateAt<TransactionState> = { state: transactionDecider.initial, 
 
 /**
  * Where a report belongs (`docs/decisions.md#t1`): a transaction of the same program that was stored when ids did not have the program
- * keeps its id. No stream with such an id is ever created again, so nothing changes between this and the append.
+ * keeps its id. This version creates no stream with such an id, so nothing changes between this and the append.
  */
 export async function reportedTransaction(log: EventLog, facts: TransactionFacts): Promise<Reported> {
   const legacyId = legacyIdOf(facts);
@@ -29,6 +30,9 @@ export async function reportedTransaction(log: EventLog, facts: TransactionFacts
     ? { transactionId: formerId, known: former }
     : { transactionId: transactionIdOf(legacyId, facts.programId), known: UNKNOWN };
 }
+
+/** Streams that are read at a time for one legacy id: many programs may have its event. */
+const AT_ONCE = 4;
 
 /** A transaction by its legacy id, as it was reported. */
 export interface Named {
@@ -42,13 +46,12 @@ export async function transactionsWith(
   programs: Pick<Programs, 'everWithEvent'>,
   legacyId: string,
 ): Promise<readonly Named[]> {
-  const named = await Promise.all(
-    idsWith(legacyId, programs).map(async (transactionId) => {
-      const first = await firstEvent(log, transactionId);
-      return first === undefined ? [] : [{ transactionId, reported: factsIn(first.data) }];
-    }),
-  );
-  return named.flat();
+  const named: Named[] = [];
+  await inParallel(idsWith(legacyId, programs), AT_ONCE, async (transactionId) => {
+    const first = await firstEvent(log, transactionId);
+    if (first !== undefined) named.push({ transactionId, reported: factsIn(first.data) });
+  });
+  return named;
 }
 
 async function firstEvent(log: EventLog, transactionId: string): Promise<TransactionEvent | undefined> {

@@ -42,7 +42,7 @@ const NEXT_SINCE = /^p(\d{19})$/;
 
 /** A log position, of which clients know only that it is no date. */
 const SINCE: KeyType<Position> = {
-  expected: '*, or the X-Next-Since of an answer; minChanged takes a date',
+  expected: '*, or the X-Next-Since of an answer to since; minChanged takes a date',
   problem: 'unusable',
   read: (text) => (text.trim() === '*' ? START : NEXT_SINCE.exec(text.trim())?.[1]),
 };

@@ -63,7 +63,7 @@ export const transactionOperations = {
       'each field. A cursor pages through any number; since follows what changes, and misses nothing.',
     example: { pageSize: 3, pretty: true },
     answer: TRANSACTIONS,
-    sends: { ...PAGE_HEADERS, 'X-Next-Since': 'Value of since for what changes after this answer' },
+    sends: { ...PAGE_HEADERS, 'X-Next-Since': 'Of a list with since: its next value' },
   },
   totalTransactions: {
     id: 'totalTransactions',

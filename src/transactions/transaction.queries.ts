@@ -3,9 +3,9 @@ import {
   listTransactions,
   totalTransactions,
   transactionsById,
-  type TransactionsAsOf,
   transactionsNow,
   type TransactionCriteria,
+  type TransactionPage,
 } from '../../projections/transaction-list';
 import { conversionFaults as fault } from '../conversions/faults';
 import { FollowedDirectory } from '../directory/follower';
@@ -32,22 +32,14 @@ import { idsWith, TRANSACTION_ID } from './transaction-id';
 export interface ListedPage {
   readonly transactions: AsyncIterable<Iterable<OutputTransaction>>;
   readonly total: number;
-  /** The value of `since` for what changes after this answer. */
-  readonly nextSince: string;
+  /** Of a list with `since`: its value for what changes after this answer. */
+  readonly nextSince?: string;
   /** The cursor of the next page, if paging by cursor and not on the last page. */
   readonly nextCursor?: string;
 }
 
 /** Transactions on a page: at most, and by default (`docs/decisions.md#t6`). */
 const PAGE = 1000;
-
-/** How changes are listed. */
-interface Following {
-  readonly keys: ListKeys;
-  readonly now: TransactionsAsOf;
-  readonly pageSize: number;
-  readonly query: QueryOptions;
-}
 
 /** What callers may read of transactions (`docs/decisions.md#t6`). */
 @Injectable()
@@ -68,42 +60,52 @@ export class TransactionQueries {
       after: listCursors.read(keys),
     } as const;
     const criteria = criteriaOf(keys, caller);
-    const now = await transactionsNow(this.store);
-    if (keys.since !== undefined)
-      return await this.changed(keys.since, criteria, { keys, now, pageSize, query });
-    const found = await listTransactions(this.store, criteria, page, now, query);
-    const { total, next } = found;
     const dates = keys.dateOutputFormat ?? 'iso8601';
+    const { since } = keys;
+    const { found, ...links } =
+      since === undefined
+        ? await this.page(keys, criteria, page, query)
+        : await this.changed({ ...keys, since }, criteria, pageSize, query);
     return {
       transactions: eachOf(found, (listed) => toOutput(listed, dates)),
-      total,
-      nextSince: nextSince(now.position),
-      ...(next === undefined ? {} : { nextCursor: listCursors.write(keys, next) }),
+      total: found.total,
+      ...links,
     };
+  }
+
+  private async page(
+    keys: ListKeys,
+    criteria: TransactionCriteria,
+    page: TransactionPage,
+    query: QueryOptions,
+  ) {
+    const found = await listTransactions(this.store, criteria, page, undefined, query);
+    const { next } = found;
+    return { found, ...(next === undefined ? {} : { nextCursor: listCursors.write(keys, next) }) };
   }
 
   /** What has changed after a log position, in the order of the log: so what changes meanwhile is on a later page. */
   private async changed(
-    since: Position,
+    keys: ListKeys & { readonly since: Position },
     criteria: TransactionCriteria,
-    { keys, now, pageSize, query }: Following,
-  ): Promise<ListedPage> {
+    size: number,
+    query: QueryOptions,
+  ) {
     for (const name of ['page', 'orderBy', 'sortOrder'] as const)
       if (keys[name] !== undefined)
         throw fault.content(`${name}=${keys[name]}: cannot be combined with since`);
+    const { since } = keys;
+    const { target, position: until } = await transactionsNow(this.store);
     // A position beyond the end belongs to a log that has been moved (`docs/decisions.md#x51`).
-    const isOfThisLog = since <= now.position || since <= (await this.log.head());
+    const isOfThisLog = since <= until || since <= (await this.log.head());
     const after = isOfThisLog ? since : START;
-    const page = { orderBy: 'position', descending: false, offset: 0, size: pageSize, after: null } as const;
-    const found = await listTransactions(this.store, { ...criteria, after }, page, now, query);
-    const last = found.next?.keys[0];
-    return {
-      transactions: eachOf(found, (listed) => toOutput(listed, keys.dateOutputFormat ?? 'iso8601')),
-      total: found.total,
-      nextSince: nextSince(
-        typeof last === 'number' ? positionOf(last) : after > now.position ? after : now.position,
-      ),
-    };
+    const page = { orderBy: 'position', descending: false, offset: 0, size, after: null } as const;
+    // What is behind the checkpoint may be there in part.
+    const found = await listTransactions(this.store, { ...criteria, after, until }, page, target, query);
+    if (found.next === undefined) return { found, nextSince: nextSince(after > until ? after : until) };
+    const [last] = found.next.keys;
+    if (typeof last !== 'number') throw new Error('positions are numbers');
+    return { found, nextSince: nextSince(positionOf(last)) };
   }
 
   /** By currency, then by state. */

@@ -49,7 +49,7 @@ export class TransactionsController {
           pieces: listPieces(transactionsText(view), transactions),
           headers: {
             'X-Total-Count': String(total),
-            'X-Next-Since': nextSince,
+            ...(nextSince === undefined ? {} : { 'X-Next-Since': nextSince }),
             ...cappedPageSize(keys),
             ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
           },

@@ -60,11 +60,12 @@ export function amountsIn<Name extends string>(
   return amounts;
 }
 
-/** What `amountOf` accepts, for messages. */
+/** What `amountOf` accepts, for messages; without a currency, two decimals. */
 export function expectedAmount(currency: string): string {
   const decimals = decimalsOf(currency);
   const most = decimals === 0 ? 'without decimals' : `with at most ${WORDS[decimals]} decimals`;
-  return `an amount ${most}, as ${currency} has them, such as ${(12.5).toFixed(decimals)}`;
+  const whose = currency === '' ? '' : ` as ${currency} has them,`;
+  return `an amount ${most},${whose} such as ${(12.5).toFixed(decimals)}`;
 }
 
 const WORDS: Readonly<Record<number, string>> = { 2: 'two', 3: 'three', 4: 'four' };

@@ -4,7 +4,10 @@ import { claimTopic } from '../../src/claims/topic';
 import { type DomainEvent, toDomainEvent, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { rebuild } from '../../src/projector/rebuild';
+import { amendedBy } from '../../src/transactions/commission';
 import { transactionTopic } from '../../src/transactions/topic';
+import { type TransactionFacts } from '../../src/transactions/transaction-facts';
+import { scaleOf } from '../../src/wire/minor-units';
 import { golden } from '../support/golden';
 import { eventsOf } from '../support/temporary-log';
 import { CLAIM_NETWORK, claimClientOf, claimOf, errorsIn, type Listed } from './claim-network';
@@ -125,6 +128,26 @@ describe('amounts that were stored as hundredths of every currency (decisions A1
     ].map((one) => toNewEvent(one));
     await world.app.engines.log.append(streamOf('transaction', transactionId), NO_STREAM, events);
   };
+
+  it.each(['JPY', 'KWD'])(
+    'of %s keep a commission by the terms of the event, which was rounded to hundredths, when the order value is amended',
+    (currencyId) => {
+      const { transaction } = golden('TransactionTracked').event.data as {
+        readonly transaction: TransactionFacts;
+      };
+      const hundredth = 10 ** (scaleOf(currencyId) - 2);
+      // 749.05, of which 10 % were 74.91.
+      const facts = {
+        ...transaction,
+        ...{ currencyId, orderValue: 74_905 * hundredth, publisherCommission: 7491 * hundredth },
+      };
+      const terms = { commission: { percent: 10 } };
+      const orderValue = 10_000 * hundredth;
+      expect(amendedBy(facts, { orderValue }, terms).publisherCommission).toBe(1000 * hundredth);
+      const agreed = { ...facts, publisherCommission: 7400 * hundredth };
+      expect(amendedBy(agreed, { orderValue }, terms).publisherCommission).toBe(7400 * hundredth);
+    },
+  );
 
   it('are read, and stored again, without rounding; a rebuild gives the same', async () => {
     const amounts = {

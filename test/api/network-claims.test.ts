@@ -4,9 +4,11 @@ import { type Response } from '../support/app';
 import { automatedClaims } from './automated-claims';
 import { claimOf, claimWorld, INQUIRY, type Listed } from './claim-network';
 import { OTHER_TOKENS } from './network';
+import { reportOf, transactionClientOf } from './transaction-network';
 import { DAY, NOW } from './voucher-network';
 
 const world = claimWorld();
+const transactions = transactionClientOf(() => world.app);
 const { automate, stateOf } = automatedClaims(world);
 
 const ask = (path: string, method: 'GET' | 'POST' = 'POST'): Promise<Response> =>
@@ -55,6 +57,14 @@ describe('claims that are pending at the network (Document 3, States and transit
     expect(await stateOf(id)).toMatchObject({ statusId: 2 });
     await automate(NOW + 31 * DAY);
     expect(await stateOf(id)).toMatchObject({ statusId: 3 });
+  });
+
+  it('are not released if their order has been tracked: they get the status of screening (decisions C5)', async () => {
+    const id = await mismatched('tracked meanwhile');
+    expect((await transactions.report(reportOf('tracked meanwhile'))).statusCode).toBe(201);
+    await world.app.settled();
+    expect((await ask(`/${id}/release;versionNo=0`)).statusCode).toBe(204);
+    expect(await stateOf(id)).toMatchObject({ statusId: 107 });
   });
 
   it('are rejected by any status that rejects; the publisher sees by whom, and may delete them', async () => {

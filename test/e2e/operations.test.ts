@@ -44,6 +44,9 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog notifications redeliver MESSAGE': ['test/ops/cli-notifications.test.ts', "'redeliver'"],
   'affilog notifications explain ID [--subscription ID]': ['test/ops/cli-notifications.test.ts', "'explain'"],
   'affilog notifications own': ['test/ops/cli-notifications.test.ts', "'own'"],
+  'affilog claims list': ['test/ops/cli-claims.test.ts', "'list'"],
+  'affilog claims release CLAIM': ['test/ops/cli-claims.test.ts', "'release'"],
+  'affilog claims reject CLAIM --status 211 [--message TEXT]': ['test/ops/cli-claims.test.ts', "'reject'"],
   'affilog log copy': ['test/ops/copy-log.test.ts', 'copyLog'],
 };
 

@@ -49,7 +49,7 @@ function withoutTimes(text: string): string {
     .replaceAll(/\b1[78]\d{11}\b/g, '<ms>')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
     .replaceAll(/"\d{4}-\d\d-\d\d"/g, '"<day>"')
-    .replaceAll(/"subscriptionId":"\w{32}"/g, '"subscriptionId":"<id>"');
+    .replaceAll(/"(subscriptionId|receiverId)":"\w{16,32}"/g, '"$1":"<id>"');
 }
 
 describe('the README', () => {

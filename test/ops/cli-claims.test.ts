@@ -18,7 +18,7 @@ describe('affilog claims (decisions C14)', () => {
       [one, two]
         .map(
           (id, at) =>
-            `${id}\t105 Commission mismatch\tsince 2026-03-01\tprogram 101\tsite 1101\tevent 17\torder "cli ${at + 1}" of 2026-02-20\torder value 100\texpected commission 100.00\n`,
+            `${id}\t105 Commission mismatch\tsince 2026-03-01\tprogram 101\tsite 1101\tevent 17\torder "cli ${at + 1}" of 2026-02-20\torder value 100 EUR\texpected commission 100.00\n`,
         )
         .join(''),
     );

@@ -157,6 +157,11 @@ const anyText: fc.Arbitrary<string> = fc
   .map((parts) => parts.join(''))
   .filter((text) => text !== '');
 
+/** In XML an identifier loses the white space at its ends (decisions A11). */
+const anyIdentifier: fc.Arbitrary<string> = anyText
+  .map((text) => text.replace(/^[ \t\n\r]+|[ \t\n\r]+$/g, ''))
+  .filter((text) => text !== '');
+
 function onlyAllowed(text: string): string {
   return text.replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '');
 }
@@ -207,9 +212,9 @@ export function anyProduct(ids: fc.Arbitrary<string> = anyText): fc.Arbitrary<Po
       upc: fc
         .bigInt({ min: 1n, max: 99_999_999_999n })
         .map((number) => ean13(String(number).padStart(12, '0')).slice(1)),
-      isbn: anyText,
-      mpn: anyText,
-      sku: anyText,
+      isbn: anyIdentifier,
+      mpn: anyIdentifier,
+      sku: anyIdentifier,
       fields: fc.array(fc.record({ name: anyText, value: fc.oneof(anyText, fc.constant('')) }), {
         minLength: 1,
         maxLength: 4,

@@ -73,8 +73,8 @@ function addReject(claims: Command, context: CliContext): Command {
 
 async function review(command: Command, context: CliContext, requested: () => ReviewRequest): Promise<void> {
   const { decide } = await import('../network-claims.js');
-  await withDirectory(command, context, async ({ log }, directory) => {
-    context.stdout.write(`${await decide(log, directory, requested)}\n`);
+  await withDirectory(command, context, async ({ log, store }, directory) => {
+    context.stdout.write(`${await decide({ log, store, directory, now: new Date() }, requested)}\n`);
   });
 }
 

@@ -83,7 +83,8 @@ export class NetworkClaimsController {
     try {
       const now = this.clock.now();
       const { directory } = this.follower;
-      const { position } = await reviewClaim(this.log, requested(), { directory, now });
+      const parts = { log: this.log, store: this.store, directory, now };
+      const { position } = await reviewClaim(requested(), parts);
       if (position === undefined) throw new Error('a review appends an event');
       await this.readModels.afterWrite({ position, changes: 1 });
       return Answer.none({ position });
