@@ -117,7 +117,7 @@ export type MatchedEvent =
  * - `delivered`: the receiver has accepted it;
  * - `failed`: it is tried again at `next`;
  * - `dead`: it is not tried again;
- * - `cancelled`: its receiver or subscription is gone.
+ * - `cancelled`: its receiver or subscription is gone, or, with an `error`, it is not to be sent for that reason.
  */
 export type OutcomeKind = 'delivered' | 'failed' | 'dead' | 'cancelled';
 

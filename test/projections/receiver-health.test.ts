@@ -61,6 +61,8 @@ describe('a receiver rests (decisions N7)', () => {
     for (let seconds = 0; seconds < 5; seconds += 1) await timeOut(message, START + seconds);
     await history.decided(message, { outcome: 'dead', error: 'the URL is longer than 8 KiB' });
     expect(await restingAt(START)).toHaveLength(1);
+    await history.decided(message, { outcome: 'cancelled', error: 'its backfill was cancelled' });
+    expect(await restingAt(START)).toHaveLength(1);
     await history.decided(message, { outcome: 'cancelled' });
     expect(await restingAt(START)).toEqual([]);
   });

@@ -15,6 +15,7 @@ import { expireOld } from './old-messages';
 import { MessageCache } from './message-cache';
 import {
   attemptNumber,
+  cancelledOutcome,
   failingFor,
   isFailedAttempt,
   outcomeOf,
@@ -237,14 +238,16 @@ export class Dispatcher {
 
   /** Undefined: it was no attempt. */
   private async outcome(partition: OwnedPartition, started: Started): Promise<Outcome | undefined> {
-    const { message, receiver, isCancelled, redelivery } = started;
+    const { message, receiver, permission, redelivery } = started;
     const { id, sequence, request, unsendable, subscriptionId, isTest } = message;
     if (partition.expiring.has(started.revision)) return undefined;
     // What has not been read yet may cancel it.
     if (redelivery !== undefined && !partition.isLive) return undefined;
     // A redelivery leaves the message as it is: its schedule, if it has one, is cancelled by itself.
-    if (isCancelled)
-      return outcomeWithout(started, redelivery === undefined ? 'cancelled' : 'failed', Date.now());
+    if (permission !== 'send')
+      return redelivery === undefined
+        ? cancelledOutcome(started, permission, Date.now())
+        : outcomeWithout(started, 'failed', Date.now());
     if (request === undefined)
       return outcomeWithout(started, redelivery === undefined ? 'dead' : 'failed', Date.now(), unsendable);
     const attempt: Attempt = {

@@ -50,8 +50,8 @@ const REPORTED_MS: readonly number[] = [HOUR, DAY, 3 * DAY];
 
 /** The health after an outcome. One that is not that of an attempt changes nothing, unless the receiver is gone. */
 export function afterOutcome(health: Health, outcome: Outcome): Health {
-  // If somebody makes the receiver again, it starts over.
-  if (outcome.outcome === 'cancelled') return HEALTHY;
+  // If somebody makes the receiver again, it starts over. With an error it is not gone.
+  if (outcome.outcome === 'cancelled' && outcome.error === undefined) return HEALTHY;
   return outcome.attempt === undefined ? health : afterAttempt(health, endedOf(outcome));
 }
 

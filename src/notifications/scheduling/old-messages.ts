@@ -1,7 +1,7 @@
 import { type Message, type Outcome } from '../delivery-events';
 import { type MessageCache } from './message-cache';
 import { type Sendable } from './lane';
-import { outcomeWithout } from './outcome';
+import { cancelledOutcome, outcomeWithout } from './outcome';
 import { type OwnedPartition } from './owned-partition';
 import { type ReceiverState } from './receiver-state';
 import { type Recipients } from './recipients';
@@ -69,7 +69,8 @@ async function* expired(
 
 function outcomeOf(sendable: Sendable, permission: Permission): Outcome {
   const now = Date.now();
-  if (permission === 'cancel') return outcomeWithout(sendable, 'cancelled', now);
+  if (permission === 'cancel' || permission === 'withdraw')
+    return cancelledOutcome(sendable, permission, now);
   // A redelivery leaves the message as it is.
   const end = sendable.redelivery === undefined ? 'dead' : 'failed';
   return outcomeWithout(sendable, end, now, permission === 'hold' ? HELD : EXPIRED);

@@ -52,12 +52,22 @@ export function outcomeOf(
 /** The outcome of a message that is not attempted; of a redelivery `failed`. */
 export function outcomeWithout(
   sendable: Sendable,
-  outcome: 'dead' | 'cancelled' | 'failed',
+  outcome: 'dead' | 'failed' | 'cancelled',
   now: number,
   error?: string,
 ): Outcome {
   const at = new Date(now).toISOString();
   return { ...whatOf(sendable), outcome, at, ...(error === undefined ? {} : { error }) };
+}
+
+/** The outcome of a message that is not to be sent. Of a receiver that is not gone it has an error. */
+export function cancelledOutcome(
+  sendable: Sendable,
+  permission: 'cancel' | 'withdraw',
+  now: number,
+): Outcome {
+  const error = permission === 'withdraw' ? 'its backfill was cancelled' : undefined;
+  return outcomeWithout(sendable, 'cancelled', now, error);
 }
 
 /** The outcome of an attempt that is over when its message is: it is listed, and changes nothing else. */

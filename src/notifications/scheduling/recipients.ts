@@ -42,13 +42,12 @@ export class Recipients {
   ): Permission {
     const { book, position } = this.subscriptions;
     const requested = about?.requested;
-    const isFirst = requested !== undefined && redelivery === undefined;
-    if (isFirst && book.isCancelled(subscriptionId, requested)) return 'cancel';
     const cause = requested ?? about?.rendered ?? about?.cause;
     const standing = book.standingOf(subscriptionId, receiver);
-    if (standing === 'active') return 'send';
-    if (standing !== 'gone') return 'hold';
-    return cause !== undefined && position < cause ? 'hold' : 'cancel';
+    if (standing === 'gone') return cause !== undefined && position < cause ? 'hold' : 'cancel';
+    const isFirst = requested !== undefined && redelivery === undefined;
+    if (isFirst && book.isCancelled(subscriptionId, requested)) return 'withdraw';
+    return standing === 'active' ? 'send' : 'hold';
   }
 
   /**

@@ -34,8 +34,8 @@ export interface Receiver extends Occupant {
 
 /** A message that is to be sent now. Its slot is occupied until `ended` is called. */
 export interface Started extends Sendable, Request<Receiver> {
-  /** It is not to be sent: its receiver or subscription is gone. */
-  readonly isCancelled: boolean;
+  /** Unless it is `send`, it is not to be sent. */
+  readonly permission: Exclude<Permission, 'hold'>;
   /** Its receiver rested until now. */
   readonly isProbe: boolean;
 }
@@ -47,8 +47,11 @@ interface Alarm {
   readonly next?: number;
 }
 
-/** Whether messages may be sent now: `hold` until `reconsider`; `cancel`: never. */
-export type Permission = 'send' | 'hold' | 'cancel';
+/**
+ * Whether messages may be sent now: `hold` until `reconsider`; `cancel`: never, since their receiver or subscription is gone; `withdraw`:
+ * never, since their backfill was cancelled.
+ */
+export type Permission = 'send' | 'hold' | 'cancel' | 'withdraw';
 
 /** What the scheduler asks. All are answered at once. */
 export interface Surface {
@@ -261,8 +264,7 @@ export class Scheduler {
       if (!this.slots.mayEnter(receiver)) return undefined;
     }
     receiver.lane.start(sendable);
-    const isCancelled = permission === 'cancel';
-    if (!isCancelled) receiver.bucket.take(now);
+    if (permission === 'send') receiver.bucket.take(now);
     const started: Started = {
       kind,
       revision,
@@ -271,7 +273,7 @@ export class Scheduler {
       receiver,
       host: receiver.host,
       at: now,
-      isCancelled,
+      permission,
       isProbe: receiver.state.health.rest !== undefined,
       size: request?.body?.length ?? 0,
       pool: receiver.pace,

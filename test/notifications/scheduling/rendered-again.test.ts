@@ -164,6 +164,7 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
       [found[1]!.message, 'cancelled'],
       [found[2]!.message, 'delivered'],
     ]);
+    expect((await outcomes())[1]?.error).toBe('its backfill was cancelled');
     // It is sent again when somebody asks for it.
     const [, { revision: cancelled }] = (await outcomes()) as [unknown, { revision: number }];
     const again = {

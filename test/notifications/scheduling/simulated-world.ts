@@ -154,8 +154,8 @@ export class World {
 
   private begin(started: Started): void {
     const { latencyMs = 3 } = this.options;
-    const { message, revision, kind, receiver, isCancelled } = started;
-    if (isCancelled) {
+    const { message, revision, kind, receiver, permission } = started;
+    if (permission !== 'send') {
       const outcome = outcomeWithout(started, 'cancelled', this.wall);
       this.after(latencyMs, () => this.end(started, outcome));
       return;
