@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, utimes } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Presence } from '../../src/engines/embedded/presence';
 import { LeaseHolder } from '../../src/kernel/lease-holder';
 import { DIST } from '../support/built';
@@ -31,6 +31,11 @@ async function other() {
   return { name: printed.toString().trim(), child };
 }
 
+/** The file that a process locks. */
+function fileOf(name: string): string {
+  return join(folder, 'alive', `${name.slice(0, 36)}.lock`);
+}
+
 describe('A process (decisions N3)', () => {
   it('is known to be gone as soon as it is killed, and not before', async () => {
     const presence = new Presence(folder);
@@ -48,12 +53,46 @@ describe('A process (decisions N3)', () => {
 
   it('is unknown elsewhere: its lease is waited for', () => {
     const presence = new Presence(folder);
-    for (const owner of ['one', '../alive/x', '0'.repeat(36), 'b3b4ad0c-9f7e-4a55-8a2b-1d6b1c9f3f00'])
+    for (const owner of [
+      'one',
+      '../alive/x',
+      '0'.repeat(36),
+      'b3b4ad0c-9f7e-4a55-8a2b-1d6b1c9f3f00',
+      `b3b4ad0c-9f7e-4a55-8a2b-1d6b1c9f3f00-${'0'.repeat(16)}`,
+    ])
       expect(presence.isGone(owner)).toBe(false);
     presence.close();
     const nowhere = new Presence('/dev/null/no-folder');
     expect(nowhere.isGone(presence.name)).toBe(false);
     nowhere.close();
+  });
+
+  it('is not gone since a copy of its data folder has its file, which nobody locks', async () => {
+    const { name, child } = await other();
+    const copy = join(folder, 'copy');
+    await cp(join(folder, 'alive'), join(copy, 'alive'), { recursive: true });
+    const elsewhere = new Presence(copy);
+    expect(elsewhere.isGone(name)).toBe(false);
+    // Nor if the copy takes the place of the original.
+    await rename(join(folder, 'alive'), join(folder, 'original'));
+    await rename(join(copy, 'alive'), join(folder, 'alive'));
+    const here = new Presence(folder);
+    expect(here.isGone(name)).toBe(false);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(here.isGone(name)).toBe(false);
+    for (const presence of [elsewhere, here]) presence.close();
+  });
+
+  it('of another machine is not gone: its locks may be unknown here', async () => {
+    const { name, child } = await other();
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const presence = new Presence(folder);
+    const place = name.slice(-16);
+    expect(presence.isGone(name.replace(place, place.split('').reverse().join('')))).toBe(false);
+    expect(presence.isGone(name)).toBe(true);
+    presence.close();
   });
 
   it('leaves no files behind for ever', async () => {
@@ -62,10 +101,10 @@ describe('A process (decisions N3)', () => {
     await once(killed.child, 'exit');
     const living = await other();
     const long = new Date(Date.now() - 2 * 60 * 60 * 1000);
-    for (const { name } of [killed, living]) await utimes(join(folder, 'alive', `${name}.lock`), long, long);
+    for (const { name } of [killed, living]) await utimes(fileOf(name), long, long);
     const presence = new Presence(folder);
     presence.close();
-    expect(await readdir(join(folder, 'alive'))).toEqual([`${living.name}.lock`]);
+    expect(await readdir(join(folder, 'alive'))).toEqual([basename(fileOf(living.name))]);
   });
 });
 

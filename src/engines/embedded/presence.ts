@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { closeDatabase, openDatabase } from './connection';
@@ -13,13 +14,18 @@ const KEPT_MS = 60 * 60 * 1000;
 /** How long (ms) an owner that lives is not asked for again. */
 const ALIVE_MS = 500;
 
+/** On Linux, another one since each start of the machine; containers share it. */
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+
 /**
  * Tells processes that share a data folder whether one of them lives: each locks a file of its own, and the operating system frees the
- * lock however it ends. So leases of one that was killed need not be waited for. Processes without the folder know nothing of each other.
+ * lock however it ends. So leases of one that was killed need not be waited for. Processes without the folder know nothing of each other,
+ * nor do those with a copy of it or on another machine: nobody locks their file there, though they may live.
  */
 export class Presence {
   /** A name that nobody else uses, for the leases of this process. */
-  readonly name = randomUUID();
+  readonly name: string;
+  private readonly id = randomUUID();
   private readonly folder: string;
   private readonly locked: DatabaseSyncInstance | undefined;
   private readonly gone = new Set<string>();
@@ -31,18 +37,22 @@ export class Presence {
     try {
       mkdirSync(this.folder, { recursive: true });
       this.clean();
-      this.locked = lock(this.fileOf(this.name));
+      this.locked = lock(this.fileOf(this.id));
     } catch {
       this.locked = undefined;
     }
+    const place = this.locked && placeOf(this.fileOf(this.id));
+    this.name = place === undefined ? this.id : `${this.id}-${place}`;
   }
 
   /** Whether the owner of a lease is gone for certain. */
   isGone(owner: string): boolean {
     if (this.gone.has(owner)) return true;
-    const file = this.fileOf(owner);
     const isKnown = performance.now() - (this.aliveAt.get(owner) ?? -Infinity) < ALIVE_MS;
-    if (isKnown || owner === this.name || !UUID.test(owner) || !existsSync(file)) return false;
+    const [, id, place] = NAME.exec(owner) ?? [];
+    if (isKnown || owner === this.name || id === undefined) return false;
+    const file = this.fileOf(id);
+    if (placeOf(file) !== place) return false;
     if (isLocked(file)) this.aliveAt.set(owner, performance.now());
     else this.gone.add(owner);
     return this.gone.has(owner);
@@ -51,7 +61,7 @@ export class Presence {
   close(): void {
     if (this.locked === undefined) return;
     closeDatabase(this.locked);
-    rmSync(this.fileOf(this.name), { force: true });
+    rmSync(this.fileOf(this.id), { force: true });
   }
 
   private clean(): void {
@@ -62,12 +72,32 @@ export class Presence {
     }
   }
 
-  private fileOf(owner: string): string {
-    return join(this.folder, `${owner}.lock`);
+  private fileOf(id: string): string {
+    return join(this.folder, `${id}.lock`);
   }
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** The id of a process, and where its file is. */
+const NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-([0-9a-f]{16})$/;
+
+/** Names a file of the running machine: no copy has the same, and no file of another machine. Undefined if there is no such file. */
+function placeOf(file: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(file, { bigint: true });
+    const place = JSON.stringify([machine(), String(dev), String(ino)]);
+    return createHash('sha256').update(place).digest('hex').slice(0, 16);
+  } catch {
+    return undefined;
+  }
+}
+
+function machine(): string {
+  try {
+    return readFileSync(BOOT_ID, 'latin1').trim();
+  } catch {
+    return hostname();
+  }
+}
 
 /** Raises an error if the file is locked. */
 function lock(file: string): DatabaseSyncInstance {
