@@ -184,7 +184,22 @@ const HOSTILE: readonly (readonly [does: string, behaviour: Behaviour, expected:
       socket.write('HTTP/1.1 100 Continue\r\n');
       flood(socket, `x: ${'y'.repeat(100)}\r\n`.repeat(100));
     },
-    { end: 'failure', error: 'the headers of the answer are too large' },
+    TOO_LONG,
+  ],
+  [
+    'sends an interim answer of 16 KB, and then its answer',
+    (socket) => socket.write(interimOf(16 * 1024 + 1) + answer(200, '')),
+    TOO_LONG,
+  ],
+  [
+    'sends 33 interim answers, and then its answer',
+    (socket) => socket.write('HTTP/1.1 100 \r\n\r\n'.repeat(33) + answer(200, '')),
+    TOO_LONG,
+  ],
+  [
+    'sends 16 KB of empty lines, and then its answer',
+    (socket) => socket.write('\r\n'.repeat(8 * 1024 + 1) + answer(200, '')),
+    TOO_LONG,
   ],
   [
     'sends a bomb',
@@ -195,6 +210,12 @@ const HOSTILE: readonly (readonly [does: string, behaviour: Behaviour, expected:
     SUCCESS,
   ],
 ];
+
+/** An interim answer of so many bytes. */
+function interimOf(size: number): string {
+  const head = 'HTTP/1.1 103 Early Hints\r\nx: \r\n\r\n';
+  return head.replace('x: ', `x: ${'y'.repeat(size - head.length)}`);
+}
 
 function withoutTimes({ at, ms, ...result }: AttemptResult): object {
   expect([at, ms]).toEqual([expect.any(Number), expect.any(Number)]);

@@ -220,6 +220,7 @@ describe('an answer', () => {
     'one with headers': 'HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\n',
     'several, with empty lines':
       'HTTP/1.1 100 Continue\r\n\r\n\r\nHTTP/1.0 102 Processing\r\n\r\nHTTP/1.1 100 \r\nx: 1\r\n\r\n',
+    '32 of them': 'HTTP/1.1 100 \n\n'.repeat(32),
   };
   describe.each(Object.entries(INTERIM))('may follow %s (decisions N4; RFC 9110, 15.2)', (_, interim) => {
     it.each<readonly [string, Behaviour]>([
@@ -245,6 +246,14 @@ describe('an answer', () => {
       }
       expect(to.connections).toBe(1);
     });
+  });
+
+  it('may follow interim answers of 16 KB (decisions N4)', async () => {
+    const interim = 'HTTP/1.1 103 Early Hints\r\nx: \r\n\r\n';
+    const long = interim.replace('x: ', `x: ${'y'.repeat(16 * 1024 - interim.length)}`);
+    const to = await receiver((socket) => void socket.write(long + answer(200, 'made')));
+    const result = await sender().attempt(attemptTo(`http://127.0.0.1:${to.port}/`));
+    expect(result).toMatchObject({ end: 'success', status: 200, answer: 'made' });
   });
 
   it('may be sent before the request (decisions N4)', async () => {
