@@ -48,12 +48,12 @@ export interface Message {
   readonly stateId: number;
   /** When the state was entered. */
   readonly at: string;
-  /** The domain event that caused it. */
+  /** The domain event that caused it; of a message of a backfill its `MessageRequested`. */
   readonly cause: Position;
   /** The position of the log up to which its subscription was read, if that is not `cause`: it was rendered again, or later. */
   readonly rendered?: Position | undefined;
-  /** The position of its `MessageRequested`, if it is of a backfill. Its request is made when it is sent. */
-  readonly requested?: Position | undefined;
+  /** When it was made, if it is of a backfill: long after `at`. Its request is made when it is sent. */
+  readonly made?: string | undefined;
   /** Absent: it cannot be sent, for this reason. */
   readonly request?: MessageRequest;
   readonly unsendable?: string;

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
-import { type Position } from '../kernel/event';
 import { changedReceivers, continuedReceivers } from './continued-receivers';
 import { type Receiver } from './receiver-id';
 
@@ -79,7 +78,7 @@ export type SubscriptionEvent =
     }
   /** A receiver that rests is to be tried at once. */
   | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
-  /** A message is made of a transition of the past: the one of `messageIdOf`, about the event at `cause`, at `time`. */
+  /** A message is made of a transition of the past, at `time`: the event before the revision `sequence` of its subject's stream. */
   | {
       readonly type: 'MessageRequested';
       readonly data: {
@@ -90,7 +89,6 @@ export type SubscriptionEvent =
         readonly sequence: number;
         readonly stateId: number;
         readonly time: string;
-        readonly cause: Position;
       };
     }
   /** Messages that were requested before are not sent, unless they were delivered. */

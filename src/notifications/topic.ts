@@ -25,7 +25,7 @@ export interface Topic {
 export interface Occurrence {
   /** The id of what it is about: its messages keep their order. */
   readonly subject: string;
-  /** Grows with each message about a subject. */
+  /** The revision of its event in the stream of the subject, plus 1. */
   readonly sequence: number;
   readonly stateId: number;
   /** When it happened, an ISO 8601 instant. */

@@ -129,17 +129,17 @@ export class Matcher {
 
 /** A message of a backfill: rendered as one that is older than any version of its receiver, so when it is sent. */
 function requestedMessage(
-  requested: Position,
+  cause: Position,
   id: string,
   { organisationId, topic, content }: ActiveSubscription,
   data: Extract<SubscriptionEvent, { readonly type: 'MessageRequested' }>['data'],
 ): Due {
-  const { receiver, message, subject, sequence, stateId, time: at, cause } = data;
+  const { receiver, message, subject, sequence, stateId, time: at, at: made } = data;
   return {
     type: 'MessageDue',
     data: {
       ...{ id: message, subscriptionId: id, organisationId, receiver, topic, subject, sequence, stateId, at },
-      ...{ cause, rendered: START, requested },
+      ...{ cause, rendered: START, made },
       ...(content.strictOrder === true ? { strictOrder: true } : {}),
     },
   };

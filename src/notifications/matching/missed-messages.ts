@@ -97,7 +97,7 @@ function missedOf(
     .filter((receiver) => receivers.has(receiver) && !wasMade.has(receiver))
     .map((receiver) => ({
       ...{ receiver, message: messageIdOf(event.id, receiver), subject, sequence, stateId },
-      ...{ time: at, cause: position },
+      time: at,
     }));
 }
 

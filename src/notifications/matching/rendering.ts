@@ -87,7 +87,7 @@ export class Rendering {
     const found = await this.eventOf(message);
     if (found === undefined) return { ...withoutRequest(message), unsendable: NO_EVENT, rendered: position };
     const to = subscription.content.currencyConversion;
-    const rates = to === undefined ? undefined : await this.ratesBefore(message.cause);
+    const rates = to === undefined ? undefined : await this.ratesBefore(found.event.position);
     const enabled = allEnabled(subscription);
     const prepared = preparedOf(id, enabled);
     const parts = { ...found, id, subscription: enabled, prepared, rates };
@@ -107,11 +107,13 @@ export class Rendering {
   private async eventOf(
     message: Message,
   ): Promise<{ readonly event: RecordedEvent; readonly occurrence: Occurrence } | undefined> {
-    const { topic: name, subject, subscriptionId, cause, isTest } = message;
+    const { topic: name, subject, sequence, subscriptionId, cause, isTest } = message;
     const topic = this.topics.find((one) => one.name === name);
     if (topic === undefined) return undefined;
-    const stream = isTest === true ? streamOf(SUBSCRIPTION, subscriptionId) : topic.streamOf(subject);
-    const event = await this.eventAt(stream, cause);
+    const event =
+      isTest === true
+        ? await this.eventAt(streamOf(SUBSCRIPTION, subscriptionId), cause)
+        : await this.eventOfRevision(topic.streamOf(subject), sequence - 1);
     if (event === undefined) return undefined;
     const occurrence = occurrenceIn(event, topic, message);
     return occurrence && { event, occurrence };
@@ -121,6 +123,12 @@ export class Rendering {
     for await (const batch of this.log.readStream(stream, { backwards: true, batchSize: 50 }))
       for (const event of batch)
         if (event.position <= position) return event.position === position ? event : undefined;
+    return undefined;
+  }
+
+  private async eventOfRevision(stream: string, revision: number): Promise<RecordedEvent | undefined> {
+    for await (const [event] of this.log.readStream(stream, { from: revision, limit: 1 }))
+      return event?.revision === revision ? event : undefined;
     return undefined;
   }
 

@@ -37,16 +37,14 @@ export class Recipients {
   permission(
     subscriptionId: string,
     receiver: string,
-    about?: Pick<Message, 'cause' | 'rendered' | 'requested'>,
+    about?: Pick<Message, 'cause' | 'rendered' | 'made'>,
     redelivery?: number,
   ): Permission {
     const { book, position } = this.subscriptions;
-    const requested = about?.requested;
-    const cause = requested ?? about?.rendered ?? about?.cause;
     const standing = book.standingOf(subscriptionId, receiver);
-    if (standing === 'gone') return cause !== undefined && position < cause ? 'hold' : 'cancel';
-    const isFirst = requested !== undefined && redelivery === undefined;
-    if (isFirst && book.isCancelled(subscriptionId, requested)) return 'withdraw';
+    if (standing === 'gone') return about !== undefined && position < readFor(about) ? 'hold' : 'cancel';
+    const isFirstOfBackfill = about?.made !== undefined && redelivery === undefined;
+    if (isFirstOfBackfill && book.isCancelled(subscriptionId, about.cause)) return 'withdraw';
     return standing === 'active' ? 'send' : 'hold';
   }
 
@@ -77,4 +75,9 @@ export class Recipients {
     this.derived.set(key, known);
     return known;
   }
+}
+
+/** Up to where its subscription was read for a message. */
+function readFor({ cause, rendered = cause }: Pick<Message, 'cause' | 'rendered'>): Position {
+  return rendered > cause ? rendered : cause;
 }

@@ -63,7 +63,7 @@ export interface Surface {
   permission(
     subscriptionId: string,
     receiver: string,
-    about?: Pick<Message, 'cause' | 'rendered' | 'requested'>,
+    about?: Pick<Message, 'cause' | 'rendered' | 'made'>,
     redelivery?: number,
   ): Permission;
   /** Whether messages of this partition may be started now; if not, until `reconsider`. */
