@@ -46,7 +46,8 @@ export async function openAll<Result>(
 ): Promise<Result> {
   const opened = new Opened(signal);
   const close = async (): Promise<void> => await opened.close().catch(report);
-  signal?.addEventListener('abort', close, { once: true });
+  const abort = (): unknown => void close();
+  signal?.addEventListener('abort', abort, { once: true });
   try {
     signal?.throwIfAborted();
     const result = await open(opened);
@@ -57,6 +58,6 @@ export async function openAll<Result>(
     signal?.throwIfAborted();
     throw error;
   } finally {
-    signal?.removeEventListener('abort', close);
+    signal?.removeEventListener('abort', abort);
   }
 }
