@@ -20,6 +20,8 @@ const FIELDS = {
   state: 'number',
   /** Epoch ms. */
   at: 'number',
+  /** When it was made: since then it is kept. */
+  made: 'number',
 } as const satisfies Readonly<Record<string, FieldType>>;
 
 export type DeliveryField = keyof typeof FIELDS;
@@ -36,12 +38,12 @@ type Handled = Extract<
  * What has become of each message (`docs/decisions.md#n14`), from the delivery log. Without what is sent, which is read from there.
  */
 export const deliveries: Projection<StoredDelivery, Handled> = {
-  collection: { name: 'deliveries', version: 3, fields: FIELDS, sorts: ['at'] },
+  collection: { name: 'deliveries', version: 4, fields: FIELDS, sorts: ['at'] },
   streams: [MATCHED, 'partition-'],
   acrossStreams: true,
   handles: ['MessageDue', 'RedeliveryDue', 'MessageAttempted'],
   replaces: ['MessageDue'],
-  expires: { field: 'at', at: ({ at }) => Date.parse(at) },
+  expires: { field: 'made', at: madeAt },
   idOf: ({ data }) => data.id,
   fold(before, event) {
     switch (event.type) {
@@ -51,6 +53,7 @@ export const deliveries: Projection<StoredDelivery, Handled> = {
         return {
           ...{ subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at },
           matched: event.revision,
+          ...only('made', event.data.made),
           ...only('isTest', event.data.isTest),
           state: 'due',
           attempted: 0,
@@ -96,9 +99,10 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
 /** What does not change. */
 function factsOf(stored: StoredDelivery): Omit<StoredDelivery, 'state' | 'attempted' | 'attempts'> {
   const { subscriptionId, organisationId, receiver, topic, subject } = stored;
-  const { sequence, stateId, at, matched, isTest } = stored;
+  const { sequence, stateId, at, made, matched, isTest } = stored;
   return {
     ...{ subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at, matched },
+    ...only('made', made),
     ...only('isTest', isTest),
   };
 }
@@ -135,5 +139,11 @@ function fieldsOf(stored: StoredDelivery): Readonly<Record<DeliveryField, FieldV
     ...{ subscriptionId, organisationId, receiver, topic, subject, stateId },
     state: STATES.indexOf(state),
     at: Date.parse(at),
+    made: madeAt(stored),
   };
+}
+
+/** When a message was made, at the latest (epoch ms): those of backfills long after their transition. */
+function madeAt({ at, made = at }: StoredDelivery): number {
+  return Date.parse(made);
 }

@@ -33,6 +33,8 @@ export interface StoredDelivery {
   readonly stateId: number;
   /** When the state was entered. */
   readonly at: string;
+  /** `Message.made`. */
+  readonly made?: string;
   readonly isTest?: true;
   /** The revision of its `MessageDue`. */
   readonly matched: number;

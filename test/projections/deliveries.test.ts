@@ -158,15 +158,19 @@ test('what is older than it is kept leaves log and read models; a rebuild finds 
   await history.outcome(old, { at: new Date(now - 30.9 * DAY_MS).toISOString() });
   const kept = await history.due('kept', { at: new Date(now - 29 * DAY_MS).toISOString() });
   await history.outcome(kept, { outcome: 'failed', at: new Date(now - 28 * DAY_MS).toISOString() });
+  const [at, made] = [31, 28].map((days) => new Date(now - days * DAY_MS).toISOString());
+  const backfilled = await history.due('backfilled', { at: at!, made: made! });
+  await history.outcome(backfilled, { at: made! });
   await project();
 
   while ((await delivery(old)) !== undefined) await new Promise(setImmediate);
   expect(await delivery(kept)).toMatchObject({ state: 'retrying' });
+  expect(await delivery(backfilled)).toMatchObject({ state: 'delivered', at, made });
   expect(Object.keys(await documents('receivers'))).toHaveLength(1);
 
-  // Both were appended just now, so the log still has them, and a rebuild projects them.
+  // All were appended just now, so the log still has them, and a rebuild projects them.
   const rebuilt = await rebuildProjections(engines, 'deliveries', { keepMs: KEEP_MS });
-  expect(rebuilt[0]).toMatchObject({ documents: 2, comparison: { differing: 0 } });
+  expect(rebuilt[0]).toMatchObject({ documents: 3, comparison: { differing: 0 } });
 });
 
 test('random histories: the live read models are those of a rebuild, whatever has expired in between', async () => {
@@ -199,8 +203,9 @@ test('random histories: the live read models are those of a rebuild, whatever ha
           const time = new Date(clock - hours * 60 * 60 * 1000).toISOString();
           const message = messages[which % Math.max(1, messages.length)];
           const id = `m${rounds}-${messages.length}`;
+          const made = which % 3 === 0 ? { made: new Date(clock).toISOString() } : {};
           if (does === 'due' || message === undefined)
-            messages.push(await history.due(id, { at: time, receiver: receivers[which % 2]! }));
+            messages.push(await history.due(id, { at: time, receiver: receivers[which % 2]!, ...made }));
           else if (does === 'redeliver') await history.redeliver(message, time);
           else if (does === 'decided') await history.decided(message, { outcome: 'cancelled' });
           else await history.outcome(message, { outcome: does, at: time, attempt: which + 1 });

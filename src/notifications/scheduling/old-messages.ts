@@ -22,7 +22,7 @@ interface OldParts {
 const MOST = 1_000;
 
 /**
- * Makes dead letters of messages that were due before a time (epoch ms) and are neither delivered nor in flight, held or not, attempted
+ * Makes dead letters of messages that were made before a time (epoch ms) and are neither delivered nor in flight, held or not, attempted
  * or not: soon they are deleted from the log (`docs/decisions.md#n8`). Ends redeliveries of those that are held. Returns how many there were,
  * at most 1,000 of each partition, once that is durable. Raises `EngineUnavailable`.
  */
@@ -57,7 +57,7 @@ async function* expired(
         if (cache.get(revision) === undefined && !(await cache.load(revision))) continue;
         const message = cache.get(revision);
         // Those after it are newer.
-        if (message === undefined || Date.parse(message.at) >= before) break;
+        if (message === undefined || Date.parse(message.made ?? message.at) >= before) break;
         if ([...inFlight].some((started) => started.revision === revision)) continue;
         const permission = recipients.permission(message.subscriptionId, id, message, sendable.redelivery);
         if (permission !== 'hold' && sendable.redelivery !== undefined) continue;

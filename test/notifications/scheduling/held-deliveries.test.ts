@@ -48,6 +48,25 @@ describe('What is not attempted in the ordinary way', () => {
     expect(await outcomes()).toHaveLength(4);
   });
 
+  it('is kept from when it was made, if that was after its transition (decisions N8, N17)', async () => {
+    const [target] = await targetsOf(1);
+    await disable(target!);
+    const hour = 3_600_000;
+    const [now, at] = [Date.now(), new Date(Date.now() - 700 * hour).toISOString()];
+    const runner = start('one', ending({}).attempt);
+    const [old] = await due([target!], 1, { at });
+    const [backfilled] = await due([target!], 1, { at, made: new Date(now).toISOString() });
+    for (const [hours, count] of [
+      [-1, 1],
+      [1, 2],
+    ] as const) {
+      while ((await outcomes()).length < count) await runner.expireOld(now + hours * hour);
+      await runner.expireOld(now + hours * hour);
+      expect(await outcomes()).toHaveLength(count);
+    }
+    expect((await outcomes()).map(({ id }) => id)).toEqual([old!.id, backfilled!.id]);
+  });
+
   it('is a dead letter when it expires before it could be sent, except for what is being sent (decisions N3)', async () => {
     const [slow, failing] = await targetsOf(2);
     let answer = (): void => undefined;
