@@ -11,6 +11,8 @@ export const LIMITS = {
   mostSize: 64 * 1024 * 1024,
   receiver: 4,
   host: 16,
+  /** Of a host's requests, those to receivers that are slow or hung, of all owners. */
+  hostSlow: 12,
   /** On a host an owner has at most so many times as many as are left free; receivers that are slow or hung, as many. */
   ownerShare: 3,
   /** A receiver whose last request took so long is slow, or hung (ms). */
@@ -59,12 +61,14 @@ export interface Request<R> {
 /** Requests in flight to a host, and those for which receivers have been woken. */
 interface Host<R> {
   inFlight: number;
+  /** Of these, those to receivers that were slow or hung when they started, or were woken. */
+  slow: number;
   /** By owner. */
   readonly perOwner: Map<number, number>;
   /** Receivers that wait, by owner and whether their pace is normal, in the order of the turns of these. */
   readonly waiting: Map<string, Set<R>>;
-  /** Receivers that have been woken and have not used it: nobody overtakes them. */
-  readonly woken: Set<R>;
+  /** Receivers that have been woken and have not used it, and whether they were slow or hung: nobody overtakes them. */
+  readonly woken: Map<R, boolean>;
 }
 
 /**
@@ -104,10 +108,8 @@ export class Slots<R extends Occupant> {
     }
     const shared = this.hosts.get(host);
     if (host === '' || shared === undefined || hasRoom(shared, receiver)) return true;
-    if (shared.woken.has(receiver)) return true;
-    const key = queueOf(receiver);
-    const waiting = shared.waiting.get(key) ?? new Set();
-    shared.waiting.set(key, waiting.add(receiver));
+    if (shared.woken.get(receiver) === isSlow(pace)) return true;
+    addWaiting(shared, receiver);
     return false;
   }
 
@@ -123,7 +125,8 @@ export class Slots<R extends Occupant> {
     if (this.isCrowded && !wasCrowded) this.crowdedAt = at;
     if (host === '') return;
     const shared = this.hosts.get(host) ?? newHost();
-    if (!shared.woken.delete(receiver)) count(shared, receiver, 1);
+    takeWoken(shared, receiver);
+    count(shared, receiver, isSlow(pace), 1);
     this.hosts.set(host, shared);
   }
 
@@ -138,14 +141,14 @@ export class Slots<R extends Occupant> {
     if (ms !== undefined && ms < LIMITS.slowMs) receiver.answered = now;
     if (ms !== undefined && receiver.inFlight === 0) receiver.pace = paceOf(ms);
     const shared = this.hosts.get(host);
-    if (shared !== undefined) count(shared, receiver, -1);
+    if (shared !== undefined) count(shared, receiver, isSlow(pool), -1);
     this.wakeOthers(host);
   }
 
   /** The receiver does not use the slot for which it was woken, if it was: others may. */
   passOn(receiver: R): void {
     const shared = this.hosts.get(receiver.host);
-    if (shared?.woken.delete(receiver) === true) count(shared, receiver, -1);
+    if (shared !== undefined) takeWoken(shared, receiver);
     this.wakeOthers(receiver.host);
   }
 
@@ -215,18 +218,18 @@ export class Slots<R extends Occupant> {
       if (this.inPool[pace] < LIMITS[pace]) this.wakeOne(this.waiting[pace]);
   }
 
-  /** Wakes receivers as long as one has room: owners take turns. One that has nothing in flight has room if there is any. */
+  /** Wakes receivers as long as one has room: owners take turns. */
   private wakeAt(shared: Host<R>): void {
     for (const [key, waiting] of shared.waiting) {
       if (shared.inFlight >= LIMITS.host) return;
-      const [receiver] = waiting;
+      const receiver = firstOf(shared, key, waiting);
       if (receiver === undefined || !hasRoom(shared, receiver)) continue;
       waiting.delete(receiver);
       shared.waiting.delete(key);
       // At the end, so that the loop returns to it.
       if (waiting.size > 0) shared.waiting.set(key, waiting);
-      shared.woken.add(receiver);
-      count(shared, receiver, 1);
+      shared.woken.set(receiver, isSlow(receiver.pace));
+      count(shared, receiver, isSlow(receiver.pace), 1);
       this.wake(receiver);
     }
   }
@@ -251,23 +254,54 @@ export class Slots<R extends Occupant> {
 
 /**
  * Whether a receiver may have one more request at its host. However many an owner has, some are left for others, and what it has shrinks
- * with what is left.
+ * with what is left. However many owners have receivers that are slow or hung, some are left for the other receivers.
  */
-function hasRoom<R>({ inFlight, perOwner }: Host<R>, { owner, pace }: Occupant): boolean {
-  const share = pace === 'normal' ? LIMITS.ownerShare : 1;
+function hasRoom<R>({ inFlight, slow, perOwner }: Host<R>, { owner, pace }: Occupant): boolean {
+  if (isSlow(pace) && slow >= LIMITS.hostSlow) return false;
+  const share = isSlow(pace) ? 1 : LIMITS.ownerShare;
   return (perOwner.get(owner) ?? 0) < share * (LIMITS.host - inFlight);
 }
 
 function newHost<R>(): Host<R> {
-  return { inFlight: 0, perOwner: new Map(), waiting: new Map(), woken: new Set() };
+  return { inFlight: 0, slow: 0, perOwner: new Map(), waiting: new Map(), woken: new Map() };
+}
+
+/** A late request counts as what it was: normal. */
+function isSlow(pool: Pool): boolean {
+  return pool === 'slow' || pool === 'hung';
 }
 
 function queueOf({ owner, pace }: Occupant): string {
-  return `${owner} ${pace === 'normal' ? 'normal' : 'other'}`;
+  return `${owner} ${isSlow(pace) ? 'slow' : 'normal'}`;
 }
 
-function count<R>(shared: Host<R>, { owner }: Occupant, by: 1 | -1): void {
+function addWaiting<R extends Occupant>(shared: Host<R>, receiver: R): void {
+  const key = queueOf(receiver);
+  const waiting = shared.waiting.get(key) ?? new Set();
+  shared.waiting.set(key, waiting.add(receiver));
+}
+
+/** The first one of a queue; those before whose pace has changed go to the other queue of their owner. */
+function firstOf<R extends Occupant>(shared: Host<R>, key: string, waiting: Set<R>): R | undefined {
+  for (const receiver of waiting) {
+    if (queueOf(receiver) === key) return receiver;
+    waiting.delete(receiver);
+    addWaiting(shared, receiver);
+  }
+  shared.waiting.delete(key);
+  return undefined;
+}
+
+function takeWoken<R extends Occupant>(shared: Host<R>, receiver: R): void {
+  const wasSlow = shared.woken.get(receiver);
+  if (wasSlow === undefined) return;
+  shared.woken.delete(receiver);
+  count(shared, receiver, wasSlow, -1);
+}
+
+function count<R>(shared: Host<R>, { owner }: Occupant, isOfSlow: boolean, by: 1 | -1): void {
   shared.inFlight += by;
+  if (isOfSlow) shared.slow += by;
   const own = (shared.perOwner.get(owner) ?? 0) + by;
   if (own === 0) shared.perOwner.delete(owner);
   else shared.perOwner.set(owner, own);

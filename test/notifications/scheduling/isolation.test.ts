@@ -266,6 +266,29 @@ describe('A crowd of requests', () => {
       },
     );
 
+    it('find some free beside five owners whose receivers are known to hang (decisions N7)', () => {
+      const isBusy = (world: World) => world.now >= START + 60 * SECOND;
+      const world: World = new World({
+        answer: ({ receiver }) => (isHealthy(receiver) ? after(1_900) : isBusy(world) ? HUNG : after(5_000)),
+        hostOf: () => 'shared',
+        ownerOf: (receiver) => (isHealthy(receiver) ? 6 : 1 + (numberOf(receiver) % 5)),
+      });
+      checkLimits(world, () => 'shared');
+      // Each has one request at a time: they become known one after the other.
+      for (let receiver = 0; receiver < 100; receiver += 1)
+        world.after(receiver * 500, () => world.due(`r${receiver}`, 't'));
+      world.after(60 * SECOND, () => backlog(world, 100, 20));
+      world.run(70 * SECOND);
+      const hung = [...world.inFlight].filter(({ pool }) => pool === 'hung');
+      expect(hung).toHaveLength(12);
+      expect(new Set(hung.map(({ receiver }) => receiver.owner)).size).toBeGreaterThan(1);
+      for (let message = 0; message < 3; message += 1) world.due(`r${HEALTHY}`, `t${message}`);
+      world.run(71 * SECOND);
+      expect([...world.inFlight].filter(({ receiver }) => isHealthy(receiver.id))).toHaveLength(3);
+      world.run(80 * SECOND);
+      expect(Math.max(...waits(world, isHealthy))).toBeLessThan(10);
+    });
+
     it('wait at most until requests of five owners time out that are not known to hang (decisions N7)', () => {
       const all = waitsBeside(5, [20 * SECOND, 60 * SECOND]);
       expect(all).toHaveLength(400);

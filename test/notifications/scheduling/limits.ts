@@ -10,6 +10,11 @@ export function checkLimits(world: World, hostOf = (receiver: string) => receive
     const own = flying.filter((started) => started.receiver === receiver);
     expect(own.length).toBeLessThanOrEqual(pool === 'normal' ? 4 : 1);
     expect(Math.max(...perHost.values())).toBeLessThanOrEqual(16);
+    if (pool === 'slow' || pool === 'hung') {
+      const unhurried = flying.filter((started) => started.pool === 'slow' || started.pool === 'hung');
+      const atHosts = countBy(unhurried, (started) => hostOf(started.receiver.id));
+      expect(Math.max(...atHosts.values())).toBeLessThanOrEqual(12);
+    }
     expect(inPool.get('normal') ?? 0).toBeLessThanOrEqual(256);
     expect(inPool.get('slow') ?? 0).toBeLessThanOrEqual(128);
     expect(inPool.get('hung') ?? 0).toBeLessThanOrEqual(128);
