@@ -135,6 +135,8 @@ export abstract class ReadStore {
   abstract finish(generation: Generation): Promise<void>;
   /** Makes a finished generation live, atomically: a query sees either the old one or the new one. The old one is retired. */
   abstract swap(generation: Generation): Promise<void>;
+  /** Retires a generation if it is live, without another one in its place: queries raise `NoGeneration` until one is swapped in. */
+  abstract retire(generation: Generation): Promise<void>;
   /** Removes a generation that is not live. Queries in progress on it complete; its files may remain until `sweep`. */
   abstract drop(generation: Generation): Promise<void>;
   /**

@@ -1,7 +1,7 @@
 import { type RecordedEvent } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Generation, type ReadStore } from '../kernel/read-store';
-import { claimStore, isClaimLive, recordApplied } from './origin';
+import { claimStore, isClaimLive, OtherLog, recordApplied, takeStore } from './origin';
 import { type Projection } from './projection';
 import { type Source } from './source';
 
@@ -19,10 +19,21 @@ export class OriginRecord {
     private readonly now: () => number,
   ) {}
 
-  /** Claims the store for this log. Raises `OtherLog`. */
-  async claim(): Promise<void> {
+  /**
+   * Claims the store for this log. Raises `OtherLog`, unless read models of another log are replaced: then they are retired,
+   * and `warn` receives a message.
+   */
+  async claim(warn: (message: string) => void): Promise<void> {
+    const { log, store, projections, source } = this;
     this.recorded = undefined;
-    this.claimed = await claimStore(this.log, this.store, this.projections, this.source);
+    try {
+      this.claimed = await claimStore(log, store, projections, source);
+    } catch (error) {
+      if (!(error instanceof OtherLog) || source.replacesOther === undefined) throw error;
+      await takeStore(log, store, projections, source);
+      this.claimed = await claimStore(log, store, projections, source);
+      warn(replaced(projections, source.replacesOther));
+    }
   }
 
   /** Claims the store if the log had no events before; false once the claim has been replaced. */
@@ -40,4 +51,9 @@ export class OriginRecord {
     await recordApplied(this.store, claimed, applied);
     this.recorded = { event: applied, at: now };
   }
+}
+
+function replaced(projections: readonly Projection[], where: string): string {
+  const names = projections.map(({ collection }) => collection.name).join(', ');
+  return `the read models ${names} are of another log, which was removed or replaced (${where}): they are unavailable until they are built again from the present one`;
 }

@@ -14,7 +14,7 @@ import { type Projection } from './projection';
 import { DOMAIN_LOG, type Source } from './source';
 
 /** The read models were projected from another log, so their positions mean nothing in this one. */
-class OtherLog extends Error {
+export class OtherLog extends Error {
   override readonly name = 'OtherLog';
 }
 
@@ -68,6 +68,22 @@ export async function claimStore(
   if ((await readRecord(store, source)).first !== NONE) return claim;
   if ((await originOf(log, projections, source)) === NONE) return undefined;
   return await recordOrigin(log, store, projections, source);
+}
+
+/**
+ * Makes a store with read models of another log belong to this one. They are retired first: nobody reads them any more, and
+ * they are built like missing ones. If that is interrupted, the next call repeats it.
+ */
+export async function takeStore(
+  log: EventLog,
+  store: ReadStore,
+  projections: readonly Projection[],
+  source: Source,
+): Promise<void> {
+  for (const { collection } of projections)
+    for (const generation of await store.generations(collection.name))
+      if (generation.state === 'live') await store.retire(generation);
+  await recordOrigin(log, store, projections, source);
 }
 
 /** False once the record has been replaced; `claimStore` checks the new one. */

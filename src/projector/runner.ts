@@ -160,7 +160,7 @@ export class Runner {
   /** Projects until it is stopped or has to restart. */
   private async lead(onOpen: () => void): Promise<void> {
     this.applied = undefined;
-    await this.origin.claim();
+    await this.origin.claim((message) => this.options.report?.(message));
     await this.buildMissing();
     this.projectors = await this.openProjectors();
     const running = await this.stopped.without(this.projectors);

@@ -10,6 +10,8 @@ export interface Source {
   readonly rebuildLease: LeaseKind;
   /** Its events expire, so the first one does not identify it. */
   readonly isExpiring: boolean;
+  /** Where the log is kept, if read models of another log are replaced automatically, since people alone read them. */
+  readonly replacesOther?: string;
 }
 
 export const DOMAIN_LOG: Source = {
@@ -24,4 +26,5 @@ export const DELIVERY_LOG: Source = {
   projectorLease: { ...PROJECTOR_LEASE, name: 'projector-deliveries' },
   rebuildLease: { ...REBUILD_LEASE, name: 'rebuild-deliveries' },
   isExpiring: true,
+  replacesOther: 'deliveries.sqlite, or the streams deliveries.* of EventStoreDB',
 };

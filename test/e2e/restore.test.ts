@@ -1,6 +1,9 @@
-import { copyFile, cp, mkdir, rm, stat } from 'node:fs/promises';
+import { copyFile, cp, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { generateProducts } from '../../bench/generate';
+import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
+import { DeliveryHistory } from '../support/delivery-history';
 import {
   ADVERTISER,
   folderWithNetwork,
@@ -28,8 +31,8 @@ afterEach(async () => {
   await removeFolder(backup);
 });
 
-async function start(dataDir = folder): Promise<void> {
-  server = await Server.start(dataDir);
+async function start(dataDir = folder, args: readonly string[] = []): Promise<void> {
+  server = await Server.start(dataDir, { args });
 }
 
 async function stop(): Promise<void> {
@@ -122,4 +125,53 @@ describe('backups (docs/operations.md, Backup)', () => {
     await start();
     expect(await found()).toBe(60);
   });
+});
+
+const OPERATOR = '9'.repeat(40);
+
+/** Subjects of the messages that operators are shown, once they are available. */
+async function messages(): Promise<readonly string[]> {
+  for (;;) {
+    const answer = await fetch(`${server!.url}/ops/1.0/deliveries?token=${OPERATOR}`);
+    const listed = (await answer.json()) as readonly { readonly transactionId: string }[];
+    if (answer.ok) return listed.map(({ transactionId }) => transactionId).sort();
+    await pause(20);
+  }
+}
+
+/** Waits until operators are shown these messages. */
+async function shown(...subjects: readonly string[]): Promise<void> {
+  while ((await messages()).join() !== subjects.join()) await pause(20);
+}
+
+async function write(...subjects: readonly string[]): Promise<void> {
+  const { log } = await openDeliveryLog(join(folder, 'deliveries.sqlite'), false);
+  const history = new DeliveryHistory(log);
+  for (const subject of subjects) await history.due(subject, { at: new Date().toISOString() });
+  await log.close();
+}
+
+test('deliveries.sqlite removed: its messages are not listed any more, those of the new one are (docs/operations.md, Backup; decisions X31)', async () => {
+  const organisations = [{ id: 90, kind: 'operator', name: 'Desk' }];
+  const tokens = [{ organisationId: 90, system: 'OPS', token: OPERATOR }];
+  const network = join(backup, 'operator.json');
+  await writeFile(network, JSON.stringify({ organisations, tokens }));
+  expect(await runProgram(['network', 'import', network], { DATA_DIR: folder })).toMatchObject({ code: 0 });
+  const withoutNotifier = ['--roles', 'api,projector'];
+  await write('old', 'older');
+  await start(folder, withoutNotifier);
+  await shown('old', 'older');
+  await stop();
+
+  for (const suffix of ['', '-wal', '-shm'])
+    await rm(join(folder, `deliveries.sqlite${suffix}`), { force: true });
+  await start(folder, withoutNotifier);
+  expect(await messages()).toEqual([]);
+  expect(server!.stderr).toMatch(/deliveries, receivers, receiver-health are of another log/);
+  await stop();
+
+  await write('new');
+  await start(folder, withoutNotifier);
+  await shown('new');
+  expect(server!.stderr).toBe('');
 });

@@ -1,13 +1,13 @@
 import { DELIVERY_PROJECTIONS } from '../../projections/index';
 import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
-import { type ExpiringLog } from '../../src/kernel/event-log';
+import { EngineUnavailable, type ExpiringLog } from '../../src/kernel/event-log';
 import { DELIVERY_STREAMS } from '../../src/notifications/delivery-events';
 import { rebuildProjections } from '../../src/ops/rebuild';
 import { refuseOtherLog } from '../../src/projector/origin';
-import { Runner } from '../../src/projector/runner';
 import { DELIVERY_LOG } from '../../src/projector/source';
 import { waitForPosition } from '../../src/projector/wait';
 import { DeliveryHistory } from '../support/delivery-history';
+import { pauseCall } from '../support/pause-call';
 import { logFolder, type LogFolder } from '../support/log-folder';
 import { World } from './world';
 
@@ -33,15 +33,31 @@ const refused = (of: ExpiringLog): Promise<void> =>
   refuseOtherLog(of, world.store, DELIVERY_PROJECTIONS, DELIVERY_LOG);
 
 async function project(): Promise<void> {
-  const history = new DeliveryHistory(log);
-  for (const name of ['a', 'b', 'c']) await history.outcome(await history.due(name, { at: now() }));
-  const runner = new Runner(log, world.store, DELIVERY_PROJECTIONS, {
-    ...{ owner: 'deliveries', code: 'test', source: DELIVERY_LOG },
+  await write(log, ['a', 'b', 'c']);
+  await projectAll(log);
+}
+
+async function write(to: ExpiringLog, names: readonly string[]): Promise<void> {
+  const history = new DeliveryHistory(to);
+  for (const name of names) await history.outcome(await history.due(name, { at: now() }));
+}
+
+/** Projects everything, then stops. */
+async function projectAll(from: ExpiringLog): Promise<void> {
+  const source = { source: DELIVERY_LOG };
+  const runner = world.runner({ ...source, owner: 'deliveries' }, DELIVERY_PROJECTIONS, {
+    log: from,
+    store: world.store,
   });
   await runner.start();
-  expect(await waitForPosition(world.store, DELIVERY_PROJECTIONS, await log.head(), 30_000)).toBe(true);
+  expect(await waitForPosition(world.store, DELIVERY_PROJECTIONS, await from.head(), 30_000)).toBe(true);
   await runner.stop();
 }
+
+const listed = async (): Promise<readonly string[]> =>
+  Object.values(await world.documents('deliveries'))
+    .map((document) => (document as { readonly subject: string }).subject)
+    .sort();
 
 const now = (): string => new Date().toISOString();
 
@@ -55,11 +71,10 @@ test('read models of deliveries belong to their log, even when what they were ma
   await expect(refused(log)).resolves.toBeUndefined();
 });
 
-test('read models of a delivery log that was lost are refused until all are rebuilt (decisions X31)', async () => {
+test('read models of a delivery log that was lost are refused by commands until all are rebuilt (decisions X31)', async () => {
   await project();
   await expect(refused(lost)).rejects.toMatchObject(REFUSED);
-  const history = new DeliveryHistory(lost);
-  for (const name of ['d', 'e', 'f', 'g']) await history.outcome(await history.due(name, { at: now() }));
+  await write(lost, ['d', 'e', 'f', 'g']);
   await expect(refused(lost)).rejects.toMatchObject(REFUSED);
 
   const engines = { log: world.log, store: world.store, deliveries: async () => lost };
@@ -68,3 +83,45 @@ test('read models of a delivery log that was lost are refused until all are rebu
   expect(Object.keys(await world.documents('deliveries'))).toHaveLength(4);
   await expect(refused(lost)).resolves.toBeUndefined();
 });
+
+test.each([
+  ['is empty', []],
+  ['has fewer messages', ['d']],
+  ['has more messages', ['d', 'e', 'f', 'g']],
+])(
+  'a projector builds them again from the delivery log that took its place, which %s (decisions X31)',
+  async (_, names) => {
+    await project();
+    await write(lost, names);
+    await projectAll(lost);
+    expect(await listed()).toEqual(names);
+    await expect(refused(lost)).resolves.toBeUndefined();
+    expect(world.reports).toEqual([expect.stringContaining('another log')]);
+
+    const all = [...names, 'h'];
+    await write(lost, ['h']);
+    await projectAll(lost);
+    expect(await listed()).toEqual(all);
+    expect(world.reports).toHaveLength(1);
+  },
+);
+
+test.each([
+  ['retired', 'retire', 2],
+  ['built', 'finish', 3],
+] as const)(
+  'a projector that fails while they are being %s starts over (decisions X31)',
+  async (_, step, nth) => {
+    await project();
+    await write(lost, ['d']);
+    const failing = pauseCall(world.store, step, nth);
+    const projected = projectAll(lost);
+    await failing.reached;
+    failing.release(new EngineUnavailable('the disk is full'));
+    await expect(listed()).rejects.toMatchObject({ name: 'NoGeneration' });
+    failing.release();
+    await projected;
+    expect(await listed()).toEqual(['d']);
+    await expect(refused(lost)).resolves.toBeUndefined();
+  },
+);

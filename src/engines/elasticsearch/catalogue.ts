@@ -73,6 +73,14 @@ export class Catalogue {
     this.cache.clear();
   }
 
+  async retire({ collection, number }: Generation): Promise<void> {
+    const found = (await this.list(collection)).find((one) => one.number === number);
+    if (found?.state !== 'live') return;
+    const index = this.names.index(collection, number);
+    await this.change([{ remove: { index, alias: this.names.live(collection), must_exist: false } }]);
+    this.cache.clear();
+  }
+
   /** Removes its aliases, so that no new query reaches it. `sweep` deletes the index once no query can be using it. */
   async drop({ collection, number }: Generation): Promise<void> {
     const index = this.names.index(collection, number);

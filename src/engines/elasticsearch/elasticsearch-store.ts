@@ -63,6 +63,10 @@ export class ElasticsearchStore extends ReadStore {
     await this.at(targetOf(generation), () => this.catalogue.swap(generation));
   }
 
+  async retire(generation: Generation): Promise<void> {
+    await this.catalogue.retire(generation);
+  }
+
   async drop(generation: Generation): Promise<void> {
     await this.catalogue.drop(generation);
   }

@@ -65,6 +65,24 @@ export function generations(subject: Subject): void {
     expect((await store.generations(OFFERS.name)).map(({ state }) => state)).toEqual(['live', 'retired']);
   });
 
+  it('the live one can be retired: queries find none until another one is swapped in', async () => {
+    const store = subject.store();
+    const old = await live(store, OFFERS);
+    await put(store, target, generatedDocuments(10));
+    expect(await store.count(target, EVERYTHING)).toBe(10);
+    await store.retire(old);
+    await store.retire(old);
+    const none = { name: 'NoGeneration' };
+    await expect(store.count(target, EVERYTHING)).rejects.toMatchObject(none);
+    await expect(store.search(target, EVERY)).rejects.toMatchObject(none);
+    await expect(store.checkpoint(target)).rejects.toMatchObject(none);
+    expect(await store.generations(OFFERS.name)).toEqual([{ ...old, state: 'retired' }]);
+    const next = await live(store, OFFERS);
+    await store.retire(old);
+    expect(await store.count(target, EVERYTHING)).toBe(0);
+    expect((await store.generations(OFFERS.name)).at(-1)).toEqual(next);
+  });
+
   it('which sweep does not affect, including those being built', async () => {
     const store = subject.store();
     const dropped = await store.create(OFFERS);

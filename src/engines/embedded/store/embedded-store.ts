@@ -84,6 +84,10 @@ export class EmbeddedStore extends ReadStore {
     this.registry.swap(generation);
   }
 
+  async retire(generation: Generation): Promise<void> {
+    this.registry.retire(generation);
+  }
+
   async drop(generation: Generation): Promise<void> {
     this.registry.drop(generation);
     this.closeDropped();

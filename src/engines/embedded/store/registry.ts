@@ -90,6 +90,13 @@ export class Registry {
     });
   }
 
+  /** Leaves the collection without a live generation, if this one is live. */
+  retire({ number }: Generation): void {
+    this.change(() =>
+      this.file.run(`UPDATE generations SET state = 'retired' WHERE number = ? AND state = 'live'`, number),
+    );
+  }
+
   /** Removes a generation that is not live, then its file. Connections that have it open can continue to read. */
   drop(generation: Generation): void {
     const { collection, number } = generation;
