@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { DELIVERY_PROJECTIONS } from '../../projections/index';
 import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
 import { EngineUnavailable, type ExpiringLog } from '../../src/kernel/event-log';
@@ -34,7 +35,7 @@ const refused = (of: ExpiringLog): Promise<void> =>
 
 async function project(): Promise<void> {
   await write(log, ['a', 'b', 'c']);
-  await projectAll(log);
+  await projectAll(log, recorded);
 }
 
 async function write(to: ExpiringLog, names: readonly string[]): Promise<void> {
@@ -42,8 +43,14 @@ async function write(to: ExpiringLog, names: readonly string[]): Promise<void> {
   for (const name of names) await history.outcome(await history.due(name, { at: now() }));
 }
 
+/** Waits until the projector has recorded an event that it has applied. */
+async function recorded(): Promise<void> {
+  while ((await world.store.get({ collection: DELIVERY_LOG.origin }, ['folded'])).length === 0)
+    await pause(20);
+}
+
 /** Projects everything, then stops. */
-async function projectAll(from: ExpiringLog): Promise<void> {
+async function projectAll(from: ExpiringLog, isDone = async (): Promise<void> => undefined): Promise<void> {
   const source = { source: DELIVERY_LOG };
   const runner = world.runner({ ...source, owner: 'deliveries' }, DELIVERY_PROJECTIONS, {
     log: from,
@@ -51,6 +58,7 @@ async function projectAll(from: ExpiringLog): Promise<void> {
   });
   await runner.start();
   expect(await waitForPosition(world.store, DELIVERY_PROJECTIONS, await from.head(), 30_000)).toBe(true);
+  await isDone();
   await runner.stop();
 }
 
