@@ -58,7 +58,7 @@ export class EnableReceiverHandler implements ICommandHandler<EnableReceiver> {
     const at = this.subscriptions.now();
     const enabled = await this.subscriptions.change(which.id, { do: 'enableReceiver', at, receiver }, known);
     const isResting =
-      (await ifAvailable(restingUntil(this.store, [receiver], Date.parse(at))))?.has(receiver) ?? false;
+      (await ifAvailable(restingUntil(this.store, [receiver], Date.parse(at))))?.has(receiver) ?? true;
     if (enabled.ids.length > 0 || !isResting) return enabled;
     return await this.subscriptions.change(which.id, { do: 'probe', at, receiver }, known);
   }

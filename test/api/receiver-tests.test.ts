@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type RecordedEvent } from '../../src/kernel/event';
+import { EngineUnavailable } from '../../src/kernel/event-log';
 import { execute } from '../../src/kernel/decider';
 import { type Outcome } from '../../src/notifications/delivery-events';
 import { Secrets } from '../../src/notifications/secrets';
@@ -140,6 +141,18 @@ describe('a receiver that rests (decisions N7, N14)', () => {
     expect((await sample.json('/receivers'))[0]).not.toHaveProperty('restingUntil');
     // It does not rest any more, so there is nothing to do.
     expect((await enable()).statusCode).toBe(204);
+    expect(await eventsOf(sample, 'ProbeRequested')).toHaveLength(1);
+  });
+
+  test('is tried at once when it is enabled, also while read models cannot say that it rests', async () => {
+    const { sample } = await resting();
+    const unavailable = new EngineUnavailable('the read store is not available');
+    const spies = (['get', 'search'] as const).map((call) =>
+      jest.spyOn(world.app.engines.store, call).mockRejectedValue(unavailable),
+    );
+    const { statusCode } = await sample.post(`/receivers/${sample.receivers[0]}/enable`);
+    for (const spy of spies) spy.mockRestore();
+    expect(statusCode).toBe(204);
     expect(await eventsOf(sample, 'ProbeRequested')).toHaveLength(1);
   });
 
