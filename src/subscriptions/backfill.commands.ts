@@ -3,6 +3,7 @@ import { conversionFaults as fault } from '../conversions/faults';
 import { Clock } from '../http/clock';
 import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
+import { KeyedMutex } from '../kernel/keyed-mutex';
 import { EventLog, RevisionConflict } from '../kernel/event-log';
 import { missedMessages, type MissedMessage } from '../notifications/matching/missed-messages';
 import { receiversOf } from '../notifications/receiver-id';
@@ -36,6 +37,9 @@ const APPEND = 500;
 
 @CommandHandler(BackfillMessages)
 export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages> {
+  /** One at a time, since each reads many events in the thread that serves all requests. */
+  private readonly turns = new KeyedMutex<'backfill'>();
+
   constructor(
     private readonly subscriptions: Subscriptions,
     private readonly log: EventLog,
@@ -43,7 +47,11 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
     private readonly parts: SubscriptionParts,
   ) {}
 
-  async execute({ which, posted }: BackfillMessages) {
+  async execute(command: BackfillMessages) {
+    return await this.turns.runExclusive('backfill', () => this.backfill(command));
+  }
+
+  private async backfill({ which, posted }: BackfillMessages) {
     const known = await this.subscriptions.owned(which);
     const period = this.checked(which, known, posted);
     const { found, next } = await this.find(which, known, period);

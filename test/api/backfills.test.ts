@@ -60,6 +60,28 @@ describe('a backfill (decisions N14)', () => {
     expect((await sample.post('/backfills', { ...period, minTime: one })).json()).toEqual({ requested: 0 });
   });
 
+  test('reads the log one at a time in a process, so that others are served meanwhile', async () => {
+    const samples = await Promise.all([1, 2, 3].map(() => sampleOf('nord', ALL)));
+    const { log } = world.app.engines;
+    const readAll = log.readAll.bind(log);
+    let [open, most, all] = [0, 0, 0];
+    const spy = jest.spyOn(log, 'readAll').mockImplementation(async function* (options) {
+      const isBackfill = options.prefixes?.includes('transaction-') === true && options.prefixes.length === 2;
+      open += isBackfill ? 1 : 0;
+      all += isBackfill ? 1 : 0;
+      most = Math.max(most, open);
+      try {
+        yield* readAll(options);
+      } finally {
+        open -= isBackfill ? 1 : 0;
+      }
+    });
+    const answers = await Promise.all(samples.map((sample) => sample.post('/backfills', PERIOD)));
+    spy.mockRestore();
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([202, 202, 202]);
+    expect([all, most]).toEqual([3, 1]);
+  });
+
   test('can be cancelled, by its owner', async () => {
     const sample = await sampleOf('nord', ALL);
     await sample.post('/backfills', PERIOD);

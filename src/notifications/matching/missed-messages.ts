@@ -1,4 +1,4 @@
-import { toDomainEvent } from '../../kernel/decider';
+import { type DomainEvent, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { messageIdOf } from '../receiver-id';
@@ -56,13 +56,15 @@ export async function missedMessages(
   let seen = 0;
   for await (const { events } of log.readAll({ after, prefixes: [...topic.streams, own] })) {
     for (const event of events) {
+      seen += 1;
       if (event.stream === own)
         then = subscriptionDecider.evolve(then, toDomainEvent(event) as SubscriptionEvent);
-      else found.push(...missedOf(event, then, missed));
-      seen += 1;
-      const isLate =
-        Date.parse((JSON.parse(event.data) as { readonly at?: string }).at ?? '') > max + CLOCKS_MS;
-      if (isLate && event.stream !== own) return { found };
+      else if (topic.handles.includes(event.type)) {
+        const happened = toDomainEvent(event);
+        const time = timeOf(happened);
+        if (time > max + CLOCKS_MS) return { found };
+        if (time >= min && time <= max) found.push(...missedOf(event, happened, then, missed));
+      }
       if (seen >= MOST_EVENTS || found.length >= most) return { found, next: event.position };
     }
   }
@@ -80,17 +82,20 @@ async function stateUpTo(log: EventLog, stream: string, position: Position): Pro
   return state;
 }
 
+/** When a transition happened (epoch ms): the `at` of its event, as of its `Occurrence`. */
+function timeOf({ data }: DomainEvent): number {
+  return Date.parse((data as { readonly at?: string }).at ?? '');
+}
+
 function missedOf(
   event: RecordedEvent,
+  happened: DomainEvent,
   then: SubscriptionState,
-  { topic, id, subscription, receivers, min, max }: Missed,
+  { topic, id, subscription, receivers }: Missed,
 ): readonly MissedMessage[] {
-  if (!topic.handles.includes(event.type)) return [];
   const { stream, revision, position } = event;
-  const occurrence = topic.occurrence({ ...toDomainEvent(event), stream, revision, position });
+  const occurrence = topic.occurrence({ ...happened, stream, revision, position });
   if (occurrence === undefined) return [];
-  const time = Date.parse(occurrence.at);
-  if (time < min || time > max) return [];
   const wasMade = new Set(then.is === 'active' ? madeBy(id, then, occurrence) : []);
   const { subject, sequence, stateId, at } = occurrence;
   return madeBy(id, subscription, occurrence)
