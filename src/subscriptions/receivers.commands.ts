@@ -64,14 +64,33 @@ export class EnableReceiverHandler implements ICommandHandler<EnableReceiver> {
   }
 }
 
-/** Tests whose outcome this process waits for at a time: others are answered at once. */
-const MOST_WAITING = 200;
+/** Requests for tests that wait for the outcome at a time, of one organisation and of all: others are answered at once. */
+const MOST_WAITING = { own: 10, all: 200 } as const;
+
+/** Tests that this process remembers, and for how long (ms): read models forget messages in the end. */
+const MOST_ASKED = 1_000;
+const ASKED_MS = 60 * 60 * 1000;
 
 const BACKOFF = { first: 50, longest: 500 } as const;
 
+/** A test that was asked for. */
+interface Asked {
+  readonly messageId: string;
+  readonly position: Position;
+}
+
+interface Remembered {
+  readonly asked: Promise<Asked>;
+  readonly since: number;
+}
+
 @CommandHandler(TestReceiver)
 export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
-  private waiting = 0;
+  /** By organisation. */
+  private readonly waiting = new Map<number, number>();
+  private allWaiting = 0;
+  /** The latest test by receiver and state, oldest first. */
+  private readonly tests = new Map<string, Remembered>();
 
   constructor(
     private readonly subscriptions: Subscriptions,
@@ -84,20 +103,55 @@ export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
     checkReceiverId(which.id, known.state, receiver);
     checkEnabled(which.id, known.state, receiver);
     const { stateId = known.state.content.filter.stateIds[0] ?? NaN, isGone } = options;
-    const command = { do: 'test', at: this.subscriptions.now(), receiver, stateId } as const;
-    const changed = await this.subscriptions.change(which.id, command, known);
-    const messageId = messageIdOf(changed.ids[0] ?? '', receiver);
-    const isHeld = receiver in changed.subscription.disabledReceivers;
-    const ended = isHeld ? undefined : await this.ended(messageId, isGone);
+    const { messageId, position } = await this.asked(`${which.id} ${receiver} ${stateId}`, async () => {
+      const command = { do: 'test', at: this.subscriptions.now(), receiver, stateId } as const;
+      const changed = await this.subscriptions.change(which.id, command, known);
+      return { messageId: messageIdOf(changed.ids[0] ?? '', receiver), position: changed.position };
+    });
+    const isHeld = receiver in known.state.disabledReceivers;
+    const { organisationId } = which.caller;
+    const ended = isHeld ? undefined : await this.ended(messageId, organisationId, isGone);
     const answer =
       ended === undefined ? ({ messageId, state: isHeld ? 'held' : 'due' } as const) : toTest(ended);
-    return { answer, isOver: ended !== undefined, position: changed.position };
+    return { answer, isOver: ended !== undefined, position };
+  }
+
+  /** The test that was asked for last, as long as it is not attempted; otherwise a new one. */
+  private async asked(key: string, ask: () => Promise<Asked>): Promise<Asked> {
+    const known = this.tests.get(key);
+    if (known !== undefined && (await this.isUnattempted(known))) return await known.asked;
+    const other = this.tests.get(key);
+    // Another request was faster.
+    if (other !== undefined && other !== known) return await other.asked;
+    const added = { asked: ask(), since: performance.now() };
+    this.tests.delete(key);
+    this.tests.set(key, added);
+    const [oldest] = this.tests.keys();
+    if (this.tests.size > MOST_ASKED && oldest !== undefined) this.tests.delete(oldest);
+    try {
+      return await added.asked;
+    } catch (error) {
+      if (this.tests.get(key) === added) this.tests.delete(key);
+      throw error;
+    }
+  }
+
+  private async isUnattempted({ asked, since }: Remembered): Promise<boolean> {
+    const { messageId } = await asked;
+    if (performance.now() - since > ASKED_MS) return false;
+    const listed = await ifAvailable(deliveryOf(this.store, messageId));
+    return listed === undefined || listed.state === 'due';
   }
 
   /** The message when it has an outcome; undefined: not in time. */
-  private async ended(messageId: string, isGone: () => boolean): Promise<ListedDelivery | undefined> {
-    if (this.waiting >= MOST_WAITING) return undefined;
-    this.waiting += 1;
+  private async ended(
+    messageId: string,
+    organisationId: number,
+    isGone: () => boolean,
+  ): Promise<ListedDelivery | undefined> {
+    const own = this.waiting.get(organisationId) ?? 0;
+    if (own >= MOST_WAITING.own || this.allWaiting >= MOST_WAITING.all) return undefined;
+    this.count(organisationId, 1);
     try {
       const backoff = new Backoff(BACKOFF);
       const until = performance.now() + this.parts.testWithin;
@@ -109,8 +163,15 @@ export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
         await backoff.wait(undefined, left);
       }
     } finally {
-      this.waiting -= 1;
+      this.count(organisationId, -1);
     }
+  }
+
+  private count(organisationId: number, by: 1 | -1): void {
+    this.allWaiting += by;
+    const own = (this.waiting.get(organisationId) ?? 0) + by;
+    if (own === 0) this.waiting.delete(organisationId);
+    else this.waiting.set(organisationId, own);
   }
 }
 

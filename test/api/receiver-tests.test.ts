@@ -100,6 +100,31 @@ describe('a test of a receiver (decisions N14, N16)', () => {
     expect([answer.statusCode, answer.json()]).toEqual([202, { messageId, state: 'due' }]);
   });
 
+  test('is asked for once until it is attempted, however often and fast (decisions N16)', async () => {
+    const sample = await sampleOf();
+    const ask = async (): Promise<unknown> => {
+      const answer = await sample.post(`/receivers/${sample.receivers[0]}/test`);
+      return (answer.json<Json>() as { readonly messageId?: unknown }).messageId;
+    };
+    const ids = [await ask(), ...(await Promise.all([ask(), ask(), ask()]))];
+    expect(new Set(ids).size).toBe(1);
+    expect(await eventsOf(sample, 'TestRequested')).toHaveLength(1);
+    expect((await sends(sample, FAILURE)).id).toBe(ids[0]);
+    await settled();
+    const next = await Promise.all([ask(), ask(), ask()]);
+    expect(new Set([...ids, ...next]).size).toBe(2);
+    expect(await eventsOf(sample, 'TestRequested')).toHaveLength(2);
+  });
+
+  test('is waited for by ten requests of an organisation at a time: others get 202 at once (decisions N16)', async () => {
+    const sample = await sampleOf();
+    const answers = Array.from({ length: 11 }, () => testAt(sample));
+    expect((await Promise.race(answers)).statusCode).toBe(202);
+    await sends(sample, SUCCESS);
+    const statuses = (await Promise.all(answers)).map(({ statusCode }) => statusCode);
+    expect(statuses.sort()).toEqual([...Array<number>(10).fill(200), 202]);
+  });
+
   test('of a receiver that the system has disabled is held: 202 at once (decisions N8)', async () => {
     const sample = await sampleOf();
     const [receiver = ''] = sample.receivers;
