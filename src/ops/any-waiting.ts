@@ -2,11 +2,19 @@ import { restingUntil } from '../../projections/receiver-list';
 import { type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { loadSubscription } from '../notifications/loaded-subscription';
+import { type ListedDelivery } from '../notifications/stored-delivery';
 import { heldReceivers, type Waiting } from '../subscriptions/deliveries.output';
+import { withoutCancelled } from '../subscriptions/redeliveries';
 
 interface OfReceiver {
   readonly subscriptionId: string;
   readonly receiver: string;
+}
+
+/** What a subscription says of its messages. */
+interface Known {
+  readonly held: ReadonlySet<string>;
+  readonly redeliveriesCancelled: string | undefined;
 }
 
 /**
@@ -14,7 +22,7 @@ interface OfReceiver {
  * messages of a list. A receiver that is disabled does not rest.
  */
 export class AnyWaiting {
-  private readonly held = new Map<string, ReadonlySet<string>>();
+  private readonly subscriptions = new Map<string, Known>();
 
   constructor(
     private readonly log: EventLog,
@@ -24,7 +32,7 @@ export class AnyWaiting {
   async of(listed: readonly OfReceiver[], now: Date): Promise<Waiting> {
     const held = new Set<string>();
     for (const { subscriptionId, receiver } of listed)
-      if ((await this.heldOf(subscriptionId)).has(receiver)) held.add(receiver);
+      if ((await this.known(subscriptionId)).held.has(receiver)) held.add(receiver);
     const others = listed.map(({ receiver }) => receiver).filter((receiver) => !held.has(receiver));
     return {
       isHeld: (receiver) => held.has(receiver),
@@ -32,12 +40,25 @@ export class AnyWaiting {
     };
   }
 
-  private async heldOf(subscriptionId: string): Promise<ReadonlySet<string>> {
-    const known = this.held.get(subscriptionId);
+  /** Messages as they are since their owners have cancelled redeliveries. */
+  async current(listed: readonly ListedDelivery[]): Promise<readonly ListedDelivery[]> {
+    const current: ListedDelivery[] = [];
+    for (const one of listed) current.push(withoutCancelled(one, await this.known(one.subscriptionId)));
+    return current;
+  }
+
+  private async known(subscriptionId: string): Promise<Known> {
+    const known = this.subscriptions.get(subscriptionId);
     if (known !== undefined) return known;
     const { state } = await loadSubscription(this.log, subscriptionId);
-    const held = state.is === 'active' ? heldReceivers(subscriptionId, state) : new Set<string>();
-    this.held.set(subscriptionId, held);
-    return held;
+    const read: Known =
+      state.is === 'active'
+        ? {
+            held: heldReceivers(subscriptionId, state),
+            redeliveriesCancelled: state.redeliveriesCancelled,
+          }
+        : { held: new Set(), redeliveriesCancelled: undefined };
+    this.subscriptions.set(subscriptionId, read);
+    return read;
   }
 }

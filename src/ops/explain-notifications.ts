@@ -112,7 +112,8 @@ function stateReader(store: ReadStore, anyWaiting: AnyWaiting, now: Date) {
   return async (message: string): Promise<string> => {
     const found = await deliveryOf(store, message);
     if (found === undefined) return `${message} is not matched yet, or no longer kept`;
-    return `${message} ${deliveryText(found, await anyWaiting.of([found], now))}`;
+    const [current = found] = await anyWaiting.current([found]);
+    return `${message} ${deliveryText(current, await anyWaiting.of([current], now))}`;
   };
 }
 

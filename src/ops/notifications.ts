@@ -103,7 +103,7 @@ export async function* deliveryLines(
     );
     count(total);
     for await (const batch of groups) {
-      const listed = batch.flat();
+      const listed = await anyWaiting.current(batch.flat());
       const waiting = await anyWaiting.of(listed, now);
       for (const one of listed) yield deliveryLine(one, waiting);
     }

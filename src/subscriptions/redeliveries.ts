@@ -4,7 +4,6 @@ import { without } from '../kernel/without';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { type ListedDelivery } from '../notifications/stored-delivery';
 import {
-  type ActiveSubscription,
   SUBSCRIPTION,
   type SubscriptionCommand,
   subscriptionDecider,
@@ -99,7 +98,7 @@ export class Redeliveries {
 /** The delivery as it is since redeliveries were last cancelled, if they were. */
 export function withoutCancelled<Listed extends ListedDelivery>(
   listed: Listed,
-  { redeliveriesCancelled }: Pick<ActiveSubscription, 'redeliveriesCancelled'>,
+  { redeliveriesCancelled }: { readonly redeliveriesCancelled?: string | undefined },
 ): Listed {
   const { redelivery } = listed;
   const isCancelled =

@@ -1,6 +1,8 @@
 import { oldestDeliveries } from '../../projections/delivery-list';
 import { type SubscriptionEvent } from '../../src/notifications/subscription';
 import { streamOf } from '../contracts/event-log/events';
+import { deliveryLines } from '../../src/ops/notifications';
+import { OTHER_TOKENS } from './network';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
 import { NOW, refusalOf } from './voucher-network';
 
@@ -20,6 +22,19 @@ async function delivered(): Promise<{ readonly sample: Sample; readonly messages
   }
   await settled();
   return { sample, messages };
+}
+
+/** Whether operators see that a message is to be sent again: over HTTP, and by `affilog notifications`. */
+async function pendingForOperators({ id, subscriptionId }: Due): Promise<readonly boolean[]> {
+  const token = OTHER_TOKENS.operator;
+  const answer = await world.app.get(`/ops/1.0/deliveries;subscriptionId=${subscriptionId}`, { token });
+  const listed = answer.json<readonly Json[]>().find(({ messageId }) => messageId === id)!;
+  const listing = { most: 100, now: new Date(NOW), count: () => undefined };
+  const lines: string[] = [];
+  const criteria = { subscriptionId: [subscriptionId], at: {} };
+  for await (const line of deliveryLines(world.app.engines, criteria, listing)) lines.push(line);
+  const line = lines.find((one) => one.includes(id))!;
+  return ['redeliveryRequested' in listed, line.includes('to be sent again')];
 }
 
 /** Ids of the messages that were asked for, in the subscription's stream. */
@@ -76,10 +91,12 @@ describe('redeliveries of a period (decisions N14, N17)', () => {
     const pendingOf = async ({ id }: Due) =>
       (await sample.json<Json>(`/deliveries/${id}`))['redeliveryRequested'];
     expect(await pendingOf(message)).toBe(new Date(NOW).toISOString());
+    expect(await pendingForOperators(message)).toEqual([true, true]);
     world.passTo(NOW + MINUTE);
     const cancelled = await world.send('DELETE', `/${sample.id}/redeliveries`, 'nord');
     expect([cancelled.statusCode, cancelled.body]).toEqual([200, '']);
     expect(await pendingOf(message)).toBeUndefined();
+    expect(await pendingForOperators(message)).toEqual([false, false]);
     expect((await sample.json('/deliveries')).filter((one) => 'redeliveryRequested' in one)).toEqual([]);
     world.passTo(NOW + 2 * MINUTE);
     await sample.post('/redeliveries', { ...PERIOD, state: 'delivered' });

@@ -104,7 +104,7 @@ export class DeliveriesController {
   }: Pick<PageInParts<ListedDelivery>, 'groups'>): AsyncGenerator<Iterable<OperatorsDelivery>> {
     const anyWaiting = new AnyWaiting(this.log, this.store);
     for await (const batch of groups) {
-      const listed = batch.flat();
+      const listed = await anyWaiting.current(batch.flat());
       const waiting = await anyWaiting.of(listed, this.clock.now());
       yield listed.map((one) => toOutput(one, waiting));
     }
