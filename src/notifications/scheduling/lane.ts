@@ -30,6 +30,8 @@ export class Lane {
   private readonly busy = new Map<string, number>();
   private readonly waiting = new Map<string, Fifo<number>>();
   private readonly retries = new Fifo<number>();
+  /** Those in `retries`, and those that are being sent. */
+  private readonly dueRetries = new Set<number>();
   private readonly redeliveries = new Fifo<number>();
   /** Tests, which are sent before anything else. */
   private readonly tests = new Fifo<number>();
@@ -50,8 +52,10 @@ export class Lane {
       if (subject !== undefined) this.busy.set(subject, revision);
   }
 
-  /** A retry is due. */
+  /** A retry is due. It may be known already: to a probe, which is before its time. */
   retry(revision: number): void {
+    if (this.dueRetries.has(revision)) return;
+    this.dueRetries.add(revision);
     this.retries.add(revision);
   }
 
@@ -108,6 +112,7 @@ export class Lane {
       return;
     }
     this.startedTests.delete(revision);
+    if (kind === 'retry') this.dueRetries.delete(revision);
     const isAwaited = this.busy.get(message.subject) === revision;
     const isEnd = outcome !== 'failed' || (kind === 'first' && message.strictOrder !== true);
     if (isAwaited && isEnd) this.release(message.subject);
@@ -161,6 +166,7 @@ export class Lane {
     for (let revision = this.retries.first; revision !== undefined; revision = this.retries.first) {
       if (this.state.retries.has(revision)) return this.loaded(revision, 'retry');
       this.retries.take();
+      this.dueRetries.delete(revision);
     }
     return undefined;
   }
