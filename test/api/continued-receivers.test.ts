@@ -79,7 +79,7 @@ describe('receivers that a PUT changes (decisions N8)', () => {
     const { event } = golden<DomainEvent>('TransactionTracked');
     const { position: cause } = await log.append(`transaction-${sample.id}`, NO_STREAM, [toNewEvent(event)]);
     const request = { method: 'POST', url: POST_RECEIVER.receiverUrl, body: 'as it was made' } as const;
-    const made = { subject: sample.id, cause, request };
+    const made = { subject: sample.id, sequence: 1, cause, request };
     const [waits, sent] = [await sample.due('a', made), await sample.due('b', made)];
     await history().outcome(waits, { outcome: 'failed', at: at0, next: at0 });
     await history().outcome(sent);
