@@ -54,9 +54,11 @@ export interface Message {
   readonly rendered?: Position | undefined;
   /** When it was made, if it is of a backfill: long after `at`. Its request is made when it is sent. */
   readonly made?: string | undefined;
-  /** Absent: it cannot be sent, for this reason. */
+  /** Absent: it cannot be sent, for this reason, or waits for a rate. */
   readonly request?: MessageRequest;
   readonly unsendable?: string;
+  /** It shows amounts that cannot be converted: the rates published up to a position of the log do not have both currencies. */
+  readonly awaitsRate?: { readonly from: string; readonly to: string; readonly upTo: Position };
   /** The rate by which its amounts were converted, and the day of the rate. */
   readonly conversion?: {
     readonly from: string;
@@ -66,6 +68,12 @@ export interface Message {
   };
   readonly strictOrder?: true;
   readonly isTest?: true;
+}
+
+/** Why a message without a request cannot be sent. */
+export function whyUnsendable({ unsendable, awaitsRate }: Message): string {
+  if (awaitsRate !== undefined) return `there is no exchange rate of ${awaitsRate.from} to ${awaitsRate.to}`;
+  return unsendable ?? 'it has no request';
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Engines } from '../engines/open';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { type Cursor } from '../kernel/query';
-import { MATCHED, type Message } from '../notifications/delivery-events';
+import { MATCHED, type Message, whyUnsendable } from '../notifications/delivery-events';
 import { loadSubscription } from '../notifications/loaded-subscription';
 import { Rendering } from '../notifications/matching/rendering';
 import { receiversOf } from '../notifications/receiver-id';
@@ -141,7 +141,7 @@ export async function redeliver(
   const rendering = new Rendering(log, [SUBSCRIPTION_KINDS[kept.topic].source]);
   const message = current.is === 'active' ? await rendering.toSend(kept, current, position) : kept;
   if (message.request === undefined)
-    throw new UnknownMessage(`${messageId} cannot be sent: ${message.unsendable ?? 'it has no request'}`);
+    throw new UnknownMessage(`${messageId} cannot be sent: ${whyUnsendable(message)}`);
   const redelivery = { receiver, message: messageId, revision: matched };
   const command = { do: 'redeliver', at: now.toISOString(), ...redelivery } as const;
   const { state, events } = await execute(log, subscriptionDecider, subscriptionId, command);

@@ -4,6 +4,7 @@ import { conversionFaults as fault } from '../conversions/faults';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
+import { whyUnsendable } from '../notifications/delivery-events';
 import { receiversOf } from '../notifications/receiver-id';
 import { type ListedDelivery } from '../notifications/stored-delivery';
 import { type ActiveSubscription } from '../notifications/subscription';
@@ -80,7 +81,7 @@ export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage
         `${messageId}: what was sent is no longer kept, so it cannot be sent again`,
       );
     if (message.request === undefined)
-      throw fault.content(`${messageId} cannot be sent: ${message.unsendable ?? 'it has no request'}`);
+      throw fault.content(`${messageId} cannot be sent: ${whyUnsendable(message)}`);
     checkReceiverId(which.id, known.state, listed.receiver);
     const redeliveries = new Redeliveries(this.subscriptions, this.log);
     const before = await redeliveries.read(which, Date.parse(listed.at), known);

@@ -25,6 +25,12 @@ const message = record(
       ...optional,
       description: 'What has become of the message; absent while it is not listed yet, or is no longer kept',
     },
+    reason: {
+      kind: text(),
+      ...optional,
+      description:
+        'Why the message waits without an attempt, such as for an exchange rate, or was given up without one',
+    },
   },
   { name: 'ExplainedMessage' },
 );

@@ -73,7 +73,8 @@ export class ExplainQueries {
         return known.has(receiver.id) ? [{ receiverId: receiver.id, ...(wasMade ? { messageId } : {}) }] : [];
       const waiting = { isHeld: (one: string) => held.has(one), restingUntil: new Map<string, number>() };
       const { state: shown } = toDelivery(listed, waiting);
-      return [{ receiverId: receiver.id, messageId, state: shown }];
+      const why = listed.reason === undefined ? {} : { reason: listed.reason };
+      return [{ receiverId: receiver.id, messageId, state: shown, ...why }];
     });
     return (await Promise.all(found)).flat();
   }

@@ -237,7 +237,8 @@ function contentOf(kind: SubscriptionKind) {
         },
       }),
       ...optional,
-      description: 'Converts order value, commissions and media cost',
+      description:
+        'Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted',
     },
     customAttribute: { kind: customAttribute, ...optional, description: 'An attribute of your own' },
     disabled: { kind: boolean(), otherwise: false, description: 'Makes no messages' },

@@ -50,6 +50,22 @@ describe('why messages were sent, or not (decisions N14)', () => {
     expect((await sample.get(`/explain/${id}.xml`)).body).toContain('<result>matched</result>');
   });
 
+  it('names the currencies if a message waits for an exchange rate (decisions N12)', async () => {
+    const sample = await sampleOf('nord', { filter });
+    const { id, event } = await transactionOf(1, 11);
+    const [receiver] = sample.receivers;
+    const due = await history().due(event.id, {
+      ...{ subscriptionId: sample.id, organisationId: 1, receiver: receiver!, subject: id, at: at(0) },
+    });
+    const reason = 'there is no exchange rate of NOK to SEK';
+    await history().decided(due, { outcome: 'failed', error: reason });
+    await settled();
+    const [explained] = await sample.json(`/explain/${id}`);
+    expect((explained?.['messages'] as readonly object[])[0]).toEqual({
+      ...{ receiverId: receiver, messageId: due.id, state: 'retrying', reason },
+    });
+  });
+
   it('names each part of the filter that excludes it, what was disabled, and what was created later', async () => {
     const { id: earlier } = await transactionOf(1, 11);
     const sample = await sampleOf('nord', { filter: { messageTypeIds: [4, 6], eventTypeIds: [4] } });

@@ -1,7 +1,7 @@
 import { type RecordedEvent } from '../../kernel/event';
 import { type MatchedEvent, type Message } from '../delivery-events';
 import { messageIdOf } from '../receiver-id';
-import { type ActiveSubscription } from '../subscription';
+import { type ActiveSubscription, type SubscriptionContent } from '../subscription';
 import { type Attributes, type Occurrence, type Topic } from '../topic';
 import { type PreparedSubscription, preparedSubscription } from './prepared-subscription';
 import { type Conversion, conversionOf, type PublishedRates } from './rates';
@@ -26,7 +26,9 @@ export function* messagesOf(
 ): Generator<Extract<MatchedEvent, { readonly type: 'MessageDue' }>> {
   const { content, organisationId, topic } = subscription;
   const to = content.currencyConversion?.to;
-  const conversion = to === undefined ? undefined : conversionOf(rates, occurrence.currencyId, to);
+  const from = occurrence.currencyId;
+  const conversion = to === undefined ? undefined : conversionOf(rates, from, to);
+  const isRateMissing = conversion === undefined && to !== undefined && to !== from;
   const values = prepared.customised(
     conversion === undefined ? occurrence.attributes : converted(occurrence, conversion),
   );
@@ -37,12 +39,28 @@ export function* messagesOf(
       id: messageIdOf(event.id, receiver),
       ...{ subscriptionId: id, organisationId, receiver, topic, subject, sequence, stateId, at },
       cause: event.position,
-      ...render(values),
+      ...(isRateMissing && hidesCurrency(render.names, occurrence, content)
+        ? { awaitsRate: { from, to, upTo: event.position } }
+        : render(values)),
       ...(conversion === undefined ? {} : { conversion: stored(conversion) }),
       ...(content.strictOrder === true ? { strictOrder: true } : {}),
     };
     yield { type: 'MessageDue', data };
   }
+}
+
+/** Whether messages show an amount, or what is made of one by the custom attribute, without its currency (`docs/decisions.md#n12`). */
+function hidesCurrency(
+  names: ReadonlySet<string>,
+  { amounts }: Occurrence,
+  { customAttribute }: SubscriptionContent,
+): boolean {
+  if (names.has('currencyId')) return false;
+  const inputs =
+    customAttribute !== undefined && names.has(customAttribute.userAttribute)
+      ? customAttribute.tdAttributes
+      : [];
+  return amounts.some((name) => names.has(name) || inputs.includes(name));
 }
 
 /** What a test is about. It has a subject of its own: no test waits for another one. `event`: the id of its `TestRequested`. */

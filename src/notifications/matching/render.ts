@@ -17,7 +17,11 @@ import {
 type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };
 
 /** Renders the messages to a receiver. */
-export type Renderer = (attributes: Attributes) => Rendered;
+export interface Renderer {
+  (attributes: Attributes): Rendered;
+  /** The attributes that its messages show. */
+  readonly names: ReadonlySet<string>;
+}
 
 /** Most bytes of a body (`docs/decisions.md#n10`). */
 const MAX_BODY = 256 * 1024;
@@ -35,22 +39,33 @@ const CONTENT_TYPES: Readonly<Record<ReceiverFormat, string>> = {
 /** Compiles the templates of a receiver, once for many messages. */
 export function rendererOf(receiver: Receiver): Renderer {
   try {
-    const url = urlRenderer(compiledField('receiverUrl', receiver.receiverUrl, compiledUrl));
+    const path = compiledField('receiverUrl', receiver.receiverUrl, compiledUrl);
+    const url = urlRenderer(path);
     if (receiver.httpMethod === 'GET')
-      return (attributes) => {
+      return renderer([path], (attributes) => {
         const rendered = url(attributes);
         return 'unsendable' in rendered ? rendered : { request: { method: 'GET', url: rendered.text } };
-      };
+      });
     const { receiverBody, receiverFormat } = receiver;
     const body = compiledField('receiverBody', receiverBody, (template) =>
       compiledBody(template, receiverFormat),
     );
-    return (attributes) => post(url(attributes), bodyOf(body, attributes), CONTENT_TYPES[receiverFormat]);
+    return renderer([path, body], (attributes) =>
+      post(url(attributes), bodyOf(body, attributes), CONTENT_TYPES[receiverFormat]),
+    );
   } catch (error) {
     if (!(error instanceof UnusableTemplate)) throw error;
     const { message } = error;
-    return () => ({ unsendable: message });
+    return renderer([], () => ({ unsendable: message }));
   }
+}
+
+function renderer(
+  templates: readonly CompiledTemplate[],
+  render: (attributes: Attributes) => Rendered,
+): Renderer {
+  const names = templates.flat().flatMap((piece) => (typeof piece === 'string' ? [] : [piece.name]));
+  return Object.assign(render, { names: new Set(names) });
 }
 
 type Part = { readonly text: string } | { readonly unsendable: string };

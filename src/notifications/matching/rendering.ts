@@ -21,12 +21,22 @@ interface Version {
   readonly position: Position;
 }
 
+interface RatesAt {
+  readonly rates: PublishedRates | undefined;
+  readonly position: Position;
+}
+
+interface RatesAround {
+  readonly before: PublishedRates | undefined;
+  readonly after: readonly RatesAt[];
+}
+
 /** Versions that are cached: each may have some 600 KB, as long as it renders. */
 const MOST = 16;
 
 /**
- * Renders messages again after their receiver, or their subscription, has changed: from their event, with the rates of then, under
- * their old ids ([ADR 29](docs/adr/0029-what-waits-is-rendered-again.md)). A function of the log and of the version of the
+ * Renders messages again after their receiver, or their subscription, has changed, or a rate that they await was published: from their
+ * event, with the rates of then or else the first ones after it, under their old ids ([ADR 29](docs/adr/0029-what-waits-is-rendered-again.md)). A function of the log and of the version of the
  * subscription, so whoever renders a message by one version makes the same bytes.
  */
 export class Rendering {
@@ -52,6 +62,7 @@ export class Rendering {
     const { subscriptionId: id, receiver, rendered, cause } = message;
     const then = await subscriptionAsOf(this.log, id, rendered ?? cause);
     const isSame =
+      message.awaitsRate === undefined &&
       then.is === 'active' &&
       renderingOf(id, then.content, receiver) === renderingOf(id, subscription.content, receiver);
     return isSame ? message : ((await this.by(message, { subscription, position })) ?? message);
@@ -87,18 +98,27 @@ export class Rendering {
     const found = await this.eventOf(message);
     if (found === undefined) return { ...withoutRequest(message), unsendable: NO_EVENT, rendered: position };
     const to = subscription.content.currencyConversion;
-    const rates = to === undefined ? undefined : await this.ratesBefore(found.event.position);
+    const { before: rates, after } =
+      to === undefined ? { before: undefined, after: [] } : await this.ratesAround(found.event.position);
     const enabled = allEnabled(subscription);
     const prepared = preparedOf(id, enabled);
     const parts = { ...found, id, subscription: enabled, prepared, rates };
-    const [due] = [...messagesOf(parts, receiver)];
+    let [due] = [...messagesOf(parts, receiver)];
+    // By the first rates that have both currencies, however late it is.
+    for (const later of due?.data.awaitsRate === undefined ? [] : after) {
+      [due] = [...messagesOf({ ...parts, rates: later.rates }, receiver)];
+      if (due?.data.awaitsRate === undefined) break;
+    }
     if (due === undefined) return undefined;
-    const { request, unsendable, conversion } = due.data;
+    const { request, unsendable, conversion, awaitsRate } = due.data;
     return {
       ...withoutRequest(message),
       ...(request === undefined ? {} : { request }),
       ...(unsendable === undefined ? {} : { unsendable }),
       ...(conversion === undefined ? {} : { conversion }),
+      ...(awaitsRate === undefined
+        ? {}
+        : { awaitsRate: { ...awaitsRate, upTo: after.at(-1)?.position ?? awaitsRate.upTo } }),
       rendered: position,
     };
   }
@@ -132,12 +152,16 @@ export class Rendering {
     return undefined;
   }
 
-  private async ratesBefore(position: Position): Promise<PublishedRates | undefined> {
+  /** The rates known at a position of the log, and those published after it, in order. */
+  private async ratesAround(position: Position): Promise<RatesAround> {
+    const after: RatesAt[] = [];
     for await (const batch of this.log.readStream(RATES_STREAM, { backwards: true, batchSize: 10 }))
-      for (const event of batch)
-        if (event.position < position)
-          return ratesDecider.evolve(undefined, toDomainEvent(event) as RatesEvent);
-    return undefined;
+      for (const event of batch) {
+        const rates = ratesDecider.evolve(undefined, toDomainEvent(event) as RatesEvent);
+        if (event.position < position) return { before: rates, after: after.reverse() };
+        after.push({ rates, position: event.position });
+      }
+    return { before: undefined, after: after.reverse() };
   }
 }
 
@@ -157,7 +181,7 @@ function allEnabled(subscription: ActiveSubscription): ActiveSubscription {
 const NO_EVENT = 'the event that it is about is not in the log';
 
 function withoutRequest(message: Message): Message {
-  return without(message, 'request', 'unsendable', 'conversion');
+  return without(message, 'request', 'unsendable', 'conversion', 'awaitsRate');
 }
 
 function occurrenceIn(event: RecordedEvent, topic: Topic, { isTest }: Message): Occurrence | undefined {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { type Message, type Outcome } from '../delivery-events';
+import { type Message, type Outcome, whyUnsendable } from '../delivery-events';
 import { type Rendering } from '../matching/rendering';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
 import { Alarm } from './alarm';
@@ -22,6 +22,7 @@ import {
   outcomeWithout,
   withDeadLetter,
   withoutEffect,
+  withoutRate,
 } from './outcome';
 import { OwnFaults } from './own-faults';
 import { type OwnedPartition } from './owned-partition';
@@ -239,7 +240,7 @@ export class Dispatcher {
   /** Undefined: it was no attempt. */
   private async outcome(partition: OwnedPartition, started: Started): Promise<Outcome | undefined> {
     const { message, receiver, permission, redelivery } = started;
-    const { id, sequence, request, unsendable, subscriptionId, isTest } = message;
+    const { id, sequence, request, subscriptionId, isTest } = message;
     if (partition.expiring.has(started.revision)) return undefined;
     // What has not been read yet may cancel it.
     if (redelivery !== undefined && !partition.isLive) return undefined;
@@ -248,8 +249,14 @@ export class Dispatcher {
       return redelivery === undefined
         ? cancelledOutcome(started, permission, Date.now())
         : outcomeWithout(started, 'failed', Date.now());
+    if (message.awaitsRate !== undefined && redelivery === undefined) return withoutRate(started, Date.now());
     if (request === undefined)
-      return outcomeWithout(started, redelivery === undefined ? 'dead' : 'failed', Date.now(), unsendable);
+      return outcomeWithout(
+        started,
+        redelivery === undefined ? 'dead' : 'failed',
+        Date.now(),
+        whyUnsendable(message),
+      );
     const attempt: Attempt = {
       id,
       sequence,
@@ -341,6 +348,7 @@ export class Dispatcher {
       peek: (revision) => this.peek(revision),
       load: (receiver, revision) => void this.load(receiver, revision),
       permission: (...asked) => this.parts.recipients.permission(...asked),
+      ratesFor: (...asked) => this.parts.recipients.ratesFor(...asked),
       msUntil,
       isOpen: (number) => {
         const partition = this.partitions.get(number);

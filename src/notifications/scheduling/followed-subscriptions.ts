@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { toDomainEvent } from '../../kernel/decider';
-import { type Position, type RecordedEvent } from '../../kernel/event';
+import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { FollowedLog } from '../../kernel/followed-log';
 import { changesSubscription, SUBSCRIPTION_STREAMS, subscriptionOf } from '../matching/subscription-book';
+import { RATES_STREAM } from '../matching/rates';
 import { sharedRenderingOf } from '../matching/rendering';
 import { contentIdOf, receiversOf } from '../receiver-id';
 import {
@@ -40,9 +41,16 @@ export class Standings {
   private readonly all = new Map<string, Known>();
   /** Ids of all receivers, until a subscription changes. */
   private receivers: ReadonlySet<string> | undefined;
+  private newestRates = START;
+
+  /** The position of the exchange rates published last. */
+  get ratesPublished(): Position {
+    return this.newestRates;
+  }
 
   /** Applies the next event of the log; ignores those of other streams. */
   apply(event: RecordedEvent): void {
+    if (event.stream === RATES_STREAM) this.newestRates = event.position;
     if (!changesSubscription(event)) return;
     this.receivers = undefined;
     const id = subscriptionOf(event);
@@ -121,7 +129,8 @@ export class FollowedSubscriptions extends FollowedLog {
   constructor(log: EventLog, signal: AbortSignal) {
     const book = new Standings();
     const apply = book.apply.bind(book);
-    super(log, { prefixes: [SUBSCRIPTION_STREAMS], apply, subject: 'the list of subscriptions' }, signal);
+    const prefixes = [SUBSCRIPTION_STREAMS, RATES_STREAM];
+    super(log, { prefixes, apply, subject: 'the list of subscriptions' }, signal);
     this.book = book;
   }
 }

@@ -32,6 +32,8 @@ export class Lane {
   private readonly retries = new Fifo<number>();
   /** Those in `retries`, and those that are being sent. */
   private readonly dueRetries = new Set<number>();
+  /** Messages that await a rate, by `Surface.ratesFor` when they were found to. */
+  private readonly withoutRate = new Map<string, number[]>();
   private readonly redeliveries = new Fifo<number>();
   /** Tests, which are sent before anything else. */
   private readonly tests = new Fifo<number>();
@@ -48,8 +50,10 @@ export class Lane {
     private readonly peek: (revision: number) => Message | undefined,
   ) {
     for (const redelivery of state.redeliveries.keys()) this.redeliveries.add(redelivery);
-    for (const [revision, { subject }] of state.retries)
+    for (const [revision, { subject, attempt }] of state.retries) {
       if (subject !== undefined) this.busy.set(subject, revision);
+      if (attempt === 0) this.awaitRate(revision, '');
+    }
   }
 
   /** A retry is due. It may be known already: to a probe, which is before its time. */
@@ -57,6 +61,20 @@ export class Lane {
     if (this.dueRetries.has(revision)) return;
     this.dueRetries.add(revision);
     this.retries.add(revision);
+  }
+
+  /** Whether messages await a rate. */
+  get awaitsRates(): boolean {
+    return this.withoutRate.size > 0;
+  }
+
+  /** Retries what awaits a rate, unless it was found to with these rates. */
+  retryWithoutRate(ratesFor: string): void {
+    for (const [key, revisions] of this.withoutRate) {
+      if (key === ratesFor) continue;
+      this.withoutRate.delete(key);
+      for (const revision of revisions) this.retry(revision);
+    }
   }
 
   redeliver(redelivery: number): void {
@@ -103,8 +121,15 @@ export class Lane {
     (kind === 'retry' ? this.retries : this.redeliveries).take();
   }
 
-  /** An attempt has ended. Without an outcome it was none, and the message is due again. */
-  end({ kind, revision, message, redelivery }: Sendable, outcome: OutcomeKind | undefined): void {
+  /**
+   * An attempt has ended. Without an outcome it was none, and the message is due again. `ratesFor`: `Surface.ratesFor` when it began, if the
+   * message awaits a rate.
+   */
+  end(
+    { kind, revision, message, redelivery }: Sendable,
+    outcome: OutcomeKind | undefined,
+    ratesFor?: string,
+  ): void {
     if (outcome === undefined) {
       if (kind === 'first') this.makeReady(revision);
       else if (redelivery === undefined) this.retries.add(revision);
@@ -113,6 +138,8 @@ export class Lane {
     }
     this.startedTests.delete(revision);
     if (kind === 'retry') this.dueRetries.delete(revision);
+    if (ratesFor !== undefined && redelivery === undefined && outcome === 'failed')
+      this.awaitRate(revision, ratesFor);
     const isAwaited = this.busy.get(message.subject) === revision;
     const isEnd = outcome !== 'failed' || (kind === 'first' && message.strictOrder !== true);
     if (isAwaited && isEnd) this.release(message.subject);
@@ -185,6 +212,12 @@ export class Lane {
   private loaded(revision: number, kind: Sendable['kind'], redelivery?: number): Choice {
     const message = this.peek(revision);
     return message === undefined ? { toLoad: revision } : { kind, revision, message, redelivery };
+  }
+
+  private awaitRate(revision: number, ratesFor: string): void {
+    const others = this.withoutRate.get(ratesFor) ?? [];
+    others.push(revision);
+    this.withoutRate.set(ratesFor, others);
   }
 
   private waitFor(subject: string, revision: number): void {

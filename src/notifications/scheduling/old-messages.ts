@@ -1,4 +1,4 @@
-import { type Message, type Outcome } from '../delivery-events';
+import { type Message, type Outcome, whyUnsendable } from '../delivery-events';
 import { type MessageCache } from './message-cache';
 import { type Sendable } from './lane';
 import { cancelledOutcome, outcomeWithout } from './outcome';
@@ -73,7 +73,10 @@ function outcomeOf(sendable: Sendable, permission: Permission): Outcome {
     return cancelledOutcome(sendable, permission, now);
   // A redelivery leaves the message as it is.
   const end = sendable.redelivery === undefined ? 'dead' : 'failed';
-  return outcomeWithout(sendable, end, now, permission === 'hold' ? HELD : EXPIRED);
+  if (permission === 'hold') return outcomeWithout(sendable, end, now, HELD);
+  const { message } = sendable;
+  const why = message.awaitsRate === undefined ? EXPIRED : `it expired while ${whyUnsendable(message)}`;
+  return outcomeWithout(sendable, end, now, why);
 }
 
 const HELD = 'it was held until it expired';

@@ -1,5 +1,5 @@
 import { type DisabledReason } from '../subscription';
-import { type DeadLetter, type Message, type Outcome } from '../delivery-events';
+import { type DeadLetter, type Message, type Outcome, whyUnsendable } from '../delivery-events';
 import { type AttemptResult } from '../sending/attempt';
 import { type Sendable } from './lane';
 import { type ReceiverState } from './receiver-state';
@@ -68,6 +68,19 @@ export function cancelledOutcome(
 ): Outcome {
   const error = permission === 'withdraw' ? 'its backfill was cancelled' : undefined;
   return outcomeWithout(sendable, 'cancelled', now, error);
+}
+
+/** When what awaits a rate is tried again although none was published (ms). */
+const WITHOUT_RATE_MS = 24 * 60 * 60 * 1000;
+
+/** The outcome of a message that awaits a rate: no attempt, after which those about other subjects are sent (`docs/decisions.md#n12`). */
+export function withoutRate(sendable: Sendable, now: number): Outcome {
+  const { subject, strictOrder } = sendable.message;
+  return {
+    ...outcomeWithout(sendable, 'failed', now, whyUnsendable(sendable.message)),
+    next: new Date(now + WITHOUT_RATE_MS).toISOString(),
+    ...(strictOrder === true ? { subject } : {}),
+  };
 }
 
 /** The outcome of an attempt that is over when its message is: it is listed, and changes nothing else. */

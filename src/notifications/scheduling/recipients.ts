@@ -8,7 +8,7 @@ import { type Permission } from './scheduler';
 export type Subscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
   readonly book: Pick<
     Standings,
-    'hasReceiver' | 'isCancelled' | 'renderedSince' | 'secretsOf' | 'standingOf'
+    'hasReceiver' | 'isCancelled' | 'ratesPublished' | 'renderedSince' | 'secretsOf' | 'standingOf'
   >;
 };
 
@@ -50,11 +50,26 @@ export class Recipients {
 
   /**
    * The position since which the subscription of a message has to be read to render it, if it was rendered by an older version of its
-   * receiver; undefined: it is sent as it is.
+   * receiver, or awaits a rate and others were published; undefined: it is sent as it is.
    */
-  outdatedBy({ subscriptionId, receiver, cause, rendered = cause }: Message): Position | undefined {
-    const since = this.subscriptions.book.renderedSince(subscriptionId, receiver);
-    return since !== undefined && rendered < since ? since : undefined;
+  outdatedBy({
+    subscriptionId,
+    receiver,
+    cause,
+    rendered = cause,
+    awaitsRate,
+  }: Message): Position | undefined {
+    const { book } = this.subscriptions;
+    const since = book.renderedSince(subscriptionId, receiver);
+    const hasNewRates = awaitsRate !== undefined && awaitsRate.upTo < book.ratesPublished;
+    return since !== undefined && (rendered < since || hasNewRates) ? since : undefined;
+  }
+
+  /** What decides whether messages to a receiver await a rate: the same as long as nothing of it has changed. */
+  ratesFor(subscriptionId: string | undefined, receiver: string): string {
+    const { book } = this.subscriptions;
+    const since = subscriptionId === undefined ? undefined : book.renderedSince(subscriptionId, receiver);
+    return `${book.ratesPublished} ${since ?? ''}`;
   }
 
   /** False if no subscription has the receiver. */

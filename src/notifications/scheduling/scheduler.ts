@@ -38,6 +38,8 @@ export interface Started extends Sendable, Request<Receiver> {
   readonly permission: Exclude<Permission, 'hold'>;
   /** Its receiver rested until now. */
   readonly isProbe: boolean;
+  /** `Surface.ratesFor`, if the message awaits a rate. */
+  readonly ratesFor: string | undefined;
 }
 
 /** A receiver is woken at a time: for a retry that is planned for then (`next`, as stored), or since it may send again. */
@@ -66,6 +68,8 @@ export interface Surface {
     about?: Pick<Message, 'cause' | 'rendered' | 'made'>,
     redelivery?: number,
   ): Permission;
+  /** What decides whether messages to a receiver await a rate: the same as long as nothing of it has changed. */
+  ratesFor(subscriptionId: string | undefined, receiver: string): string;
   /** Whether messages of this partition may be started now; if not, until `reconsider`. */
   isOpen(partition: number): boolean;
   /** How far ahead a stored time (epoch ms) is by the system clock (ms). */
@@ -176,6 +180,13 @@ export class Scheduler {
   reconsider(): void {
     for (const receiver of this.held) this.wake(receiver);
     this.held.clear();
+    for (const receiver of this.receivers.values()) if (receiver.lane.awaitsRates) this.tryRates(receiver);
+  }
+
+  /** Tries what awaits a rate, if there may be one since it was tried last. */
+  private tryRates(receiver: Receiver): void {
+    receiver.lane.retryWithoutRate(this.surface.ratesFor(receiver.subscriptionId, receiver.id));
+    this.wake(receiver);
   }
 
   /** Starts the next message, if any can be sent now. */
@@ -216,7 +227,7 @@ export class Scheduler {
     const outcome = ended?.outcome;
     // Of the receiver alone: how long we took until its outcome was durable says nothing about it.
     this.slots.leave(started, now, ended?.ms);
-    receiver.lane.end(started, outcome);
+    receiver.lane.end(started, outcome, started.ratesFor);
     const retry = receiver.state.retries.get(revision);
     if (outcome === 'failed' && started.redelivery === undefined && retry !== undefined)
       this.plan(receiver, revision, retry.next, now);
@@ -275,6 +286,8 @@ export class Scheduler {
       at: now,
       permission,
       isProbe: receiver.state.health.rest !== undefined,
+      ratesFor:
+        message.awaitsRate === undefined ? undefined : this.surface.ratesFor(subscriptionId, receiver.id),
       size: request?.body?.length ?? 0,
       pool: receiver.pace,
       hasEnded: false,

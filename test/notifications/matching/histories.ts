@@ -10,6 +10,7 @@ export type Step = readonly [stream: string, event: DomainEvent];
 const URLS = [
   'https://a.example/?e=${epi}&a=${amount}&c=${currencyId}',
   'https://b.example/${claimId}/${shop}',
+  'https://c.example/${amount}',
 ];
 const SUBSCRIPTIONS = ['a', 'b', 'c', 'd', 'e'] as const;
 const CURRENCIES = ['EUR', 'USD', 'SEK', 'NOK'] as const;

@@ -107,9 +107,11 @@ export async function appendedIn(deliveries: EventLog): Promise<readonly Expecte
       return [{ id: event.data.receiver, to: `withdraw ${event.data.subscriptionId}` }];
     const { id, subscriptionId } = event.data;
     if (event.type === 'RedeliveryDue') return [{ id, to: `again ${subscriptionId}` }];
-    const { request, conversion } = event.data;
+    const { request, conversion, awaitsRate } = event.data;
+    const awaits = awaitsRate === undefined ? {} : { awaits: `${awaitsRate.from} ${awaitsRate.to}` };
     const rate = conversion === undefined ? {} : { rate: conversion.rate };
-    return [{ id, to: subscriptionId, ...(request === undefined ? {} : { url: request.url }), ...rate }];
+    const url = request === undefined ? {} : { url: request.url };
+    return [{ id, to: subscriptionId, ...url, ...awaits, ...rate }];
   });
 }
 

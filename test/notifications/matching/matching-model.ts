@@ -14,6 +14,8 @@ export interface Expected {
   readonly to: string;
   readonly url?: string;
   readonly rate?: number;
+  /** The currencies between which it awaits a rate. */
+  readonly awaits?: string;
 }
 
 interface Known {
@@ -121,12 +123,25 @@ function messagesOf(
   const enabled = (url: string): boolean =>
     content.receivers.some(({ receiverUrl, disabled }) => receiverUrl === url && disabled !== true);
   const receivers = new Set(content.receivers.map(({ receiverUrl }) => receiverUrl).filter(enabled));
+  // Decisions N12.
+  const { currencyId, amounts } = occurrence;
+  const isWithoutRate = to !== undefined && to !== currencyId && rate === undefined;
+  const hidden = [
+    ...amounts,
+    ...(custom?.tdAttributes.some((name) => amounts.includes(name)) === true ? [custom.userAttribute] : []),
+  ];
+  const awaitsRate = (url: string): boolean =>
+    isWithoutRate && !url.includes('${currencyId}') && hidden.some((name) => url.includes(`\${${name}}`));
   return [...receivers].map((receiverUrl) => ({
     id: messageId(event.id, receiverId(id, receiverUrl)),
     to: id,
-    url: receiverUrl.replaceAll(/\$\{(\w+)\}/g, (_, name: string) =>
-      encodeURIComponent(String(values[name] ?? '')),
-    ),
+    ...(awaitsRate(receiverUrl)
+      ? { awaits: `${currencyId} ${to}` }
+      : {
+          url: receiverUrl.replaceAll(/\$\{(\w+)\}/g, (_, name: string) =>
+            encodeURIComponent(String(values[name] ?? '')),
+          ),
+        }),
     ...(rate === undefined ? {} : { rate }),
   }));
 }

@@ -96,4 +96,38 @@ describe('currency conversion (decisions N12)', () => {
     expect(unknown?.request?.url).toBe('https://a.example/?a=100&c=NOK&e=');
     for (const message of [before, unknown, same]) expect(message).not.toHaveProperty('conversion');
   });
+
+  const get = (receiverUrl: string): Receiver => ({ httpMethod: 'GET', receiverUrl });
+  const body = (text: string): Receiver => ({
+    httpMethod: 'POST',
+    receiverUrl: 'https://a.example/?a=${amount}',
+    receiverFormat: 'custom',
+    receiverBody: text,
+  });
+  const ofAmount = { tdAttributes: ['amount'], userAttribute: 'shop', rules: [] };
+
+  it.each<[string, Receiver, boolean]>([
+    ['an amount alone', get('https://a.example/?a=${amount}'), true],
+    ['an amount with the currency', get('https://a.example/?a=${amount}&c=${currencyId}'), false],
+    ['an amount in its URL, the currency in its body', body('${currencyId}'), false],
+    ['an amount in its URL, other things in its body', body('${epi}'), true],
+    [
+      'the currency only in the fragment, which is not sent',
+      get('https://a.example/?a=${amount}#${currencyId}'),
+      true,
+    ],
+    ['no amount', get('https://a.example/?e=${epi}'), false],
+    ['what a custom attribute makes of an amount', get('https://a.example/?s=${shop}'), true],
+  ])('while there is no rate, what shows %s awaits one or not', (_, one, awaits) => {
+    subscribed(1, { receivers: [one], currencyConversion: { to: 'USD' }, customAttribute: ofAmount });
+    const [message] = messages();
+    if (!awaits) {
+      expect(message).toHaveProperty('request');
+      expect(message).not.toHaveProperty('awaitsRate');
+      return;
+    }
+    expect(message).toMatchObject({ awaitsRate: { from: 'EUR', to: 'USD', upTo: message!.cause } });
+    expect(message).not.toHaveProperty('request');
+    expect(message).not.toHaveProperty('conversion');
+  });
 });

@@ -68,6 +68,7 @@ export class World {
         });
       },
       permission: (_, receiver) => permission(receiver),
+      ratesFor: () => '',
       isOpen: () => true,
       msUntil: (time) => time - this.wall,
     });
