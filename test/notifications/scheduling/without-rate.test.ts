@@ -133,7 +133,7 @@ describe('A message that shows amounts without their currency, while there is no
   it.each([true, undefined])(
     'holds up those about its transaction in strict order only: %s',
     async (strict) => {
-      const more = strict === undefined ? {} : ({ strictOrder: strict } as const);
+      const more = strict === true ? { strictOrder: strict } : {};
       await subscribed({ ...more, filter: { stateIds: [1, 2, 3, 4, 5, 6] } });
       start('one', attempt);
       await happens('transaction-t1', NOK);
