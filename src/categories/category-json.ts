@@ -62,11 +62,9 @@ export function nodesOfJson(text: string, faults: string[]): readonly SourceNode
         faults.push(`${location}.path: expected a path that ends with the category itself`);
       return;
     }
-    const names = isPosted(value) ? textPathOf(value) : undefined;
-    if (names !== undefined && isPosted(value)) {
-      paths.push({ id: idOf(value['id']) ?? undefined, names, location });
-      return;
-    }
+    const names = parent.key === undefined && isPosted(value) ? textPathOf(value) : undefined;
+    const id = isPosted(value) ? idOf(value['id']) : null;
+    if (names !== undefined && id !== null) return void paths.push({ id, names, location });
     const at = add(value, parent.key === undefined ? (referredParent(value) ?? parent) : parent, location);
     if (at === undefined || !isPosted(value)) return;
     for (const name of CHILDREN) walkList(value[name], at, `${location}.${name}`);
@@ -90,13 +88,20 @@ export function nodesOfJson(text: string, faults: string[]): readonly SourceNode
   return [...parentsFirst(found), ...nodesOfPaths(paths, faults, roots)];
 }
 
-/** The path of a node that has it as text, or in place of its name. */
+/**
+ * The path of a node that has it as text, or in place of its name. Other texts may be called so (`/garden/tools`, `1/2/41`): it ends
+ * with the name of the node, if that has one. A node with children or a parent has its place by them.
+ */
 function textPathOf(node: Posted): readonly string[] | undefined {
-  const text = PATH.map((key) => node[key]).find((path) => typeof path === 'string' && path !== '');
-  if (typeof text === 'string') return namesOf(text);
-  const name = node['name'];
-  const isPath = typeof name === 'string' && / > /.test(name) && CHILDREN.every((key) => !(key in node));
-  return isPath ? namesOf(name) : undefined;
+  const hasChildren = CHILDREN.some((key) => Array.isArray(node[key]) && node[key].length > 0);
+  if (hasChildren || referredParent(node) !== undefined) return undefined;
+  const name = node['name'] ?? undefined;
+  for (const text of PATH.map((key) => node[key])) {
+    if (typeof text !== 'string' || text === '') continue;
+    const names = namesOf(text);
+    if (name === undefined || name === names.at(-1)) return names;
+  }
+  return typeof name === 'string' && name.includes(' > ') ? namesOf(name) : undefined;
 }
 
 /** The parent of a node that refers to it by its id; 0 is none. */
@@ -109,8 +114,10 @@ function referredParent(node: unknown): Parent | undefined {
 /** An object from ids to paths, or from paths to ids. */
 function entriesOf(json: Posted): readonly PathEntry[] | undefined {
   const pairs = Object.entries(json).map(([key, value]) => [key, String(idOf(value))] as const);
-  const isText = Object.values(json).every((value) => typeof value === 'string' || typeof value === 'number');
-  if (pairs.length === 0 || !isText) return undefined;
+  const values = Object.values(json);
+  const isText = values.every((value) => typeof value === 'string' || typeof value === 'number');
+  const hasPath = pairs.some((pair) => pair.some((text) => text.includes(' > ')));
+  if (!isText || !hasPath) return undefined;
   const isId = (text: string): boolean => ID.test(text);
   const entry = (id: string, path: string, key: string): PathEntry => ({
     id,

@@ -1,6 +1,7 @@
 import { type Fact } from '../directory/decider';
 import { type Directory } from '../directory/directory';
-import { type EventLog } from '../kernel/event-log';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { NoGeneration } from '../kernel/read-store';
 import { forbiddenCharacter } from '../wire/characters';
 import { type Appended, appendFacts } from '../directory/append-facts';
 import { type FeedCounts } from './category-counts';
@@ -53,8 +54,8 @@ export async function changeMappings(
   { at, count }: { readonly at: string; readonly count: CountFeeds },
 ): Promise<Appended & MappingPlan> {
   const plan = planMappings(directory, lines, at);
-  const report = await notingUnused(plan.report, lines, count);
-  return { ...(await appendFacts(log, plan.facts, directory)), facts: plan.facts, report };
+  const appended = await appendFacts(log, plan.facts, directory);
+  return { ...appended, facts: plan.facts, report: await notingUnused(plan.report, lines, count) };
 }
 
 /**
@@ -69,27 +70,31 @@ export async function notingUnused(
   const mapped = new Map<number, MappingChange>();
   for (const [at, { change }] of lines.entries())
     if ('categoryId' in change && report[at]?.outcome !== 'refused') mapped.set(at, change);
+  if (mapped.size === 0) return report;
   const feedIds = new Set([...mapped.values()].map(({ feedId }) => feedId));
-  const counted = await count([...feedIds]).catch(() => []);
-  const names = new Map(
-    counted.map(({ feedId, counts }) => [feedId, new Set(counts.posted.map(({ name }) => name))] as const),
+  const counted = await count([...feedIds]).catch((error: unknown) => {
+    if (error instanceof EngineUnavailable || error instanceof NoGeneration) return [];
+    throw error;
+  });
+  const used = new Map(
+    counted.map(({ feedId, counts }) => {
+      const names = counts.posted.map(({ name }) => name);
+      return [feedId, { names: new Set(names), similar: new Map(names.map((one) => [plain(one), one])) }];
+    }),
   );
   return report.map((one, at) => {
     const change = mapped.get(at);
-    const used = names.get(change?.feedId ?? NaN);
-    if (change === undefined || used === undefined || used.has(change.name)) return one;
-    return {
-      ...one,
-      message: `no product of feed ${change.feedId} has this name${nearest(change.name, used)}`,
-    };
+    const known = used.get(change?.feedId ?? NaN);
+    if (change === undefined || known === undefined || known.names.has(change.name)) return one;
+    const meant = known.similar.get(plain(change.name));
+    const hint = meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+    return { ...one, message: `no product of feed ${change.feedId} has this name${hint}` };
   });
 }
 
-/** A name that differs in case or white space only. */
-function nearest(name: string, used: ReadonlySet<string>): string {
-  const plain = (text: string): string => text.toLowerCase().replace(/\s/g, '');
-  const meant = [...used].find((one) => plain(one) === plain(name));
-  return meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+/** Equal for names that differ in case or white space only. */
+function plain(name: string): string {
+  return name.toLowerCase().replace(/\s/g, '');
 }
 
 /** Decides what `changeMappings` appends and reports. */

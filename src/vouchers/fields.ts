@@ -55,12 +55,12 @@ const POSTED = {
   siteIds: {
     kind: listOf(integer(), { each: 'siteId', most: 1000, items: 'integers', isNoneIfEmpty: true }),
     in: 'content',
-    restricts: true,
+    restricts: ['site', 'sites'],
     description: 'Only these sites can use it',
   },
   landingUrl: { kind: url({ maxBytes: 2048 }), description: 'Landing page' },
-  publishStartDate: { kind: date(), restricts: true, description: 'Start of publication' },
-  publishEndDate: { kind: date(), restricts: true, description: 'End of publication' },
+  publishStartDate: { kind: date(), restricts: [], description: 'Start of publication' },
+  publishEndDate: { kind: date(), restricts: [], description: 'End of publication' },
   publisherInformation: {
     kind: text({ maxBytes: 65_535 }),
     description: 'For the publisher, not for customers',

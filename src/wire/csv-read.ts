@@ -52,6 +52,8 @@ function* allRows(
   for (let at = 0; at < text.length;) {
     const { cell, end } =
       text[at] === '"' ? quoted(text, at, separator, mostCharacters) : plain(text, at, separator);
+    if (cell.length > mostCharacters)
+      throw new NotParsable(`line ${row.line} has a cell of more than ${mostCharacters} characters`);
     if (row.cells.length === mostCells)
       throw new NotParsable(`line ${row.line} has more than ${mostCells} cells`);
     row.cells.push(cell);

@@ -21,8 +21,7 @@ export function expectedAmount(value: unknown): string {
 
 /** In place of a time that is none; `otherwise`: what else is accepted. A number of seconds may be text or have decimals. */
 export function expectedTime(value: unknown, otherwise: string): string {
-  // An object may have a `toString` of its own, which is no function.
-  const number = typeof value === 'object' ? NaN : Number(value);
+  const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : NaN;
   return isInSeconds(number)
     ? 'milliseconds since 1970, of 2001 or later (given in seconds? Multiply by 1000)'
     : otherwise;

@@ -50,8 +50,13 @@ class Reader {
     const elements = elementsOf(fields);
     for (const child of node.children) {
       const [name, { kind }] = elements.get(child.name) ?? UNKNOWN;
-      if (name === undefined) this.unread.add(`${bare}${child.name}`);
-      else if (kind.is === 'list')
+      if (name === undefined) {
+        this.unread.add(`${bare}${child.name}`);
+        // What restricts who sees the post may be within it, of all that is there (`recordReader`).
+        for (const { name: inner } of child.children)
+          if (elements.get(inner)?.[1].restricts !== undefined)
+            this.unread.add(`${bare}${child.name}.${inner}`);
+      } else if (kind.is === 'list')
         this.addItems((found[name] ??= []) as unknown[], child, { name, kind, bare, path });
       else {
         if (Object.hasOwn(found, name)) this.repeated.add(`${path}${name}`);

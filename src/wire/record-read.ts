@@ -43,10 +43,15 @@ export function recordReader<K extends RecordKind>(kind: K, apart: readonly stri
     for (const path of unread) refusals.origin.onUnknown?.(path);
     for (const path of repeated) refusals.refuse('repeated', repeatedField(nameOf(placeOf(within, path))));
     if (restricting.size > 0) {
-      const unknown = Object.keys(posted).filter((name) => !Object.hasOwn(kind.fields, name));
-      const others = [...unread, ...unknown];
+      const unknown = Object.entries(posted).filter(([name]) => !Object.hasOwn(kind.fields, name));
+      const others = [...unread, ...unknown.flatMap(([name, value]) => [name, ...membersOf(name, value)])];
+      const refused = new Set<string>();
       for (const path of others.slice(0, MOST_UNKNOWN))
-        refuseIfRestricting(path, restricting, refusals, within);
+        if (
+          !refused.has(path.split('.')[0] ?? '') &&
+          refuseIfRestricting(path, restricting, refusals, within)
+        )
+          refused.add(path);
       if (others.length > MOST_UNKNOWN)
         refusals.refuse('unusable', `${others.length} unknown fields: expected at most ${MOST_UNKNOWN}`);
     }
@@ -65,35 +70,44 @@ const MOST_COMPARED = 20;
 function restrictingIn(fields: Fields): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(fields).flatMap(([name, { kind, restricts }]) => {
-      if (restricts !== true) return [];
-      if (kind.is !== 'list') return [[name, name]];
+      if (restricts === undefined) return [];
+      if (kind.is !== 'list') return [name, ...restricts].map((one) => [one, name] as const);
       const { each, items = 'values' } = kind;
       const expected = `${name}, a list of ${items}, in XML ${each} elements`;
-      return [
-        [name, expected],
-        [each, expected],
-      ];
+      return [name, each, ...restricts].map((one) => [one, expected] as const);
     }),
   );
 }
 
-/** To ignore a misspelt field, or a part of one, would show the post to more than its sender wants. */
+/** Paths of the members of an unknown object: one of them may be what restricts. */
+function membersOf(name: string, value: unknown): readonly string[] {
+  return isPosted(value)
+    ? Object.keys(value)
+        .slice(0, MOST_COMPARED)
+        .map((member) => `${name}.${member}`)
+    : [];
+}
+
+/** Whether it was refused: to ignore a misspelt field, or a part of one, would show the post to more than its sender wants. */
 function refuseIfRestricting(
   path: string,
   restricting: ReadonlyMap<string, string>,
   refusals: Refusals,
   within: Place | undefined,
-): void {
-  const [first = ''] = path.replace(/^@/, '').split('.');
+): boolean {
   const spellings = [...restricting.keys()].map((name) => [name.toLowerCase(), name] as const);
-  const meant = meantBy(first.slice(0, 100).toLowerCase(), spellings);
-  if (meant === undefined) return;
+  const segments = path.replace(/^@/, '').split('.');
+  const meant = [segments[0] ?? '', segments.at(-1) ?? '']
+    .map((segment) => meantBy(segment.slice(0, 100).toLowerCase(), spellings))
+    .find((found) => found !== undefined);
+  if (meant === undefined) return false;
   const expected = restricting.get(meant) ?? meant;
   const place = nameOf(placeOf(within, path.slice(0, 100)));
   refusals.refuse(
     'unusable',
     `${place}: cannot be read, and is not ignored since it may restrict who sees this: expected ${expected}`,
   );
+  return true;
 }
 
 /** The same of a record within another; `path` is its path, with a dot at its end. */

@@ -84,6 +84,14 @@ describe('category mappings for operators (decisions X60)', () => {
     expect((await search(`;fid=${german}`, 'deals')).ids).toEqual(['b']);
   });
 
+  it('unmaps a name only if the category is left out: a look-up that has failed unmaps nothing', async () => {
+    const answers = await Promise.all(
+      [null, ''].map((categoryId) => change([{ feedId: german, name: 'Over-Ear', categoryId }])),
+    );
+    for (const answer of answers)
+      expect(answer.body).toContain('expected the id of a platform category; leave it out to unmap');
+  });
+
   it('suggests the name that a mapped name seems to be, if no product has it', async () => {
     const answer = await change([{ feedId: german, name: 'kopf hoerer', categoryId: 11 }]);
     const message = `no product of feed ${german} has this name; did you mean "Kopfhoerer"?`;

@@ -67,6 +67,8 @@ describe('a list in posted XML (decisions A18)', () => {
     ['<siteIds id="1101"/>', 'siteIds.@id'],
     ['<siteIDs><siteId>1101</siteId></siteIDs>', 'siteIDs'],
     ['<site-ids>1101</site-ids>', 'site-ids'],
+    ['<sites><siteId>1101</siteId></sites>', 'sites'],
+    ['<onlyFor><siteId>1101</siteId></onlyFor>', 'onlyFor.siteId'],
     ['<publishstartdate>1</publishstartdate>', 'publishstartdate'],
     ['<publishEndDate value="1"/>', 'publishEndDate.@value'],
   ])('that restricts who sees a voucher is refused when it cannot be read: %s', async (more, path) => {
@@ -82,22 +84,28 @@ describe('a list in posted XML (decisions A18)', () => {
     expect(await seenBy()).toEqual([false, false]);
   });
 
-  it.each([{ siteId: 1101 }, { siteid: [1101] }, { site_ids: [1101] }, { PublishEndDate: 1 }])(
-    'or is refused in JSON, by another name: %j',
-    async (odd) => {
-      const [name = ''] = Object.keys(odd);
-      expect(refusalOf(await world.post(voucher(odd)))).toMatchObject({
-        codes: '400 101',
-        message: expect.stringContaining(`${name}: cannot be read, and is not ignored`) as string,
-      });
-      const bulk = await world.app.post('/1.0/vouchers/bulk', {
-        token: VOUCHER_TOKENS.nord,
-        body: JSON.stringify([voucher(odd)]),
-      });
-      expect(bulk.body).toContain('cannot be read');
-      expect(await seenBy()).toEqual([false, false]);
-    },
-  );
+  it.each([
+    { siteId: 1101 },
+    { siteid: [1101] },
+    { site_ids: [1101] },
+    { PublishEndDate: 1 },
+    { site: 1101 },
+    { sites: [1101] },
+    { restriction: { siteIds: [1101] } },
+  ])('or is refused in JSON, by another name: %j', async (odd) => {
+    const [name = ''] = Object.keys(odd);
+    const place = name === 'restriction' ? 'restriction.siteIds' : name;
+    expect(refusalOf(await world.post(voucher(odd)))).toMatchObject({
+      codes: '400 101',
+      message: expect.stringContaining(`${place}: cannot be read, and is not ignored`) as string,
+    });
+    const bulk = await world.app.post('/1.0/vouchers/bulk', {
+      token: VOUCHER_TOKENS.nord,
+      body: JSON.stringify([voucher(odd)]),
+    });
+    expect(bulk.body).toContain('cannot be read');
+    expect(await seenBy()).toEqual([false, false]);
+  });
 
   it('or has items that are none is refused with what they are', async () => {
     for (const sites of ['<siteIds>1101,1102</siteIds>', '<siteId><id>1101</id></siteId>'])

@@ -58,6 +58,14 @@ describe('a published category tree (decisions P29)', () => {
       'nodes with the ids of their parents, where 0 is none',
       '[{"id":7,"name":"Garden","parent_id":0},{"id":71,"name":"Tools","parent_id":7},{"id":712,"name":"Spades","parent_id":71}]',
     ],
+    [
+      'nested nodes with other texts called paths',
+      '[{"id":7,"name":"Garden","path":"/garden","children":[{"id":71,"name":"Tools","path":"1/7/71","children":[{"id":712,"name":"Spades","url_path":"x"}]}]}]',
+    ],
+    [
+      'nodes with parents and other texts called paths',
+      '[{"id":7,"name":"Garden","parent_id":0,"path":"1/7"},{"id":71,"name":"Tools","parent_id":7,"path":"1/7/71"},{"id":712,"name":"Spades","parent_id":71,"path":"1/7/71/712"}]',
+    ],
     ['paths by id', '{"7":"Garden","712":"Garden > Tools > Spades","71":"Garden > Tools"}'],
     ['ids by path', '{"Garden":7,"Garden > Tools":71,"Garden > Tools > Spades":"712"}'],
   ])('is read from %s', (_, text) => {
@@ -70,6 +78,7 @@ describe('a published category tree (decisions P29)', () => {
       '[{"id":1,"name":"A","parentId":2},{"id":2,"name":"B","parentId":1}]',
       ['$[0]: expected its parent 2 in the file, and not below itself'],
     ],
+    ['{"error":404}', ['$: expected a list, or an object with one list']],
     ['{"Garden":{"Tools":{}}}', ['$: expected a list, or an object with one list']],
   ])('is refused in another shape, or with a parent that is missing: %s', (text, faults) => {
     expect(faultsOf(text)).toEqual(faults);

@@ -12,7 +12,7 @@ import { CountedFeeds } from '../../products/feed-counts.queries';
 import { csvRowsInSlices } from '../../wire/csv-read';
 import { type Keys } from '../../wire/keys';
 import { NotParsable } from '../../wire/not-parsable';
-import { isPosted, Refusals, wrong } from '../../wire/posted';
+import { isPosted, isUnset, Refusals, wrong } from '../../wire/posted';
 import { postedItems } from '../../wire/posted-list';
 import { listOf } from '../../wire/record';
 import { complete, recordReader } from '../../wire/record-read';
@@ -124,6 +124,15 @@ const readMapping = recordReader(postedMapping);
 
 function changeIn(posted: unknown): MappingLine['change'] {
   if (!isPosted(posted)) return { problem: wrong('line', posted, 'an object with feedId and name') };
+  // A script whose look-up has failed must not unmap.
+  if ('categoryId' in posted && isUnset(posted['categoryId']))
+    return {
+      problem: wrong(
+        'categoryId',
+        posted['categoryId'],
+        'the id of a platform category; leave it out to unmap',
+      ),
+    };
   const refusals = new Refusals({ unusable: fault.unusable }, {}, MOST_FAULTS, {
     onUnknown: (path) =>
       refusals.refuse('unusable', `${path.slice(0, 100)}: expected feedId, name or categoryId`),
