@@ -74,6 +74,7 @@ export const transactionOperations = {
   },
   getTransaction: {
     id: 'getTransaction',
+    mayConflict: true,
     summary: 'Get a transaction',
     example: {},
     path: ID,
@@ -81,6 +82,7 @@ export const transactionOperations = {
   },
   getTransactionHistory: {
     id: 'getTransactionHistory',
+    mayConflict: true,
     summary: 'Get the history of a transaction',
     description: 'The transaction after each of its transitions and amendments, oldest first.',
     example: {},

@@ -14,8 +14,12 @@ const ERRORS = { name: 'ErrorList' };
  * The error responses of an operation by their statuses: those of the codes of its service and of tokens, and `default` for
  * the errors of HTTP itself and of the server. Not all generators know ranges such as `4XX` (`docs/decisions.md#x36`).
  */
-export function errorsOf(service: Service, method: string, isJson: boolean): Json {
-  const never = method === 'GET' ? OF_WRITES : [];
+export function errorsOf(
+  service: Service,
+  { method, mayConflict = false }: { readonly method: string; readonly mayConflict?: boolean },
+  isJson: boolean,
+): Json {
+  const never = method === 'GET' ? OF_WRITES.filter((status) => !(mayConflict && status === CONFLICT)) : [];
   const listed = statusesOf(service).filter((status) => !never.includes(status));
   const named = ['default' as const, ...listed].map((status) => [
     status,
@@ -25,7 +29,8 @@ export function errorsOf(service: Service, method: string, isJson: boolean): Jso
 }
 
 /** A conflict, and a body that is too large or of another type. */
-const OF_WRITES: readonly number[] = [409, 413, 415];
+const CONFLICT = 409;
+const OF_WRITES: readonly number[] = [CONFLICT, 413, 415];
 
 type Status = number | 'default';
 

@@ -93,7 +93,7 @@ export function describeOperation(operation: Operation, view: View, service: Des
     ...(body === undefined ? {} : { requestBody: bodyOf(body, view, service.now) }),
     responses: {
       ...successOf(operation, view),
-      ...errorsOf(service.description, method, isJson),
+      ...errorsOf(service.description, { method, mayConflict: text.mayConflict === true }, isJson),
       ...partlyOf(text),
     },
   };

@@ -283,5 +283,8 @@ describe('the description of the interface (decisions A8)', () => {
     const statuses = (path: string, method: string) => Object.keys(codes(path, method));
     expect(statuses('/1.0/claims', 'post')).toContain('409');
     expect(statuses('/1.0/claims', 'get')).not.toContain('409');
+    // A legacy id may name several (decisions T1).
+    for (const path of ['', '/transitions'])
+      expect(codes(`/1.0/conversions/transactions/{id}${path}`, 'get')[409]).toContain('CON_550');
   });
 });
