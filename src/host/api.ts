@@ -65,9 +65,6 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     await feeds.clean();
     // The threads start while the modules of HTTP are being loaded.
     const { createApp } = await import('../app.js');
-    const readiness = await readinessOf(engines, follower, {
-      troubles: { ...troubles, disk: () => diskTrouble(dataDir) },
-    });
     const tokenUses = new TokenUses(store, now ?? (() => new Date()), report);
     tokenUses.start();
     opened.push(() => tokenUses.close());
@@ -76,6 +73,14 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     opened.push(async () => {
       ending.abort();
       await facts.ended;
+    });
+    const readiness = await readinessOf(engines, follower, {
+      troubles: {
+        ...troubles,
+        // A process that does not send answers the secrets.
+        notifier: troubles.notifier ?? (async () => facts.trouble()),
+        disk: () => diskTrouble(dataDir),
+      },
     });
     const allowed = allowedBy(config);
     const parts: AppParts = {

@@ -26,10 +26,15 @@ export class NotificationFacts extends FollowedLog {
 
   /** The secrets that messages are signed with. Raises `EngineUnavailable` if this server has another key than those that sign. */
   get secrets(): Secrets {
-    if (this.owner === undefined || this.owner.key === this.own.fingerprint) return this.own;
-    throw new EngineUnavailable(
-      'secrets are not available: NOTIFY_KEY of this server is not the one that messages are signed with',
-    );
+    const trouble = this.trouble();
+    if (trouble !== undefined) throw new EngineUnavailable(trouble);
+    return this.own;
+  }
+
+  /** Why the secrets of subscriptions cannot be answered; undefined if they can. */
+  trouble(): string | undefined {
+    if (this.owner === undefined || this.owner.key === this.own.fingerprint) return undefined;
+    return 'secrets are not available: NOTIFY_KEY of this server is not the one that messages are signed with';
   }
 
   private apply({ type, data }: RecordedEvent): void {

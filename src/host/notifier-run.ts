@@ -78,7 +78,7 @@ export class Notifier {
     return this.refusal ?? troubles.find((trouble) => trouble !== undefined);
   }
 
-  /** Delivers as long as this installation may. */
+  /** Delivers as long as this installation may; otherwise it takes no part, so the others share everything. */
   private async run(): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
@@ -90,13 +90,13 @@ export class Notifier {
     await this.endDelivering();
   }
 
-  /** Finds out whether this installation may deliver, and reports it when it may not. */
+  /** Finds out whether this installation may deliver, and reports why it may not as long as that lasts. */
   private async claim(): Promise<void> {
     const { log, owner } = this.surface;
     try {
       const refusal = await claimDeliveries(log, owner, new Date());
-      if (refusal !== undefined && refusal !== this.refusal)
-        this.options.report(`no notifications are sent: ${refusal}`);
+      // At each check: the log has it once a minute.
+      if (refusal !== undefined) this.options.report(`no notifications are sent: ${refusal}`);
       this.refusal = refusal;
     } catch (error) {
       if (!(error instanceof EngineUnavailable)) throw error;

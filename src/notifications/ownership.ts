@@ -54,7 +54,10 @@ export async function claimDeliveries(log: EventLog, owner: Owner, now: Date): P
   if (!isSamePlace(state, owner))
     return 'the event log is a copy: another installation delivers its messages. `affilog notifications own` makes it this one';
   if (state.key !== owner.key)
-    return 'NOTIFY_KEY is not the one that the secrets of subscriptions were derived from. Set that one, or have `affilog notifications own` replace all secrets';
+    return (
+      'NOTIFY_KEY is not the one that the secrets of subscriptions were derived from (a process without NOTIFY_KEY uses notify.key in its own data ' +
+      'folder). Set the same NOTIFY_KEY in all processes, or have `affilog notifications own` replace all secrets'
+    );
   return undefined;
 }
 

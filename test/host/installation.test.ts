@@ -1,21 +1,29 @@
 import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { openEngines } from '../../src/engines/open';
 import { createdAt, ownerOf, secretsOf } from '../../src/host/installation';
 import { Notifier } from '../../src/host/notifier-run';
 import { toNewEvent } from '../../src/kernel/decider';
+import { START } from '../../src/kernel/event';
 import {
   claimDeliveries,
   type DeliveriesOwned,
   ownerOfDeliveries,
   takeDeliveries,
 } from '../../src/notifications/ownership';
+import { PARTITIONS } from '../../src/notifications/receiver-id';
+import { Secrets } from '../../src/notifications/secrets';
 import { AllowedAddresses } from '../../src/notifications/sending/allowed-addresses';
+import { NETWORK } from '../api/network';
+import { TestApp } from '../support/app';
 import { golden } from '../support/golden';
 import { copyFolder } from '../support/log-folder';
 
 const NOW = new Date('2026-11-23T09:00:00Z');
+const DAY_MS = 24 * 60 * 60 * 1000;
 let folder: string;
 
 beforeEach(async () => {
@@ -74,6 +82,73 @@ it('the notifier of a copy reports in one line that it is off, and why', async (
   const line = expect.stringMatching(/^no notifications are sent: the event log is a copy/) as string;
   expect(reported).toEqual([line, reason]);
   await engines.close();
+});
+
+describe('a process with another key, or none (decisions N5)', () => {
+  const place = (notifyKey?: string) => ({
+    ...{ dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false },
+    ...(notifyKey === undefined ? {} : { notifyKey }),
+  });
+  const KEY = 'k'.repeat(32);
+
+  it('takes no part: the others have all receivers, also after one of them has ended', async () => {
+    const engines = await openEngines(place());
+    const { log, store } = engines;
+    const deliveries = await engines.deliveries();
+    const reported: unknown[] = [];
+    const started = async (name: string, notifyKey?: string): Promise<Notifier> => {
+      const secrets = await secretsOf(place(notifyKey));
+      const owner = await ownerOf(place(notifyKey), secrets);
+      const parts = { log, store, deliveries, topics: [], secrets, owner };
+      const options = { name, report: (failure: unknown) => void reported.push(failure) };
+      const notifier = new Notifier({ ...parts, allowed: AllowedAddresses.none, keepMs: DAY_MS }, options);
+      notifier.start();
+      return notifier;
+    };
+    /** By how many processes partitions were taken last, and of how many. */
+    const ownersOf = async (): Promise<Readonly<Record<string, number>>> => {
+      const owners = new Map<string, string>();
+      for await (const { events } of deliveries.readAll({ after: START, prefixes: ['partition-'] }))
+        for (const { stream, type, data } of events)
+          if (type === 'PartitionTaken') owners.set(stream, (JSON.parse(data) as { owner: string }).owner);
+      const counts: Record<string, number> = {};
+      for (const owner of owners.values()) counts[owner] = (counts[owner] ?? 0) + 1;
+      return counts;
+    };
+    const until = async (counts: Readonly<Record<string, number>>): Promise<void> => {
+      while (!isDeepStrictEqual(await ownersOf(), counts)) await pause(20);
+    };
+    const first = await started('first', KEY);
+    await until({ first: PARTITIONS });
+    const without = await started('without');
+    const wrong = await started('wrong', 'w'.repeat(32));
+    const second = await started('second', KEY);
+    await until({ first: PARTITIONS / 2, second: PARTITIONS / 2 });
+    await first.stop();
+    await until({ second: PARTITIONS });
+    for (const refused of [without, wrong]) expect(refused.trouble()).toMatch(/^NOTIFY_KEY is not the one/);
+    for (const one of [without, wrong, second]) await one.stop();
+    expect(await ownersOf()).toEqual({ second: PARTITIONS });
+    expect(new Set(reported)).toEqual(
+      new Set([expect.stringMatching(/^no notifications are sent: NOTIFY_KEY is not the one/)]),
+    );
+    await engines.close();
+  });
+
+  it('says so in its health for as long as that lasts, also without the role notifier', async () => {
+    const app = await TestApp.start({ network: NETWORK, settings: { NOTIFY_KEY: KEY } });
+    const { log } = app.engines;
+    expect((await app.get('/health/ready')).json()).toMatchObject({ status: 'ok' });
+    const owner = { installation: 'one', key: new Secrets(Buffer.from('other')).fingerprint };
+    await takeDeliveries(log, owner, NOW);
+    const health = async () => (await app.get('/health/ready')).json<{ readonly notifier?: string }>();
+    while ((await health()).notifier === undefined) await pause(10);
+    expect(await health()).toMatchObject({
+      status: 'degraded',
+      notifier: expect.stringMatching(/^secrets are not available: NOTIFY_KEY/) as string,
+    });
+    await app.close();
+  });
 });
 
 it('a log that is copied to another folder remembers whose deliveries it has', async () => {

@@ -14,7 +14,7 @@ interface Health {
   readonly projector?: string;
   /** The same of automations. */
   readonly automation?: string;
-  /** Why no notifications are sent. */
+  /** Why no notifications are sent, or their secrets cannot be answered. */
   readonly notifier?: string;
 }
 
@@ -38,12 +38,14 @@ export class HealthController {
     return { status: 'ok' };
   }
 
-  /** 503 until the log, the read models and the directory have caught up. */
+  /** 503 until the log, the read models and the directory have caught up; then 200, `degraded` if a role makes no progress. */
   @Get('ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
     const { waiting, ...facts } = await this.health.readiness();
     const { unexpectedFailures } = this.failures;
-    if (Object.keys(waiting).length === 0) return { status: 'ok', ...facts, unexpectedFailures };
+    const { projector, automation, notifier } = facts;
+    const status = (projector ?? automation ?? notifier) === undefined ? 'ok' : 'degraded';
+    if (Object.keys(waiting).length === 0) return { status, ...facts, unexpectedFailures };
     reply.code(503).header('Retry-After', 1);
     return { status: 'waiting', waiting, ...facts, unexpectedFailures };
   }
