@@ -1,10 +1,13 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { postAll } from './bare/deliveries';
-import { prepare } from './deliveries/prepare';
+import { prepare, subscribeAll } from './deliveries/prepare';
 import { Receivers } from './deliveries/receivers';
 import { type Bench, type Figure, quantile, roundsOf } from './harness';
+import { CONVERSION_TOKENS, EVENTS, SITES } from './network';
+import { inParallel } from '../src/kernel/in-parallel';
 import { Server } from './server';
+import { postedTransaction } from './transactions';
 
 const RECEIVERS = 1_000;
 const HUNG = 50;
@@ -16,13 +19,76 @@ interface Delivered {
   readonly memory: number;
 }
 
+/** How transactions are reported: how many in a post, how many posts at a time, and the deliveries per second aimed at. */
+const WAYS = [
+  { figure: 'deliveries single', perPost: 1, atOnce: 32, aim: 2_000 },
+  { figure: 'deliveries bulk', perPost: 100, atOnce: 4, aim: 5_000 },
+] as const;
+
+/**
+ * New transactions are reported over HTTP as fast as they are answered, singly and in posts of 100; each is told to one of 1,000
+ * receivers, all in one process of the system. From the first post to the last arrival.
+ */
+export async function deliveries(bench: Bench): Promise<readonly Figure[]> {
+  const receivers = await Receivers.start();
+  const dataDir = join(bench.folder, 'deliveries');
+  try {
+    await (await Server.start(dataDir, 'api')).stop();
+    await subscribeAll(dataDir, receivers);
+    const server = await Server.start(dataDir, 'api,projector,notifier', receivers.settings);
+    try {
+      const figures: Figure[] = [];
+      for (const { figure, perPost, atOnce, aim } of WAYS) {
+        const rates: number[] = [];
+        for (let round = 0; round < roundsOf(bench.count); round += 1) {
+          await receivers.reset();
+          const prefix = `${perPost}-${round}`;
+          const start = Date.now();
+          await reportAll(server, { prefix, count: bench.count, perPost, atOnce });
+          const { last } = await receivers.arrived(bench.count);
+          rates.push(rateBetween(start, last, bench.count));
+        }
+        const measured = quantile(rates, 0.5);
+        figures.push({ figure, measured, limit: aim, ratio: measured / aim, goal: 1, unit: UNIT });
+      }
+      return figures;
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    await receivers.stop();
+    await rm(dataDir, { recursive: true });
+  }
+}
+
+interface Reports {
+  readonly prefix: string;
+  readonly count: number;
+  readonly perPost: number;
+  readonly atOnce: number;
+}
+
+async function reportAll(server: Server, { prefix, count, perPost, atOnce }: Reports): Promise<void> {
+  const path = `/1.0/conversions/transactions/bulk?token=${CONVERSION_TOKENS.advertiser}`;
+  const firsts = Array.from({ length: Math.ceil(count / perPost) }, (_, post) => post * perPost);
+  await inParallel(firsts, atOnce, async (first) => {
+    const posted = Array.from({ length: Math.min(perPost, count - first) }, (_, at) => {
+      const number = first + at;
+      const siteId = SITES[Math.floor(number / EVENTS.length) % SITES.length];
+      const eventId = EVENTS[number % EVENTS.length];
+      return { ...postedTransaction(`${prefix}-${number}`, number), siteId, eventId };
+    });
+    await server.postJson(path, posted);
+  });
+}
+
 /**
  * Messages that are due to 1,000 receivers in another process, sent by one notifier: signed, and each durable before its slot is free.
  * From the first arrival to the last.
  *
  * Bare: undici alone posts as many signed messages to the same receivers, 256 at a time.
  */
-export async function deliveries(bench: Bench): Promise<readonly Figure[]> {
+export async function deliveriesDue(bench: Bench): Promise<readonly Figure[]> {
   const receivers = await Receivers.start();
   try {
     const [ours, bare]: [Delivered[], number[]] = [[], []];
@@ -32,8 +98,9 @@ export async function deliveries(bench: Bench): Promise<readonly Figure[]> {
     }
     const measured = medianOf(ours);
     const limit = quantile(bare, 0.5);
-    const rate = { figure: 'deliveries', measured, limit, ratio: measured / limit, goal: 0.5, unit: UNIT };
-    return [rate, memoryOf('deliveries', ours)];
+    const figure = 'deliveries-due';
+    const rate = { figure, measured, limit, ratio: measured / limit, goal: 0.5, unit: UNIT };
+    return [rate, memoryOf(figure, ours)];
   } finally {
     await receivers.stop();
   }
@@ -65,7 +132,7 @@ async function bareRate(receivers: Receivers, count: number): Promise<number> {
 }
 
 async function rateOf(bench: Bench, receivers: Receivers, hung: number): Promise<Delivered> {
-  const dataDir = join(bench.folder, 'deliveries');
+  const dataDir = join(bench.folder, 'deliveries-due');
   await prepare(dataDir, receivers, { targets: RECEIVERS, messages: bench.count });
   await receivers.reset({ hung });
   const server = await Server.start(dataDir, 'notifier', receivers.settings);

@@ -6,7 +6,7 @@ import { bulkCsv, bulkJson, bulkXml, since } from './bulk';
 import { claimsCreate } from './claims-create';
 import { claimsList } from './claims-list';
 import { cursor } from './cursor';
-import { deliveries, deliveriesHung } from './deliveries';
+import { deliveries, deliveriesDue, deliveriesHung } from './deliveries';
 import { deliveriesRestart } from './deliveries-restart';
 import { esdbAppend, esdbAppend64 } from './esdb-append';
 import { esdbFollow } from './esdb-follow';
@@ -50,6 +50,7 @@ const FIGURES = {
   'claims-create': claimsCreate,
   'claims-list': claimsList,
   deliveries,
+  'deliveries-due': deliveriesDue,
   'deliveries-hung': deliveriesHung,
   'deliveries-restart': deliveriesRestart,
   'first-attempt': firstAttempt,

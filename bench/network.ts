@@ -12,6 +12,8 @@ export const CONVERSION_TOKENS = { advertiser: 'f'.repeat(40), publisher: '1'.re
 export const CLAIM_TOKENS = { advertiser: '2'.repeat(40), publisher: '3'.repeat(40) } as const;
 /** The events of the only program. */
 export const EVENTS = Array.from({ length: 20 }, (_, event) => 111 + event);
+/** The sites of the publisher; tokens and transactions are of the first one unless they name another. */
+export const SITES = Array.from({ length: 50 }, (_, site) => 21 + site);
 /** Feeds have the ids 1 to this one. */
 export const FEEDS = 12;
 
@@ -54,8 +56,11 @@ export function networkFile(): string {
         })),
       },
     ],
-    sites: [{ id: 21, organisationId: 2, name: 'site.example', url: 'https://site.example/' }],
-    connections: [{ siteId: 21, programId: 11 }],
+    sites: SITES.map((id, at) => {
+      const name = at === 0 ? 'site.example' : `site-${id}.example`;
+      return { id, organisationId: 2, name, url: `https://${name}/` };
+    }),
+    connections: SITES.map((siteId) => ({ siteId, programId: 11 })),
     feeds: feeds.map((id) => ({
       id,
       programIds: [11],

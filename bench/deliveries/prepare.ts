@@ -1,10 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import { openEngines } from '../../src/engines/open';
+import { execute } from '../../src/kernel/decider';
+import { subscriptionDecider } from '../../src/notifications/subscription';
+import { EVENTS, SITES } from '../network';
 import { Server } from '../server';
 import { Matched, type MessageContent, messageTo, subscribe } from './due-messages';
 import { type Receivers } from './receivers';
 
 /** About what a message has beside its text: some 600 bytes in all. */
 const MORE = 'x'.repeat(560);
+
+/** Such a message as it is subscribed to. */
+const BODY = JSON.stringify({ order: '${orderNumber}', value: '${orderValue}', more: MORE });
+const STATES = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /** A data folder with subscriptions of these receivers, and messages that are due to all of them in turn. */
 export async function prepare(
@@ -23,6 +31,29 @@ export async function prepare(
       const content: MessageContent = { subject: `t${at}`, sequence: at, cause, more: MORE };
       const due = all.slice(0, messages - at).map((target) => messageTo(target, content));
       await matched.append(due, cause);
+    }
+  } finally {
+    await engines.close();
+  }
+}
+
+/** One receiver for the pending transactions of each site and event: 1,000. */
+export async function subscribeAll(dataDir: string, receivers: Receivers): Promise<void> {
+  const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
+  const at = new Date().toISOString();
+  try {
+    const pairs = SITES.flatMap((siteId) => EVENTS.map((eventId) => ({ siteId, eventId })));
+    for (const [number, { siteId, eventId }] of pairs.entries()) {
+      const receiver = {
+        receiverUrl: receivers.url(number),
+        httpMethod: 'POST',
+        receiverBody: BODY,
+        receiverFormat: 'JSON',
+      } as const;
+      const filter = { stateIds: STATES, siteIds: [siteId], eventIds: [eventId] };
+      const subscription = { filter, receivers: [receiver] };
+      const command = { do: 'create', at, topic: 'transactions', organisationId: 2, subscription } as const;
+      await execute(engines.log, subscriptionDecider, randomUUID(), command);
     }
   } finally {
     await engines.close();
