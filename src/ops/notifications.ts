@@ -124,12 +124,15 @@ function deliveryLine(listed: ListedDelivery, waiting: Waiting): string {
   ].join('\t');
 }
 
-/** Has a message sent again, as its owner may. Returns whether it is held until then. Raises `UnknownMessage`. */
+/**
+ * Has a message sent again, as its owner may. Returns when it is attempted next (an ISO 8601 instant), as the API answers it; undefined
+ * if it is held. Raises `UnknownMessage`.
+ */
 export async function redeliver(
   { log, store, deliveries }: Pick<Engines, 'log' | 'store' | 'deliveries'>,
   messageId: string,
   now: Date,
-): Promise<{ readonly isHeld: boolean }> {
+): Promise<{ readonly nextAttempt: string | undefined }> {
   const listed = await deliveryOf(store, messageId);
   if (listed === undefined)
     throw new UnknownMessage(`${messageId}: expected the id of a message that is still kept`);
@@ -143,13 +146,14 @@ export async function redeliver(
   if (message.request === undefined)
     throw new UnknownMessage(`${messageId} cannot be sent: ${whyUnsendable(message)}`);
   const redelivery = { receiver, message: messageId, revision: matched };
-  const command = { do: 'redeliver', at: now.toISOString(), ...redelivery } as const;
+  const at = now.toISOString();
+  const command = { do: 'redeliver', at, ...redelivery } as const;
   const { state, events } = await execute(log, subscriptionDecider, subscriptionId, command);
   if (events.length === 0 || state.is !== 'active')
     throw new UnknownMessage(`${messageId}: its subscription ${subscriptionId} is deleted`);
   if (!receiversOf(subscriptionId, state.content).has(receiver))
     throw new UnknownMessage(`${messageId}: its subscription no longer has the receiver ${receiver}`);
-  return { isHeld: heldReceivers(subscriptionId, state).has(receiver) };
+  return { nextAttempt: heldReceivers(subscriptionId, state).has(receiver) ? undefined : at };
 }
 
 async function messageIn(

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../conversions/faults';
 import { FollowedDirectory } from '../directory/follower';
@@ -20,7 +20,12 @@ import {
 import { type Posted } from '../wire/posted';
 import { type SubscriptionKind } from './kind';
 import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';
-import { missingSubscription, type OwnedSubscription, ownedSubscription } from './owned-subscription';
+import {
+  missingSubscription,
+  type OwnedSubscription,
+  ownedSubscription,
+  type Owner,
+} from './owned-subscription';
 import { type CheckOptions, SubscriptionCheck } from './subscription-check';
 import { SubscriptionParts } from './subscription-parts';
 
@@ -37,7 +42,7 @@ export interface Written {
 export interface Which {
   readonly kind: SubscriptionKind;
   readonly id: string;
-  readonly caller: By;
+  readonly caller: Owner;
 }
 
 /** Creates a subscription (Document 2, Endpoints, Subscriptions). `posted` is unchecked; raises everything that is wrong with it. */
@@ -54,7 +59,7 @@ export class CreateSubscription extends Command<Written> {
 /** Replaces all settings of a subscription. */
 export class ReplaceSubscription extends Command<Written> {
   constructor(
-    readonly which: Which,
+    readonly which: Which & { readonly caller: By },
     readonly posted: Posted,
   ) {
     super();
@@ -87,10 +92,8 @@ interface Changed {
 export class Subscriptions {
   constructor(
     private readonly log: EventLog,
-    private readonly visible: VisibleWrites,
+    @Inject(VisibleWrites) private readonly visible: Pick<VisibleWrites, 'after'>,
     private readonly clock: Clock,
-    private readonly follower: FollowedDirectory,
-    private readonly parts: SubscriptionParts,
   ) {}
 
   now(): string {
@@ -99,28 +102,6 @@ export class Subscriptions {
 
   async owned({ kind, id, caller }: Which): Promise<OwnedSubscription> {
     return await ownedSubscription(this.log, kind, id, caller);
-  }
-
-  /** What was posted, checked; of a PUT `before` is what it replaces: the site stays, and what was larger may stay so. */
-  checked(
-    kind: SubscriptionKind,
-    posted: Posted,
-    caller: By,
-    before?: CheckOptions['before'],
-  ): SubscriptionContent {
-    const { addressProblem, convertible } = this.parts;
-    const siteId = before === undefined ? caller.siteId : before.content.siteId;
-    const options: CheckOptions = {
-      directory: this.follower.directory,
-      caller: siteId === undefined ? caller : { ...caller, siteId },
-      addressProblem,
-      convertible: convertible(),
-      before,
-    };
-    const checked = new SubscriptionCheck(kind).check(posted, options);
-    const content = siteId === undefined ? checked : { ...checked, siteId };
-    checkSize(content, before?.content);
-    return content;
   }
 
   /** Creates a subscription; raises CON_350 if there are too many. */
@@ -151,6 +132,37 @@ export class Subscriptions {
   }
 }
 
+/** Checks what is posted to be the content of a subscription. */
+@Injectable()
+export class PostedContents {
+  constructor(
+    private readonly follower: FollowedDirectory,
+    private readonly parts: SubscriptionParts,
+  ) {}
+
+  /** What was posted, checked; of a PUT `before` is what it replaces: the site stays, and what was larger may stay so. */
+  checked(
+    kind: SubscriptionKind,
+    posted: Posted,
+    caller: By,
+    before?: CheckOptions['before'],
+  ): SubscriptionContent {
+    const { addressProblem, convertible } = this.parts;
+    const siteId = before === undefined ? caller.siteId : before.content.siteId;
+    const options: CheckOptions = {
+      directory: this.follower.directory,
+      caller: siteId === undefined ? caller : { ...caller, siteId },
+      addressProblem,
+      convertible: convertible(),
+      before,
+    };
+    const checked = new SubscriptionCheck(kind).check(posted, options);
+    const content = siteId === undefined ? checked : { ...checked, siteId };
+    checkSize(content, before?.content);
+    return content;
+  }
+}
+
 /** Most bytes of a subscription's content as JSON in UTF-8 (`docs/decisions.md#n15`). */
 const MOST_BYTES = 128 * 1024;
 
@@ -178,10 +190,13 @@ function tooManyRotations(subscription: ActiveSubscription, at: string) {
 
 @CommandHandler(CreateSubscription)
 export class CreateSubscriptionHandler implements ICommandHandler<CreateSubscription> {
-  constructor(private readonly subscriptions: Subscriptions) {}
+  constructor(
+    private readonly subscriptions: Subscriptions,
+    private readonly contents: PostedContents,
+  ) {}
 
   async execute({ kind, posted, caller }: CreateSubscription): Promise<Written> {
-    const subscription = this.subscriptions.checked(kind, posted, caller);
+    const subscription = this.contents.checked(kind, posted, caller);
     const { topic } = kind;
     const { organisationId } = caller;
     const at = this.subscriptions.now();
@@ -191,13 +206,16 @@ export class CreateSubscriptionHandler implements ICommandHandler<CreateSubscrip
 
 @CommandHandler(ReplaceSubscription)
 export class ReplaceSubscriptionHandler implements ICommandHandler<ReplaceSubscription> {
-  constructor(private readonly subscriptions: Subscriptions) {}
+  constructor(
+    private readonly subscriptions: Subscriptions,
+    private readonly contents: PostedContents,
+  ) {}
 
   async execute({ which, posted }: ReplaceSubscription): Promise<Written> {
     const { kind, id, caller } = which;
     const known = await this.subscriptions.owned(which);
     const { content } = known.state;
-    const subscription = this.subscriptions.checked(kind, posted, caller, { id, content });
+    const subscription = this.contents.checked(kind, posted, caller, { id, content });
     const at = this.subscriptions.now();
     const command = { do: 'replace', at, subscriptionId: id, subscription } as const;
     const replaced = await this.subscriptions.change(id, command, known);

@@ -1,3 +1,4 @@
+import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { deliveryOf } from '../../projections/delivery-list';
 import { restingUntil } from '../../projections/receiver-list';
@@ -95,7 +96,7 @@ export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
   constructor(
     private readonly subscriptions: Subscriptions,
     private readonly store: ReadStore,
-    private readonly parts: SubscriptionParts,
+    @Inject(SubscriptionParts) private readonly parts: Pick<SubscriptionParts, 'testWithin'>,
   ) {}
 
   async execute({ which, receiver, options }: TestReceiver): Promise<Tested> {

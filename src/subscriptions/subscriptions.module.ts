@@ -5,6 +5,7 @@ import { backfillController } from './backfill.controller';
 import {
   ChangeSubscriptionHandler,
   CreateSubscriptionHandler,
+  PostedContents,
   ReplaceSubscriptionHandler,
   Subscriptions,
 } from './commands';
@@ -38,6 +39,7 @@ export class SubscriptionsModule {
         EnableReceiverHandler,
         TestReceiverHandler,
         Subscriptions,
+        PostedContents,
         SubscriptionQueries,
         RedeliverMessageHandler,
         RedeliverDeadLettersHandler,

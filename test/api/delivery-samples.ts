@@ -1,6 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type RecordedEvent } from '../../src/kernel/event';
 import { receiverIdOf } from '../../src/notifications/receiver-id';
-import { type Message } from '../../src/notifications/delivery-events';
+import { type Message, type Outcome } from '../../src/notifications/delivery-events';
 import { type Receiver } from '../../src/notifications/subscription';
+import { streamOf } from '../contracts/event-log/events';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { type DeliveryHistory } from '../support/delivery-history';
 import { type Response } from '../support/app';
@@ -78,6 +81,27 @@ export class Sample {
 
   post(path: string, body?: unknown): Promise<Response> {
     return this.written.world.send('POST', `/${this.id}${path}`, this.by, body);
+  }
+
+  /** Events of a type in its stream. */
+  async events(type: string): Promise<readonly RecordedEvent[]> {
+    const events = await streamOf(this.written.world.app.engines.log, `subscription-${this.id}`);
+    return events.filter((event) => event.type === type);
+  }
+
+  /** What matcher and sender do with the first test that is asked for; returns the message. */
+  async sendsTest(outcome: Partial<Outcome>): Promise<Due> {
+    let asked: RecordedEvent | undefined;
+    while (asked === undefined) {
+      await pause(5);
+      [asked] = await this.events('TestRequested');
+    }
+    const now = new Date(NOW).toISOString();
+    const [receiver = ''] = this.receivers;
+    const id = this.written.history().idOf(asked.id, receiver);
+    const message = await this.due('test', { id, at: now, isTest: true });
+    await this.written.history().outcome(message, { at: now, ...outcome });
+    return message;
   }
 
   /** The transactions of a list with these keys. */

@@ -1,12 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { type RecordedEvent } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { execute } from '../../src/kernel/decider';
-import { type Outcome } from '../../src/notifications/delivery-events';
 import { Secrets } from '../../src/notifications/secrets';
 import { subscriptionDecider } from '../../src/notifications/subscription';
-import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
 import { SUBSCRIPTIONS } from './subscription-network';
 import { CONVERSION_TOKENS } from './transaction-network';
@@ -37,25 +33,6 @@ const testAt = ({ id, receivers: [receiver = ''] }: Sample, extension = '') =>
     url: `${SUBSCRIPTIONS}/${id}/receivers/${receiver}/test${extension}?token=${CONVERSION_TOKENS.nord}`,
   });
 
-/** Events of a type in the stream of a subscription. */
-async function eventsOf({ id }: Sample, type: string): Promise<readonly RecordedEvent[]> {
-  return (await streamOf(world.app.engines.log, `subscription-${id}`)).filter((event) => event.type === type);
-}
-
-/** What matcher and sender do with the first test that is asked for; returns the message. */
-async function sends(sample: Sample, outcome: Partial<Outcome>): Promise<Due> {
-  let asked: RecordedEvent | undefined;
-  while (asked === undefined) {
-    await pause(5);
-    [asked] = await eventsOf(sample, 'TestRequested');
-  }
-  const [receiver = ''] = sample.receivers;
-  const id = history().idOf(asked.id, receiver);
-  const message = await sample.due('test', { id, at: now, isTest: true });
-  await history().outcome(message, { at: now, ...outcome });
-  return message;
-}
-
 describe('a test of a receiver (decisions N14, N16)', () => {
   const SUCCESS = { ms: 12.4, status: 200, answer: 'thanks' } as const;
   const FAILURE = {
@@ -76,7 +53,7 @@ describe('a test of a receiver (decisions N14, N16)', () => {
     ],
   ] as const)('is answered with its outcome and its message id: %s', async (_, outcome, expected) => {
     const sample = await sampleOf();
-    const [answer, message] = await Promise.all([testAt(sample), sends(sample, outcome)]);
+    const [answer, message] = await Promise.all([testAt(sample), sample.sendsTest(outcome)]);
     expect([answer.statusCode, answer.json()]).toEqual([200, { messageId: message.id, ...expected }]);
     expect(await sample.json<Json>(`/deliveries/${message.id}`)).toMatchObject({
       test: true,
@@ -86,7 +63,7 @@ describe('a test of a receiver (decisions N14, N16)', () => {
 
   test('is answered in XML too', async () => {
     const sample = await sampleOf();
-    const [answer, message] = await Promise.all([testAt(sample, '.xml'), sends(sample, SUCCESS)]);
+    const [answer, message] = await Promise.all([testAt(sample, '.xml'), sample.sendsTest(SUCCESS)]);
     expect(answer.body).toContain(`<messageId>${message.id}</messageId>`);
     expect(answer.body).toContain('<milliseconds>12</milliseconds>');
   });
@@ -95,7 +72,7 @@ describe('a test of a receiver (decisions N14, N16)', () => {
     const sample = await sampleOf();
     // This application does not wait.
     const answer = await sample.post(`/receivers/${sample.receivers[0]}/test`);
-    const [asked] = await eventsOf(sample, 'TestRequested');
+    const [asked] = await sample.events('TestRequested');
     const messageId = history().idOf(asked!.id, sample.receivers[0]!);
     expect([answer.statusCode, answer.json()]).toEqual([202, { messageId, state: 'due' }]);
   });
@@ -108,19 +85,19 @@ describe('a test of a receiver (decisions N14, N16)', () => {
     };
     const ids = [await ask(), ...(await Promise.all([ask(), ask(), ask()]))];
     expect(new Set(ids).size).toBe(1);
-    expect(await eventsOf(sample, 'TestRequested')).toHaveLength(1);
-    expect((await sends(sample, FAILURE)).id).toBe(ids[0]);
+    expect(await sample.events('TestRequested')).toHaveLength(1);
+    expect((await sample.sendsTest(FAILURE)).id).toBe(ids[0]);
     await settled();
     const next = await Promise.all([ask(), ask(), ask()]);
     expect(new Set([...ids, ...next]).size).toBe(2);
-    expect(await eventsOf(sample, 'TestRequested')).toHaveLength(2);
+    expect(await sample.events('TestRequested')).toHaveLength(2);
   });
 
   test('is waited for by ten requests of an organisation at a time: others get 202 at once (decisions N16)', async () => {
     const sample = await sampleOf();
     const answers = Array.from({ length: 11 }, () => testAt(sample));
     expect((await Promise.race(answers)).statusCode).toBe(202);
-    await sends(sample, SUCCESS);
+    await sample.sendsTest(SUCCESS);
     const statuses = (await Promise.all(answers)).map(({ statusCode }) => statusCode);
     expect(statuses.sort()).toEqual([...Array<number>(10).fill(200), 202]);
   });
@@ -159,14 +136,14 @@ describe('a receiver that rests (decisions N7, N14)', () => {
     const [receiver = ''] = sample.receivers;
     const enable = (): ReturnType<Sample['post']> => sample.post(`/receivers/${receiver}/enable`);
     expect((await enable()).statusCode).toBe(204);
-    const [probe, ...others] = await eventsOf(sample, 'ProbeRequested');
+    const [probe, ...others] = await sample.events('ProbeRequested');
     expect([JSON.parse(probe!.data), others]).toEqual([{ at: now, receiver }, []]);
     await history().probe(receiver, now);
     await settled();
     expect((await sample.json('/receivers'))[0]).not.toHaveProperty('restingUntil');
     // It does not rest any more, so there is nothing to do.
     expect((await enable()).statusCode).toBe(204);
-    expect(await eventsOf(sample, 'ProbeRequested')).toHaveLength(1);
+    expect(await sample.events('ProbeRequested')).toHaveLength(1);
   });
 
   test('is tried at once when it is enabled, also while read models cannot say that it rests', async () => {
@@ -178,7 +155,7 @@ describe('a receiver that rests (decisions N7, N14)', () => {
     const { statusCode } = await sample.post(`/receivers/${sample.receivers[0]}/enable`);
     for (const spy of spies) spy.mockRestore();
     expect(statusCode).toBe(204);
-    expect(await eventsOf(sample, 'ProbeRequested')).toHaveLength(1);
+    expect(await sample.events('ProbeRequested')).toHaveLength(1);
   });
 
   test('is tried at once when a message is asked for, each time: nextAttempt', async () => {
@@ -186,15 +163,15 @@ describe('a receiver that rests (decisions N7, N14)', () => {
     const path = `/deliveries/${dead.id}`;
     const first = await sample.post(`${path}/redeliver`);
     expect([first.statusCode, first.json()]).toMatchObject([202, { state: 'dead', nextAttempt: now }]);
-    expect(await eventsOf(sample, 'ProbeRequested')).toEqual([]);
+    expect(await sample.events('ProbeRequested')).toEqual([]);
     await history().redeliver(dead, now);
     await settled();
     const { restingUntil } = (await sample.json('/receivers'))[0]!;
     expect(await sample.json(path)).toMatchObject({ redeliveryRequested: now, nextAttempt: restingUntil });
     const again = await sample.post(`${path}/redeliver`);
     expect(again.json()).toMatchObject({ nextAttempt: now });
-    expect(await eventsOf(sample, 'RedeliveryRequested')).toHaveLength(1);
-    expect(await eventsOf(sample, 'ProbeRequested')).toHaveLength(1);
+    expect(await sample.events('RedeliveryRequested')).toHaveLength(1);
+    expect(await sample.events('ProbeRequested')).toHaveLength(1);
   });
 
   test('has no nextAttempt for what is asked for if it is disabled (decisions N8)', async () => {

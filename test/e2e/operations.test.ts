@@ -41,6 +41,11 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
     "'--state'",
   ],
   'affilog notifications receivers': ['test/ops/cli-notifications.test.ts', "'receivers'"],
+  'affilog notifications test SUBSCRIPTION RECEIVER [--state 6]': [
+    'test/ops/cli-receivers.test.ts',
+    "'test'",
+  ],
+  'affilog notifications enable SUBSCRIPTION RECEIVER': ['test/ops/cli-receivers.test.ts', "'enable'"],
   'affilog notifications redeliver MESSAGE': ['test/ops/cli-notifications.test.ts', "'redeliver'"],
   'affilog notifications explain ID [--subscription ID]': ['test/ops/cli-notifications.test.ts', "'explain'"],
   'affilog notifications own': ['test/ops/cli-notifications.test.ts', "'own'"],

@@ -106,11 +106,11 @@ test('affilog notifications redeliver asks for a message again (decisions N14)',
   const message = await nord.due('again');
   await history().outcome(message, { outcome: 'dead', attempt: 10 });
   await settled();
-  expect(await notifications('redeliver', message.id)).toEqual({
-    code: 0,
-    out: `${message.id} will be sent again at once\n`,
-    err: '',
-  });
+  const { code, out } = await notifications('redeliver', message.id);
+  expect(code).toBe(0);
+  const [, nextAttempt] = /^(?:\S+) will be sent again at once: next attempt at (\S+Z)\n$/.exec(out) ?? [];
+  const answered = await nord.post(`/deliveries/${message.id}/redeliver`);
+  expect(answered.json<object>()).toHaveProperty('redeliveryRequested', nextAttempt);
   const held = await nord.due('held', { receiver: nord.receivers[1]! });
   await settled();
   expect(await notifications('redeliver', held.id)).toMatchObject({

@@ -5,13 +5,15 @@ import { confirm } from './confirm';
 import { integerFrom } from './integers';
 import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
 
-/** `affilog notifications receivers|deliveries|redeliver|explain|own`. */
+/** `affilog notifications receivers|test|enable|deliveries|redeliver|explain|own`. */
 export function addNotifications(affilog: Command, context: CliContext): void {
   const notifications = affilog
     .command('notifications')
     .description('Notifications of transactions and claims, for operators. Works while servers run.');
   const verbs = [
     addReceivers(notifications, context),
+    addTest(notifications, context),
+    addEnable(notifications, context),
     addDeliveries(notifications, context),
     addRedeliver(notifications, context),
     addExplain(notifications, context),
@@ -43,6 +45,73 @@ function addReceivers(notifications: Command, context: CliContext): Command {
         if (printed === 0) note(context, 'nothing has been sent to any such receiver');
       });
     });
+}
+
+/** A test was not delivered, or has no outcome yet. */
+class UndeliveredTest extends Error {
+  override readonly name = 'UndeliveredTest';
+}
+
+function addTest(notifications: Command, { stdout, stopSignal, ...context }: CliContext): Command {
+  return ofReceiver(notifications.command('test'))
+    .description(
+      'Send a message with example values to a receiver at once, even if it rests, and print the outcome as JSON, as the API answers it. Exits with 1 unless it is delivered.',
+    )
+    .addOption(
+      new Option('--state <id>', 'state of the example; by default the first one of the filter').argParser(
+        anyId,
+      ),
+    )
+    .addOption(
+      new Option('--wait <seconds>', 'how long to wait for the outcome')
+        .argParser(integerFrom(0, 600))
+        .default(15),
+    )
+    .action(
+      async (
+        subscriptionId: string,
+        receiverId: string,
+        { state: stateId, wait }: { readonly state?: number; readonly wait: number },
+        command: Command,
+      ) => {
+        const { testReceiver } = await import('../wake-receiver.js');
+        await withEngines(command, { stdout, stopSignal, ...context }, async (engines) => {
+          const options = { stateId, within: wait * 1000, signal: stopSignal() };
+          const { answer, isOver } = await testReceiver(engines, { subscriptionId, receiverId }, options);
+          stdout.write(`${JSON.stringify(answer, undefined, 2)}\n`);
+          if (answer.state === 'held')
+            throw new UndeliveredTest(
+              'the system has disabled the receiver: the test is sent when it is enabled',
+            );
+          if (!isOver) throw new UndeliveredTest(`the test has no outcome after ${wait} s`);
+          if (answer.state !== 'delivered') throw new UndeliveredTest('the test was not delivered');
+        });
+      },
+    );
+}
+
+function addEnable(notifications: Command, { stdout, ...context }: CliContext): Command {
+  return ofReceiver(notifications.command('enable'))
+    .description(
+      'Enable a receiver that the system has disabled, or have one that rests tried at once. What its owner has disabled stays so.',
+    )
+    .action(async (subscriptionId: string, receiverId: string, _: object, command: Command) => {
+      const { enableReceiver } = await import('../wake-receiver.js');
+      await withEngines(command, { stdout, ...context }, async (engines) => {
+        const isEnabled = await enableReceiver(engines, { subscriptionId, receiverId });
+        stdout.write(
+          isEnabled
+            ? `${receiverId} is enabled: what waits for it is sent\n`
+            : `${receiverId} is disabled by its owner, which stays so: set disabled to false with a PUT\n`,
+        );
+      });
+    });
+}
+
+function ofReceiver(command: Command): Command {
+  return command
+    .argument('<subscription>', 'its id')
+    .argument('<receiver>', 'its id, as receivers and deliveries list it');
 }
 
 function addDeliveries(notifications: Command, context: CliContext): Command {
@@ -85,8 +154,11 @@ function addRedeliver(notifications: Command, { stdout, ...context }: CliContext
     .action(async (messageId: string, _: object, command: Command) => {
       const { redeliver } = await import('../notifications.js');
       await withEngines(command, { stdout, ...context }, async (engines) => {
-        const { isHeld } = await redeliver(engines, messageId, new Date());
-        const when = isHeld ? 'when its receiver is enabled' : 'at once';
+        const { nextAttempt } = await redeliver(engines, messageId, new Date());
+        const when =
+          nextAttempt === undefined
+            ? 'when its receiver is enabled'
+            : `at once: next attempt at ${nextAttempt}`;
         stdout.write(`${messageId} will be sent again ${when}\n`);
       });
     });
