@@ -147,7 +147,7 @@ module.exports = {
       severity: 'error',
       comment: 'engines are selected in one function',
       from: { path: '^(src|projections)/', pathNot: '^src/engines/' },
-      to: { path: '^src/engines/', pathNot: '^src/engines/open\\.ts$' },
+      to: { path: '^src/engines/', pathNot: '^src/engines/(open\\.ts$|esdb-endpoint/)' },
     },
     {
       name: 'tests-are-not-shipped',

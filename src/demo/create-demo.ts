@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Directory } from '../directory/directory';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
-import { makeLoader } from '../host/loader';
+import { makeLoader } from '../products/load/make-loader';
 import { WaitForReadModels } from '../http/wait-for-read-models';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';

@@ -7,10 +7,7 @@ import { Deliveries, type OpenedDeliveries } from './deliveries';
 import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
 import { Presence } from './embedded/presence';
 import { openEmbeddedStore } from './embedded/store/open-store';
-import { type EsdbEndpoint, type EsdbOptions } from './esdb-endpoint/serve-esdb';
 import { type OnRetry, UnusableUrl } from '../kernel/unavailable';
-
-export { type EsdbEndpoint, type OnRetry };
 
 /** Which engines to use, and where. The two choices are independent. */
 export interface EngineSettings {
@@ -150,12 +147,6 @@ export async function openLogAt(
   await requireWritable(dataDir);
   const file = join(dataDir, 'log.sqlite');
   return (await namingPath(file, () => openLog(file, false))).log;
-}
-
-/** Serves a log to clients of EventStoreDB. Raises `EngineUnavailable` if it cannot listen. */
-export async function serveLog(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
-  const { serveEsdb } = await import('./esdb-endpoint/serve-esdb.js');
-  return await serveEsdb(log, options);
 }
 
 async function withStore(

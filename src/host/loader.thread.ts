@@ -1,5 +1,6 @@
 import { feedLeases } from './feed-leases';
-import { type LoaderThreadData, makeLoader } from './loader';
+import { type LoaderThreadData } from './loader';
+import { makeLoader } from '../products/load/make-loader';
 import { joinBase } from './open-base';
 import { serveThread } from './thread';
 import { validatorThreads } from './validators';

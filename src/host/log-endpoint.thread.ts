@@ -1,4 +1,5 @@
-import { type EsdbEndpoint, joinEngines, serveLog } from '../engines/open';
+import { type EsdbEndpoint, serveEsdb } from '../engines/esdb-endpoint/serve-esdb';
+import { joinEngines } from '../engines/open';
 import { type LogEndpoint, type LogEndpointData } from './log-endpoint';
 import { serveThread } from './thread';
 
@@ -10,7 +11,7 @@ serveThread(async ({ ticket, tcpPort }: LogEndpointData, report) => {
   let endpoint: EsdbEndpoint | undefined;
   const calls: LogEndpoint = {
     async open() {
-      endpoint = await serveLog(engines.log, { host: LOOPBACK, port: tcpPort, report });
+      endpoint = await serveEsdb(engines.log, { host: LOOPBACK, port: tcpPort, report });
       return endpoint.url;
     },
   };

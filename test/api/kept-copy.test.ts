@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { join } from 'node:path';
-import { makeLoader } from '../../src/host/loader';
+import { makeLoader } from '../../src/products/load/make-loader';
 import { BEHIND } from '../../src/products/download/since';
 import { type Response, TestApp } from '../support/app';
 import { cases } from '../support/size';

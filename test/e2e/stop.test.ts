@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { generateProducts } from '../../bench/generate';
 import { Exporter } from '../../src/products/download/exporter';
-import { makeLoader } from '../../src/host/loader';
+import { makeLoader } from '../../src/products/load/make-loader';
 import { stopServing } from '../../src/host/stop-serving';
 import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';

@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { type Command } from 'commander';
 import { type Config } from '../../config';
 import { type Directory } from '../../directory/directory';
-import { type Engines, type OnRetry } from '../../engines/open';
+import { type Engines } from '../../engines/open';
+import { type OnRetry } from '../../kernel/unavailable';
 import { retryNotices } from '../../host/retry-notices';
 import { START } from '../../kernel/event';
 import {
