@@ -2,7 +2,8 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@ne
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { QueryTooLong } from '../kernel/query';
 import { Fault, Faults } from '../kernel/fault';
-import { httpFaults, notResponding } from '../wire/http-faults';
+import { NoGeneration } from '../kernel/read-store';
+import { httpFaults, notBuilt, notResponding } from '../wire/http-faults';
 import { isUnavailable, UnavailableLog } from './failure-log';
 import { ClientGone } from './read-queue';
 import { renderErrors } from './render';
@@ -56,7 +57,8 @@ export class FailureFilter implements ExceptionFilter {
     if (error instanceof Fault || error instanceof Faults) return error;
     if (isUnavailable(error)) {
       this.unavailable.add(request.log, error);
-      return namingRequest(notResponding(), id);
+      const fault = error instanceof NoGeneration ? notBuilt(error.collection) : notResponding();
+      return namingRequest(fault, id);
     }
     if (error instanceof QueryTooLong && service !== undefined)
       return service.keyFaults.unusable(tooLong(error));

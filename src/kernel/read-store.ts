@@ -114,6 +114,15 @@ export class UndeclaredField extends Error {
 /** The generation does not exist, or the collection has no live one. */
 export class NoGeneration extends Error {
   override readonly name = 'NoGeneration';
+  readonly collection: string;
+  constructor({ collection, generation }: Target) {
+    super(
+      generation === undefined
+        ? `no generation of ${collection} is live`
+        : `${collection} has no generation ${generation}`,
+    );
+    this.collection = collection;
+  }
 }
 
 /**

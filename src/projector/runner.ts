@@ -284,8 +284,7 @@ export class Runner {
     for (const projection of this.projections) {
       const generation = await liveGeneration(this.store, projection.collection);
       if (generation === undefined && this.stopped.has(projection.collection.name)) continue;
-      if (generation === undefined)
-        throw new NoGeneration(`${projection.collection.name} has no live generation of this version`);
+      if (generation === undefined) throw new NoGeneration({ collection: projection.collection.name });
       projectors.push(
         await GenerationProjector.open(this.log, this.store, projection, generation, this.options.code),
       );

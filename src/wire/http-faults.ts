@@ -16,9 +16,19 @@ export const openApiFaults = faultsOf(openApiFaultTable);
 /** Value of `Retry-After`, in seconds. */
 const RETRY_AFTER = 5;
 
-/** An engine is unavailable, or the server is stopping (`docs/decisions.md#a12`). */
-export function notResponding(): Fault {
-  return openApiFaults.notResponding(undefined, { retryAfter: RETRY_AFTER });
+/** An engine is unavailable, or the server is stopping (`docs/decisions.md#a12`). `reason`: what those who ask can wait for. */
+export function notResponding(reason?: string): Fault {
+  const [, , text] = openApiFaultTable.notResponding;
+  const message = reason === undefined ? text : `${text}: ${reason}`;
+  return openApiFaults.notResponding(message, { retryAfter: RETRY_AFTER });
+}
+
+/** A read model that a request reads is not there. */
+export function notBuilt(collection: string): Fault {
+  return notResponding(
+    `the read model ${collection} is being built from its log, as after an upgrade or when the log was removed or replaced. Wait until a server with ` +
+      `the role projector has built it, and repeat the request`,
+  );
 }
 
 /** Before the services are there, whose operations are described (`docs/decisions.md#x98`). */

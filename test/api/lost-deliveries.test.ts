@@ -73,6 +73,11 @@ test('messages of a delivery log that was removed are no longer listed: its read
   expect(answers.map(({ statusCode, headers }) => [statusCode, headers['retry-after']])).toEqual(
     Array.from({ length: 5 }, () => [500, '5']),
   );
+  // The answer says why, and what to do.
+  for (const answer of answers)
+    expect(answer.body).toMatch(
+      /"code":"5","message":"Service not responding: the read model (deliveries|receivers|receiver-health) is being built from its log, .* removed or replaced\. Wait until .*repeat the request \(request /,
+    );
   const lines = deliveryLines(engines, { at: {} }, { most: 10, now: new Date(NOW), count: () => undefined });
   await expect(lines.next()).rejects.toMatchObject({ name: 'NoGeneration' });
 

@@ -130,13 +130,8 @@ export class Catalogue {
   /** Translates an error of a request to a target into that of the port. */
   translate(target: Target, error: unknown): unknown {
     if (!(error instanceof NoSuchIndex)) return error;
-    const { collection, generation } = target;
     this.cache.delete(this.names.of(target));
-    return new NoGeneration(
-      generation === undefined
-        ? `no generation of ${collection} is live`
-        : `${collection} has no generation ${generation}`,
-    );
+    return new NoGeneration(target);
   }
 
   /** Greater than all existing numbers, even if the control index was lost. */

@@ -253,17 +253,14 @@ export class EmbeddedStore extends ReadStore {
     throw new EngineUnavailable(`generation ${number} of ${collection} has been dropped`);
   }
 
-  private resolve({ collection, generation }: Target): Registered {
+  private resolve(target: Target): Registered {
+    const { collection, generation } = target;
     if (this.registry.all() !== this.registered) this.closeDropped();
     for (const one of this.registered.values()) {
       if (one.collection !== collection) continue;
       if (generation === undefined ? one.state === 'live' : one.number === generation) return one;
     }
-    throw new NoGeneration(
-      generation === undefined
-        ? `no generation of ${collection} is live`
-        : `${collection} has no generation ${generation}`,
-    );
+    throw new NoGeneration(target);
   }
 }
 

@@ -86,7 +86,7 @@ export class Registry {
         collection,
       );
       const swapped = this.file.run(`UPDATE generations SET state = 'live' WHERE number = ?`, number);
-      if (swapped === 0) throw new NoGeneration(`${collection} has no generation ${number}`);
+      if (swapped === 0) throw new NoGeneration({ collection, generation: number });
     });
   }
 
