@@ -1,7 +1,9 @@
 import { type ParsedEvent } from '../src/kernel/decider';
 import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
 import { allOf, filtersOn } from '../src/kernel/filters';
+import { type Found, type Order, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
+import { eachOf, searchInParts } from '../src/kernel/search-in-parts';
 import { FEED, type FeedEvent, type FeedImport } from '../src/products/feed';
 import { type ReportedImport } from '../src/products/import-report';
 import { REFUSALS, type RefusalEvent } from '../src/products/refusals';
@@ -17,13 +19,15 @@ interface StoredImport {
   readonly reported: ReportedImport;
 }
 
-const FIELDS = { feedId: 'number', time: 'number' } as const satisfies Readonly<Record<string, FieldType>>;
+const FIELDS = { feedId: 'number', time: 'number', position: 'number' } as const satisfies Readonly<
+  Record<string, FieldType>
+>;
 
 /** One document per load, done or refused (`docs/decisions.md#p30`). */
 export const imports: Projection<StoredImport, ImportEvent> = {
   collection: {
     name: 'imports',
-    version: 2,
+    version: 3,
     fields: FIELDS,
     partition: 'feedId',
     sorts: ['time'],
@@ -38,7 +42,11 @@ export const imports: Projection<StoredImport, ImportEvent> = {
     reported: reportedOf(event),
   }),
   describe: (document) => ({
-    fields: { feedId: document.feedId, time: Date.parse(document.reported.time) },
+    fields: {
+      feedId: document.feedId,
+      time: Date.parse(document.reported.time),
+      position: document.position,
+    },
     document,
   }),
 };
@@ -70,22 +78,24 @@ function optionalOf({ unmapped, largeRemoval, restores, moreFaults, ignoredField
 }
 
 const TARGET = { collection: imports.collection.name };
-const NEWEST = { field: 'time', descending: true } as const;
+const NEWEST = { field: 'time', descending: true } as const satisfies Order;
+/** Loads that ended in the same millisecond are in the order of the log. */
+const LATEST = { field: 'position', descending: true } as const satisfies Order;
 
 const { among, between } = filtersOn<keyof typeof FIELDS>();
 
 /** Loads of a report. */
 const LAST = 50;
 
-/** The last loads of a feed, the newest first. */
-export async function lastImports(store: ReadStore, feedId: number): Promise<readonly ReportedImport[]> {
-  const filter = allOf(among('feedId', [feedId]));
-  const { found } = await store.search(TARGET, { filter, order: [NEWEST], offset: 0, size: LAST });
-  // Loads that ended in the same millisecond are in the order of the log.
-  return found
-    .map(({ body }) => JSON.parse(body) as StoredImport)
-    .sort((a, b) => b.position - a.position)
-    .map(({ reported }) => reported);
+/** The last loads of a feed, the newest first, in batches that are read on demand: each may have a thousand faults. */
+export async function lastImports(
+  store: ReadStore,
+  feedId: number,
+  query: QueryOptions = {},
+): Promise<AsyncIterable<Iterable<ReportedImport>>> {
+  const wanted = { filter: allOf(among('feedId', [feedId])), order: [NEWEST, LATEST], offset: 0, size: LAST };
+  const read = ({ body }: Found): ReportedImport => (JSON.parse(body) as StoredImport).reported;
+  return eachOf(await searchInParts({ store, target: TARGET, read }, wanted, query), (reported) => reported);
 }
 
 /** Position of the last load of a feed that ended before a time (epoch ms), `START` if none did. */

@@ -1,8 +1,9 @@
 import { type Directory } from '../directory/directory';
 import { type Shape } from '../wire/description';
 import { type AnswerOf, listOf, record } from '../wire/record';
-import { documentWriter } from '../wire/record-document';
+import { jsonList, type ListText } from '../wire/list-text';
 import { integer, text, wordOf } from '../wire/record-kinds';
+import { listWriter, type ListView } from '../wire/record-list';
 import { type FeedCounts } from './category-counts';
 
 const attribute = { in: 'attribute' } as const;
@@ -22,12 +23,14 @@ const mapping = record({
 });
 export type CategoryMapping = AnswerOf<typeof mapping>;
 
+const MAPPINGS = listOf(mapping, { each: 'categoryMapping' });
+
 /** Document 1, Category mapping status (`docs/decisions.md#p21`, `#x28`). */
 export const CATEGORY_MAPPINGS = {
   name: 'CategoryMappings',
   kind: record({
     categoryMappings: {
-      kind: listOf(mapping, { each: 'categoryMapping' }),
+      kind: MAPPINGS,
       description: 'One for each name of a category in a feed',
     },
   }),
@@ -39,31 +42,39 @@ export function mappingsOf(
   directory: Directory,
   feedId: number,
   { posted }: FeedCounts,
-): readonly CategoryMapping[] {
-  return posted.map(({ name, tdCategoryId, products }) => ({
-    feedId,
-    categoryName: name,
-    productCount: products,
-    ...(tdCategoryId === undefined ? { state: 'unmapped' } : mappedTo(directory, tdCategoryId)),
-  }));
+): Iterable<CategoryMapping> {
+  return {
+    *[Symbol.iterator]() {
+      for (const { name, tdCategoryId, products } of posted)
+        yield {
+          feedId,
+          categoryName: name,
+          productCount: products,
+          ...(tdCategoryId === undefined ? { state: 'unmapped' } : mappedTo(directory, tdCategoryId)),
+        };
+    },
+  };
 }
 
-/** The mappings of feeds, including mapped names that no product has. */
-export function listMappings(
+/** The mappings of feeds, including mapped names that no product has; made when they are iterated. */
+export function* listMappings(
   directory: Directory,
   feeds: readonly { readonly feedId: number; readonly counts: FeedCounts }[],
   state?: CategoryMapping['state'],
-): readonly CategoryMapping[] {
-  return feeds
-    .flatMap(({ feedId, counts }) => {
-      const used = mappingsOf(directory, feedId, counts);
-      const names = new Set(used.map(({ categoryName }) => categoryName));
-      const unused = [...directory.categories.mappingsOf(feedId)]
-        .filter(([name]) => !names.has(name))
-        .map(([categoryName, id]) => ({ feedId, categoryName, productCount: 0, ...mappedTo(directory, id) }));
-      return [...used, ...unused];
-    })
-    .filter((mapping) => state === undefined || mapping.state === state);
+): Generator<CategoryMapping, undefined> {
+  for (const feed of feeds)
+    for (const mapping of allOf(directory, feed))
+      if (state === undefined || mapping.state === state) yield mapping;
+}
+
+function* allOf(
+  directory: Directory,
+  { feedId, counts }: { readonly feedId: number; readonly counts: FeedCounts },
+): Generator<CategoryMapping> {
+  yield* mappingsOf(directory, feedId, counts);
+  const names = new Set(counts.posted.map(({ name }) => name));
+  for (const [categoryName, id] of directory.categories.mappingsOf(feedId))
+    if (!names.has(categoryName)) yield { feedId, categoryName, productCount: 0, ...mappedTo(directory, id) };
 }
 
 /** The fields of a mapping that describe its target. */
@@ -75,4 +86,9 @@ function mappedTo(
   return { state: 'mapped', tdCategoryId, ...(name === undefined ? {} : { tdCategoryName: name }) };
 }
 
-export const toXmlMappings = documentWriter(CATEGORY_MAPPINGS);
+const asXml = listWriter({ kind: MAPPINGS, xml: { file: '', root: 'categoryMappings' } });
+
+/** How a list of mappings is written: in JSON it is in an object. */
+export function mappingsText(view: ListView): ListText<CategoryMapping> {
+  return view.format === 'xml' ? asXml(view) : jsonList(view, { before: {}, name: 'categoryMappings' });
+}

@@ -21,11 +21,11 @@ const suggesters = new WeakMap<
 /** Suggests up to `most` categories for each unmapped name. */
 export async function suggestMappings(
   directory: Directory,
-  names: readonly (Pick<CategoryMapping, 'categoryName'> & Partial<CategoryMapping>)[],
+  names: Iterable<Pick<CategoryMapping, 'categoryName'> & Partial<CategoryMapping>>,
   most: number,
 ): Promise<readonly SuggestedMapping[]> {
   const suggester = await suggesterOf(directory);
-  const selected = names
+  const selected = [...names]
     .filter(({ state }) => state !== 'mapped')
     .toSorted((a, b) => (b.productCount ?? 0) - (a.productCount ?? 0))
     .slice(0, MAX_NAMES);

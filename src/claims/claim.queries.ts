@@ -4,20 +4,19 @@ import { type Directory } from '../directory/directory';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { Clock } from '../http/clock';
-import { toDomainEvent } from '../kernel/decider';
-import { streamOf } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
 import { pageSizeHeader } from '../wire/page-size';
 import { type OutputClaim, type OutputVersion } from './answered-fields';
-import { CLAIM, claimDecider, type ClaimEvent, type ClaimState } from './claim';
+import { claimDecider } from './claim';
 import { type ClaimsCaller } from './claim-check';
+import { type ClaimAtVersion, claimHistory } from './claim-versions';
 import { claimFaults as fault } from './faults';
 import { type ClaimOrder, type ListKeys } from './list-keys';
 import { programName, siteName, toOutput } from './output';
-import { storedAfter, type StoredClaim } from './stored-claim';
+import { type StoredClaim } from './stored-claim';
 import { ownClaim } from './update-check';
 
 /** A page of claims, in batches that are read on demand. */
@@ -26,7 +25,7 @@ export interface ListedClaims {
   readonly total: number;
 }
 
-/** Claims in an answer: at most, and by default (`docs/decisions.md#c8`). */
+/** Claims in an answer: at most, and by default (`docs/decisions.md#c8`); versions at most. */
 const MOST = 1000;
 
 /** What callers may read of claims: publishers their own, advertisers those of their programs (`docs/decisions.md#c8`). */
@@ -49,45 +48,48 @@ export class ClaimQueries {
 
   /**
    * The claim after each change, oldest first, at most the last 1,000 (`docs/decisions.md#c13`), while the caller was a party to it.
-   * Raises UTS_402 or UTS_404 unless it is one now.
+   * Raises UTS_402 or UTS_404 unless it is one now. The stream is read once to count the versions, and again while they are sent.
    */
-  async versions(claimId: number, caller: Caller): Promise<readonly OutputVersion[]> {
+  async versions(
+    claimId: number,
+    caller: Caller,
+    { signal }: QueryOptions = {},
+  ): Promise<AsyncIterable<Iterable<OutputVersion>>> {
     const { directory } = this.follower;
-    const versions: OutputVersion[] = [];
-    let state: ClaimState = claimDecider.initial;
-    let stored: StoredClaim | undefined;
-    let by: OutputVersion['by'] = 'publisher';
-    for await (const batch of this.log.readStream(streamOf(CLAIM, claimId), { batchSize: BATCH })) {
-      for (const recorded of batch) {
-        const event = toDomainEvent(recorded) as ClaimEvent;
-        state = claimDecider.evolve(state, event);
-        stored = storedAfter(stored, event);
-        if (stored === undefined || INVISIBLE.has(event.type)) continue;
-        by = changedBy(event, by);
-        // Their screening follows at once, and is part of the change.
-        if (event.type === 'ClaimFiled' || event.type === 'ClaimRevised') continue;
-        const { at } = event.data;
-        if (isParty(stored, caller))
-          versions.push({ time: at, by, ...toOutput({ claimId, ...stored }, directory, new Date(at)) });
-        by = 'system';
-      }
-      versions.splice(0, versions.length - MOST);
-    }
+    const { state, to, count } = await this.versionsOf(claimId, caller, signal);
     ownClaim(claimId, state, caller);
-    return versions;
+    let left = count;
+    const toVersion = ({ at, by, stored }: ClaimAtVersion): OutputVersion => ({
+      time: at,
+      by,
+      ...toOutput({ claimId, ...stored }, directory, new Date(at)),
+    });
+    const history = claimHistory(this.log, claimId, { to, signal });
+    return (async function* () {
+      for await (const batch of history)
+        yield (function* () {
+          for (const { version } of batch) {
+            if (version === undefined || !isParty(version.stored, caller)) continue;
+            if (left <= MOST) yield toVersion(version);
+            left -= 1;
+          }
+        })();
+    })();
   }
-}
 
-/** Their parties do not see these. */
-const INVISIBLE: ReadonlySet<ClaimEvent['type']> = new Set(['ClaimTracked', 'ClaimKeyReclaimed']);
-
-/** Events read at once: each may have the longest texts. */
-const BATCH = 50;
-
-/** Who has caused an event. A screening belongs to the change before it, unless that was screened already. */
-function changedBy(event: ClaimEvent, last: OutputVersion['by']): OutputVersion['by'] {
-  if (event.type === 'ClaimScreened') return event.data.by ?? last;
-  return event.type === 'ClaimRuled' ? event.data.by : 'publisher';
+  /** How many versions the caller may see, and the end of the stream that they were counted in. */
+  private async versionsOf(claimId: number, caller: Caller, signal: AbortSignal | undefined) {
+    let state = claimDecider.initial;
+    let to = 0;
+    let count = 0;
+    for await (const batch of claimHistory(this.log, claimId, { signal }))
+      for (const one of batch) {
+        state = one.state;
+        to = one.revision + 1;
+        if (one.version !== undefined && isParty(one.version.stored, caller)) count += 1;
+      }
+    return { state, to, count };
+  }
 }
 
 function isParty(

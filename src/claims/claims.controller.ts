@@ -31,7 +31,7 @@ const deletionKeys = {
 
 const claimsText = listWriter(CLAIMS);
 const checksToXml = documentWriter(CHECKS);
-const versionsToXml = documentWriter(VERSIONS);
+const versionsText = listWriter(VERSIONS);
 
 /** Claims on the current path (Document 3, Endpoints; beyond it `docs/decisions.md#c13`). */
 @Controller('/1.0/claims')
@@ -99,8 +99,10 @@ export class ClaimsController {
   @Get(':id/versions')
   @ApiOperation(operations.listClaimVersions)
   @Roles(['advertiser', 'publisher'])
-  async versions(@CurrentCaller() caller: Caller, @Param('id') sent: string): Promise<Answer> {
-    return Answer.of(await this.queries.versions(claimIdIn(sent), caller), versionsToXml);
+  versions(@CurrentCaller() caller: Caller, @Param('id') sent: string): ListAnswer {
+    return new ListAnswer(async ({ view, query }) => ({
+      pieces: listPieces(versionsText(view), await this.queries.versions(claimIdIn(sent), caller, query)),
+    }));
   }
 
   /** Names unknown fields in a header, whatever else is wrong with the body. */

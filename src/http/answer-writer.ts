@@ -9,6 +9,7 @@ import { calledWith } from '../wire/jsonp';
 import { Answer } from './answer';
 import { chunksOf } from './chunks';
 import { ListAnswer } from './list-answer';
+import { QueuedAnswer } from './queued-answer';
 import { ReadQueue } from './read-queue';
 import { renderErrors, renderResult, type Rendered } from './render';
 import { admissionOf } from './request-state';
@@ -36,6 +37,7 @@ export class AnswerWriter {
   async payloadOf(returned: unknown, reply: FastifyReply): Promise<unknown> {
     if (returned instanceof Answer) return await this.write(returned, reply);
     if (returned instanceof ListAnswer) return await this.list(returned, reply);
+    if (returned instanceof QueuedAnswer) return await this.queued(returned, reply);
     if (returned instanceof StreamedAnswer) return await this.stream(returned, reply);
     return returned;
   }
@@ -75,6 +77,15 @@ export class AnswerWriter {
       const payload = await this.payload(chunksOf(body, query.signal), reply);
       describe(reply.headers(headers), contentTypeOf(view));
       return payload;
+    });
+  }
+
+  /** Reads an answer once `ReadQueue` admits the request. */
+  private async queued({ begin }: QueuedAnswer, reply: FastifyReply): Promise<Payload> {
+    return await this.reads.run(reply, async (query) => {
+      const answer = await begin(query);
+      query.signal?.throwIfAborted();
+      return await this.write(answer, reply);
     });
   }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider, type DomainEvent, toFolded } from './decider';
-import { streamOf } from './event';
+import { type RecordedEvent, streamOf } from './event';
 import { type EventLog } from './event-log';
 
 /** What one event changed in an aggregate. */
@@ -29,7 +29,31 @@ interface TimedEvent extends DomainEvent {
 const MOST = 1000;
 
 /** Events read at once: each may have the longest texts. */
-const BATCH = 20;
+const BATCH = 16;
+
+/**
+ * The events of a stream in order, from one revision to before another, in short batches that are read when they are asked for: a
+ * reader may take as long as it likes, since no read of the log lasts longer than a batch. Raises the reason of `signal` once it is aborted.
+ */
+export async function* eventsOnDemand(
+  log: EventLog,
+  stream: string,
+  {
+    from = 0,
+    to = Infinity,
+    signal,
+  }: { readonly from?: number; readonly to?: number; readonly signal?: AbortSignal | undefined } = {},
+): AsyncGenerator<readonly RecordedEvent[]> {
+  for (let next = from; next < to;) {
+    const limit = Math.min(BATCH, to - next);
+    const events: RecordedEvent[] = [];
+    for await (const batch of log.readStream(stream, { from: next, limit })) events.push(...batch);
+    signal?.throwIfAborted();
+    if (events.length > 0) yield events;
+    if (events.length < limit) return;
+    next = (events.at(-1)?.revision ?? next) + 1;
+  }
+}
 
 /**
  * The history of an aggregate, one version per event, folded from its stream by its decider: so it outlasts the aggregate's
@@ -41,11 +65,12 @@ export async function historyOf<State, Event extends TimedEvent>(
   decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve'>,
   id: string | number,
   fieldsOf: (state: State) => Fields | undefined,
+  signal?: AbortSignal,
 ): Promise<History<State> | undefined> {
   const versions: Version[] = [];
   let state = decider.initial;
   let before: Fields = {};
-  for await (const batch of log.readStream(streamOf(decider.category, id), { batchSize: BATCH })) {
+  for await (const batch of eventsOnDemand(log, streamOf(decider.category, id), { signal })) {
     for (const recorded of batch) {
       const event = toFolded<Event>(recorded);
       state = decider.evolve(state, event);

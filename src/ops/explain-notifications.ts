@@ -50,7 +50,8 @@ export async function* explainNotifications(
   const subject = await subjectOf(log, id);
   const kind = SUBSCRIPTION_KINDS[subject.topic.name];
   const stateOf = stateReader(store, new AnyWaiting(log, store), now);
-  const explained = await explainMatches(log, subject.topic, streamOf(subject.stream, subject.id), only);
+  const stream = streamOf(subject.stream, subject.id);
+  const explained = [...(await explainMatches(log, subject.topic, stream, { only }))];
   if (explained.length === 0)
     throw new UnknownSubject(
       `${id}: expected the transactionId or the legacyTransactionId of a transaction, or the claimId of a claim`,

@@ -7,6 +7,7 @@ import { type CategoryMapping, mappingsOf } from '../categories/category-mapping
 import { type CategoryTrees, categoryTreesOf } from '../categories/category-tree';
 import { WaitForReadModels } from '../http/wait-for-read-models';
 import { EventLog } from '../kernel/event-log';
+import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { CountedFeeds } from './feed-counts.queries';
 import { type FeedList, toListedFeed } from './feed-list';
@@ -38,12 +39,14 @@ export class FeedQueries {
   async mappings(
     feedIds: readonly number[],
     state?: CategoryMapping['state'],
-  ): Promise<readonly CategoryMapping[]> {
+  ): Promise<Iterable<CategoryMapping>> {
     const { directory } = this.follower;
     const feeds = await this.counted.of(feedIds);
-    return feeds
-      .flatMap(({ counts }, at) => mappingsOf(directory, feedIds[at] ?? NaN, counts))
-      .filter((mapping) => state === undefined || mapping.state === state);
+    return (function* () {
+      for (const { feedId, counts } of feeds)
+        for (const mapping of mappingsOf(directory, feedId, counts))
+          if (state === undefined || mapping.state === state) yield mapping;
+    })();
   }
 
   /** Document 1, Feed list. */
@@ -59,8 +62,8 @@ export class FeedQueries {
   }
 
   /** The last posts to a feed. They are not held up for the sake of their report: it waits for them (`docs/decisions.md#x35`). */
-  async imports(feedId: number): Promise<readonly ReportedImport[]> {
+  async imports(feedId: number, query: QueryOptions = {}): Promise<AsyncIterable<Iterable<ReportedImport>>> {
     await this.readModels.afterWrite({ position: await this.log.head(), changes: 1 });
-    return await lastImports(this.store, feedId);
+    return await lastImports(this.store, feedId, query);
   }
 }

@@ -4,15 +4,18 @@ import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Roles } from '../http/decorators';
+import { ListAnswer } from '../http/list-answer';
+import { QueuedAnswer } from '../http/queued-answer';
 import { INTEGER } from '../wire/key-types';
 import { type Keys } from '../wire/keys';
-import { toXmlMappings } from '../categories/category-mappings';
+import { listPieces } from '../wire/list-text';
+import { mappingsText } from '../categories/category-mappings';
 import { toXmlTrees } from '../categories/category-tree';
 import { toXmlFeeds } from './feed-list';
 import { productFaults as fault } from './faults';
 import { categoryKeys, feedKey, feedKeys, mappingKeys } from './feed-keys';
 import { FeedQueries } from './feed.queries';
-import { toXmlImports } from './import-report';
+import { importsText } from './import-report';
 import { productOperations as operations } from './operations';
 import { ownFeed, ProductSettings } from './product.queries';
 
@@ -28,68 +31,74 @@ export class FeedsController {
   @Get('productCategories')
   @ApiOperation(operations.getCategoryTree)
   @Roles(['advertiser', 'publisher'])
-  async categories(
+  categories(
     @CurrentCaller() caller: Caller,
     @MatrixKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
-  ): Promise<Answer> {
-    const trees = await this.queries.categoryTrees(caller, language);
-    return Answer.of(trees, toXmlTrees);
+  ): QueuedAnswer {
+    return new QueuedAnswer(async () =>
+      Answer.of(await this.queries.categoryTrees(caller, language), toXmlTrees),
+    );
   }
 
   @Get('categoryMappings')
   @ApiOperation(operations.listCategoryMappings)
   @Roles(['advertiser'])
-  async mappings(
+  mappings(
     @CurrentCaller() caller: Caller,
     @MatrixKeys(mappingKeys) { fid, state, format }: Keys<typeof mappingKeys>,
-  ): Promise<Answer> {
+  ): ListAnswer {
     const feedIds = [...new Set(fid)].map((id) => ownFeed(this.follower.directory, caller, id).id);
-    const categoryMappings = await this.queries.mappings(feedIds, state);
-    return Answer.of({ categoryMappings }, toXmlMappings, format === undefined ? {} : { format });
+    return new ListAnswer(
+      async ({ view }) => ({
+        pieces: listPieces(mappingsText(view), [await this.queries.mappings(feedIds, state)]),
+      }),
+      { format },
+    );
   }
 
   @Get('productFeeds')
   @ApiOperation(operations.listFeeds)
   @Roles(['publisher'])
-  async feeds(
+  feeds(
     @CurrentCaller() caller: Caller,
     @MatrixKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
-  ): Promise<Answer> {
-    return await this.list(this.follower.directory.feedsOf(caller), programId);
+  ): QueuedAnswer {
+    return this.list(this.follower.directory.feedsOf(caller), programId);
   }
 
   @Get('productFeeds/:feedId')
   @ApiOperation(operations.getFeed)
   @Roles(['publisher'])
-  async feed(
+  feed(
     @CurrentCaller() caller: Caller,
     @Param('feedId') feedId: string,
     @MatrixKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
-  ): Promise<Answer> {
+  ): QueuedAnswer {
     const id = INTEGER.read(feedId);
     if (id === undefined)
       throw fault.notNumeric(`/productFeeds/${feedId}: expected ${INTEGER.expected}, the id of a feed`);
-    return await this.list([ownFeed(this.follower.directory, caller, id)], programId);
+    return this.list([ownFeed(this.follower.directory, caller, id)], programId);
   }
 
   /** What has become of the last posts to a feed (`docs/decisions.md#p30`). */
   @Get('products/imports')
   @ApiOperation(operations.listImports)
   @Roles(['advertiser'])
-  async imports(
-    @CurrentCaller() caller: Caller,
-    @MatrixKeys(feedKey) { fid }: Keys<typeof feedKey>,
-  ): Promise<Answer> {
+  imports(@CurrentCaller() caller: Caller, @MatrixKeys(feedKey) { fid }: Keys<typeof feedKey>): ListAnswer {
     const { id } = ownFeed(this.follower.directory, caller, fid);
-    return Answer.of({ imports: await this.queries.imports(id) }, toXmlImports);
+    return new ListAnswer(async ({ view, query }) => ({
+      pieces: listPieces(importsText(view), await this.queries.imports(id, query)),
+    }));
   }
 
   /** Those that belong to one of these programs, if any are named. */
-  private async list(feeds: readonly FeedDefinition[], programIds: readonly number[]): Promise<Answer> {
+  private list(feeds: readonly FeedDefinition[], programIds: readonly number[]): QueuedAnswer {
     const asked = feeds.filter(
       (feed) => programIds.length === 0 || feed.programIds.some((id) => programIds.includes(id)),
     );
     const { vendor } = this.settings;
-    return Answer.of(await this.queries.list(asked), (list) => toXmlFeeds(list, vendor));
+    return new QueuedAnswer(async () =>
+      Answer.of(await this.queries.list(asked), (list) => toXmlFeeds(list, vendor)),
+    );
   }
 }

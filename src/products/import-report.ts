@@ -1,7 +1,8 @@
 import { type Shape } from '../wire/description';
+import { jsonList, type ListText } from '../wire/list-text';
 import { type AnswerOf, listOf, record } from '../wire/record';
-import { documentWriter } from '../wire/record-document';
 import { boolean, instant, integer, text, wordOf } from '../wire/record-kinds';
+import { listWriter, type ListView } from '../wire/record-list';
 
 const fault = record({
   code: { kind: text(), in: 'attribute', description: 'Code of the error' },
@@ -63,16 +64,23 @@ const reportedImport = record({
 });
 export type ReportedImport = AnswerOf<typeof reportedImport>;
 
+const IMPORTS = listOf(reportedImport, { each: 'import' });
+
 /** The load report of a feed (`docs/decisions.md#p30`; in XML `#x35`). */
 export const IMPORT_REPORT = {
   name: 'ImportReport',
   kind: record({
     imports: {
-      kind: listOf(reportedImport, { each: 'import' }),
+      kind: IMPORTS,
       description: 'The last posts, the latest first',
     },
   }),
   xml: { file: 'Imports_v1_0.xsd' },
 } as const satisfies Shape;
 
-export const toXmlImports = documentWriter(IMPORT_REPORT);
+const asXml = listWriter({ kind: IMPORTS, xml: { file: '', root: 'imports' } });
+
+/** How the report is written: in JSON its list is in an object. */
+export function importsText(view: ListView): ListText<ReportedImport> {
+  return view.format === 'xml' ? asXml(view) : jsonList(view, { before: {}, name: 'imports' });
+}

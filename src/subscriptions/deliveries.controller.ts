@@ -5,6 +5,7 @@ import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
+import { QueuedAnswer } from '../http/queued-answer';
 import { PostedBody } from '../http/posted-body';
 import { listPieces } from '../wire/list-text';
 import { pageSizeHeader } from '../wire/page-size';
@@ -44,8 +45,10 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     @Get(':id/receivers')
     @ApiOperation(operations.receivers)
     @Roles(SUBSCRIBERS)
-    async receivers(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
-      return Answer.of(await this.queries.receivers({ kind, id, caller }), receiversToXml);
+    receivers(@CurrentCaller() caller: Caller, @Param('id') id: string): QueuedAnswer {
+      return new QueuedAnswer(async () =>
+        Answer.of(await this.queries.receivers({ kind, id, caller }), receiversToXml),
+      );
     }
 
     @Get(':id/deliveries')
@@ -73,12 +76,14 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     @Get(':id/deliveries/:messageId')
     @ApiOperation(operations.delivery)
     @Roles(SUBSCRIBERS)
-    async one(
+    one(
       @CurrentCaller() caller: Caller,
       @Param('id') id: string,
       @Param('messageId') messageId: string,
-    ): Promise<Answer> {
-      return Answer.of(namedFor(kind, await this.queries.one({ kind, id, caller }, messageId)), detailsToXml);
+    ): QueuedAnswer {
+      return new QueuedAnswer(async () =>
+        Answer.of(namedFor(kind, await this.queries.one({ kind, id, caller }, messageId)), detailsToXml),
+      );
     }
 
     @Post(':id/deliveries/:messageId/redeliver')

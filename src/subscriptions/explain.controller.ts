@@ -1,9 +1,9 @@
 import { Controller, Get, Param, type Type } from '@nestjs/common';
 import { type Caller } from '../directory/organisations';
-import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
-import { documentWriter } from '../wire/record-document';
-import { namedFor } from './deliveries.names';
+import { ListAnswer } from '../http/list-answer';
+import { listPieces } from '../wire/list-text';
+import { listWriter } from '../wire/record-list';
 import { explainOperations, explanationShape } from './explain.fields';
 import { ExplainQueries } from './explain.queries';
 import { type SubscriptionKind } from './kind';
@@ -12,7 +12,7 @@ import { SUBSCRIBERS } from './subscriptions.controller';
 /** The controller of why messages were sent, or not (`docs/decisions.md#n14`). */
 export function explainController(kind: SubscriptionKind): Type<object> {
   const { explain } = explainOperations(kind);
-  const toXml = documentWriter(explanationShape(kind));
+  const explainedText = listWriter(explanationShape(kind));
 
   @Controller(kind.path)
   class ExplainController {
@@ -21,16 +21,15 @@ export function explainController(kind: SubscriptionKind): Type<object> {
     @Get(`:id/explain/:${kind.subjectField}`)
     @ApiOperation(explain)
     @Roles(SUBSCRIBERS)
-    async explain(
+    explain(
       @CurrentCaller() caller: Caller,
       @Param('id') id: string,
       @Param(kind.subjectField) subject: string,
-    ): Promise<Answer> {
-      const explained = await this.queries.explain({ kind, id, caller }, subject);
-      return Answer.of(
-        explained.map((one) => namedFor(kind, one)),
-        toXml,
-      );
+    ): ListAnswer {
+      return new ListAnswer(async ({ view }) => {
+        const explained = await this.queries.explain({ kind, id, caller }, subject);
+        return { pieces: listPieces(explainedText(view), explained) };
+      });
     }
   }
   return ExplainController;

@@ -7,6 +7,7 @@ import { type ExplainedEvent, type Explanation, explainMatches } from '../notifi
 import { messageIdOf, receiversOf } from '../notifications/receiver-id';
 import { type ActiveSubscription } from '../notifications/subscription';
 import { type Which } from './commands';
+import { namedFor } from './deliveries.names';
 import { heldReceivers, toDelivery } from './deliveries.output';
 import { type OutputExplained, type RESULTS } from './explain.fields';
 import { type SubscriptionKind } from './kind';
@@ -14,6 +15,9 @@ import { ownedSubscription } from './owned-subscription';
 
 /** Ids of transactions and claims. */
 const SUBJECT = /^[0-9a-f]{1,64}$/;
+
+/** Transitions that are explained: the last ones. */
+const MOST = 1000;
 
 /** Why messages were made, or not (`docs/decisions.md#n14`). */
 @Injectable()
@@ -24,17 +28,22 @@ export class ExplainQueries {
   ) {}
 
   /** Raises CON_200 and CON_210, and CON_500 unless the caller is a party of the subject. */
-  async explain(which: Which, subject: string): Promise<readonly OutputExplained[]> {
+  async explain(which: Which, subject: string): Promise<AsyncIterable<readonly OutputExplained[]>> {
     const { kind, id, caller } = which;
     const { state } = await ownedSubscription(this.log, kind, id, caller);
     const stream = SUBJECT.test(subject) ? kind.source.streamOf(subject) : undefined;
-    const events = stream === undefined ? [] : await explainMatches(this.log, kind.source, stream, id);
-    const own = events.flatMap((one) => explainedFor(one, caller));
-    if (own.length === 0)
+    const events =
+      stream === undefined
+        ? []
+        : await explainMatches(this.log, kind.source, stream, { only: id, last: MOST });
+    if (ownOf(events, caller).next().done === true)
       throw fault.unknownTransaction(
         `${subject.slice(0, 100)}: expected the ${kind.subjectField} of a ${kind.subject} of yours`,
       );
-    return await Promise.all(own.map(async (one) => await this.output(which, state, one)));
+    const output = async (one: OwnEvent): Promise<OutputExplained> => await this.output(which, state, one);
+    return (async function* () {
+      for (const one of ownOf(events, caller)) yield [namedFor(kind, await output(one))];
+    })();
   }
 
   private async output(
@@ -95,6 +104,10 @@ function explainedFor(
     occurrence?.parties.includes(organisationId) === true &&
     (siteId === undefined || occurrence.siteId === siteId);
   return isOwn && found !== undefined ? [{ event, occurrence, explanation: found.explanation }] : [];
+}
+
+function* ownOf(events: Iterable<ExplainedEvent>, caller: Which['caller']): Generator<OwnEvent, undefined> {
+  for (const one of events) yield* explainedFor(one, caller);
 }
 
 function resultOf({ is }: Explanation): (typeof RESULTS)[number] {

@@ -6,6 +6,7 @@ import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
+import { QueuedAnswer } from '../http/queued-answer';
 import { PostedBody } from '../http/posted-body';
 import { Fault } from '../kernel/fault';
 import { listPieces } from '../wire/list-text';
@@ -63,8 +64,8 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     @Get(':id')
     @ApiOperation(operations.get)
     @Roles(SUBSCRIBERS)
-    async one(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
-      return Answer.of(await this.queries.one(kind, id, caller), toXml);
+    one(@CurrentCaller() caller: Caller, @Param('id') id: string): QueuedAnswer {
+      return new QueuedAnswer(async () => Answer.of(await this.queries.one(kind, id, caller), toXml));
     }
 
     @Post()
@@ -114,8 +115,10 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     @Get(':id/secret')
     @ApiOperation(operations.secret)
     @Roles(SUBSCRIBERS)
-    async secret(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
-      return Answer.of(await this.queries.secret(kind, id, caller), secretToXml, { headers: NO_STORE });
+    secret(@CurrentCaller() caller: Caller, @Param('id') id: string): QueuedAnswer {
+      return new QueuedAnswer(async () =>
+        Answer.of(await this.queries.secret(kind, id, caller), secretToXml, { headers: NO_STORE }),
+      );
     }
 
     @Post(':id/secret/rotations')

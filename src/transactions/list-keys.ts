@@ -36,6 +36,13 @@ export const dateKeys = {
   dateOutputFormat: { type: oneOf('iso8601', 'epoch'), description: 'Format of dates; ISO 8601 by default' },
 } as const satisfies KeyTable;
 
+/** Of a history: all of it unless `pageSize` is sent. */
+export const historyKeys = {
+  pageSize: { type: INTEGER, description: 'States on a page, at most 1000; by default all are returned' },
+  page: { type: INTEGER, description: 'Page, from 0; together with pageSize' },
+  ...dateKeys,
+} as const satisfies KeyTable;
+
 export const totalsKeys = filterKeys;
 
 const NEXT_SINCE = /^p(\d{19})$/;
@@ -70,6 +77,7 @@ export const listKeys = {
 
 export type FilterKeys = Keys<typeof filterKeys>;
 export type ListKeys = Keys<typeof listKeys>;
+export type HistoryKeys = Keys<typeof historyKeys>;
 
 export const listCursors = new ListCursors<ListKeys>({
   presentation: ['pageSize', 'dateOutputFormat', 'format'],

@@ -84,10 +84,15 @@ export const transactionOperations = {
     id: 'getTransactionHistory',
     mayConflict: true,
     summary: 'Get the history of a transaction',
-    description: 'The transaction after each of its transitions and amendments, oldest first.',
+    description:
+      'The transaction after each of its transitions and amendments, oldest first: all of them, or with pageSize a page.',
     example: {},
     path: ID,
     answer: TRANSACTIONS,
+    sends: {
+      'X-Total-Count': PAGE_HEADERS['X-Total-Count'],
+      'X-Page-Size': PAGE_HEADERS['X-Page-Size'],
+    },
   },
   reportTransaction: {
     id: 'reportTransaction',

@@ -13,6 +13,7 @@ import { type Caller } from '../directory/organisations';
 import { toDomainEvent } from '../kernel/decider';
 import { type Position, positionOf, START, streamOf } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
+import { eventsOnDemand } from '../kernel/history';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
@@ -21,7 +22,7 @@ import { type OutputTransaction, type OutputTotal } from './fields';
 import { decimalOf } from '../wire/minor-units';
 import { pageSizeHeader } from '../wire/page-size';
 import { onlyOne } from './find-transaction';
-import { type FilterKeys, listCursors, type ListKeys, nextSince } from './list-keys';
+import { type FilterKeys, type HistoryKeys, listCursors, type ListKeys, nextSince } from './list-keys';
 import { toOutput } from './output';
 import { STATES, type StateId } from './states';
 import { type ListedTransaction, storedAfter, type StoredTransaction } from './stored-transaction';
@@ -36,6 +37,14 @@ export interface ListedPage {
   readonly nextSince?: string;
   /** The cursor of the next page, if paging by cursor and not on the last page. */
   readonly nextCursor?: string;
+}
+
+/** Events of a history: revisions from `first` to before `to`. */
+interface HistoryPart {
+  readonly first: number;
+  readonly to: number;
+  readonly dates: DateFormat;
+  readonly signal: AbortSignal | undefined;
 }
 
 /** Transactions on a page: at most, and by default (`docs/decisions.md#t6`). */
@@ -109,9 +118,9 @@ export class TransactionQueries {
   }
 
   /** By currency, then by state. */
-  async totals(keys: FilterKeys, caller: Caller): Promise<readonly OutputTotal[]> {
+  async totals(keys: FilterKeys, caller: Caller, query: QueryOptions = {}): Promise<readonly OutputTotal[]> {
     const criteria = criteriaOf(keys, caller);
-    const totals = await totalTransactions(this.store, criteria);
+    const totals = await totalTransactions(this.store, criteria, query);
     return totals.map(({ currencyId, messageTypeId, count, ...amounts }) => ({
       currencyId,
       messageTypeId: messageTypeId as StateId,
@@ -128,17 +137,48 @@ export class TransactionQueries {
     return toOutput(await this.visible(id, caller), dates);
   }
 
-  /** Its state after each of its events, oldest first. Raises CON_500 unless the caller may see it, CON_550 if the id names several. */
-  async history(id: string, caller: Caller, dates: DateFormat): Promise<readonly OutputTransaction[]> {
+  /**
+   * Its state after each of its events, oldest first: all, or a page of them. Raises CON_500 unless the caller may see it, CON_550 if the
+   * id names several.
+   */
+  async history(
+    id: string,
+    caller: Caller,
+    { pageSize, page, dateOutputFormat = 'iso8601' }: HistoryKeys,
+    { signal }: QueryOptions = {},
+  ): Promise<ListedPage> {
+    if (page !== undefined && pageSize === undefined)
+      throw fault.content(`page=${page}: expected together with pageSize`);
+    const size = pageSize === undefined ? undefined : Math.min(PAGE, atLeast(1, 'pageSize', pageSize));
+    const first = atLeast(0, 'page', page ?? 0) * (size ?? 0);
     const { transactionId } = await this.visible(id, caller);
-    const history: OutputTransaction[] = [];
+    const total = await this.eventsOf(transactionId);
+    const to = Math.min(total, size === undefined ? total : first + size);
+    const transactions = this.states(transactionId, { first, to, dates: dateOutputFormat, signal });
+    return { transactions, total };
+  }
+
+  private async eventsOf(transactionId: string): Promise<number> {
+    const stream = streamOf(TRANSACTION, transactionId);
+    for await (const [last] of this.log.readStream(stream, { backwards: true, limit: 1 }))
+      if (last !== undefined) return last.revision + 1;
+    return 0;
+  }
+
+  /** After the events from a revision to before another. An amendment has what the events before it have. */
+  private async *states(
+    transactionId: string,
+    { first, to, dates, signal }: HistoryPart,
+  ): AsyncGenerator<Iterable<OutputTransaction>> {
+    if (first >= to) return;
     let stored: StoredTransaction | undefined;
-    for await (const batch of this.log.readStream(streamOf(TRANSACTION, transactionId)))
-      for (const recorded of batch) {
-        stored = storedAfter(stored, toDomainEvent(recorded) as TransactionEvent, recorded.revision);
-        history.push(toOutput({ transactionId, ...stored }, dates));
-      }
-    return history;
+    for await (const batch of eventsOnDemand(this.log, streamOf(TRANSACTION, transactionId), { to, signal }))
+      yield (function* () {
+        for (const recorded of batch) {
+          stored = storedAfter(stored, toDomainEvent(recorded) as TransactionEvent, recorded.revision);
+          if (recorded.revision >= first) yield toOutput({ transactionId, ...stored }, dates);
+        }
+      })();
   }
 
   /** By either of its ids. */
@@ -154,7 +194,9 @@ export class TransactionQueries {
 }
 
 /** The size of pages as a header, if `pageSize` exceeds the cap. */
-export function cappedPageSize({ pageSize = 0 }: ListKeys): Readonly<Record<string, string>> {
+export function cappedPageSize({
+  pageSize = 0,
+}: Pick<ListKeys, 'pageSize'>): Readonly<Record<string, string>> {
   return pageSizeHeader(pageSize, PAGE);
 }
 

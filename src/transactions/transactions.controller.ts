@@ -4,6 +4,7 @@ import { type Caller } from '../directory/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
+import { QueuedAnswer } from '../http/queued-answer';
 import { PostedBody } from '../http/posted-body';
 import { Faults } from '../kernel/fault';
 import { errorsAsJson } from '../wire/errors';
@@ -16,7 +17,15 @@ import { listWriter } from '../wire/record-list';
 import { readOne, readSeveral } from './body';
 import { MoveTransactions, ReportTransactions, type Results } from './commands';
 import { postedTransactions, postedTransitions, type TransactionResult } from './fields';
-import { dateKeys, type FilterKeys, listKeys, type ListKeys, totalsKeys } from './list-keys';
+import {
+  dateKeys,
+  type FilterKeys,
+  type HistoryKeys,
+  historyKeys,
+  listKeys,
+  type ListKeys,
+  totalsKeys,
+} from './list-keys';
 import {
   ONE,
   RESULT,
@@ -61,28 +70,38 @@ export class TransactionsController {
 
   @Get('totals')
   @ApiOperation(operations.totalTransactions)
-  async totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: FilterKeys): Promise<Answer> {
-    return Answer.of(await this.queries.totals(keys, caller), totalsToXml);
+  totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: FilterKeys): QueuedAnswer {
+    return new QueuedAnswer(async (query) =>
+      Answer.of(await this.queries.totals(keys, caller, query), totalsToXml),
+    );
   }
 
   @Get(':id')
   @ApiOperation(operations.getTransaction)
-  async one(
+  one(
     @CurrentCaller() caller: Caller,
     @Param('id') id: string,
     @MatrixKeys(dateKeys) { dateOutputFormat = 'iso8601' }: Keys<typeof dateKeys>,
-  ): Promise<Answer> {
-    return Answer.of(await this.queries.one(id, caller, dateOutputFormat), oneToXml);
+  ): QueuedAnswer {
+    return new QueuedAnswer(async () =>
+      Answer.of(await this.queries.one(id, caller, dateOutputFormat), oneToXml),
+    );
   }
 
   @Get(':id/transitions')
   @ApiOperation(operations.getTransactionHistory)
-  async history(
+  history(
     @CurrentCaller() caller: Caller,
     @Param('id') id: string,
-    @MatrixKeys(dateKeys) { dateOutputFormat = 'iso8601' }: Keys<typeof dateKeys>,
-  ): Promise<Answer> {
-    return Answer.of(await this.queries.history(id, caller, dateOutputFormat), transactionsToXml);
+    @MatrixKeys(historyKeys) keys: HistoryKeys,
+  ): ListAnswer {
+    return new ListAnswer(async ({ view, query }) => {
+      const { transactions, total } = await this.queries.history(id, caller, keys, query);
+      return {
+        pieces: listPieces(transactionsText(view), transactions),
+        headers: { 'X-Total-Count': String(total), ...cappedPageSize(keys) },
+      };
+    });
   }
 
   @Post()
@@ -139,7 +158,6 @@ export class TransactionsController {
 }
 
 const transactionsText = listWriter(TRANSACTIONS);
-const transactionsToXml = documentWriter(TRANSACTIONS);
 const oneToXml = documentWriter(ONE);
 const totalsToXml = documentWriter(TOTALS);
 const resultToXml = documentWriter(RESULT);

@@ -49,13 +49,17 @@ export class VoucherQueries {
   }
 
   /** What each event has changed (`docs/decisions.md#v17`); raises 404 for all but the owner. */
-  async versions(id: number | undefined, caller: Caller): Promise<readonly Version[]> {
+  async versions(
+    id: number | undefined,
+    caller: Caller,
+    { signal }: QueryOptions = {},
+  ): Promise<readonly Version[]> {
     const { directory } = this.follower;
     const codeOf = codeIn(directory);
     const history =
       id === undefined
         ? undefined
-        : await historyOf(this.log, voucherDecider, id, (state) => postedFields(state, codeOf));
+        : await historyOf(this.log, voucherDecider, id, (state) => postedFields(state, codeOf), signal);
     if (history !== undefined && history.state.status !== 'unknown') {
       const program = directory.program(history.state.programId);
       if (program?.organisationId === caller.organisationId) return history.versions;

@@ -7,6 +7,7 @@ import { Clock } from '../http/clock';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../http/decorators';
 import { markDryRun } from '../http/dry-run';
 import { ListAnswer } from '../http/list-answer';
+import { QueuedAnswer } from '../http/queued-answer';
 import { PostedBody } from '../http/posted-body';
 import { writeDate } from '../wire/date';
 import { errorsAsJson } from '../wire/errors';
@@ -103,17 +104,19 @@ export class VouchersController {
 
   @Get(':id/versions')
   @ApiOperation(operations.listVersions)
-  async versions(
+  versions(
     @CurrentCaller() caller: Caller,
     @Param('id') sent: string,
     @MatrixKeys(dateKeys) { dateOutputFormat = 'epoch' }: Keys<typeof dateKeys>,
-  ): Promise<Answer> {
-    const found = await this.queries.versions(voucherIdIn(sent), caller);
-    const versions = found.map((one) => ({
-      ...one,
-      time: writeDate(Date.parse(one.time), dateOutputFormat),
-    }));
-    return Answer.of({ versions }, toXmlVersions);
+  ): QueuedAnswer {
+    return new QueuedAnswer(async (query) => {
+      const found = await this.queries.versions(voucherIdIn(sent), caller, query);
+      const versions = found.map((one) => ({
+        ...one,
+        time: writeDate(Date.parse(one.time), dateOutputFormat),
+      }));
+      return Answer.of({ versions }, toXmlVersions);
+    });
   }
 }
 

@@ -55,7 +55,7 @@ export function xmlList(
 /** The text of a list whose items come in batches: each batch is written as it is iterated. */
 export async function* listPieces<Item>(
   { empty, head, item, foot }: ListText<Item>,
-  batches: AsyncIterable<Iterable<Item>>,
+  batches: AsyncIterable<Iterable<Item>> | Iterable<Iterable<Item>>,
 ): AsyncGenerator<Iterable<string>> {
   let count = 0;
   function* written(batch: Iterable<Item>): Generator<string> {

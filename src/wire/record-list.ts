@@ -6,13 +6,19 @@ import { type AnswerOf, isAlways, type List, type RecordKind } from './record';
 import { documentWriter } from './record-document';
 import { xmlWriter } from './record-xml';
 
+/** How a list is written. */
+export interface ListView {
+  readonly format: Format;
+  readonly pretty: boolean;
+}
+
 /**
  * Compiles the table of a list of records into how the list is written. In CSV the fields that are always there are the
  * columns, in the order of the table, unless all fields are.
  */
 export function listWriter<K extends RecordKind>(
-  shape: Shape<List<K>>,
-): (view: { readonly format: Format; readonly pretty: boolean }) => ListText<AnswerOf<K>> {
+  shape: Omit<Shape<List<K>>, 'name'>,
+): (view: ListView) => ListText<AnswerOf<K>> {
   const { of, each } = shape.kind;
   const { root = each } = shape.xml ?? {};
   const toXml = xmlWriter(of());

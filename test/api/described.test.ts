@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
+import { ReadQueue } from '../../src/http/read-queue';
 import { type Operation } from '../../src/wire/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
@@ -23,6 +24,8 @@ const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
 let app: TestApp;
 let deliveries: AppDeliveries;
 let described: OpenApiDocument;
+/** Requests that the queue of heavy reads has admitted. */
+let queued: jest.SpyInstance;
 let operations: ReadonlyMap<string, Operation>;
 const { post } = clientOf(() => app);
 
@@ -35,6 +38,7 @@ beforeAll(async () => {
   });
   const network = { ...CLAIM_NETWORK, programs, feeds: [...CLAIM_NETWORK.feeds, feed] };
   app = await TestApp.start({ network, now: () => new Date(NOW) });
+  queued = jest.spyOn(app.http.get(ReadQueue), 'run');
   deliveries = await projectDeliveries(app, () => NOW);
   described = await OpenApiDocument.of(app);
   const all = operationsOf(app.http.get(ModulesContainer));
@@ -218,14 +222,23 @@ function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> 
 
 const asked = new Map<string, number[]>();
 
+/** Operations that read and have been asked with success, and whether each answer was queued. */
+const reads = new Map<string, Set<boolean>>();
+
+/** Their answers are short, or the file of a download. */
+const NOT_QUEUED = ['downloadFeed', 'getLastUpdated', 'listClaimStatuses', 'listLegacyClaimStatuses'];
+
 async function ask([id, target, details = {}]: Asked): Promise<Response> {
   const operation = operations.get(id);
   if (operation === undefined) throw new Error(`there is no ${id}`);
+  queued.mockClear();
   const answer = await app.request(operation.method as 'GET', await targetWithIds(app, target, deliveries), {
     token: tokenFor(operation),
     ...details,
   });
   asked.set(id, [...(asked.get(id) ?? []), answer.statusCode]);
+  if (operation.method === 'GET' && answer.statusCode === 200)
+    reads.set(id, (reads.get(id) ?? new Set()).add(queued.mock.calls.length === 1));
   return answer;
 }
 
@@ -245,6 +258,13 @@ describe('real answers match the description', () => {
     expect(untried).toEqual([]);
     const failed = [...asked.values()].flat().filter((status) => status >= 400);
     expect(failed.length).toBeGreaterThan(10);
+  });
+
+  it('whatever reads waits in the queue of heavy reads, but for short answers and downloads (decisions X70)', () => {
+    expect(reads.size).toBeGreaterThan(20);
+    const unqueued = [...reads].filter(([, was]) => was.has(false)).map(([id]) => id);
+    expect(unqueued.toSorted()).toEqual(NOT_QUEUED);
+    for (const id of NOT_QUEUED) expect([id, reads.get(id)]).toEqual([id, new Set([false])]);
   });
 
   it('an answer with additional or missing fields does not match', async () => {

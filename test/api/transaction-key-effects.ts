@@ -41,6 +41,7 @@ const TOTAL_OF = { 'K-1': 'EUR 4', 'K-2': 'EUR 5', 'K-3': 'SEK 5' } as const;
 
 const listed = (answer: Response) => answer.json<readonly Record<string, unknown>[]>();
 const orders = (answer: Response) => listed(answer).map(({ orderNumber }) => orderNumber);
+const states = (answer: Response) => listed(answer).map(({ stateName }) => stateName);
 const totals = (answer: Response) =>
   listed(answer).map(({ currencyId, messageTypeId }) => `${String(currencyId)} ${String(messageTypeId)}`);
 const typeOfTime = ({ body }: Response) => /"timeOfEvent":\d/.test(body);
@@ -58,6 +59,8 @@ export const TRANSACTION_EFFECTS: readonly Effect[] = [
   ['listTransactions', 'page=1', ';pageSize=2', orders, ['K-3']],
   ['listTransactions', 'cursor=*', ';pageSize=2', ({ headers }) => 'x-next-cursor' in headers, true],
   ['listTransactions', 'format=csv', '', ({ headers }) => headers['content-type'], 'text/csv; charset=utf-8'],
+  ['getTransactionHistory', 'pageSize=1', '', states, ['Tracked']],
+  ['getTransactionHistory', 'page=1', ';pageSize=1', states, ['Pending']],
   ...(['listTransactions', 'getTransaction', 'getTransactionHistory'] as const).map((id): Effect => [
     id,
     'dateOutputFormat=epoch',

@@ -260,6 +260,31 @@ describe('one transaction and its history (decisions T6)', () => {
     expect(history.at(-1)).toEqual(one);
   });
 
+  it('is paged only if pageSize is sent: amendments have what their pages do not begin with', async () => {
+    const { transactionId } = await create('AMENDED', { orderValue: 1 });
+    const values = Array.from({ length: 40 }, (_, n) => n + 2);
+    for (const orderValue of values) await move({ transactionId, action: 'amend', orderValue });
+    const path = `/${transactionId}/transitions`;
+    const all = await get(path);
+    const states = all.json<readonly Listed[]>();
+    expect(states.map(({ orderValue }) => orderValue)).toEqual([1, 1, ...values]);
+    expect([all.headers['x-total-count'], all.headers['x-page-size']]).toEqual(['42', undefined]);
+    const xml = (await get(`${path}.xml`)).body;
+    expect(xml.match(/<transaction>/g)).toHaveLength(42);
+    const pages = [];
+    for (let page = 0; page < 4; page += 1) {
+      const answer = await get(`${path};pageSize=17;page=${page}`);
+      expect(answer.headers['x-total-count']).toBe('42');
+      pages.push(answer.json<readonly Listed[]>());
+    }
+    expect(pages.map(({ length }) => length)).toEqual([17, 17, 8, 0]);
+    expect(pages.flat()).toEqual(states);
+    expect((await get(`${path};pageSize=5000`)).headers['x-page-size']).toBe('1000');
+    for (const keys of [';page=1', ';pageSize=0', ';pageSize=2;page=-1'])
+      expect(refusalOf(await get(`${path}${keys}`)).codes).toBe('400 CON_350');
+    expect((await get(`${path};page=1`)).body).toContain('page=1: expected together with pageSize');
+  });
+
   it('is CON_500 for what is no id', async () => {
     expect(refusalOf(await get('/nothing')).codes).toBe('404 CON_500');
     expect(PATH).toBe('/1.0/conversions/transactions');

@@ -5,7 +5,9 @@ import {
   searchLargeProducts,
   searchManyWords,
 } from '../support/heavy-read-attacks';
+import { DIST } from '../support/built';
 import { HEAVY_NETWORK, PATIENCE_MS } from '../support/heavy-reads';
+import { HISTORY_NETWORK, readHistories, writeHistory } from '../support/long-histories';
 import { folderWithNetwork, removeFolder, Server } from '../support/server';
 
 let folder: string;
@@ -46,4 +48,16 @@ it('large texts are answered completely (decisions X72)', async () => {
   expect([...listed.answers, ...found.answers].map(({ status, count }) => [status, count])).toEqual(
     [100, 100, 101, 40, 40, 41].map((count) => [200, count]),
   );
+});
+
+it('slow readers of a long history do not end a process with a small heap (decisions T6, X70)', async () => {
+  const long = await folderWithNetwork({}, HISTORY_NETWORK);
+  await writeHistory(long, 400, 54_000);
+  const command = [process.execPath, '--max-old-space-size=128', `${DIST}/src/main.js`, 'serve'];
+  const small = await Server.start(long, { command });
+  const outcome = await readHistories(small, 20);
+  onTime(outcome);
+  expect(outcome.answers.map(({ status, count }) => [status, count])).toEqual(Array(2).fill([200, 402]));
+  expect(await small.end()).toBe(0);
+  await removeFolder(long);
 });

@@ -1,6 +1,7 @@
 import { toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
+import { eventsOnDemand } from '../../kernel/history';
 import { messageIdOf } from '../receiver-id';
 import {
   type ActiveSubscription,
@@ -31,7 +32,7 @@ export type Explanation =
 
 /** An event of the subject, with what each subscription made of it. Without an occurrence nobody is notified. */
 export interface ExplainedEvent {
-  readonly event: RecordedEvent;
+  readonly event: Pick<RecordedEvent, 'id' | 'revision' | 'position'>;
   readonly occurrence: Occurrence | undefined;
   readonly subscriptions: readonly {
     readonly id: string;
@@ -73,34 +74,48 @@ interface Moment {
 }
 
 /** An event with the active subscriptions at its position. */
-interface Met {
-  readonly event: RecordedEvent;
-  readonly occurrence: Occurrence | undefined;
+interface Met extends Pick<ExplainedEvent, 'event' | 'occurrence'> {
   readonly active: ReadonlyMap<string, ActiveSubscription>;
+}
+
+interface Explaining {
+  /** The one subscription to explain. */
+  readonly only?: string | undefined;
+  /** Only the last so many events that somebody may be notified of; by default all events. */
+  readonly last?: number;
 }
 
 /**
  * Explains why messages about a subject were made or not: for each event of `stream`, what the subscriptions of its parties made of it,
- * or only the one named by `only`. Replays all subscriptions, or this one.
+ * or only the one named by `only`. Replays all subscriptions, or this one. The explanations are made when they are iterated.
  */
 export async function explainMatches(
   log: EventLog,
   topic: Topic,
   stream: string,
-  only?: string,
-): Promise<readonly ExplainedEvent[]> {
+  { only, last = Infinity }: Explaining = {},
+): Promise<Iterable<ExplainedEvent>> {
   const book = new SubscriptionBook();
   const lifetimes = new Map<string, Lifetime>();
   const met: Met[] = [];
   for await (const event of only === undefined ? ofAll(log, stream) : ofOne(log, stream, only)) {
-    if (event.stream === stream) met.push(meeting(topic, event, book));
-    else if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) note(lifetimes, event, book);
+    if (event.stream === stream) {
+      const one = meeting(topic, event, book);
+      if (last !== Infinity && one.occurrence === undefined) continue;
+      met.push(one);
+      if (met.length > last) met.shift();
+    } else if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) note(lifetimes, event, book);
   }
-  return met.map((one) => ({
-    event: one.event,
-    occurrence: one.occurrence,
-    subscriptions: one.occurrence === undefined ? [] : explained(one, one.occurrence, lifetimes, topic, only),
-  }));
+  return {
+    *[Symbol.iterator]() {
+      for (const one of met) {
+        const { event, occurrence } = one;
+        const subscriptions =
+          occurrence === undefined ? [] : explained(one, occurrence, lifetimes, topic, only);
+        yield { event, occurrence, subscriptions };
+      }
+    },
+  };
 }
 
 /** The events of a subject and of all subscriptions, in log order. */
@@ -109,29 +124,30 @@ async function* ofAll(log: EventLog, stream: string): AsyncGenerator<RecordedEve
   for await (const { events } of log.readAll(options)) yield* events;
 }
 
-/** The events of a subject, which are few, and of one subscription, in log order. */
+/** The events of a subject and of one subscription, in log order. */
 async function* ofOne(log: EventLog, stream: string, id: string): AsyncGenerator<RecordedEvent> {
-  const about: RecordedEvent[] = [];
-  for await (const batch of log.readStream(stream)) about.push(...batch);
-  let next = 0;
-  for await (const batch of log.readStream(streamOf(SUBSCRIPTION, id)))
-    for (const event of batch) {
-      for (let one = about[next]; one !== undefined && one.position < event.position; one = about[next]) {
-        yield one;
-        next += 1;
-      }
-      yield event;
-    }
-  yield* about.slice(next);
+  const subject = eventsIn(log, stream);
+  let about = await subject.next();
+  for await (const event of eventsIn(log, streamOf(SUBSCRIPTION, id))) {
+    for (; about.done !== true && about.value.position < event.position; about = await subject.next())
+      yield about.value;
+    yield event;
+  }
+  for (; about.done !== true; about = await subject.next()) yield about.value;
 }
 
-function meeting(topic: Topic, event: RecordedEvent, book: SubscriptionBook): Met {
-  const { stream, revision, position } = event;
-  const isOfTopic = topic.handles.includes(event.type);
+async function* eventsIn(log: EventLog, stream: string): AsyncGenerator<RecordedEvent, undefined> {
+  for await (const batch of eventsOnDemand(log, stream)) yield* batch;
+}
+
+/** An event has the longest texts: only what depends on them is retained. */
+function meeting(topic: Topic, recorded: RecordedEvent, book: SubscriptionBook): Met {
+  const { stream, revision, position, id } = recorded;
+  const isOfTopic = topic.handles.includes(recorded.type);
   const occurrence = isOfTopic
-    ? topic.occurrence({ ...toDomainEvent(event), stream, revision, position })
+    ? topic.occurrence({ ...toDomainEvent(recorded), stream, revision, position })
     : undefined;
-  return { event, occurrence, active: new Map(book.entries()) };
+  return { event: { id, revision, position }, occurrence, active: new Map(book.entries()) };
 }
 
 function note(lifetimes: Map<string, Lifetime>, event: RecordedEvent, book: SubscriptionBook): void {
@@ -168,7 +184,7 @@ function explained(
   });
 }
 
-function absent({ created, deleted }: Lifetime, { position }: RecordedEvent): Explanation {
+function absent({ created, deleted }: Lifetime, { position }: ExplainedEvent['event']): Explanation {
   if (created.position > position) return { is: 'created later', at: created.at };
   return { is: 'deleted before', at: deleted?.at ?? created.at };
 }
@@ -176,7 +192,7 @@ function absent({ created, deleted }: Lifetime, { position }: RecordedEvent): Ex
 function explanationOf(
   id: string,
   subscription: ActiveSubscription,
-  event: RecordedEvent,
+  event: ExplainedEvent['event'],
   occurrence: Occurrence,
 ): Explanation {
   const by = exclusionsOf(subscription.content, occurrence);

@@ -3,6 +3,8 @@ import { FollowedDirectory } from '../../directory/follower';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../http/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { ListAnswer } from '../../http/list-answer';
+import { QueuedAnswer } from '../../http/queued-answer';
 import { PostedBody } from '../../http/posted-body';
 import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
@@ -11,6 +13,7 @@ import { mapInSlices } from '../../kernel/slices';
 import { CountedFeeds } from '../../products/feed-counts.queries';
 import { csvRowsInSlices } from '../../wire/csv-read';
 import { type Keys } from '../../wire/keys';
+import { listPieces } from '../../wire/list-text';
 import { NotParsable } from '../../wire/not-parsable';
 import { isPosted, isUnset, Refusals, wrong } from '../../wire/posted';
 import { postedItems } from '../../wire/posted-list';
@@ -18,7 +21,7 @@ import { listOf } from '../../wire/record';
 import { complete, recordReader } from '../../wire/record-read';
 import { utf8Text } from '../../wire/utf8';
 import { changeMappings, type MappingLine } from '../../categories/change-mappings';
-import { listMappings } from '../../categories/category-mappings';
+import { listMappings, mappingsText } from '../../categories/category-mappings';
 import { mappingLinesOf, MAX_LINES, UnusableCsv } from '../../categories/mappings-csv';
 import { MOST, mappingOperations as operations, postedMapping } from './operations';
 import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
@@ -47,28 +50,34 @@ export class MappingsController {
   @ApiOperation(operations.listMappings)
   @Roles(['operator'])
   @Produces(['json'])
-  async list(@MatrixKeys(listKeys) { fid, state }: Keys<typeof listKeys>): Promise<Answer> {
-    const mappings = listMappings(this.follower.directory, await this.counted.of(this.feeds(fid)), state);
-    return new Answer({ json: () => ({ categoryMappings: mappings }) });
+  list(@MatrixKeys(listKeys) { fid, state }: Keys<typeof listKeys>): ListAnswer {
+    return new ListAnswer(async ({ view }) => {
+      const feeds = await this.counted.of(this.feeds(fid));
+      return {
+        pieces: listPieces(mappingsText(view), [listMappings(this.follower.directory, feeds, state)]),
+      };
+    });
   }
 
   @Get('suggestions')
   @ApiOperation(operations.suggestMappings)
   @Roles(['operator'])
   @Produces(['json'])
-  async suggest(
+  suggest(
     @MatrixKeys(suggestKeys) { fid, name, most = SUGGESTIONS.default }: Keys<typeof suggestKeys>,
-  ): Promise<Answer> {
-    const { directory } = this.follower;
+  ): QueuedAnswer {
     if (fid.length === 0 && name.length === 0)
       throw fault.unusable(
         'fid and name are missing: expected feeds, whose unmapped names are used, or names',
       );
-    const unmapped = listMappings(directory, await this.counted.of(this.feeds(fid)), 'unmapped');
-    const names = [...name.map((categoryName) => ({ categoryName })), ...unmapped];
-    const number = Math.min(Math.max(most, 1), SUGGESTIONS.max);
-    const suggestions = await suggestMappings(directory, names, number);
-    return new Answer({ json: () => ({ suggestions }) });
+    return new QueuedAnswer(async () => {
+      const { directory } = this.follower;
+      const unmapped = listMappings(directory, await this.counted.of(this.feeds(fid)), 'unmapped');
+      const names = [...name.map((categoryName) => ({ categoryName })), ...unmapped];
+      const number = Math.min(Math.max(most, 1), SUGGESTIONS.max);
+      const suggestions = await suggestMappings(directory, names, number);
+      return new Answer({ json: () => ({ suggestions }) });
+    });
   }
 
   /** A list in JSON or CSV; each line is applied or refused separately. */

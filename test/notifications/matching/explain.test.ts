@@ -24,7 +24,7 @@ afterEach(async () => {
 
 /** What each subscription made of the only event of a claim, by their ids. */
 async function explained(only?: string): Promise<Readonly<Record<string, Explanation>>> {
-  const [event] = await explainMatches(log, claimTopic, 'claim-1', only);
+  const [event] = await explainMatches(log, claimTopic, 'claim-1', { only });
   return Object.fromEntries(event?.subscriptions.map(({ id, explanation }) => [id, explanation]) ?? []);
 }
 
@@ -100,7 +100,7 @@ test('messages are explained exactly as they were matched, in random histories',
               made.set(event.stream, [...(made.get(event.stream) ?? []), due.data.id]);
       const streams = new Set(steps.map(([stream]) => stream));
       for (const stream of [...streams].filter((name) => name.startsWith('claim-'))) {
-        const messages = (await explainMatches(mine, claimTopic, stream)).flatMap(({ subscriptions }) =>
+        const messages = [...(await explainMatches(mine, claimTopic, stream))].flatMap(({ subscriptions }) =>
           subscriptions.flatMap(({ explanation }) =>
             explanation.is === 'matched' ? explanation.receivers.flatMap(({ message = [] }) => message) : [],
           ),
