@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { type System, SYSTEMS } from './directory/events';
-import { flagOf, SETTING_NAMES, settingInForce, type SettingName, withoutPassword } from './settings';
+import { secretValue } from './secret-value';
+import {
+  flagOf,
+  type Setting,
+  SETTING_NAMES,
+  settingInForce,
+  type SettingName,
+  SETTINGS,
+  withoutPassword,
+} from './settings';
 
 /** The settings of a process (see `settings.ts`), read once and frozen. */
 export interface Config {
@@ -49,13 +58,18 @@ export class InvalidSetting extends Error {
 }
 
 /**
- * Reads the settings from flags and environment; flags win, and empty values are ignored. Raises `InvalidSetting`.
+ * Reads the settings from flags and environment; flags win, and empty values are ignored. Raises `InvalidSetting` and `UnusableFile`.
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Partial<Record<SettingName, string>>> = {},
 ): Config {
-  const values = SETTING_NAMES.map((name) => [name, settingInForce(name, environment, flags).value]);
+  const values = SETTING_NAMES.map((name) => {
+    const { value, source } = settingInForce(name, environment, flags);
+    const { fromFile }: Setting = SETTINGS[name];
+    const isSecret = fromFile === true && value !== undefined;
+    return [name, isSecret ? secretValue(value.trim(), source === 'flag' ? flagOf(name) : name) : value];
+  });
   const { data, error } = SHAPES.safeParse(Object.fromEntries(values));
   if (data !== undefined) return Object.freeze(toConfig(data));
   const [issue] = error.issues;

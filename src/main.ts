@@ -11,6 +11,9 @@ function stopSignal(): AbortSignal {
   return controller.signal;
 }
 
+// What this program creates is for its owner only: the data folder has orders, keys, and URLs of receivers.
+process.umask(0o077);
+
 /** Losing standard output is a failure, except for a server, which continues without it. */
 let isServing = false;
 let outputError: NodeJS.ErrnoException | undefined;

@@ -10,6 +10,8 @@ export interface Setting {
   readonly serving?: boolean;
   /** Never printed. */
   readonly secret?: boolean;
+  /** It is, or may contain, a secret: `@file` reads it from a file. */
+  readonly fromFile?: boolean;
 }
 
 export const SETTINGS = {
@@ -17,15 +19,18 @@ export const SETTINGS = {
   EVENT_LOG: {
     default: 'sqlite:',
     description: 'Event log: `sqlite:` for a file in the data folder, `esdb://host:2113` for EventStoreDB.',
+    fromFile: true,
   },
   READ_STORE: {
     default: 'sqlite:',
     description:
       'Read store: `sqlite:` for files in the data folder, `https://host:9200/prefix` for Elasticsearch.',
+    fromFile: true,
   },
   READ_STORE_API_KEY: {
     description: 'API key for Elasticsearch, instead of a user in its URL.',
     secret: true,
+    fromFile: true,
   },
   LOG_LEVEL: {
     default: 'info',
@@ -95,6 +100,7 @@ export const SETTINGS = {
       'Key from which the secrets of subscriptions are derived, at least 32 characters; all servers of an installation need the same. Default: the file `notify.key` in the data folder, created when needed.',
     serving: true,
     secret: true,
+    fromFile: true,
   },
   NOTIFY_KEEP: {
     default: '30d',
@@ -105,6 +111,7 @@ export const SETTINGS = {
     description:
       'File or URL with exchange rates of the European Central Bank, as XML or CSV. Default: none, so amounts are not converted.',
     serving: true,
+    fromFile: true,
   },
   NOTIFY_ALLOW: {
     description:
@@ -131,6 +138,12 @@ function limitOf(system: string): { readonly description: string; readonly servi
 /** `--data-dir` for `DATA_DIR`. */
 export function flagOf(name: SettingName): string {
   return `--${name.toLowerCase().replaceAll('_', '-')}`;
+}
+
+/** The description, with how to keep a secret out of the list of processes. */
+export function describedSetting(name: SettingName): string {
+  const { description, fromFile }: Setting = SETTINGS[name];
+  return fromFile === true ? `${description} \`@FILE\` reads this value from a file.` : description;
 }
 
 /** The value of a setting as text, and where it comes from; undefined if it is not set. */
@@ -163,7 +176,7 @@ export function settingsTable(): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
     const value = setting.default === undefined ? '' : `\`${setting.default}\``;
-    return [`\`${name}\``, `\`${flagOf(name)}\``, value, setting.description];
+    return [`\`${name}\``, `\`${flagOf(name)}\``, value, describedSetting(name)];
   });
   const table = [['Variable', 'Flag', 'Default', 'Meaning'], ...rows];
   const widths = [0, 1, 2, 3].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
@@ -178,6 +191,10 @@ export function settingsTable(): string {
     '',
     'Each setting is an environment variable and a flag; flags win. `affilog settings` prints the values in force and where each comes',
     'from, `affilog settings --markdown` this page.',
+    '',
+    'Other users of a machine see the flags of its processes (`ps`): give secrets, and URLs with a password, by the environment or by',
+    '`@FILE`, such as `--notify-key @/run/secrets/notify-key` or `EVENT_LOG=@/run/secrets/event-log`. White space at the ends of the file',
+    'is ignored.',
     '',
     ...lines.map((cells) => `| ${cells.join(' | ')} |`),
     '',

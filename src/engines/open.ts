@@ -281,7 +281,7 @@ async function makeFolder(folder: string): Promise<void> {
 async function makeWithParents(folder: string): Promise<void> {
   if (await exists(folder)) return;
   await makeWithParents(dirname(folder));
-  await mkdir(folder).catch(async (error: unknown) => {
+  await mkdir(folder, { mode: 0o700 }).catch(async (error: unknown) => {
     if (!(await exists(folder))) throw error;
   });
 }

@@ -15,6 +15,7 @@ import { baseOver } from './open-base';
 import { allowedBy } from './installation';
 import { type Notifying, startNotifier } from './notifier';
 import { openAll } from './opened';
+import { closeToOthers } from './private-folder';
 import { programLog } from './program-log';
 import { startProjector } from './projector';
 import { retryNotices } from './retry-notices';
@@ -50,12 +51,14 @@ export async function start(
       if (port !== undefined) opened.push(() => port.close());
       const readers = Math.max(2, availableParallelism());
       const onRetry = retryNotices((line) => log.warn(line));
+      const open = await closeToOthers(config.dataDir);
       const engines = await openEngines({ ...config, threads: true, readers }, onRetry, signal);
       const base = baseOver(engines);
       opened.push(() => base.close());
       await refuseOther(engines);
       // A process that cannot start prints the reason and nothing else.
       log.info({ version, ...enginesOf(config), dataDir: resolve(config.dataDir), roles }, 'starting');
+      for (const line of open) log.warn(line);
       startup.waitsFor('the reference data is being read');
       await base.follower.ready;
       if (demo) startup.waitsFor('the demo network is being created');

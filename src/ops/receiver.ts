@@ -68,7 +68,7 @@ export async function receive(
 
 function secretOf(text: string): Buffer {
   if (!SECRET.test(text))
-    throw new UnusableSecret('--secret: expected whsec_ and base64, as the subscription has it');
+    throw new UnusableSecret('the secret of the subscription: expected whsec_ and base64, as it is answered');
   return Buffer.from(text.slice('whsec_'.length), 'base64');
 }
 

@@ -52,6 +52,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog claims list': ['test/ops/cli-claims.test.ts', "'list'"],
   'affilog claims release CLAIM': ['test/ops/cli-claims.test.ts', "'release'"],
   'affilog claims reject CLAIM --status 211 [--message TEXT]': ['test/ops/cli-claims.test.ts', "'reject'"],
+  'affilog receiver': ['test/ops/cli-receiver.test.ts', "'receiver'"],
   'affilog log copy': ['test/ops/copy-log.test.ts', 'copyLog'],
 };
 

@@ -6,23 +6,28 @@ import { signatureOf } from '../../src/notifications/sending/signature';
 import { attemptTo } from '../notifications/sending/receivers';
 import { DIST } from '../support/built';
 import { Server } from '../support/server';
-import { run } from './cli-run';
+import { cliFolder, run } from './cli-run';
 
 const secrets = new Secrets(Buffer.alloc(32, 3));
 const [secret, bytes] = [secrets.text('abc', 1), secrets.bytes('abc', 1)];
 const ID = 'msg_0123456789abcdefghijklmnopqrstuv';
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
+const { fileOf } = cliFolder();
+
 describe('affilog receiver', () => {
   const sender = new Sender({ allowed: AllowedAddresses.parse('127.0.0.1') });
   let receiver: Server | undefined;
 
   /** Starts the program; the function returns all lines but the first, their times apart. */
-  async function start(
+  const start = (...flags: readonly string[]) => startIn({}, ...flags);
+
+  async function startIn(
+    environment: Readonly<Record<string, string>>,
     ...flags: readonly string[]
   ): Promise<{ url: string; lines: () => readonly string[] }> {
     const command = [process.execPath, join(DIST, 'src/main.js'), 'receiver', '--port', '0'];
-    receiver = await Server.start('', { command, args: flags });
+    receiver = await Server.start('', { command, args: flags, environment });
     const { url, stdoutLines } = receiver;
     return { url, lines: () => stdoutLines.slice(1) };
   }
@@ -59,6 +64,25 @@ describe('affilog receiver', () => {
       `GET /get?transaction=7 ${ID} attempt 1 sequence 7 test: verified; answered 200`,
     ]);
   });
+
+  it.each([
+    ['--secret @FILE', ['--secret', '@FILE'], {}],
+    ['WEBHOOK_SECRET', [], { WEBHOOK_SECRET: secret }],
+    ['WEBHOOK_SECRET=@FILE', [], { WEBHOOK_SECRET: '@FILE' }],
+  ])(
+    'takes the secret without showing it in the list of processes: %s (decisions X99)',
+    async (_, flags, set) => {
+      const file = await fileOf(`${secret}\n`, 'secret');
+      const named = (value: string): string => value.replace('FILE', file);
+      const environment = Object.fromEntries(
+        Object.entries(set).map(([name, value]) => [name, named(value)]),
+      );
+      const { url, lines } = await startIn(environment, ...flags.map(named));
+      const post = attemptTo(`${url}/`, { secrets: [bytes] });
+      expect(await sender.attempt(post)).toMatchObject({ end: 'success' });
+      expect((await linesOf(lines, 2))[1]).toMatch(/: verified; answered 200$/);
+    },
+  );
 
   it('says why it has not verified a message (decisions N5)', async () => {
     const { url, lines } = await start('--secret', secret);
@@ -141,7 +165,10 @@ describe('affilog receiver', () => {
     [['--port', 'x'], /Expected an integer from 0 to 65535/],
     [['--answer', '99'], /Expected an integer from 200 to 599/],
     [['--delay', '-1'], /Expected an integer from 0 to 3600000/],
-    [['--secret', 'hush'], /^affilog: --secret: expected whsec_ and base64, as the subscription has it\n$/],
+    [
+      ['--secret', 'hush'],
+      /^affilog: the secret of the subscription: expected whsec_ and base64, as it is answered\n$/,
+    ],
   ])(
     '%j is wrong usage: exit code 2, and a secret is not repeated (decisions N5)',
     async (flags, message) => {

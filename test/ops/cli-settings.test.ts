@@ -50,6 +50,20 @@ describe('affilog settings', () => {
     });
   });
 
+  it('names the file of a secret, and help says why to use one (decisions X99)', async () => {
+    expect(
+      await settings(['--notify-key', '@/run/secrets/key'], { READ_STORE_API_KEY: '@key' }),
+    ).toMatchObject({
+      NOTIFY_KEY: '@/run/secrets/key | --notify-key',
+      READ_STORE_API_KEY: '@key | environment',
+    });
+    for (const command of [['serve'], ['parked', 'list'], ['log', 'copy'], ['receiver']]) {
+      const help = (await run([...command, '--help'])).out.replace(/\s+/g, ' ');
+      expect(help).toMatch(/`ps` shows /);
+      expect(help).toContain('@FILE');
+    }
+  });
+
   it('shows them even if one is invalid, and then names it: exit code 2', async () => {
     const { code, out, err } = await run(['settings'], { CLICK_URL: 'ftp://me:secret@clk.example' });
     expect(code).toBe(2);

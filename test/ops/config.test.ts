@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { baseUrlAt, InvalidSetting, readConfig } from '../../src/config';
-import { flagOf, SETTING_NAMES, settingsTable } from '../../src/settings';
+import { flagOf, SETTING_NAMES, type SettingName, SETTINGS, settingsTable } from '../../src/settings';
+import { cliFolder } from './cli-run';
 
 type Environment = Parameters<typeof readConfig>[0];
 
@@ -100,6 +101,44 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
 
   it('are refused by the name of the flag if given as a flag', () => {
     expect(() => readConfig({}, { DATA_DIR: '/a', PORT: 'x' })).toThrow(/^--port=x: expected/);
+  });
+
+  describe('that are, or may contain, secrets (decisions X99)', () => {
+    const { fileOf, pathOf } = cliFolder();
+    const key = 'k'.repeat(40);
+
+    it.each<[SettingName, string, string]>([
+      ['EVENT_LOG', 'eventLog', 'esdb://me:secret@log.example:2113'],
+      ['READ_STORE', 'readStore', 'https://me:secret@es.example'],
+      ['READ_STORE_API_KEY', 'readStoreKey', 'a2V5'],
+      ['NOTIFY_KEY', 'notifyKey', key],
+      ['NOTIFY_RATES', 'notifyRates', 'https://me:secret@rates.example'],
+    ])('%s is read from the file that @ names, as a flag too', async (name, field, value) => {
+      const file = await fileOf(`${value}\n`, 'secret');
+      expect(readConfig({ [name]: `@${file}` })).toHaveProperty(field, value);
+      expect(readConfig({ [name]: 'sqlite:' }, { [name]: `@${file}` })).toHaveProperty(field, value);
+      expect(SETTINGS[name]).toMatchObject({ fromFile: true });
+    });
+
+    it('are all that are: other values may begin with @', () => {
+      const others = SETTING_NAMES.filter((name) => !('fromFile' in SETTINGS[name]));
+      for (const name of others) expect(name).not.toMatch(/KEY|TOKEN|SECRET|PASSWORD/);
+      expect(readConfig({ DATA_DIR: '@data' }).dataDir).toBe('@data');
+    });
+
+    it('are refused with the name of the setting and of the file, never with the content', async () => {
+      const [empty, large] = [await fileOf(' \n', 'empty'), await fileOf('x'.repeat(65_537), 'large')];
+      const short = await fileOf('short', 'short');
+      for (const [file, problem] of [
+        [pathOf('none'), `the file ${pathOf('none')} cannot be read: ENOENT`],
+        [empty, `the file ${empty} is empty: expected the value in it`],
+        [large, `the file ${large} cannot be read: it has more than 65536 bytes`],
+        [short, 'expected at least 32 characters'],
+      ] as const) {
+        expect(() => readConfig({ NOTIFY_KEY: `@${file}` })).toThrow(`NOTIFY_KEY: ${problem}`);
+        expect(() => readConfig({}, { NOTIFY_KEY: `@${file}` })).toThrow(`--notify-key: ${problem}`);
+      }
+    });
   });
 
   it('are documented in docs/settings.md', () => {

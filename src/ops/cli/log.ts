@@ -1,6 +1,7 @@
 import { type Command } from 'commander';
+import { secretValue } from '../../secret-value';
 import { SETTINGS } from '../../settings';
-import { addSettings, type CliContext, configOf, noticesOf } from './settings';
+import { addSettings, type CliContext, closeFolder, configOf, noticesOf } from './settings';
 
 interface CopyFlags {
   readonly from: string;
@@ -14,15 +15,20 @@ export function addLog(affilog: Command, context: CliContext): void {
   const copying = log
     .command('copy')
     .description('Copy the log from one engine to another. Run it again to continue an interrupted copy.')
-    .requiredOption('--from <url>', 'Source: sqlite: (in the data folder) or esdb://...')
-    .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source.')
+    .requiredOption(
+      '--from <url>',
+      'Source: sqlite: (in the data folder) or esdb://...; @FILE reads it from a file: `ps` shows a password in a flag.',
+    )
+    .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source. @FILE too.')
     .action(async ({ from, to }: CopyFlags, command: Command) => {
       const { dataDir } = await configOf(command, context);
       const { openLogAt } = await import('../../engines/open.js');
       const { copyLog } = await import('../copy-log.js');
       const { progressOn } = await import('./progress.js');
-      const source = await openLogAt(from, dataDir, '--from', noticesOf(context));
-      const target = await openLogAt(to, dataDir, '--to', noticesOf(context));
+      await closeFolder(dataDir, context);
+      const urls = { from: secretValue(from, '--from'), to: secretValue(to, '--to') };
+      const source = await openLogAt(urls.from, dataDir, '--from', noticesOf(context));
+      const target = await openLogAt(urls.to, dataDir, '--to', noticesOf(context));
       const display = await progressOn(stderr);
       const options = { onProgress: display.show.bind(display), signal: stopSignal() };
       const { events, before, digest } = await copyLog(source, target, options).finally(async () => {

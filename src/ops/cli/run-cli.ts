@@ -41,6 +41,7 @@ const COMMANDS = [
 const EXPECTED: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
   UnusableSecret: 2,
+  UnusableFile: 2,
   UnknownEngine: 2,
   UnknownFeed: 2,
   UnknownLoad: 2,

@@ -7,6 +7,7 @@ import { type OnRetry } from '../../kernel/unavailable';
 import { retryNotices } from '../../host/retry-notices';
 import { START } from '../../kernel/event';
 import {
+  describedSetting,
   flagOf,
   type Setting,
   SETTING_NAMES,
@@ -54,7 +55,8 @@ function settingsInForce({ environment }: CliContext, flags: Flags): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
     const { value, source } = settingInForce(name, environment, flags);
-    const shown = setting.secret === true ? '(hidden)' : withoutPassword(value ?? '');
+    const isFile = setting.fromFile === true && value?.trim().startsWith('@') === true;
+    const shown = setting.secret === true && !isFile ? '(hidden)' : withoutPassword(value ?? '');
     return [name, value === undefined ? '(not set)' : shown, source === 'flag' ? flagOf(name) : source];
   });
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
@@ -63,12 +65,14 @@ function settingsInForce({ environment }: CliContext, flags: Flags): string {
 
 /** Adds a flag for each setting that applies to the command. */
 export function addSettings(command: Command, applies: (setting: Setting) => boolean): void {
-  command.optionsGroup('Settings, also available as environment variables:');
+  command.optionsGroup(
+    'Settings, also available as environment variables. `ps` shows flags to other users: give secrets by the environment or @FILE.',
+  );
   for (const name of SETTING_NAMES) {
     const setting: Setting = SETTINGS[name];
     const fallback = setting.default === undefined ? '' : `, default ${setting.default}`;
     if (applies(setting))
-      command.option(`${flagOf(name)} <value>`, `${setting.description} (${name}${fallback})`);
+      command.option(`${flagOf(name)} <value>`, `${describedSetting(name)} (${name}${fallback})`);
   }
 }
 
@@ -102,6 +106,7 @@ export async function withEngines(
 ): Promise<void> {
   const config = await configOf(command, context);
   const { openEngines } = await import('../../engines/open.js');
+  await closeFolder(config.dataDir, context);
   const engines = await openEngines({ ...config, threads, readers: 0 }, noticesOf(context));
   try {
     await work(engines);
@@ -111,6 +116,12 @@ export async function withEngines(
   } finally {
     await engines.close();
   }
+}
+
+/** Closes the data folder to other users, and prints what is left open. */
+export async function closeFolder(dataDir: string, { stderr }: CliContext): Promise<void> {
+  const { closeToOthers } = await import('../../host/private-folder.js');
+  for (const line of await closeToOthers(dataDir)) stderr.write(`affilog: ${line}\n`);
 }
 
 /** As `withEngines`, with the directory as of the end of the log. A failure to read it ends the command instead of being retried. */
