@@ -6,6 +6,7 @@ import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { ClockGuard, type Clocks, SYSTEM_CLOCKS } from '../kernel/clock-guard';
 import { inParallel } from '../kernel/in-parallel';
 import { AUTOMATION_LEASE, LeaseHolder } from '../kernel/lease-holder';
+import { type Leases } from '../kernel/leases';
 import { type Cursor, type Filter, type Found } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { reasonOf } from '../kernel/unavailable';
@@ -16,6 +17,7 @@ import { Postponed } from './postponed';
 export interface AutomationParts {
   readonly log: EventLog;
   readonly store: ReadStore;
+  readonly leases: Leases;
   readonly follower: FollowedDirectory;
 }
 
@@ -60,7 +62,7 @@ export class AutomationRunner {
     this.guard = new ClockGuard(clocks, 'automatic transitions', report);
     this.postponed = new Postponed(clocks.monotonic);
     const { name, ms } = AUTOMATION_LEASE;
-    this.lease = new LeaseHolder(parts.store, name, owner, ms, clocks.wall);
+    this.lease = new LeaseHolder(parts.leases, name, owner, ms, clocks.wall);
   }
 
   start(): void {

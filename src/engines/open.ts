@@ -2,11 +2,14 @@ import { access, constants, mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type MessagePort } from 'node:worker_threads';
 import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '../kernel/event-log';
+import { type Leases } from '../kernel/leases';
 import { type ReadStore } from '../kernel/read-store';
-import { Deliveries, type OpenedDeliveries } from './deliveries';
 import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
-import { Presence } from './embedded/presence';
+import { LeaseFile } from './embedded/lease-file';
+import { Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { openEmbeddedStore } from './embedded/store/open-store';
+import { LazyLeases } from './lazy-leases';
+import { OpenedOnce } from './opened-once';
 import { type OnRetry, UnusableUrl } from '../kernel/unavailable';
 
 /** Which engines to use, and where. The two choices are independent. */
@@ -35,6 +38,8 @@ export interface Engines {
    * `EngineUnavailable`; a later call tries again.
    */
   readonly deliveries: () => Promise<ExpiringLog>;
+  /** Of the processes that work on the log. */
+  readonly leases: Leases;
   /** Issues a ticket, to be sent to a worker thread with `ports` in the transfer list, for `joinEngines`. */
   readonly ticket: () => EngineTicket;
   close(): Promise<void>;
@@ -61,7 +66,13 @@ const DEFAULT_READERS = 2;
 interface Logs {
   readonly log: EventLog;
   readonly ticket: () => LogTicket | undefined;
-  readonly deliveries: Deliveries;
+  readonly deliveries: OpenedOnce<OpenedDeliveries>;
+}
+
+interface OpenedDeliveries {
+  readonly log: ExpiringLog;
+  /** Issues a ticket for one more thread, if the log is an embedded one with a thread of its own. */
+  readonly ticket?: () => LogTicket;
 }
 
 /** The kinds of the engines, for the log: URLs may contain passwords. */
@@ -87,7 +98,7 @@ export async function openEngines(
   const { eventLog, readStore, dataDir, threads } = settings;
   await makeFolder(dataDir);
   if ([eventLog, readStore].includes('sqlite:')) await requireWritable(dataDir);
-  const deliveries = new Deliveries(() => openDeliveries(settings, onRetry));
+  const deliveries = new OpenedOnce(() => openDeliveries(settings, onRetry));
   if (eventLog === 'sqlite:') {
     const file = join(dataDir, 'log.sqlite');
     const { log, ticket } = await namingPath(file, () => openLog(file, threads));
@@ -107,7 +118,7 @@ export async function joinEngines(
   const logs = {
     log: joined,
     ticket: () => ticket,
-    deliveries: new Deliveries(async () =>
+    deliveries: new OpenedOnce<OpenedDeliveries>(async () =>
       deliveries === undefined
         ? await openDeliveries({ ...settings, threads: false })
         : { log: joinDeliveryLog(deliveries) },
@@ -156,18 +167,21 @@ async function withStore(
 ): Promise<Engines> {
   try {
     const store = await openStore(settings, onRetry);
+    const leases = openLeases(settings, onRetry);
     return {
       log,
       store,
-      deliveries: () => deliveries.open(),
+      deliveries: async () => (await deliveries.open()).log,
+      leases,
       ticket() {
-        const tickets = [ticket(), deliveries.ticket()] as const;
+        const tickets = [ticket(), deliveries.opened?.ticket?.()] as const;
         const ports = tickets.flatMap((one) => one?.port ?? []);
         return { settings, log: tickets[0], deliveries: tickets[1], ports };
       },
       async close() {
         await store.close();
-        await deliveries.close();
+        await deliveries.close(({ log: opened }) => opened.close());
+        await leases.close();
         await log.close();
       },
     };
@@ -191,6 +205,14 @@ async function openServerDeliveries(url: string, onRetry?: OnRetry): Promise<Exp
   return await openEventStoreDeliveries(url, undefined, onRetry).catch((error: unknown) =>
     refuse('EVENT_LOG', error),
   );
+}
+
+function openLeases({ eventLog, dataDir }: EngineSettings, onRetry?: OnRetry): Leases {
+  if (eventLog === 'sqlite:') return new LeaseFile(join(dataDir, PRESENCE_FOLDER, 'leases.sqlite'));
+  return new LazyLeases(async () => {
+    const { openEventStoreLeases } = await import('./eventstoredb/open-event-store-db.js');
+    return await openEventStoreLeases(eventLog, undefined, onRetry);
+  });
 }
 
 /** Client libraries are imported lazily, since they take longer to load than everything else. */

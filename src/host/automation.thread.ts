@@ -8,8 +8,8 @@ import { serveThread } from './thread';
 /** Runs the automations away from the thread that serves HTTP. */
 serveThread(async ({ ticket }: { readonly ticket: EngineTicket }, report) => {
   const base = await joinBase(ticket);
-  const { log, store } = base.engines;
-  const parts = { log, store, follower: base.follower };
+  const { log, store, leases } = base.engines;
+  const parts = { log, store, leases, follower: base.follower };
   const runner = new AutomationRunner(parts, automationsOver({ log, store }), {
     owner: randomUUID(),
     report,

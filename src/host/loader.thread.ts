@@ -9,7 +9,7 @@ import { validatorThreads } from './validators';
 serveThread(async ({ ticket, dataDir }: LoaderThreadData, report) => {
   const base = await joinBase(ticket);
   // A log in a file is rarely shared between processes: after a crash no load should wait for a lease to expire.
-  const feedLock = ticket.settings.eventLog === 'sqlite:' ? undefined : feedLeases(base.engines.store);
+  const feedLock = ticket.settings.eventLog === 'sqlite:' ? undefined : feedLeases(base.engines.leases);
   const validators = validatorThreads(report);
   const loader = makeLoader(base.engines.log, base.follower, dataDir, {
     feedLock,

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
-import { type IsGone } from '../kernel/lease-holder';
-import { type ReadStore } from '../kernel/read-store';
+import { type IsGone, type Leases } from '../kernel/leases';
 import { reasonOf } from '../kernel/unavailable';
 import { Rendering } from '../notifications/matching/rendering';
 import { MatcherRunner } from '../notifications/matching/matcher-runner';
@@ -17,7 +16,7 @@ import { type Topic } from '../notifications/topic';
 
 export interface NotifierParts {
   readonly log: EventLog;
-  readonly store: ReadStore;
+  readonly leases: Leases;
   readonly deliveries: EventLog;
   readonly topics: readonly Topic[];
   readonly secrets: Secrets;
@@ -106,7 +105,7 @@ export class Notifier {
   }
 
   private deliver(): void {
-    const { log, store, deliveries, topics, secrets, allowed, rates, keepMs } = this.surface;
+    const { log, leases, deliveries, topics, secrets, allowed, rates, keepMs } = this.surface;
     const { name, isGone, report } = this.options;
     const owner = { owner: name, ...(isGone === undefined ? {} : { isGone }) };
     const following = new AbortController();
@@ -115,9 +114,9 @@ export class Notifier {
     const recipients = new Recipients(subscriptions, secrets);
     const attempt = sender.attempt.bind(sender);
     const rendering = new Rendering(log, topics);
-    const delivery = { log, deliveries, store, recipients, rendering, attempt, report };
+    const delivery = { log, deliveries, leases, recipients, rendering, attempt, report };
     this.parts = [
-      new MatcherRunner({ log, deliveries, store, topics }, { ...owner, report }),
+      new MatcherRunner({ log, deliveries, leases, topics }, { ...owner, report }),
       new DeliveryRunner(delivery, { ...owner, keepMs }),
       ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
     ];

@@ -19,13 +19,13 @@ export interface NotifierData {
 serveThread(async ({ ticket, config }: NotifierData, report) => {
   const engines = await joinEngines(ticket);
   const secrets = await secretsOf(config);
-  const { log, store } = engines;
+  const { log } = engines;
   const presence = presenceIn(config.dataDir);
   const { notifyKeep: keepMs, notifyRates } = config;
   const notifier = new Notifier(
     {
       log,
-      store,
+      leases: engines.leases,
       deliveries: await engines.deliveries(),
       topics: TOPICS,
       secrets,

@@ -1,4 +1,4 @@
-import { type Lease, type ReadStore } from './read-store';
+import { type IsGone, type Lease, type Leases } from './leases';
 
 /** A lease by name, with its time in ms. */
 export interface LeaseKind {
@@ -21,33 +21,45 @@ export const AUTOMATION_LEASE = { name: 'automation', ms: 10_000 } as const;
 /** The process that holds it matches events with subscriptions. */
 export const MATCHER_LEASE = { name: 'matcher', ms: 30_000 } as const;
 
-export type IsGone = (owner: string) => boolean;
+/** Where a lease is: `Leases`, or a `ReadStore` for work on that store. */
+type LeaseSource = Pick<Leases, 'lease' | 'release'>;
+
+/** A lease, and when it was asked for: by the system clock, and by one that nobody can set. */
+interface Granted {
+  readonly lease: Lease;
+  readonly wall: number;
+  readonly monotonic: number;
+}
 
 /** Acquires, renews and releases a lease for one owner. */
 export class LeaseHolder {
-  private lease: Lease | undefined;
+  private granted: Granted | undefined;
   private renewal: Promise<boolean> | undefined;
 
   constructor(
-    private readonly store: ReadStore,
+    private readonly source: LeaseSource,
     private readonly name: string,
     private readonly owner: string,
     private readonly ttlMs: number,
     private readonly now: () => number,
-    /** Whether an owner is gone for certain: its lease is not waited for. */
     private readonly isGone?: IsGone,
   ) {}
 
-  /** When the lease ends unless it is renewed (epoch ms); 0 without one. */
-  get expires(): number {
-    return this.lease?.expires ?? 0;
+  /**
+   * For how long the lease is certain unless it is renewed (ms); not positive without one. Both clocks count: the one that nobody can
+   * set stands still while the machine is suspended.
+   */
+  get leftMs(): number {
+    if (this.granted === undefined) return 0;
+    const { lease, wall, monotonic } = this.granted;
+    return lease.expires - wall - Math.max(this.now() - wall, performance.now() - monotonic);
   }
 
   /** Acquires the lease, or renews it once a third of its time has passed; false while another owner holds it. */
   async acquire(): Promise<boolean> {
-    const left = (this.lease?.expires ?? 0) - this.now();
-    // More than the TTL is left after the clock was stepped back: renew then too.
-    if (left > (this.ttlMs * 2) / 3 && left <= this.ttlMs) return true;
+    // After the system clock was stepped back, what is stored is too late: renew then too.
+    const isBack = this.granted !== undefined && this.now() < this.granted.wall;
+    if (this.leftMs > (this.ttlMs * 2) / 3 && !isBack) return true;
     this.renewal ??= this.renew().finally(() => (this.renewal = undefined));
     return await this.renewal;
   }
@@ -69,28 +81,15 @@ export class LeaseHolder {
   /** Releases the lease. Waits for a pending renewal first, which would acquire it again. */
   async release(): Promise<void> {
     await this.renewal?.catch(() => undefined);
-    const { lease } = this;
-    this.lease = undefined;
-    if (lease !== undefined) await this.store.release(lease);
+    const { granted } = this;
+    this.granted = undefined;
+    if (granted !== undefined) await this.source.release(granted.lease);
   }
 
   private async renew(): Promise<boolean> {
-    this.lease = await this.leaseFor(this.owner);
-    if (this.lease === undefined && (await this.freeIfGone())) this.lease = await this.leaseFor(this.owner);
-    return this.lease !== undefined;
-  }
-
-  private async leaseFor(owner: string): Promise<Lease | undefined> {
-    return await this.store.lease(this.name, owner, this.now(), this.ttlMs);
-  }
-
-  /** Releases the lease of an owner that is gone, in its name: whoever has got the lease meanwhile keeps it. */
-  private async freeIfGone(): Promise<boolean> {
-    if (this.isGone === undefined) return false;
-    const holder = await this.store.holder(this.name, this.now(), this.ttlMs);
-    if (holder === undefined || holder === this.owner || !this.isGone(holder)) return false;
-    const left = await this.leaseFor(holder);
-    if (left !== undefined) await this.store.release(left);
-    return left !== undefined;
+    const [wall, monotonic] = [this.now(), performance.now()];
+    const lease = await this.source.lease(this.name, this.owner, wall, this.ttlMs, this.isGone);
+    this.granted = lease && { lease, wall, monotonic };
+    return lease !== undefined;
   }
 }

@@ -1,4 +1,5 @@
 import { type Position } from './event';
+import { type Lease } from './leases';
 import {
   type Filter,
   type Found,
@@ -86,24 +87,6 @@ export interface Target {
 /** Addresses exactly this generation, live or not. */
 export function targetOf({ collection, number }: Generation): Target {
   return { collection, generation: number };
-}
-
-/** An exclusive right until `expires` (epoch ms). */
-export interface Lease {
-  readonly name: string;
-  readonly owner: string;
-  readonly expires: number;
-}
-
-/** Maximum clock skew (ms) between processes that share a store. */
-export const MAX_CLOCK_SKEW_MS = 60_000;
-
-/**
- * Whether a lease is active at `now`. A lease that expires later than `ttl` and the maximum skew allow was written by a
- * wrong clock, or before the clock was stepped back: it is void.
- */
-export function isLeaseActive({ expires }: Pick<Lease, 'expires'>, now: number, ttl: number): boolean {
-  return expires > now && expires <= now + ttl + MAX_CLOCK_SKEW_MS;
 }
 
 /** A document has an undeclared field, a value of the wrong type, no partition, or an id that is too long. */
@@ -206,7 +189,7 @@ export abstract class ReadStore {
     for await (const { found } of this.snapshot(target, filter)) if (found.length > 0) yield found;
   }
 
-  // Leases --------------------------------------------------------------------------------------------------
+  // Leases: for work on the store itself. Those for work on the log are `Leases`. ---------------------------
 
   /**
    * Acquires or renews a lease until `now + ttl` (ms); undefined while another owner holds it (`isLeaseActive`). Every

@@ -40,14 +40,14 @@ export async function loadHistory({ log }: Pick<Engines, 'log'>, load: LoadOfFee
  * that servers over shared engines wait; the embedded engine has none, and conflicting appends are decided again.
  */
 export async function undoLoad(
-  { log, store }: Pick<Engines, 'log' | 'store'>,
+  { log, leases }: Pick<Engines, 'log' | 'leases'>,
   { feedId }: LoadOfFeed,
   history: LoadHistory,
   options: { readonly dataDir: string; readonly signal: AbortSignal; readonly now?: () => Date },
 ): Promise<Restored> {
   const { dataDir, signal, now = () => new Date() } = options;
   const fingerprints = new FingerprintCache(log, join(dataDir, 'cache'), {
-    feedLock: feedLeases(store),
+    feedLock: feedLeases(leases),
     currencyAt: () => history.currencyAt,
   });
   try {

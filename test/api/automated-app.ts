@@ -33,8 +33,8 @@ export class AutomatedApp {
 
   /** Like one of another process. */
   newRunner({ owner = randomUUID(), follower = this.app.follower } = {}): AutomationRunner {
-    const { log, store } = this.app.engines;
-    const runner = new AutomationRunner({ log, store, follower }, transactionAutomations, {
+    const { log, store, leases } = this.app.engines;
+    const runner = new AutomationRunner({ log, store, leases, follower }, transactionAutomations, {
       owner,
       clocks: { wall: () => this.wall, monotonic: () => this.monotonic },
       report: (failure) => this.reports.push(String(failure)),

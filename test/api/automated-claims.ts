@@ -14,8 +14,8 @@ export function automatedClaims(world: { readonly app: TestApp }) {
   return {
     /** Does everything that is due at a time, in a process of its own; its appends go to `through`. */
     automate: async (at: number, through?: EventLog): Promise<void> => {
-      const { log, store } = world.app.engines;
-      const parts = { log: through ?? log, store, follower: world.app.follower };
+      const { log, store, leases } = world.app.engines;
+      const parts = { log: through ?? log, store, leases, follower: world.app.follower };
       const automations = automationsOver({ log, store });
       const runner = new AutomationRunner(parts, automations, {
         owner: 'automations',

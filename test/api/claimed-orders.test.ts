@@ -60,10 +60,10 @@ beforeAll(async () => {
     const filter = { messageTypeIds: [1, 2, 3, 4, 5, 6, 7, 8] };
     await subscriptions.create({ filter, receivers: [{ ...receiver, receiverFormat: 'JSON' }] }, subscriber);
   }
-  const { log, store } = app.engines;
+  const { log, store, leases } = app.engines;
   const secrets = new Secrets(Buffer.alloc(32));
   const parts = {
-    ...{ log, store, deliveries: await app.engines.deliveries(), topics: [transactionTopic, claimTopic] },
+    ...{ log, leases, deliveries: await app.engines.deliveries(), topics: [transactionTopic, claimTopic] },
     ...{ secrets, owner: { installation: 'test', key: secrets.fingerprint }, keepMs: 30 * DAY },
     allowed: AllowedAddresses.parse(allow),
   };
@@ -72,7 +72,11 @@ beforeAll(async () => {
   const clocks = { wall: () => now, monotonic: () => now };
   const { follower } = app;
   const automating = { owner: 'test', clocks, report };
-  runner = new AutomationRunner({ log, store, follower }, automationsOver({ log, store }), automating);
+  runner = new AutomationRunner(
+    { log, store, leases, follower },
+    automationsOver({ log, store }),
+    automating,
+  );
 });
 afterAll(async () => {
   await runner.stop();

@@ -77,15 +77,19 @@ describe('requests that race for one transaction, in two processes (decisions T5
 
 it('reports that race with a program that is paused and activated, and with the automation, end up Pending once (decisions T3, T4)', async () => {
   const { app } = world;
-  const { log, store } = app.engines;
+  const { log, store, leases } = app.engines;
   const [program] = CONVERSION_NETWORK.programs;
   const become = (status: string) => app.import({ programs: [{ ...program, status }] });
   const clocks = { wall: () => NOW, monotonic: () => NOW };
   const failures: unknown[] = [];
-  const runner = new AutomationRunner({ log, store, follower: app.follower }, transactionAutomations, {
-    ...{ owner: 'race', clocks },
-    report: (failure) => failures.push(failure),
-  });
+  const runner = new AutomationRunner(
+    { log, store, leases, follower: app.follower },
+    transactionAutomations,
+    {
+      ...{ owner: 'race', clocks },
+      report: (failure) => failures.push(failure),
+    },
+  );
   const automate = async () => {
     await app.settled();
     for (const automation of transactionAutomations) while (await runner.turn(automation));

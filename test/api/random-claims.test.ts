@@ -53,9 +53,9 @@ beforeAll(async () => {
     now: () => new Date(now),
   });
   other = await app.again({ store: troubled(app.engines.store) });
-  const { log, store } = app.engines;
+  const { log, store, leases } = app.engines;
   automations = automationsOver({ log, store: troubled(store) });
-  runner = new AutomationRunner({ log, store, follower: app.follower }, automations, {
+  runner = new AutomationRunner({ log, store, leases, follower: app.follower }, automations, {
     owner: 'test',
     clocks: { wall: () => now, monotonic: () => now },
     report: (failure) => {

@@ -45,8 +45,8 @@ const client = transactionClientOf(() => app);
 beforeAll(async () => {
   model = new TransactionModel(FIRST_NETWORK);
   app = await TestApp.start({ network: networkFile(model.network), now: () => new Date(now) });
-  const { log, store } = app.engines;
-  runner = new AutomationRunner({ log, store, follower: app.follower }, transactionAutomations, {
+  const { log, store, leases } = app.engines;
+  runner = new AutomationRunner({ log, store, leases, follower: app.follower }, transactionAutomations, {
     owner: 'test',
     clocks: { wall: () => now, monotonic: () => now },
     report: (failure) => {

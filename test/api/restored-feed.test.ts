@@ -37,7 +37,7 @@ interface Restoring {
 
 async function restore(loadId: string, options: Restoring = {}): Promise<Restored> {
   const { log = app.engines.log, feedId = german, signal = new AbortController().signal } = options;
-  const engines = { log, store: app.engines.store };
+  const engines = { log, leases: app.engines.leases };
   const load = { feedId, loadId };
   const history = await loadHistory(engines, load);
   const restored = await undoLoad(engines, load, history, {

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { LeaseFile } from '../../src/engines/embedded/lease-file';
 import { type Automation } from '../../src/automation/automation';
 import { AutomationRunner } from '../../src/automation/runner';
 import { FollowedDirectory } from '../../src/directory/follower';
@@ -49,6 +51,7 @@ async function withTasks(
 ): Promise<void> {
   const { directory, remove } = await storeFolder();
   const store = openEmbeddedStore({ directory, threads: false, readers: 0 });
+  const leases = new LeaseFile(join(directory, 'leases.sqlite'));
   await live(store, TASKS);
   const writes = dues.map((due, at) => ({
     version: START,
@@ -57,7 +60,7 @@ async function withTasks(
   await store.write({ collection: TASKS.name }, writes);
   await withLog((log) =>
     following(log, async (follower) => {
-      const runner = new AutomationRunner({ log, store, follower }, [automation], {
+      const runner = new AutomationRunner({ log, store, leases, follower }, [automation], {
         owner: 'a',
         clocks: { wall: () => AT + monotonic, monotonic: () => monotonic },
         report: (failure) => reports.push(failure as Error),
@@ -66,6 +69,7 @@ async function withTasks(
       await runner.stop();
     }),
   );
+  await leases.close();
   await store.close();
   await remove();
 }

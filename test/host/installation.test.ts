@@ -66,12 +66,12 @@ it('the notifier of a copy reports in one line that it is off, and why', async (
   await claimIn(folder);
   const place = { dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false } as const;
   const engines = await openEngines(place);
-  const { log, store } = engines;
+  const { log, leases } = engines;
   const secrets = await secretsOf(place);
   const owner = { installation: 'another', key: secrets.fingerprint };
   const allowed = AllowedAddresses.none;
   const reported = await new Promise((resolve) => {
-    const parts = { log, store, deliveries: log, topics: [], secrets, owner, allowed, keepMs: 1 };
+    const parts = { log, leases, deliveries: log, topics: [], secrets, owner, allowed, keepMs: 1 };
     const notifier = new Notifier(parts, {
       name: 'one',
       report: (failure) => void notifier.stop().then(() => resolve([failure, notifier.trouble()])),
@@ -93,13 +93,13 @@ describe('a process with another key, or none (decisions N5)', () => {
 
   it('takes no part: the others have all receivers, also after one of them has ended', async () => {
     const engines = await openEngines(place());
-    const { log, store } = engines;
+    const { log, leases } = engines;
     const deliveries = await engines.deliveries();
     const reported: unknown[] = [];
     const started = async (name: string, notifyKey?: string): Promise<Notifier> => {
       const secrets = await secretsOf(place(notifyKey));
       const owner = await ownerOf(place(notifyKey), secrets);
-      const parts = { log, store, deliveries, topics: [], secrets, owner };
+      const parts = { log, leases, deliveries, topics: [], secrets, owner };
       const options = { name, report: (failure: unknown) => void reported.push(failure) };
       const notifier = new Notifier({ ...parts, allowed: AllowedAddresses.none, keepMs: DAY_MS }, options);
       notifier.start();

@@ -104,10 +104,10 @@ describe('Two processes that load one feed at the same time', () => {
     for (let at = 2000; at < 3500; at += 1) expect(prices.get(`p${at}`)).toBe(at < 2500 ? 300 : 400);
   });
 
-  test('exclude each other by a lease in the read store, so that no batch is decided twice', async () => {
+  test('exclude each other by a lease, so that no batch is decided twice', async () => {
     const [one, other] = [
-      newLoader(engines.log, feedLeases(engines.store)),
-      newLoader(engines.log, feedLeases(engines.store)),
+      newLoader(engines.log, feedLeases(engines.leases)),
+      newLoader(engines.log, feedLeases(engines.leases)),
     ];
     await Promise.all([load(one, products(0, 2000)), load(other, products(2000, 4000, 2), 'replace')]);
     const { events } = await told();
@@ -115,25 +115,25 @@ describe('Two processes that load one feed at the same time', () => {
     expect(runs.length).toBe(4);
   });
 
-  test('do not wait for an unavailable read store', async () => {
+  test('do not wait for leases that are unavailable', async () => {
     const { log } = engines;
-    await engines.store.close();
+    await engines.leases.close();
     const answers = await Promise.all(
       [products(0, 600), products(600, 1200)].map((some) =>
-        load(newLoader(log, feedLeases(engines.store)), some),
+        load(newLoader(log, feedLeases(engines.leases)), some),
       ),
     );
     expect(answers.map(({ changes }) => changes)).toEqual([600, 600]);
   });
 
   test('wait for a crashed one until its lease ends, and not at all once they are closed', async () => {
-    await engines.store.lease(`load-feed-${FEED}`, 'one that has died', Date.now(), 600);
+    await engines.leases.lease(`load-feed-${FEED}`, 'one that has died', Date.now(), 600);
     const waited = performance.now();
-    await load(newLoader(engines.log, feedLeases(engines.store)), products(0, 1));
+    await load(newLoader(engines.log, feedLeases(engines.leases)), products(0, 1));
     expect(performance.now() - waited).toBeGreaterThan(500);
 
-    await engines.store.lease(`load-feed-${FEED}`, 'another', Date.now(), 600_000);
-    const stopped = newLoader(engines.log, feedLeases(engines.store));
+    await engines.leases.lease(`load-feed-${FEED}`, 'another', Date.now(), 600_000);
+    const stopped = newLoader(engines.log, feedLeases(engines.leases));
     const broken = load(stopped, products(0, 2)).catch((error: unknown) => error);
     await stopped.close();
     expect(await broken).toBeInstanceOf(EngineUnavailable);

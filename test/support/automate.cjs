@@ -16,7 +16,7 @@ function die() {
 
 async function main() {
   const settings = { dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
-  const { log, store, close } = await openEngines(settings);
+  const { log, store, leases, close } = await openEngines(settings);
   let appends = 0;
   const append = log.append.bind(log);
   const dyingAppend = async (...args) => {
@@ -46,7 +46,7 @@ async function main() {
     clocks,
     report: (failure) => process.stderr.write(`${failure}\n`),
   };
-  const runner = new AutomationRunner({ log, store, follower }, transactionAutomations, options);
+  const runner = new AutomationRunner({ log, store, leases, follower }, transactionAutomations, options);
   for (const automation of transactionAutomations) while (await runner.turn(automation));
   await runner.stop();
   ending.abort();

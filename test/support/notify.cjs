@@ -16,7 +16,7 @@ const { Sender } = require(join(dist, 'src/notifications/sending/sender.js'));
 
 async function main() {
   const engines = await openEngines({ ...JSON.parse(settings), threads: true });
-  const { log, store } = engines;
+  const { log, leases } = engines;
   const deliveries = await engines.deliveries();
   const ending = new AbortController();
   const subscriptions = new FollowedSubscriptions(log, ending.signal);
@@ -25,7 +25,7 @@ async function main() {
   const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
   const report = (failure) => process.stderr.write(`${failure?.stack ?? failure}\n`);
   const attempt = (...args) => sender.attempt(...args);
-  const parts = { log, deliveries, store, recipients, attempt, report };
+  const parts = { log, deliveries, leases, recipients, attempt, report };
   const options = { owner: randomUUID(), ...JSON.parse(times) };
   const runner = new DeliveryRunner(parts, options);
   runner.start();

@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { isLeaseActive, type Lease } from '../../kernel/read-store';
+import { isLeaseActive, type Lease } from '../../kernel/leases';
 import { type Connection, type Request } from './connection';
 import { NoSuchIndex, Refused } from './failure';
 

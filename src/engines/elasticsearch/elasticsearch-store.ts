@@ -12,10 +12,10 @@ import {
   type Totals,
   type TotalsSearch,
 } from '../../kernel/query';
+import { type Lease } from '../../kernel/leases';
 import {
   type CollectionSpec,
   type Generation,
-  type Lease,
   ReadStore,
   type SnapshotBatch,
   type Target,

@@ -51,3 +51,15 @@ export function toFailure(subject: string, error: unknown): unknown {
   if (reason === undefined) return error;
   return new EngineUnavailable(`${subject} is not available: ${system ?? reason}`, { cause: error });
 }
+
+/** Runs work on files. Raises `EngineUnavailable`, without a path in the message, if it fails. */
+export function onDisk<Result>(subject: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw new EngineUnavailable(`${subject} is not available: its folder cannot be used (${code})`, {
+      cause: error,
+    });
+  }
+}

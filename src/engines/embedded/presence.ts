@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { closeDatabase, openDatabase } from './connection';
 
-/** The folder within the data folder. */
-const FOLDER = 'alive';
+/** The folder within the data folder, for what is of no use in a copy. */
+export const PRESENCE_FOLDER = 'alive';
 
 /** How long (ms) files of processes that are gone are kept: longer than any lease. */
 const KEPT_MS = 60 * 60 * 1000;
@@ -33,7 +33,7 @@ export class Presence {
 
   /** Without a folder that can be written, others wait until leases end. */
   constructor(dataDir: string) {
-    this.folder = join(dataDir, FOLDER);
+    this.folder = join(dataDir, PRESENCE_FOLDER);
     try {
       mkdirSync(this.folder, { recursive: true });
       this.clean();
@@ -66,6 +66,7 @@ export class Presence {
 
   private clean(): void {
     for (const name of readdirSync(this.folder)) {
+      if (!name.endsWith('.lock')) continue;
       const file = join(this.folder, name);
       const { mtimeMs = Infinity } = statSync(file, { throwIfNoEntry: false }) ?? {};
       if (Date.now() - mtimeMs > KEPT_MS && !isLocked(file)) rmSync(file, { force: true });

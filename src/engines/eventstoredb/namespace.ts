@@ -1,16 +1,18 @@
 import { type RecordedEvent } from '../../kernel/event';
 
-/** Starts the names of the delivery log's streams, which share a server with those of the domain. */
+/** Start the names of streams that share a server with those of the domain: of the delivery log, and of leases. */
 const DELIVERIES = 'deliveries.';
+const LEASES = 'leases.';
 
 /** The streams of a server that belong to one log; others are never read through it. Those of the server itself start with `$`. */
 export class Namespace {
-  static readonly domain = new Namespace('', DELIVERIES);
+  static readonly domain = new Namespace('', [DELIVERIES, LEASES]);
   static readonly deliveries = new Namespace(DELIVERIES);
+  static readonly leases = new Namespace(LEASES);
 
   private constructor(
     readonly prefix: string,
-    private readonly excluded?: string,
+    private readonly excluded: readonly string[] = [],
   ) {}
 
   /** The name in the server of a stream of this log. */
@@ -20,7 +22,7 @@ export class Namespace {
 
   /** The name in this log of a stream of the server; undefined if the stream does not belong to this log. */
   toLog(name: string): RecordedEvent['stream'] | undefined {
-    const isForeign = this.excluded !== undefined && name.startsWith(this.excluded);
+    const isForeign = this.excluded.some((prefix) => name.startsWith(prefix));
     if (name.startsWith('$') || isForeign || !name.startsWith(this.prefix)) return undefined;
     return name.slice(this.prefix.length);
   }
@@ -31,7 +33,7 @@ export class Namespace {
     // that continues with a combining mark.
     if (prefixes !== undefined)
       return `^${escapeRegExp(this.prefix)}(?:${prefixes.map(escapeRegExp).join('|')})`;
-    const others = ['$', ...(this.excluded === undefined ? [] : [this.excluded])].map(escapeRegExp);
+    const others = ['$', ...this.excluded].map(escapeRegExp);
     return this.prefix === '' ? `^(?!${others.join('|')})` : `^${escapeRegExp(this.prefix)}`;
   }
 }

@@ -1,9 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { type EventLog, type ExpiringLog } from '../../kernel/event-log';
+import { type Clocks } from '../../kernel/clock-guard';
 import { noticingDelay, type OnRetry, SILENCE_MS } from '../../kernel/unavailable';
 import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';
+import { type Leases } from '../../kernel/leases';
 import { EventStoreDeliveries } from './delivery-log';
+import { EventStoreLeaseLog } from './lease-log';
+import { LogLeases } from './log-leases';
 import { Head } from './head';
 import { Namespace } from './namespace';
 import { Readers } from './readers';
@@ -44,6 +48,16 @@ export async function openEventStoreDeliveries(
   onRetry?: OnRetry,
 ): Promise<ExpiringLog> {
   return await openIn(Namespace.deliveries, EventStoreDeliveries, { url, timing, onRetry });
+}
+
+/** Opens the leases of the processes that work on the log in EventStoreDB, as `openEventStoreDb` does that log. */
+export async function openEventStoreLeases(
+  url: string,
+  timing = TIMING,
+  onRetry?: OnRetry,
+  clocks?: Clocks,
+): Promise<Leases> {
+  return new LogLeases(await openIn(Namespace.leases, EventStoreLeaseLog, { url, timing, onRetry }), clocks);
 }
 
 async function openIn<Log extends EventStoreLog>(

@@ -3,8 +3,8 @@ import { isAbort } from '../../kernel/abort';
 import { Backoff } from '../../kernel/backoff';
 import { type Position, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { type IsGone, LeaseHolder, MATCHER_LEASE } from '../../kernel/lease-holder';
-import { type ReadStore } from '../../kernel/read-store';
+import { LeaseHolder, MATCHER_LEASE } from '../../kernel/lease-holder';
+import { type IsGone, type Leases } from '../../kernel/leases';
 import { reasonOf } from '../../kernel/unavailable';
 import { WaitablePosition } from '../../kernel/waitable-position';
 import { type Topic } from '../topic';
@@ -16,8 +16,7 @@ export interface MatcherParts {
   /** The domain log. */
   readonly log: EventLog;
   readonly deliveries: EventLog;
-  /** Has the lease. */
-  readonly store: ReadStore;
+  readonly leases: Leases;
   readonly topics: readonly Topic[];
 }
 
@@ -67,7 +66,7 @@ export class MatcherRunner {
   ) {
     [this.report, this.now] = [report, now];
     const { name, ms } = MATCHER_LEASE;
-    this.lease = new LeaseHolder(parts.store, name, owner, ms, now, isGone);
+    this.lease = new LeaseHolder(parts.leases, name, owner, ms, now, isGone);
   }
 
   start(): void {

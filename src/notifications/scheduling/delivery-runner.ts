@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Backoff } from '../../kernel/backoff';
 import { ClockGuard, SYSTEM_CLOCKS } from '../../kernel/clock-guard';
 import { inParallel } from '../../kernel/in-parallel';
-import { type IsGone, LeaseHolder } from '../../kernel/lease-holder';
-import { type ReadStore } from '../../kernel/read-store';
+import { LeaseHolder } from '../../kernel/lease-holder';
+import { type IsGone, type Leases } from '../../kernel/leases';
 import { reasonOf } from '../../kernel/unavailable';
 import { PARTITIONS } from '../receiver-id';
 import { now } from './clock';
@@ -14,8 +14,7 @@ import { OwnedPartition } from './owned-partition';
 import { takePartition } from './partition-log';
 
 export interface DeliveryParts extends DispatcherParts {
-  /** Holds the leases. */
-  readonly store: ReadStore;
+  readonly leases: Leases;
 }
 
 export interface DeliveryOptions {
@@ -76,7 +75,7 @@ export class DeliveryRunner {
     private readonly options: DeliveryOptions,
   ) {
     const { owner, leaseMs = LEASE_MS, longestMs = LONGEST_MS, lookMs = LOOK_MS, isGone } = options;
-    const { store } = parts;
+    const { leases } = parts;
     this.lookMs = lookMs;
     this.guard = new ClockGuard(SYSTEM_CLOCKS, 'dead letters of old messages', parts.report);
     this.dispatcher = new Dispatcher(parts, longestMs);
@@ -84,10 +83,11 @@ export class DeliveryRunner {
       taken: (...taken) => this.dispatcher.taken(...taken),
       batch: () => this.dispatcher.pump(),
     });
-    this.membership = new Membership({ store, owner, ttlMs: leaseMs, now: Date.now, isGone });
+    this.membership = new Membership({ leases, owner, ttlMs: leaseMs, isGone });
     this.leases = Array.from(
       { length: PARTITIONS },
-      (_, number) => new LeaseHolder(store, `notifier-partition-${number}`, owner, leaseMs, Date.now, isGone),
+      (_, number) =>
+        new LeaseHolder(leases, `notifier-partition-${number}`, owner, leaseMs, Date.now, isGone),
     );
   }
 
@@ -158,7 +158,7 @@ export class DeliveryRunner {
     const share = await this.membership.shareOf(PARTITIONS);
     await inParallel([...partitions.values()], AT_ONCE, async (partition) => {
       // After the end of the lease another process may have had the partition, even if the lease is free again.
-      const hasEnded = partition.lease.expires <= Date.now();
+      const hasEnded = partition.lease.leftMs <= 0;
       const isTaken = hasEnded && (await partition.writer.isTaken());
       if (isTaken || !(await partition.lease.acquire())) this.dispatcher.remove(partition);
     });

@@ -352,7 +352,7 @@ export class Dispatcher {
       msUntil,
       isOpen: (number) => {
         const partition = this.partitions.get(number);
-        return partition?.isOpen === true && partition.lease.expires - Date.now() >= this.longestMs;
+        return partition?.isOpen === true && partition.lease.leftMs >= this.longestMs;
       },
     };
   }

@@ -1,4 +1,4 @@
-import { MAX_CLOCK_SKEW_MS } from '../../../src/kernel/read-store';
+import { MAX_CLOCK_SKEW_MS } from '../../../src/kernel/leases';
 import { freshForEach, type Subject } from './subject';
 
 export function leasing(subject: Subject): void {

@@ -73,7 +73,7 @@ describe('the matcher', () => {
   it('stands by while another process has the lease, and takes over when it has expired', () =>
     withLogs('sqlite', async (logs) => {
       let now = 0;
-      await logs.store.lease('matcher', 'other', now, 30_000);
+      await logs.leases.lease('matcher', 'other', now, 30_000);
       const matcher = matcherOf(logs, { now: () => now });
       const head = await appendAll(logs.log, [SUBSCRIBED, MOVED]);
       matcher.start();
@@ -88,7 +88,7 @@ describe('the matcher', () => {
   it('appends nothing twice when two processes believe to have the lease', () =>
     withLogs('sqlite', (one) =>
       withLogs('sqlite', async (other) => {
-        const matchers = [matcherOf(one), matcherOf({ ...one, store: other.store })];
+        const matchers = [matcherOf(one), matcherOf({ ...one, leases: other.leases })];
         for (const matcher of matchers) matcher.start();
         for (let round = 0; round < 20; round += 1) {
           const position = await appendAll(one.log, round === 0 ? [SUBSCRIBED, MOVED] : [MOVED, MOVED]);

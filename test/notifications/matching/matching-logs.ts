@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
-import { openEmbeddedStore } from '../../../src/engines/embedded/store/open-store';
+import { LeaseFile } from '../../../src/engines/embedded/lease-file';
 import { toDomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, type Position, START } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
-import { type ReadStore } from '../../../src/kernel/read-store';
+import { type Leases } from '../../../src/kernel/leases';
 import { MATCHED, type MatchedEvent } from '../../../src/notifications/delivery-events';
 import { MatcherRunner, type MatcherOptions } from '../../../src/notifications/matching/matcher-runner';
 import { isolatedEngines } from '../../support/engines';
@@ -16,11 +16,11 @@ import { type Step } from './histories';
 import { type Expected } from './matching-model';
 import { claimTopic } from './recorded-events';
 
-/** A domain log, a delivery log and a store for leases. */
+/** A domain log, a delivery log and leases. */
 export interface MatchingLogs {
   readonly log: EventLog;
   readonly deliveries: EventLog;
-  readonly store: ReadStore;
+  readonly leases: Leases;
 }
 
 export async function withLogs(
@@ -32,11 +32,11 @@ export async function withLogs(
     await openedLog(engine, folder, 'log'),
     await openedLog(engine, folder, 'deliveries'),
   ];
-  const store = openEmbeddedStore({ directory: join(folder, 'read'), threads: false, readers: 0 });
+  const leases = new LeaseFile(join(folder, 'leases.sqlite'));
   try {
-    await use({ log: domain.log, deliveries: delivery.log, store });
+    await use({ log: domain.log, deliveries: delivery.log, leases });
   } finally {
-    await store.close();
+    await leases.close();
     await domain.close();
     await delivery.close();
     await rm(folder, { recursive: true });

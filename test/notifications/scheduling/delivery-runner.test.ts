@@ -96,9 +96,9 @@ describe('The runner of deliveries', () => {
   }, 30_000);
 
   it('continues with what others have done after its leases have ended, though they are free again (decisions N3)', async () => {
-    const { store } = world.engines;
+    const { leases } = world.engines;
     let isStuck = false;
-    const stuck = new Proxy(store, {
+    const stuck = new Proxy(leases, {
       get(target, name) {
         if (name === 'lease' && isStuck)
           return () => Promise.reject(new EngineUnavailable('it does not answer'));
@@ -108,7 +108,7 @@ describe('The runner of deliveries', () => {
     });
     const [one, two] = [ending({}), ending({})];
     const targets = await targetsOf(40);
-    const first = start('one', one.attempt, { store: stuck });
+    const first = start('one', one.attempt, { leases: stuck });
     await due(targets, 1);
     await until(() => one.attempts.length === 40);
     await until(async () => (await outcomes()).length === 40);

@@ -45,12 +45,12 @@ describe('A receiver that is gone', () => {
     attempt: MakeAttempt,
   ): Promise<readonly [Dispatcher, OwnedPartition]> {
     const { deliveries, subscriptions, engines } = world;
-    const { log, store } = engines;
+    const { log, leases } = engines;
     const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
     const report = (failure: unknown) => void reports.push(failure);
     const rendering = new Rendering(log, []);
     const dispatcher = new Dispatcher({ log, deliveries, recipients, rendering, attempt, report }, 100);
-    const lease = new LeaseHolder(store, `partition-${number}`, 'one', 600_000, Date.now);
+    const lease = new LeaseHolder(leases, `partition-${number}`, 'one', 600_000, Date.now);
     await lease.acquire();
     const taken = await takePartition(deliveries, number, { owner: 'one', at: AT });
     const partition = new OwnedPartition(number, lease, deliveries, taken, (one) =>

@@ -50,8 +50,8 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
 
   beforeEach(() => {
     attempts = [];
-    const { log, store } = world.engines;
-    const parts = { log, deliveries: world.deliveries, store, topics: [transactionTopic] };
+    const { log, leases } = world.engines;
+    const parts = { log, deliveries: world.deliveries, leases, topics: [transactionTopic] };
     matcher = new MatcherRunner(parts, { owner: 'one' });
     matcher.start();
     endAt = (host) => (host === 'wrong.example' ? FAILED : {});

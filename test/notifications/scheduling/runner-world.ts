@@ -48,14 +48,14 @@ export function runnerWorld() {
   function start(
     owner: string,
     attempt: MakeAttempt,
-    engine: Partial<Pick<DeliveryParts, 'log' | 'deliveries' | 'store'>> = {},
+    engine: Partial<Pick<DeliveryParts, 'log' | 'deliveries' | 'leases'>> = {},
   ) {
     const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
     const report = (failure: unknown) => void reports.push(failure);
     const parts = {
       log: engines.log,
       deliveries,
-      store: engines.store,
+      leases: engines.leases,
       recipients,
       rendering: new Rendering(engines.log, [transactionTopic]),
       attempt,

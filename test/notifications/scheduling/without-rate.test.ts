@@ -39,8 +39,8 @@ describe('A message that shows amounts without their currency, while there is no
 
   beforeEach(() => {
     [attempts, revision] = [[], -1];
-    const { log, store } = world.engines;
-    const parts = { log, deliveries: world.deliveries, store, topics: [transactionTopic] };
+    const { log, leases } = world.engines;
+    const parts = { log, deliveries: world.deliveries, leases, topics: [transactionTopic] };
     matcher = new MatcherRunner(parts, { owner: 'one' });
     matcher.start();
   });

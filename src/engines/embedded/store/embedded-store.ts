@@ -13,10 +13,10 @@ import {
   type Totals,
   type TotalsSearch,
 } from '../../../kernel/query';
+import { type Lease } from '../../../kernel/leases';
 import {
   type CollectionSpec,
   type Generation,
-  type Lease,
   NoGeneration,
   ReadStore,
   type SnapshotBatch,
@@ -165,15 +165,15 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
-    return this.registry.lease(name, owner, now, ttl);
+    return this.registry.leases.lease(name, owner, now, ttl);
   }
 
   async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
-    return this.registry.holder(name, now, ttl);
+    return this.registry.leases.holder(name, now, ttl);
   }
 
   async release(lease: Lease): Promise<void> {
-    this.registry.release(lease);
+    this.registry.leases.release(lease);
   }
 
   async close(): Promise<void> {

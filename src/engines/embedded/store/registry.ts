@@ -1,13 +1,8 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { EngineUnavailable } from '../../../kernel/event-log';
-import {
-  type CollectionSpec,
-  type Generation,
-  isLeaseActive,
-  type Lease,
-  NoGeneration,
-} from '../../../kernel/read-store';
+import { type CollectionSpec, type Generation, NoGeneration } from '../../../kernel/read-store';
+import { onDisk } from '../failure';
+import { LEASE_TABLE, LeaseTable } from '../lease-table';
 import { GenerationFile } from './generation-file';
 import { LAYOUT_VERSION } from './layout';
 import { StoreFile } from './store-file';
@@ -17,8 +12,9 @@ const SET_UP = `
   PRAGMA synchronous = FULL;
   CREATE TABLE IF NOT EXISTS generations (number INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL,
     state TEXT NOT NULL, spec TEXT NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS lease_holders (name TEXT PRIMARY KEY, owner TEXT NOT NULL,
-    expires INTEGER NOT NULL) STRICT;`;
+  ${LEASE_TABLE}`;
+
+const SUBJECT = 'the read store';
 
 /** Not a data version: forces a reload. */
 const STALE = -1;
@@ -33,12 +29,14 @@ export interface Registered extends Generation {
  * file. A file without an entry was left by a crash and is removed.
  */
 export class Registry {
+  readonly leases: LeaseTable;
   private readonly file: StoreFile;
   private cached: ReadonlyMap<number, Registered> = new Map();
   private dataVersion = STALE;
 
   constructor(private readonly directory: string) {
     this.file = new StoreFile(join(directory, 'registry.sqlite'), { create: true, setUp: SET_UP });
+    this.leases = new LeaseTable(this.file);
   }
 
   /** All generations by number; the same map as long as nothing changes. */
@@ -113,7 +111,7 @@ export class Registry {
    * files without an entry.
    */
   clean(): void {
-    onDisk(() => mkdirSync(this.directory, { recursive: true }));
+    onDisk(SUBJECT, () => mkdirSync(this.directory, { recursive: true }));
     this.file.writing(() => {
       const [layout] = this.file.first('PRAGMA user_version') as [number];
       if (layout !== LAYOUT_VERSION) {
@@ -128,7 +126,7 @@ export class Registry {
   sweep(): void {
     this.file.writing(() => {
       const ours = new Set([...this.all().values()].map(fileOf));
-      const files = onDisk(() => readdirSync(this.directory)).map((name) =>
+      const files = onDisk(SUBJECT, () => readdirSync(this.directory)).map((name) =>
         name.replace(/-(wal|shm|journal)$/, ''),
       );
       for (const name of new Set(files))
@@ -136,38 +134,8 @@ export class Registry {
     });
   }
 
-  lease(name: string, owner: string, now: number, ttl: number): Lease | undefined {
-    const expires = now + ttl;
-    return this.file.writing(() => {
-      const current = this.leaseOf(name);
-      if (current !== undefined && current.owner !== owner && isLeaseActive(current, now, ttl))
-        return undefined;
-      this.file.run('INSERT OR REPLACE INTO lease_holders VALUES (?, ?, ?)', name, owner, expires);
-      return { name, owner, expires };
-    });
-  }
-
-  holder(name: string, now: number, ttl: number): string | undefined {
-    const current = this.leaseOf(name);
-    return current !== undefined && isLeaseActive(current, now, ttl) ? current.owner : undefined;
-  }
-
-  release({ name, owner, expires }: Lease): void {
-    this.file.run(
-      'DELETE FROM lease_holders WHERE name = ? AND owner = ? AND expires = ?',
-      name,
-      owner,
-      expires,
-    );
-  }
-
   close(): void {
     this.file.close();
-  }
-
-  private leaseOf(name: string): Lease | undefined {
-    const row = this.file.first('SELECT owner, expires FROM lease_holders WHERE name = ?', name);
-    return row && { name, owner: String(row[0]), expires: Number(row[1]) };
   }
 
   private change<Result>(work: () => Result): Result {
@@ -190,7 +158,7 @@ export class Registry {
   }
 
   private removeFiles(name: string): void {
-    onDisk(() => {
+    onDisk(SUBJECT, () => {
       for (const suffix of ['', '-wal', '-shm', '-journal'])
         rmSync(join(this.directory, name + suffix), { force: true });
     });
@@ -199,16 +167,4 @@ export class Registry {
 
 function fileOf({ collection, number }: Generation): string {
   return `${collection}-g${number}.sqlite`;
-}
-
-/** Raises `EngineUnavailable`, without a path in the message. */
-function onDisk<Result>(work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    throw new EngineUnavailable(`the read store is not available: its folder cannot be used (${code})`, {
-      cause: error,
-    });
-  }
 }

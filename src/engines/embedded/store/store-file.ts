@@ -14,7 +14,8 @@ export class StoreFile {
   private readonly connection: Connection;
 
   /**
-   * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `clock` stops queries.
+   * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `clock` stops queries. `subject` is named
+   * in errors.
    */
   constructor(
     path: string,
@@ -22,11 +23,17 @@ export class StoreFile {
       create,
       setUp,
       clock = new QueryClock(),
-    }: { readonly create: boolean; readonly setUp: string; readonly clock?: QueryClock },
+      subject = 'the read store',
+    }: {
+      readonly create: boolean;
+      readonly setUp: string;
+      readonly clock?: QueryClock;
+      readonly subject?: string;
+    },
   ) {
     const url = `${pathToFileURL(path).href}?mode=${create ? 'rwc' : 'rw'}`;
     this.connection = new Connection(
-      'the read store',
+      subject,
       () =>
         openDatabase(url, { timeout: LOCK_TIMEOUT_MS, returnArrays: true }, (database) => {
           database.function('in_time', { directOnly: true }, () => clock.check());

@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto';
+import { type Clocks, SYSTEM_CLOCKS } from '../../kernel/clock-guard';
+import { NO_STREAM } from '../../kernel/event';
+import { RevisionConflict } from '../../kernel/event-log';
+import { type IsGone, type Lease, Leases } from '../../kernel/leases';
+import { Heartbeats, type LeaseLog, momentOf, msSince } from './heartbeats';
+
+/** The stream whose last event says who has which lease. */
+const TABLE = 'table';
+const TABLE_METADATA = { $maxCount: 10 };
+
+/** An owner gives up a lease this much before others may take it (share of its time): clocks differ in speed. */
+const MARGIN = 0.02;
+
+interface Assignment {
+  readonly owner: string;
+  readonly ms: number;
+}
+
+interface Table {
+  readonly revision: number;
+  readonly leases: ReadonlyMap<string, Assignment>;
+}
+
+/** What somebody asks for, to be answered with the others who ask meanwhile. */
+interface Ask {
+  /** The owners whose heartbeats matter. */
+  readonly owners: (leases: Table['leases']) => readonly string[];
+  /** Changes the leases. */
+  readonly decide: (draft: Draft) => void;
+  /** What it has decided is in the log. */
+  readonly done: () => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** The table as it will be. */
+interface Draft {
+  readonly leases: Map<string, Assignment>;
+  /** The leases that are asked for and are or become those of their owners. */
+  readonly granted: Map<string, Assignment>;
+}
+
+/**
+ * Leases in streams of EventStoreDB (docs/adr/0030-leases-are-where-the-log-is.md): a table of who has what, which is appended at an
+ * expected revision when that changes, and a heartbeat per owner. No times are stored, so clocks need not agree: who has not seen a new
+ * heartbeat for the time of a lease may take it, and an owner that has not appended one for as long asks for it again.
+ */
+export class LogLeases extends Leases {
+  readonly #heartbeats: Heartbeats;
+  /** Leases of owners in this process that nobody else can have taken, with the end that was last returned. */
+  readonly #held = new Map<string, Assignment & { expires: number }>();
+  #asks: Ask[] = [];
+  #running: Promise<void> | undefined;
+
+  constructor(
+    private readonly log: LeaseLog,
+    private readonly clocks: Clocks = SYSTEM_CLOCKS,
+  ) {
+    super();
+    this.#heartbeats = new Heartbeats(log, clocks);
+  }
+
+  async lease(
+    name: string,
+    owner: string,
+    now: number,
+    ttl: number,
+    isGone: IsGone = () => false,
+  ): Promise<Lease | undefined> {
+    const asked = momentOf(this.clocks);
+    const own = { owner, ms: ttl };
+    const isFresh = this.#held.get(name)?.owner === owner && this.#heartbeats.age(owner) < ttl / 3;
+    const isGranted =
+      isFresh ||
+      (await this.#ask<boolean>({
+        owners: (leases) => ownersOf([leases.get(name)], (one) => one !== owner && !isGone(one)),
+        decide: ({ leases, granted }) => {
+          const current = leases.get(name)?.owner ?? owner;
+          if (current !== owner && !isGone(current) && this.#heartbeats.silence(current) < ttl) return false;
+          leases.set(name, own);
+          granted.set(name, own);
+          return true;
+        },
+      }));
+    const left = ttl * (1 - MARGIN) - this.#heartbeats.age(owner);
+    if (!isGranted || left <= 0) return undefined;
+    const expires = Math.floor(now + msSince(asked, this.clocks) + left);
+    this.#held.set(name, { ...own, expires });
+    return { name, owner, expires };
+  }
+
+  async owners(
+    prefix: string,
+    _now: number,
+    ttl: number,
+    isGone: IsGone = () => false,
+  ): Promise<readonly string[]> {
+    const found = (leases: Table['leases']): readonly string[] => {
+      const named = [...leases].filter(([name]) => name.startsWith(prefix)).map(([, one]) => one);
+      return ownersOf(named, (owner) => !isGone(owner));
+    };
+    return await this.#ask({
+      owners: found,
+      decide: ({ leases }) => found(leases).filter((owner) => this.#heartbeats.silence(owner) < ttl),
+    });
+  }
+
+  async release({ name, owner, expires }: Lease): Promise<void> {
+    const held = this.#held.get(name);
+    if (held?.owner !== owner || held.expires !== expires) return;
+    this.#held.delete(name);
+    await this.#ask({
+      owners: () => [],
+      decide: ({ leases }) => leases.get(name)?.owner === owner && leases.delete(name),
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.log.close();
+    await this.#running;
+  }
+
+  async #ask<Answer>({
+    owners,
+    decide,
+  }: Pick<Ask, 'owners'> & { readonly decide: (draft: Draft) => Answer }): Promise<Answer> {
+    return await new Promise<Answer>((resolve, reject) => {
+      let answer: Answer;
+      this.#asks.push({
+        owners,
+        decide: (draft) => {
+          answer = decide(draft);
+        },
+        done: () => resolve(answer),
+        failed: reject,
+      });
+      this.#running ??= this.#answerAll();
+    });
+  }
+
+  /** Never rejects. */
+  async #answerAll(): Promise<void> {
+    // Those who ask now are answered together.
+    await Promise.resolve();
+    while (this.#asks.length > 0) {
+      const asks = this.#asks.splice(0);
+      try {
+        while (!(await this.#answer(asks)));
+        for (const { done } of asks) done();
+      } catch (error) {
+        for (const { failed } of asks) failed(error);
+      }
+    }
+    this.#running = undefined;
+  }
+
+  /** False: somebody else has changed the table meanwhile. */
+  async #answer(asks: readonly Ask[]): Promise<boolean> {
+    const { revision, leases } = await this.#readTable();
+    // After the table, since an owner begins with a heartbeat.
+    const watched = new Set(asks.flatMap(({ owners }) => owners(leases)));
+    await this.#heartbeats.watch(watched);
+    const draft: Draft = { leases: new Map(leases), granted: new Map() };
+    for (const { decide } of asks) decide(draft);
+    // Before anything is granted, so that nobody takes the owner for silent.
+    await this.#beatFor(draft.granted.values());
+    for (const [name, { owner }] of this.#held)
+      if (leases.get(name)?.owner !== owner) this.#held.delete(name);
+    const isHeld = ([name, { owner }]: readonly [string, Assignment]): boolean =>
+      this.#held.get(name)?.owner === owner;
+    const isReleased = [...leases.keys()].some((name) => !draft.leases.has(name));
+    if (!isReleased && [...draft.granted].every(isHeld)) return true;
+    for (const [name, { owner, ms }] of draft.leases) {
+      const isOver = watched.has(owner) && this.#heartbeats.silence(owner) >= ms;
+      if (isOver && !draft.granted.has(name)) draft.leases.delete(name);
+    }
+    if (!(await this.#append(revision, draft.leases))) return false;
+    for (const [name, own] of draft.granted) this.#held.set(name, { ...own, expires: 0 });
+    this.#heartbeats.retain(new Set(ownersOf([...draft.leases.values()])));
+    return true;
+  }
+
+  /** Appends a heartbeat for owners of leases that need one. What others may have taken before it is no longer held. */
+  async #beatFor(granted: Iterable<Assignment>): Promise<void> {
+    const shortest = new Map<string, number>();
+    for (const { owner, ms } of granted) shortest.set(owner, Math.min(ms, shortest.get(owner) ?? ms));
+    for (const [owner, ms] of shortest) {
+      if (this.#heartbeats.age(owner) < ms / 3) continue;
+      const gap = await this.#heartbeats.beat(owner);
+      for (const [name, held] of this.#held)
+        if (held.owner === owner && gap >= held.ms * (1 - MARGIN)) this.#held.delete(name);
+    }
+  }
+
+  async #readTable(): Promise<Table> {
+    for await (const [event] of this.log.readStream(TABLE, { backwards: true, limit: 1 })) {
+      if (event === undefined) break;
+      const { leases } = JSON.parse(event.data) as { readonly leases: Readonly<Record<string, Assignment>> };
+      return { revision: event.revision, leases: new Map(Object.entries(leases)) };
+    }
+    return { revision: NO_STREAM, leases: new Map() };
+  }
+
+  async #append(expected: number, leases: Table['leases']): Promise<boolean> {
+    if (expected === NO_STREAM) await this.log.describe(TABLE, TABLE_METADATA);
+    const data = JSON.stringify({ leases: Object.fromEntries(leases) });
+    try {
+      await this.log.append(TABLE, expected, [
+        { id: randomUUID(), type: 'LeasesAssigned', data, meta: '{}' },
+      ]);
+      return true;
+    } catch (error) {
+      if (error instanceof RevisionConflict) return false;
+      throw error;
+    }
+  }
+}
+
+function ownersOf(
+  assignments: Iterable<Assignment | undefined>,
+  isWanted: (owner: string) => boolean = () => true,
+): readonly string[] {
+  const owners = new Set<string>();
+  for (const one of assignments) if (one !== undefined && isWanted(one.owner)) owners.add(one.owner);
+  return [...owners];
+}
