@@ -31,6 +31,10 @@ export interface Config {
   readonly clickUrl: string;
   /** Bytes. */
   readonly maxBody: number;
+  /** Memory in bytes for bodies that are received or processed. */
+  readonly bodyMemory: number;
+  /** Disk space in bytes for the products of bodies that are received. */
+  readonly bodySpace: number;
   readonly priceHistory: 'asked' | 'always';
   /** A search of products without `fid` covers all feeds of the caller. */
   readonly searchAllFeeds: boolean;
@@ -129,6 +133,8 @@ const SHAPES = z.object({
   TRACKER_URL: url,
   CLICK_URL: url,
   MAX_BODY: size,
+  BODY_MEMORY: size,
+  BODY_SPACE: size,
   PRICE_HISTORY: oneOf(['asked', 'always']),
   SEARCH_ALL_FEEDS: oneOf(['true', 'false']).transform((value) => value === 'true'),
   SEARCH_TIME: time,
@@ -163,6 +169,8 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     trackerUrl: read.TRACKER_URL,
     clickUrl: read.CLICK_URL,
     maxBody: read.MAX_BODY,
+    bodyMemory: read.BODY_MEMORY,
+    bodySpace: read.BODY_SPACE,
     priceHistory: read.PRICE_HISTORY,
     searchAllFeeds: read.SEARCH_ALL_FEEDS,
     searchTime: read.SEARCH_TIME,

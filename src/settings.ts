@@ -67,6 +67,18 @@ export const SETTINGS = {
     description: 'Maximum size of a request body in bytes, or with KB, MB or GB (powers of 1024).',
     serving: true,
   },
+  BODY_MEMORY: {
+    default: '256MB',
+    description:
+      'Memory for all request bodies that are being received or processed, estimated with what is made of them; one token has at most half of it.',
+    serving: true,
+  },
+  BODY_SPACE: {
+    default: '10GB',
+    description:
+      'Disk space for all posted products that are being received or loaded; one token has at most half of it.',
+    serving: true,
+  },
   PRICE_HISTORY: {
     default: 'asked',
     description:

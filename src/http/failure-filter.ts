@@ -31,6 +31,7 @@ export class FailureFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const request = host.switchToHttp().getRequest<FastifyRequest>();
     const reply = host.switchToHttp().getResponse<FastifyReply>();
+    request.bodyShare.handled();
     if (error instanceof ClientGone) {
       // Nobody reads the answer, but Fastify waits for one.
       void reply.send();

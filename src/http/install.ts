@@ -4,6 +4,7 @@ import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { missingRoute } from '../wire/routes';
 import { AnswerWriter } from './answer-writer';
+import { BodyBudgets } from './body-budgets';
 import { answerConnect } from './client-error';
 import { watchConnections } from './connections';
 import { CORS } from './cors';
@@ -24,7 +25,7 @@ export function installHttp(app: NestFastifyApplication): void {
   const adapter = app.getHttpAdapter();
   const fastify = adapter.getInstance();
   if (!(adapter instanceof FastifyAdapter)) throw new Error('expected an application on `httpAdapter`');
-  const { services, openRoutes, maxBody } = app.get(HttpOptions);
+  const { services, openRoutes, maxBody, bodyMemory, bodySpace } = app.get(HttpOptions);
   const routes = new RouteBook(
     new Set(services.flatMap(({ legacyPrefixes }) => legacyPrefixes)),
     operationsOf(app.get(ModulesContainer)),
@@ -39,14 +40,15 @@ export function installHttp(app: NestFastifyApplication): void {
   takeExpectations(fastify.server);
   fastify.server.on('connect', (request, socket) => answerConnect(request, socket, fastify.log));
   const stop = new AbortController();
-  const decorate = decorateRequests(fastify, { services, maxBody, stopping: stop.signal });
+  const budgets = new BodyBudgets({ memory: bodyMemory, space: bodySpace });
+  const decorate = decorateRequests(fastify, { services, maxBody, budgets, stopping: stop.signal });
   const log = requestLogger(fastify);
   // Runs before Nest answers preflight requests.
   adapter.setOnRequestHook((request: FastifyRequest, reply: FastifyReply, done: (fault?: Fault) => void) => {
     // Many parts listen for the end of an answer; Node.js would warn of a leak.
     reply.raw.setMaxListeners(0);
     reply.header(REQUEST_ID, request.id);
-    decorate(request);
+    decorate(request, reply.raw);
     whenFirst(request.raw, reply.raw, () => {
       log(request, reply);
       // Nest would answer a target that is no path, such as `*`, before the hooks below.
@@ -68,8 +70,10 @@ export function installHttp(app: NestFastifyApplication): void {
   const reply = adapter.reply.bind(adapter);
   // Nest waits for the promise. An interceptor would cost a tenth of a search (ADR 17).
   Object.assign(adapter, {
-    reply: async (response: FastifyReply, returned: unknown, status?: number): Promise<unknown> =>
-      reply(response, await writer.payloadOf(returned, response), status),
+    reply: async (response: FastifyReply, returned: unknown, status?: number): Promise<unknown> => {
+      response.request.bodyShare.handled();
+      return reply(response, await writer.payloadOf(returned, response), status);
+    },
   });
 }
 

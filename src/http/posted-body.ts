@@ -1,19 +1,17 @@
 import { type FastifyRequest } from 'fastify';
 import { type BodyFormat, bodyFormat, type Format } from '../wire/format';
 import { httpFaults, notResponding } from '../wire/http-faults';
+import { type BodyShare } from './body-budgets';
+import { type BodyCost, type CostOf, parsedCost } from './body-cost';
+import { BodyPace, tooSlow } from './body-pace';
+import { GrowingBytes } from '../wire/growing-bytes';
 import { askForBody } from './request-headers';
-
-/** Longest wait for the next bytes, in milliseconds. */
-const MAX_WAIT = 30_000;
-/** After this many milliseconds of waiting in all, bytes must have come at `MIN_RATE` on average. */
-const GRACE = 60_000;
-/** Bytes a millisecond. */
-const MIN_RATE = 1;
 
 /** The body of a request, as `@Body()` passes it to handlers. Nothing is read or checked before a handler asks for it. */
 export class PostedBody {
   constructor(
     private readonly request: Pick<FastifyRequest, 'raw' | 'contentType' | 'service'>,
+    private readonly share: BodyShare,
     private readonly maxBody: number,
     /** Aborted when the server stops: bodies that are incomplete by then are given up. */
     private readonly stopping: AbortSignal,
@@ -38,56 +36,63 @@ export class PostedBody {
   }
 
   /**
-   * Its bytes as they arrive. Raises 413 when there are more than the setting allows, 408 when they arrive too
-   * slowly, 400 when the client aborts, Open API 5 when the server stops (`docs/decisions.md#a12`). Time that
-   * the reader spends between chunks does not count.
+   * Its bytes as they arrive. Raises 413 when there are more than the setting allows, 503 when the token or all together
+   * receive too much, 408 when they arrive too slowly, 400 when the client aborts, Open API 5 when the server stops
+   * (`docs/decisions.md#x11`, `#a12`). Time that the reader spends between chunks does not count. `costOf`: what the
+   * body takes until its request is answered.
    */
-  async *chunks(): AsyncGenerator<Buffer, void> {
-    const { maxBody, stopping } = this;
+  async *chunks(costOf: CostOf = parsedCost()): AsyncGenerator<Buffer, void> {
+    const { maxBody, stopping, share } = this;
     const { raw } = this.request;
     const tooLarge = () => httpFaults.bodyTooLarge(`expected a body of at most ${maxBody} bytes`);
-    if (Number(raw.headers['content-length'] ?? 0) > maxBody) throw tooLarge();
+    const declared = Number(raw.headers['content-length'] ?? 0);
+    if (declared > maxBody) throw tooLarge();
+    share.grow(costOf(declared));
     askForBody(raw);
     // Ending early must not destroy the connection: the answer is sent over it.
     const iterator = raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined, undefined>;
+    const pace = new BodyPace();
     let received = 0;
-    let waited = 0;
     try {
       for (;;) {
         if (stopping.aborted) throw notResponding();
-        const asked = performance.now();
-        const { value: chunk } = await inTime(iterator.next(), stopping);
+        const { value: chunk } = await inTime(iterator.next(), pace, stopping);
         if (chunk === undefined) return;
-        waited += performance.now() - asked;
+        pace.received(chunk.length);
         received += chunk.length;
         if (received > maxBody) throw tooLarge();
-        if (waited > GRACE && received < waited * MIN_RATE) throw httpFaults.timeout();
+        share.grow(costOf(Math.max(declared, received), chunk));
         yield chunk;
       }
     } finally {
+      pace.end();
       // `watchConnections` discards the rest once nobody reads.
       void iterator.return?.().then(() => raw.resume());
     }
   }
 
+  /** Its reader takes at least this much, until the request is answered. Raises 503 and 413 as `chunks` does. */
+  takes(cost: BodyCost): void {
+    this.share.grow(cost);
+  }
+
   /** The same with another limit, if that is lower: raises 413 beyond `limit` bytes. */
   upTo(limit: number): PostedBody {
-    return new PostedBody(this.request, Math.min(limit, this.maxBody), this.stopping);
+    return new PostedBody(this.request, this.share, Math.min(limit, this.maxBody), this.stopping);
   }
 
   /** The whole body, for operations whose bodies are small: raises 413 beyond `limit` bytes. */
   async bytes(limit: number): Promise<Buffer> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of this.upTo(limit).chunks()) chunks.push(chunk);
-    return Buffer.concat(chunks);
+    const bytes = new GrowingBytes();
+    for await (const chunk of this.upTo(limit).chunks()) bytes.add(chunk);
+    return bytes.take();
   }
 }
 
-async function inTime<T>(next: Promise<T>, stopping: AbortSignal): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
+async function inTime<T>(next: Promise<T>, pace: BodyPace, stopping: AbortSignal): Promise<T> {
   let stop: () => void = () => undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(httpFaults.timeout()), MAX_WAIT);
+    pace.waiting(() => reject(tooSlow()));
     stop = () => reject(notResponding());
     stopping.addEventListener('abort', stop, { once: true });
   });
@@ -99,7 +104,6 @@ async function inTime<T>(next: Promise<T>, stopping: AbortSignal): Promise<T> {
   try {
     return await Promise.race([read, late]);
   } finally {
-    clearTimeout(timer);
     stopping.removeEventListener('abort', stop);
   }
 }

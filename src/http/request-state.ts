@@ -1,7 +1,8 @@
-import { type IncomingMessage } from 'node:http';
+import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { type Caller } from '../directory/organisations';
 import { parsePath, parseRequestTarget, type RequestTarget } from '../wire/request-target';
+import { type BodyBudgets, BodyShare } from './body-budgets';
 import { PostedBody } from './posted-body';
 import { type Service, serviceOf } from './service';
 import { type Representation } from './representation';
@@ -18,6 +19,8 @@ declare module 'fastify' {
     caller: Caller | undefined;
     /** The negotiated representation, once `NegotiationGuard` has run. */
     view: Representation | undefined;
+    /** What its body uses. */
+    bodyShare: BodyShare;
   }
 }
 
@@ -25,6 +28,7 @@ interface RequestOptions {
   readonly services: readonly Service[];
   /** Size limit of a posted body. */
   readonly maxBody: number;
+  readonly budgets: BodyBudgets;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 }
@@ -49,18 +53,20 @@ export function routedPath({ url = '/' }: Pick<IncomingMessage, 'url'>): string 
  */
 export function decorateRequests(
   fastify: FastifyInstance,
-  { services, maxBody, stopping }: RequestOptions,
-): (request: FastifyRequest) => void {
-  for (const name of ['target', 'contentType', 'service', 'caller', 'view']) fastify.decorateRequest(name);
+  { services, maxBody, budgets, stopping }: RequestOptions,
+): (request: FastifyRequest, response: ServerResponse) => void {
+  for (const name of ['target', 'contentType', 'service', 'caller', 'view', 'bodyShare'])
+    fastify.decorateRequest(name);
   // Nothing parses a body: handlers read it as a `PostedBody`.
   fastify.addContentTypeParser('*', ({ body }, _payload, done) => done(null, body));
-  return (request) => {
+  return (request, response) => {
     const { headers } = request.raw;
     request.target = parseRequestTarget(request.originalUrl);
     request.contentType = headers['content-type'];
     delete headers['content-type'];
     request.service = serviceOf(services, request.routeOptions.url ?? request.target.path);
-    request.body = new PostedBody(request, maxBody, stopping);
+    request.bodyShare = new BodyShare(budgets, () => request.caller?.tokenHash ?? '', response);
+    request.body = new PostedBody(request, request.bodyShare, maxBody, stopping);
   };
 }
 

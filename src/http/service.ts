@@ -122,6 +122,9 @@ export abstract class HttpOptions {
   abstract readonly baseUrl: () => string;
   /** Size limit of a posted body. */
   abstract readonly maxBody: number;
+  /** Bytes of memory, and of disk space, for all bodies that are received or processed (`docs/decisions.md#x100`). */
+  abstract readonly bodyMemory: number;
+  abstract readonly bodySpace: number;
   /** Requests a minute for each token of a system (`docs/decisions.md#a6`). */
   abstract readonly rateLimits: Readonly<Partial<Record<System, number>>>;
   /** The caller whose token has this hash; undefined if it is unknown or has expired. */

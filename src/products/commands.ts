@@ -4,17 +4,21 @@ import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { Clock } from '../http/clock';
 import { WaitForReadModels } from '../http/wait-for-read-models';
+import { type BodyCost } from '../http/body-cost';
 import { type PostedBody } from '../http/posted-body';
 import { type Remote } from '../kernel/calls';
 import { execute } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { productFaults as fault } from './faults';
-import { type Loaded, Loader, type LoadRequest, type LoadResult } from './load/loader';
+import { type Loaded, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
 import { FeedRefusals } from './refusals';
 import { KeyedMutex } from '../kernel/keyed-mutex';
 import { type CountedDownload, quota, quotaId } from './quota';
+
+/** A body of products: a request's, or one that was made here, which uses nothing that others need. */
+type LoadBody = Pick<PostedBody, 'format' | 'chunks'> & Partial<Pick<PostedBody, 'takes'>>;
 
 /**
  * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post that is
@@ -28,7 +32,7 @@ export class LoadProducts extends Command<LoadResult> {
     readonly feedId: number,
     readonly caller: Caller,
     readonly mode: LoadRequest['mode'],
-    readonly body: Pick<PostedBody, 'format' | 'chunks'>,
+    readonly body: LoadBody,
     /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
     readonly dryRun = false,
   ) {
@@ -84,13 +88,10 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     return loaded;
   }
 
-  private async receive(
-    request: Omit<LoadRequest, 'format'>,
-    body: LoadProducts['body'],
-  ): Promise<LoadResult> {
+  private async receive(request: Omit<LoadRequest, 'format'>, body: LoadBody): Promise<LoadResult> {
     const id = await this.loader.open({ ...request, format: body.format() });
     try {
-      await this.send(id, body.chunks());
+      await this.send(id, body);
     } catch (error) {
       await this.loader.abort(id);
       throw error;
@@ -98,17 +99,40 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     return this.loader.finish(id);
   }
 
-  private async send(id: string, body: AsyncIterable<Uint8Array>): Promise<void> {
-    const underWay: Promise<void>[] = [];
-    for await (const chunk of body) {
-      if (underWay.length === AHEAD) await underWay.shift();
+  private async send(id: string, body: LoadBody): Promise<void> {
+    const underWay: Promise<LoadUse>[] = [];
+    let bytes = 0;
+    const used = ({ memory, space }: LoadUse): void =>
+      body.takes?.({ memory: memory + buffered(bytes), space: Math.max(bytes, space) });
+    for await (const chunk of body.chunks(costOfLoad)) {
+      bytes += chunk.length;
+      const [first] = underWay;
+      if (first !== undefined && underWay.length === AHEAD) {
+        used(await first);
+        void underWay.shift();
+      }
       const written = this.loader.write(id, chunk);
       // A failure is raised where this is awaited.
       written.catch(() => undefined);
       underWay.push(written);
     }
-    await Promise.all(underWay);
+    for (const written of underWay) used(await written);
   }
+}
+
+/** Bytes of memory that a load uses however large its body is: chunks on their way, slices being validated, blocks of the spool. */
+const BUFFERED = 6 * 1024 * 1024;
+/** The same for each byte of a small body, of which there are as many copies at a time. */
+const COPIES = 4;
+const LEAST = 64 * 1024;
+
+function buffered(bytes: number): number {
+  return Math.min(BUFFERED, LEAST + COPIES * bytes);
+}
+
+/** What a body takes that is not parsed in memory (`docs/decisions.md#x100`): it is counted on disk even while it is in memory. */
+function costOfLoad(bytes: number): BodyCost {
+  return { memory: buffered(bytes), space: bytes };
 }
 
 /** A fault of the post, not one of ours (`docs/decisions.md#a12`). */

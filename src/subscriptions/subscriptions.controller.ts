@@ -176,6 +176,6 @@ async function bytesOf(body: PostedBody): Promise<Buffer> {
     return await body.bytes(MAX_BODY);
   } catch (error) {
     if (!(error instanceof Fault) || error.status !== 413) throw error;
-    throw fault.content(`the body is too large: expected at most ${MAX_BODY} bytes`);
+    throw fault.content(`the body is too large: ${error.message}`);
   }
 }

@@ -55,6 +55,7 @@ export const httpFaultTable = {
   headersTooLarge: ['431', 431, 'The headers are too large'],
   serviceDown: ['500', 500, 'Service down'],
   overloaded: ['503', 503, 'Too many requests are waiting to be answered'],
+  receiving: ['503', 503, 'Too many bodies are being received'],
   notYet: ['503', 503, 'What was written up to this position cannot be read yet'],
 } as const;
 

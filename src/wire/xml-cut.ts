@@ -1,3 +1,4 @@
+import { GrowingBytes } from './growing-bytes';
 import { XmlMarkup } from './xml-markup';
 
 export interface XmlCutterOptions {
@@ -28,8 +29,7 @@ export class XmlCutter {
   /** The bytes that have not been passed on may be an element. */
   private isHeld = false;
   /** Buffered from earlier chunks. */
-  private held: Buffer[] = [];
-  private heldBytes = 0;
+  private readonly held = new GrowingBytes();
 
   constructor(private readonly options: XmlCutterOptions) {
     this.markup = new XmlMarkup({
@@ -69,34 +69,35 @@ export class XmlCutter {
   }
 
   private hold(rest: Buffer): void {
-    this.held.push(rest);
-    this.heldBytes += rest.length;
-    if (this.heldBytes > this.options.maxElement) this.release();
+    this.held.add(rest);
+    if (this.held.length > this.options.maxElement) this.release();
   }
 
   /** The buffered bytes are part of the frame, and so are the next ones. */
   private release(): void {
-    for (const piece of this.taken()) this.frame(piece);
+    this.frame(this.taken());
   }
 
-  private taken(): readonly Buffer[] {
-    const { held } = this;
-    this.held = [];
-    this.heldBytes = 0;
+  private taken(): Buffer {
     this.isHeld = false;
-    return held;
+    return this.held.take();
   }
 
   private elementEnded(end: number): void {
     const last = this.chunk.subarray(this.from, end);
     this.from = end;
-    if (!this.isHeld || this.heldBytes + last.length > this.options.maxElement) {
+    if (!this.isHeld || this.held.length + last.length > this.options.maxElement) {
       this.release();
       this.frame(last);
       return;
     }
-    const held = this.taken();
-    this.options.onElement(held.length === 0 ? last : Buffer.concat([...held, last]));
+    if (this.held.length === 0) {
+      this.isHeld = false;
+      this.options.onElement(last);
+      return;
+    }
+    this.held.add(last);
+    this.options.onElement(this.taken());
   }
 
   private frame(bytes: Buffer): void {

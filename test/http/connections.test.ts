@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { IncomingMessage } from 'node:http';
+import { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { BodyBudgets, BodyShare } from '../../src/http/body-budgets';
 import { PostedBody } from '../../src/http/posted-body';
 import { exchange as exchangeAt } from '../support/raw-http';
 import { notes, notesApp, TOKENS } from './notes-service';
@@ -162,7 +163,9 @@ describe('a body that comes too slowly (decisions X11)', () => {
     const raw = new IncomingMessage(new Socket());
     raw.on('error', () => undefined);
     const request = { raw, contentType: undefined, service: notes };
-    return [raw, new PostedBody(request, 1e9, new AbortController().signal).chunks()];
+    const budgets = new BodyBudgets({ memory: 1e9, space: 1e9 });
+    const share = new BodyShare(budgets, () => 'a', new ServerResponse(raw));
+    return [raw, new PostedBody(request, share, 1e9, new AbortController().signal).chunks()];
   };
 
   it('is given up when nothing comes for 30 s', async () => {
@@ -174,17 +177,42 @@ describe('a body that comes too slowly (decisions X11)', () => {
     await next;
   });
 
-  it('is given up when it comes drop by drop', async () => {
-    const [raw, chunks] = body();
-    const drop = async (): Promise<unknown> => {
-      const next = chunks.next();
-      await jest.advanceTimersByTimeAsync(25_000);
-      raw.push('x');
-      return next;
-    };
-    await drop();
-    await drop();
-    await expect(drop()).rejects.toMatchObject({ status: 408 });
+  const later = async (
+    [raw, chunks]: ReturnType<typeof body>,
+    milliseconds: number,
+    bytes: number,
+  ): Promise<unknown> => {
+    const next = chunks.next().then(
+      ({ value }) => (value as Buffer).length,
+      (error: unknown) => (error as { readonly status: number }).status,
+    );
+    await jest.advanceTimersByTimeAsync(milliseconds);
+    raw.push(Buffer.alloc(bytes));
+    return next;
+  };
+
+  it('is given up when it comes drop by drop, whatever came before', async () => {
+    const sent = body();
+    expect(await later(sent, 0, 31_000_000)).toBe(31_000_000);
+    // One byte every 17 s.
+    expect(await later(sent, 17_000, 1)).toBe(1);
+    expect(await later(sent, 17_000, 1)).toBe(408);
+  });
+
+  it('is given up when it comes in drops within a second', async () => {
+    const sent = body();
+    let drops = 0;
+    while ((await later(sent, 900, 1)) === 1) drops += 1;
+    expect(drops).toBeGreaterThanOrEqual(30);
+    expect(drops).toBeLessThan(40);
+  });
+
+  it('may come at 4 KB per second with a pause of 20 s every half minute, as from a telephone', async () => {
+    const sent = body();
+    for (let minute = 0; minute < 30; minute += 1) {
+      for (let second = 0; second < 12; second += 1) expect(await later(sent, 1_000, 4096)).toBe(4096);
+      expect(await later(sent, 20_000, 4096)).toBe(4096);
+    }
   });
 
   it('is not held to the time that its reader takes', async () => {

@@ -153,6 +153,8 @@ export async function notesApp(
     vendor: 'affilog',
     baseUrl: () => 'https://api.example',
     maxBody: 500,
+    bodyMemory: 1024 ** 2,
+    bodySpace: 1024 ** 2,
     rateLimits: {},
     callerOf: (hash) => CALLERS.find((caller) => caller.tokenHash === hash),
     tokenUsed: () => undefined,

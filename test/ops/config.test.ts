@@ -19,6 +19,8 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
       trackerUrl: 'https://pdt.affilog.example',
       clickUrl: 'https://clk.affilog.example',
       maxBody: 1024 ** 3,
+      bodyMemory: 256 * 1024 ** 2,
+      bodySpace: 10 * 1024 ** 3,
       priceHistory: 'asked',
       searchAllFeeds: false,
       searchTime: 5_000,

@@ -188,6 +188,21 @@ describe('a load (Document 1, Behaviour rules for posting)', () => {
     ]);
   });
 
+  test('reports what it uses: what it spools to disk, and the ids that it knows (decisions X100)', async () => {
+    const id = await loader.open({ feedId: 22, mode: 'update', format: 'json', directoryPosition: START });
+    await loader.write(id, Buffer.from('{"products":['));
+    const write = async (from: number, change: object) => {
+      const products = Array.from({ length: 2_000 }, (_, at) => product(`p${from + at}`, change));
+      return await loader.write(id, Buffer.from(`${JSON.stringify(products).slice(1, -1)},`));
+    };
+    const before = await write(0, {});
+    const after = await write(2_000, { description: 'x'.repeat(2_000) });
+    expect(before.space).toBeLessThan(1_500_000);
+    expect(after.space - before.space).toBeGreaterThan(2_000_000);
+    expect(after.memory - before.memory).toBeGreaterThan(2_000 * 12);
+    await loader.abort(id);
+  });
+
   test('of a malformed body stores nothing (decisions P1)', async () => {
     const id = await loader.open({ feedId: 22, mode: 'update', format: 'json', directoryPosition: START });
     await loader.write(id, Buffer.from(`{"products":[${JSON.stringify(product('a'))},`));

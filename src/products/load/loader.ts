@@ -46,6 +46,13 @@ export interface LoadResult extends Loaded {
   readonly largeRemoval: boolean;
 }
 
+/** What a load uses until it has ended, in bytes, beside the chunks that are on their way to it. */
+export interface LoadUse {
+  readonly memory: number;
+  /** On disk. */
+  readonly space: number;
+}
+
 export interface LoaderOptions {
   readonly log: EventLog;
   readonly fingerprints: FingerprintCache;
@@ -107,10 +114,11 @@ export class Loader {
   }
 
   /** Takes the next bytes of the body. */
-  async write(id: string, chunk: Uint8Array): Promise<void> {
-    const { body, intake } = this.loadOf(id);
+  async write(id: string, chunk: Uint8Array): Promise<LoadUse> {
+    const { body, intake, spool } = this.loadOf(id);
     body.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
     await intake.ready();
+    return { memory: intake.memory, space: spool.space };
   }
 
   /** The body is complete: decides and appends. */

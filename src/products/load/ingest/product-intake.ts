@@ -21,6 +21,9 @@ import {
 
 const NO_ORIGIN: ElementOrigin = { firstByte: 0, members: 0 };
 
+/** A listed fault in memory. */
+const FAULT_BYTES = 512;
+
 /** Slices in progress before the oldest is awaited. */
 const SLICES_AHEAD = 4;
 
@@ -61,6 +64,11 @@ export class ProductIntake {
   private parse: ParseProduct | undefined;
 
   constructor(private readonly options: ProductIntakeOptions) {}
+
+  /** Bytes of memory that grow with the body: everything else is bounded. */
+  get memory(): number {
+    return this.ids.memory + this.last.byteLength + this.faults.listed.length * FAULT_BYTES;
+  }
 
   /** Backpressure: if this returns a promise, await it before adding more. */
   ready(): Promise<void> | undefined {

@@ -20,9 +20,15 @@ export class Spool {
   private readonly path: string;
   private writing: Promise<void> = Promise.resolve();
   private isClosed = false;
+  private written = 0;
 
   constructor(private readonly folder: string) {
     this.path = join(folder, `${randomUUID()}.spool`);
+  }
+
+  /** Bytes on disk, with those that are being written. */
+  get space(): number {
+    return this.written;
   }
 
   /** Adds a product. Backpressure: if this returns a promise, await it before adding more. */
@@ -57,6 +63,7 @@ export class Spool {
   private writeBlock(): Promise<void> {
     if (this.isClosed) return Promise.reject(new EngineUnavailable('the load was aborted'));
     const full = this.block;
+    this.written += full.length;
     const before = this.writing;
     this.block = this.spare ?? new RecordBlock();
     this.spare = undefined;

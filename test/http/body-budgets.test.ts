@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Body, Controller, Post } from '@nestjs/common';
+import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type Caller } from '../../src/directory/organisations';
+import { Answer } from '../../src/http/answer';
+import { PostedBody } from '../../src/http/posted-body';
+import { notesApp } from './notes-service';
+
+/** Called when a body has been received; the handler ends with it. */
+let received: (bytes: number) => Promise<void>;
+
+@Controller('1.0/noteTrees')
+class TreesController {
+  @Post()
+  async post(@Body() body: PostedBody): Promise<Answer> {
+    body.format();
+    await received((await body.bytes(1_000_000)).length);
+    return new Answer({ json: () => ({}) });
+  }
+}
+
+/** Any token is one. */
+const callerOf = (hash: string): Caller => ({
+  tokenHash: hash,
+  organisationId: 1,
+  kind: 'publisher',
+  system: 'PRODUCTS',
+});
+const [A, B] = ['a'.repeat(40), 'b'.repeat(40)] as const;
+
+const KB = 1024;
+/** For small bodies, which count 64 KB each: two of one token. */
+const MEMORY = 256 * KB;
+
+let app: NestFastifyApplication;
+let port: number;
+/** The server's side of all connections. */
+let serverSockets: Socket[];
+beforeEach(async () => {
+  received = () => Promise.resolve();
+  const options = { callerOf, maxBody: 1_000_000, bodyMemory: MEMORY };
+  ({ app } = await notesApp(options, [TreesController]));
+  await app.listen(0, '127.0.0.1');
+  serverSockets = [];
+  app.getHttpServer().on('connection', (socket: Socket) => serverSockets.push(socket));
+  port = (app.getHttpServer().address() as AddressInfo).port;
+});
+afterEach(() => app.close());
+
+interface Client {
+  readonly socket: Socket;
+  /** What has been received, once it matches. */
+  readonly until: (part: RegExp) => Promise<string>;
+}
+
+/** Sends the head of a post, and what follows it. */
+function post(token: string, headers: readonly string[], body = ''): Client {
+  const socket = connect(port, '127.0.0.1');
+  let text = '';
+  socket.on('error', () => undefined);
+  socket.on('data', (data) => (text += data.toString()));
+  const lines = ['Host: x', 'Content-Type: application/json', ...headers, '\r\n'];
+  socket.write([`POST /1.0/noteTrees?token=${token} HTTP/1.1`, ...lines].join('\r\n') + body);
+  const until = async (part: RegExp): Promise<string> => {
+    while (!part.test(text)) await once(socket, 'data');
+    return text;
+  };
+  return { socket, until };
+}
+
+const expecting = (token: string, length = 100): Client =>
+  post(token, [`Content-Length: ${length}`, 'Expect: 100-continue']);
+const CONTINUE = /^HTTP\/1.1 100 /;
+const BUSY = /^HTTP\/1.1 503 .*retry-after: 5\r\n.*"code":"503","message":"the bodies .*BODY_MEMORY.* 5 s/s;
+const DONE = /HTTP\/1.1 200 /;
+
+it('a token that receives as much as it may is refused before it sends the body, another is not (decisions X100)', async () => {
+  const [first, second] = [expecting(A), expecting(A)];
+  await Promise.all([first.until(CONTINUE), second.until(CONTINUE)]);
+  // Refused though nothing of the body was sent, without being asked for it.
+  await expecting(A).until(BUSY);
+  await post(A, ['Content-Length: 100']).until(BUSY);
+  const other = expecting(B);
+  await other.until(CONTINUE);
+  other.socket.write('x'.repeat(100));
+  await other.until(DONE);
+  first.socket.write('x'.repeat(100));
+  await first.until(DONE);
+  await expecting(A).until(CONTINUE);
+  await expecting(A).until(BUSY);
+});
+
+it('a body counts until its request is answered, also when its client has gone (decisions X100)', async () => {
+  let answer: () => void = () => undefined;
+  let count = 0;
+  let both: () => void = () => undefined;
+  const bothReceived = new Promise<void>((resolve) => (both = resolve));
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  received = () => {
+    count += 1;
+    if (count === 2) both();
+    return answered;
+  };
+  const [first, second] = [post(A, ['Content-Length: 2'], '{}'), post(A, ['Content-Length: 2'], '{}')];
+  await bothReceived;
+  await expecting(A).until(BUSY);
+  const left = new Promise((resolve) => serverSockets[0]?.once('close', resolve));
+  first.socket.destroy();
+  await left;
+  await expecting(A).until(BUSY);
+  answer();
+  await second.until(DONE);
+  await expecting(A).until(CONTINUE);
+  await expecting(A).until(CONTINUE);
+});
+
+it('bodies that were broken off count no more (decisions X100)', async () => {
+  const held = [expecting(A), expecting(A)];
+  for (const { socket, until } of held) {
+    await until(CONTINUE);
+    socket.write('{');
+    const gone = once(socket, 'close');
+    socket.destroy();
+    await gone;
+  }
+  for (let next = expecting(A); ; next = expecting(A))
+    if (CONTINUE.test(await next.until(/^HTTP\/1.1 \d+ /))) break;
+});
+
+const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
+const CHUNKED = ['Transfer-Encoding: chunked'];
+const TOO_LARGE =
+  /^HTTP\/1.1 413 .*"message":"the body needs about \d+ bytes of memory.* at most 131072 .*BODY_MEMORY/s;
+
+it('a body without a length is refused once it has more than is free, or than there ever is (decisions X100)', async () => {
+  const held = post(B, CHUNKED, chunk('x'.repeat(50 * KB)));
+  const asked = expecting(B);
+  await asked.until(/^HTTP\/1.1 \d+ /);
+  const larger = post(A, CHUNKED, chunk('x'.repeat(50 * KB)));
+  await larger.until(BUSY);
+  held.socket.destroy();
+  asked.socket.destroy();
+  await post(A, CHUNKED, chunk('x'.repeat(70 * KB))).until(TOO_LARGE);
+  await expecting(A, 70 * KB).until(TOO_LARGE);
+});
+
+it('a body counts with what is made of it: empty objects take more memory than their text (decisions X100)', async () => {
+  const plain = `["${'x'.repeat(9_000)}"]`;
+  await post(A, [`Content-Length: ${plain.length}`], plain).until(DONE);
+  const nested = `[${'{},'.repeat(3_000)}{}]`;
+  await post(A, [`Content-Length: ${nested.length}`], nested).until(TOO_LARGE);
+});
