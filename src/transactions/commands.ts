@@ -204,7 +204,7 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     if (transactionId !== undefined) return { request, transactionId };
     const named = before.get(legacyTransactionId) ?? this.transactions.named(legacyTransactionId, programs);
     before.set(legacyTransactionId, named);
-    const own = (await named).filter(({ reported }) => mayMove(caller, reported.advertiserId));
+    const own = (await named).filter(({ advertiserId }) => mayMove(caller, advertiserId));
     const only = onlyOne(legacyTransactionId, own);
     if (only === undefined) throw notFound(legacyTransactionId);
     return { request, transactionId: only.transactionId };

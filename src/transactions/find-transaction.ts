@@ -5,7 +5,8 @@ import { NO_STREAM, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { inParallel } from '../kernel/in-parallel';
 import { TRANSACTION, transactionDecider, type TransactionEvent, type TransactionState } from './transaction';
-import { factsIn, type TransactionFacts } from './transaction-facts';
+import { type TransactionFacts } from './transaction-facts';
+import { mayHaveFormerIds } from './former-ids';
 import { formerIdOf, idsWith, legacyIdOf, transactionIdOf } from './transaction-id';
 
 /** The transaction that a report is about, with what is known of it before its stream is read. */
@@ -23,21 +24,23 @@ const UNKNOWN: StateAt<TransactionState> = { state: transactionDecider.initial, 
  */
 export async function reportedTransaction(log: EventLog, facts: TransactionFacts): Promise<Reported> {
   const legacyId = legacyIdOf(facts);
+  const transactionId = transactionIdOf(legacyId, facts.programId);
+  if (!mayHaveFormerIds(log)) return { transactionId, known: UNKNOWN };
   const formerId = formerIdOf(legacyId);
   const former = await load(log, transactionDecider, formerId);
   const { state } = former;
   return state.name !== 'Unknown' && state.reported.programId === facts.programId
     ? { transactionId: formerId, known: former }
-    : { transactionId: transactionIdOf(legacyId, facts.programId), known: UNKNOWN };
+    : { transactionId, known: UNKNOWN };
 }
 
 /** Streams that are read at a time for one legacy id: many programs may have its event. */
 const AT_ONCE = 4;
 
-/** A transaction by its legacy id, as it was reported. */
+/** A transaction by its legacy id. A list may name thousands: no more of them is kept. */
 export interface Named {
   readonly transactionId: string;
-  readonly reported: TransactionFacts;
+  readonly advertiserId: number;
 }
 
 /** The transactions with a legacy id: several if programs of an advertiser share an event and an order number. */
@@ -49,7 +52,7 @@ export async function transactionsWith(
   const named: Named[] = [];
   await inParallel(idsWith(legacyId, programs), AT_ONCE, async (transactionId) => {
     const first = await firstEvent(log, transactionId);
-    if (first !== undefined) named.push({ transactionId, reported: factsIn(first.data) });
+    if (first !== undefined) named.push({ transactionId, advertiserId: first.data.transaction.advertiserId });
   });
   return named;
 }

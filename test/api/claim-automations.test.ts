@@ -1,12 +1,11 @@
 import { claimDecider } from '../../src/claims/claim';
 import { claimBatchDecider } from '../../src/claims/claim-batch';
-import { execute, load, toNewEvent } from '../../src/kernel/decider';
-import { NO_STREAM } from '../../src/kernel/event';
+import { execute, load } from '../../src/kernel/decider';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { formerIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
+import { transactionIdOf } from '../../src/transactions/transaction-id';
 import { overrideLog } from '../support/temporary-log';
-import { eventsOfTransaction, sale } from '../support/transactions';
+import { eventsOfTransaction } from '../support/transactions';
 import { automatedClaims } from './automated-claims';
 import { CLAIM_NETWORK, CLAIM_TOKENS, claimOf, claimWorld, INQUIRY } from './claim-network';
 import { transactionClientOf } from './transaction-network';
@@ -219,29 +218,6 @@ describe('an approved claim (decisions C10)', () => {
     const listed = (await conversions.get(`;orderNumber=${order}`)).json<readonly object[]>();
     expect(listed).toHaveLength(2);
   });
-
-  it.each([
-    { whose: 'its site', siteId: 1101, isOwn: true },
-    { whose: 'another site, where it is Invalid', siteId: 1201, isOwn: false },
-  ])(
-    'meets a transaction of $whose that was stored when ids did not have the program (decisions T1, C10)',
-    async ({ siteId, isOwn }) => {
-      const order = `of old for ${siteId}`;
-      const legacyId = `${order}_${INQUIRY}_1`;
-      const id = await approved(order);
-      const facts = { advertiserId: 1, programId: 101, eventId: INQUIRY, orderNumber: order };
-      const transaction = sale({ ...facts, siteId, publisherId: siteId === 1101 ? 11 : 12 });
-      const data = { at: '2026-02-25T00:00:00.000Z', transaction };
-      await world.app.engines.log.append(`transaction-${formerIdOf(legacyId)}`, NO_STREAM, [
-        toNewEvent({ type: 'TransactionTracked', data }),
-        toNewEvent({ type: 'TransactionInvalidated', data: { ...data, reasons: [] } }),
-      ]);
-      await automate(NOW);
-      const transactionId = isOwn ? formerIdOf(legacyId) : transactionIdOf(`${legacyId}_claim${id}`, 101);
-      expect(await stateOf(id)).toMatchObject({ statusId: 3, transactionId });
-      expect(await transactionOf(order)).toEqual([]);
-    },
-  );
 
   it.each([
     { whose: 'another publisher', siteId: 1201 },

@@ -1,8 +1,5 @@
 import { createHash } from 'node:crypto';
-import { toNewEvent } from '../../src/kernel/decider';
-import { NO_STREAM } from '../../src/kernel/event';
-import { formerIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
-import { sale } from '../support/transactions';
+import { transactionIdOf } from '../../src/transactions/transaction-id';
 import { CONVERSION_TOKENS, PATH, reportOf, type Result, transactionWorld } from './transaction-network';
 import { XML_UTF8 } from './posted';
 import { NOW, refusalOf } from './voucher-network';
@@ -189,16 +186,6 @@ describe('reporting a transaction', () => {
 describe('programs of an advertiser that share an event and an order number (decisions T1)', () => {
   const [one, two] = [101, 104].map((programId) => ({ programId, orderValue: programId }));
   const legacyId = (order: string): string => `${order}_301_1`;
-  const former = async (order: string, programId: number): Promise<string> => {
-    const { timeOfEvent, ...fields } = reportOf(order, { programId, advertiserId: 1, publisherId: 11 });
-    const at = new Date(Number(timeOfEvent)).toISOString();
-    const transaction = sale({ ...fields, orderValue: 10_000, currencyId: 'EUR', timeOfEvent: at });
-    const id = formerIdOf(legacyId(order));
-    const event = toNewEvent({ type: 'TransactionTracked', data: { at, transaction } });
-    await world.app.engines.log.append(`transaction-${id}`, NO_STREAM, [event]);
-    await world.app.settled();
-    return id;
-  };
 
   it('have a transaction each, with the same legacyTransactionId', async () => {
     const answers = await reportAll([reportOf('TWO', one), reportOf('TWO', two), reportOf('TWO', one)]);
@@ -242,16 +229,6 @@ describe('programs of an advertiser that share an event and an order number (dec
       expect((await move({ legacyTransactionId, action: 'approve' })).statusCode).toBe(200);
     },
   );
-
-  it('a transaction keeps the id under which it was stored before ids had the program', async () => {
-    const id = await former('OLD', 101);
-    const again = await report(reportOf('OLD'));
-    expect([again.statusCode, again.json<Result>().transactionId]).toEqual([200, id]);
-    expect(refusalOf(await report(reportOf('OLD', { orderValue: 1 }))).codes).toBe('409 CON_510');
-    expect((await get(`/${legacyId('OLD')}`)).json()).toMatchObject({ orderNumber: 'OLD' });
-    expect((await create('OLD', two)).transactionId).toBe(transactionIdOf(legacyId('OLD'), 104));
-    expect(refusalOf(await get(`/${legacyId('OLD')}`)).message).toContain(id);
-  });
 
   it('requests of a list keep their order, by whichever id they name the transaction', async () => {
     const { transactionId, legacyTransactionId } = await create('ORDER');
