@@ -4,7 +4,15 @@
 //   node examples/replay.mjs                 # all events
 //   node examples/replay.mjs feed-1001       # one feed
 //   node examples/replay.mjs feed-1001 'esdb://127.0.0.1:2113?tls=false'
+//
+// Amounts in events are integers: a "price" of 12990 is 129.90 (docs/operations.md, Replaying the log).
 import esdb from '@eventstore/db-client';
+
+// The reader may have seen enough: `node examples/replay.mjs | head`.
+process.stdout.on('error', (error) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+});
 
 const [stream, url = 'esdb://127.0.0.1:2113?tls=false'] = process.argv.slice(2);
 const client = esdb.EventStoreDBClient.connectionString(url);

@@ -30,10 +30,14 @@ class IncompleteDemo extends Error {
 }
 
 /**
- * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. Raises
- * `IncompleteDemo` if an earlier start was interrupted.
+ * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. `show` receives what it does,
+ * with the share that is done. Raises `IncompleteDemo` if an earlier start was interrupted.
  */
-export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
+export async function createDemo(
+  log: EventLog,
+  dataDir: string,
+  show: (step: string) => void = () => undefined,
+): Promise<DemoLines> {
   const marker = join(dataDir, 'demo-under-way');
   if ((await log.head()) !== START) {
     const isComplete = await access(marker).then(
@@ -46,13 +50,17 @@ export async function createDemo(log: EventLog, dataDir: string): Promise<DemoLi
     );
   }
   await writeFile(marker, '');
-  const lines = await fillWithDemo(log, dataDir);
+  const lines = await fillWithDemo(log, dataDir, show);
   await rm(marker);
   return lines;
 }
 
 /** Posts the network, its products, a year of price changes, transactions, claims and vouchers, each as of its time. */
-async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> {
+async function fillWithDemo(
+  log: EventLog,
+  dataDir: string,
+  show: (step: string) => void,
+): Promise<DemoLines> {
   const ending = new AbortController();
   const follower = new FollowedDirectory(log, ending.signal);
   let present = new Date();
@@ -75,9 +83,9 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
     const firstPosted = new Date(started.getTime() - FIRST_POSTED * DAY);
     const tokens: NewToken[] = [];
     const onToken = (token: NewToken): number => tokens.push(token);
+    show('the demo network is being created');
     const { position } = await importNetwork(log, demoNetwork(), { at: firstPosted.toISOString(), onToken });
     await follower.reached(position);
-    for (const { id } of FEEDS) await post(id, demoFeed(id), firstPosted);
     const clock = { now };
     const commands = new TransactionCommands(log, {
       follower,
@@ -86,6 +94,7 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
       setTime: (at) => (present = at),
     });
     const steps = [
+      ...FEEDS.map(({ id }) => ({ at: firstPosted, run: () => post(id, demoFeed(id), firstPosted) })),
       ...demoPriceChanges(started).map(({ feedId, at, products }) => ({
         at,
         run: () => post(feedId, products, at),
@@ -93,10 +102,20 @@ async function fillWithDemo(log: EventLog, dataDir: string): Promise<DemoLines> 
       ...demoTransactions(started, commands),
       ...demoClaims(started, new ClaimCommands(log, follower)),
     ];
-    for (const { run } of steps.sort((one, other) => one.at.getTime() - other.at.getTime())) await run();
-    present = started;
-    for (const { organisationId, posted } of demoVouchers(started))
-      await postVoucher.execute(new PostVoucher(posted, organisationId));
+    const ordered = steps.sort((one, other) => one.at.getTime() - other.at.getTime());
+    const vouchers = demoVouchers(started).map(({ organisationId, posted }) => ({
+      run: async () => {
+        present = started;
+        await postVoucher.execute(new PostVoucher(posted, organisationId));
+      },
+    }));
+    const all = [...ordered, ...vouchers];
+    for (const [done, { run }] of all.entries()) {
+      await run();
+      show(
+        `the demo network is being created: ${Math.floor((100 * (done + 1)) / all.length)} % of its history`,
+      );
+    }
     return demoLines(tokens);
   } finally {
     await loader.close();

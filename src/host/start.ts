@@ -59,10 +59,12 @@ export async function start(
       // A process that cannot start prints the reason and nothing else.
       log.info({ version, ...enginesOf(config), dataDir: resolve(config.dataDir), roles }, 'starting');
       for (const line of open) log.warn(line);
+      const endLines = startup.repeat();
+      opened.push(async () => endLines());
       startup.waitsFor('the reference data is being read');
       await base.follower.ready;
-      if (demo) startup.waitsFor('the demo network is being created');
-      const demoLines = demo ? await createDemo(engines.log, config.dataDir) : () => [];
+      const show = (reason: string): void => startup.waitsFor(reason);
+      const demoLines = demo ? await createDemo(engines.log, config.dataDir, show) : () => [];
       // Before any ticket is issued, so that one thread appends to it.
       if (roles.includes('projector')) await engines.deliveries();
       const projector = roles.includes('projector')
@@ -74,7 +76,7 @@ export async function start(
       const readable = untilReadable({
         store: engines.store,
         projector,
-        show: (reason) => startup.waitsFor(reason),
+        show,
         signal: ending.signal,
       });
       // Awaited below; until then a failure must not count as unhandled.
@@ -102,6 +104,7 @@ export async function start(
         config.esdbPort === undefined ? undefined : startLogEndpoint(engines, config.esdbPort, report);
       if (endpoint !== undefined) opened.push(() => endpoint.end());
       const replay = endpoint === undefined ? [] : [`the log can be read at ${await endpoint.calls.open()}`];
+      endLines();
       const url = port === undefined ? undefined : addressAt(config.host, port.port);
       log.info({ url, ms: Math.round(performance.now() - began) }, 'ready');
       return {

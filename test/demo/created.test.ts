@@ -42,7 +42,12 @@ const total = (lists: readonly (readonly unknown[])[]): number =>
 
 describe('The demo in a log', () => {
   it('lists every product, has an event for each price change, publishes every voucher, and is created only once', async () => {
-    const lines = (await createDemo(log, folder))('http://127.0.0.1:3000');
+    const shown: string[] = [];
+    const lines = (await createDemo(log, folder, (step) => shown.push(step)))('http://127.0.0.1:3000');
+    // However slow the engines are, there is something new to show.
+    const shares = shown.map((step) => Number(/: (\d+) % of its history$/.exec(step)?.[1] ?? 0));
+    expect(shares).toEqual([...shares].sort((one, other) => one - other));
+    expect([shares[0], shares.at(-1), new Set(shares).size > 50]).toEqual([0, 100, true]);
     expect(lines.filter((line) => /^[0-9a-f]{40} /.test(line))).toHaveLength(16);
     const rounds = demoPriceChanges(new Date());
     expect(await eventsByType()).toEqual({

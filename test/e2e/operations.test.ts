@@ -6,7 +6,15 @@ import { promisify } from 'node:util';
 import { generateProducts } from '../../bench/generate';
 import { DIST } from '../support/built';
 import { startEsdbServer } from '../support/esdb-server';
-import { ADVERTISER, NETWORK, PUBLISHER, removeFolder, Server, temporaryFolder } from '../support/server';
+import {
+  ADVERTISER,
+  NETWORK,
+  PUBLISHER,
+  removeFolder,
+  runShell,
+  Server,
+  temporaryFolder,
+} from '../support/server';
 
 const ROOT = join(__dirname, '../..');
 const GUIDE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
@@ -55,6 +63,13 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog receiver': ['test/ops/cli-receiver.test.ts', "'receiver'"],
   'affilog log copy': ['test/ops/copy-log.test.ts', 'copyLog'],
 };
+
+interface Replayed {
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  readonly data: { readonly price?: number };
+}
 
 const steps = new Set<string>();
 const SALE = { id: 1011, name: 'Sale', kind: 'sale', pendingDays: 30 };
@@ -224,11 +239,22 @@ describe('docs/operations.md', () => {
     const events = (await step(example, { 'esdb://127.0.0.1:2113?tls=false': url, 'feed-1001': 'feed-22' }))
       .trim()
       .split('\n')
-      .map((line) => JSON.parse(line) as { stream: string; revision: number; type: string });
+      .map((line) => JSON.parse(line) as Replayed);
     expect(events.map(({ stream, revision, type }) => [stream, revision, type])).toEqual([
       ...PRODUCTS.map((_, n) => ['feed-22', n, 'ProductListed']),
       ['feed-22', 5, 'FeedImported'],
     ]);
+    // As the guide says, a price is in hundredths.
+    expect(events.slice(0, 5).map(({ data }) => (data.price ?? NaN) / 100)).toEqual(
+      PRODUCTS.map(({ price }) => price),
+    );
+    // A reader that has seen enough ends it without a word.
+    const replay = `node '${join(ROOT, 'examples/replay.mjs')}' feed-22 '${url}'`;
+    expect(await runShell(`bash -o pipefail -c "${replay} | true"`)).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    });
     await stop();
   });
 

@@ -123,3 +123,18 @@ test('a start logs what it waits for after a second, then every five seconds (de
   expect(startup.reason).toBe('step 13000');
   expect(lines).toEqual(['starting: step 1000', 'starting: step 6000', 'starting: step 11000']);
 });
+
+test('a step that lasts is logged all the same, until the start has ended (decisions X98)', () => {
+  jest.useFakeTimers();
+  const lines: string[] = [];
+  const startup = new Startup((line) => lines.push(line));
+  const end = startup.repeat();
+  startup.waitsFor('the demo network is being created');
+  jest.advanceTimersByTime(41_000);
+  expect(lines).toHaveLength(9);
+  expect(new Set(lines)).toEqual(new Set(['starting: the demo network is being created']));
+  end();
+  jest.advanceTimersByTime(41_000);
+  expect(lines).toHaveLength(9);
+  jest.useRealTimers();
+});
