@@ -17,12 +17,14 @@ import { startLoader } from './loader';
 import { makeLoader } from '../products/load/make-loader';
 import { type Base } from './open-base';
 import { openAll } from './opened';
-import { readinessOf, type Troubles } from './readiness';
+import { atMostEvery, readinessOf, type Troubles } from './readiness';
 import { stopServing } from './stop-serving';
 
 interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 'visibleWithin'> {
   /** How long a request for a test of a receiver waits for its outcome (ms). */
   readonly testWithin?: number;
+  /** How often the engines and the disk are looked at for `/health/ready`, at most (ms). */
+  readonly healthEvery?: number;
   readonly config: Config;
   /** Load and render downloads in threads of their own; needs compiled code. */
   readonly threads: boolean;
@@ -35,6 +37,9 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 
 
 /** As long as an attempt lasts at most (`docs/decisions.md#n4`). */
 const TEST_MS = 15_000;
+
+/** Anybody may ask for `/health/ready`. */
+const HEALTH_MS = 1_000;
 
 /** What a process with the role `api` does. */
 export interface Api {
@@ -51,7 +56,7 @@ export interface Api {
 /** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
 export async function openApi(options: ApiOptions): Promise<Api> {
   const { config, engines, follower, threads, report, log, now, visibleWithin, troubles = {} } = options;
-  const { testWithin = TEST_MS } = options;
+  const { testWithin = TEST_MS, healthEvery = HEALTH_MS } = options;
   const { log: eventLog, store } = engines;
   return await openAll(async (opened) => {
     const { dataDir } = config;
@@ -75,7 +80,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       ending.abort();
       await facts.ended;
     });
-    const readiness = await readinessOf(engines, follower, {
+    const look = await readinessOf(engines, follower, {
       troubles: {
         ...troubles,
         // A process that does not send answers the secrets.
@@ -83,6 +88,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
         disk: () => diskTrouble(dataDir),
       },
     });
+    const readiness = atMostEvery(healthEvery, look);
     const allowed = allowedBy(config);
     const parts: AppParts = {
       config,

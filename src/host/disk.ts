@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { open, unlink } from 'node:fs/promises';
+import { open, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** As much as one append to the log may take. */
-const PROBE = Buffer.alloc(1024 * 1024);
+/** What is written to find out: one block. */
+const PROBE = Buffer.alloc(4096);
+
+/** As much as one append to the log may take: less free space than this is a full disk. */
+const NEEDED = 1024 * 1024;
+
+/** An error with a code, as of the system. */
+const FULL = Object.assign(new Error('there is too little free space'), { code: 'ENOSPC' });
 
 /** By the code of the system error. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -19,6 +25,8 @@ const REASONS: Readonly<Record<string, string>> = {
 /** Why a folder cannot be written, found by trying; undefined if it can. Leaves no file, even if the process is killed. */
 export async function diskTrouble(folder: string): Promise<string | undefined> {
   try {
+    const { bavail, bsize } = await statfs(folder);
+    if (bavail * bsize < NEEDED) throw FULL;
     const path = join(folder, `.probe-${randomUUID()}`);
     const file = await open(path, 'wx');
     try {
@@ -29,7 +37,8 @@ export async function diskTrouble(folder: string): Promise<string | undefined> {
     }
     return undefined;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const isSystem = typeof error === 'object' && error !== null && 'code' in error;
+    const code = isSystem ? String(error.code) : 'unknown error';
     return `the data folder cannot be written: ${REASONS[code] ?? code}`;
   }
 }

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { PROJECTIONS } from '../../projections/index';
 import { PROJECTOR_LEASE } from '../kernel/lease-holder';
 import { visiblePosition, waitForPosition } from '../projector/wait';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines } from '../engines/open';
-import { type Position } from '../kernel/event';
+import { type Position, type RecordedEvent } from '../kernel/event';
+import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { withEngineTimeout } from '../kernel/unavailable';
 import { reasonOf } from '../kernel/unavailable';
 import { type Readiness } from '../ops/rest/health.controller';
@@ -13,6 +15,8 @@ import { parkedCount } from '../ops/parked';
 const LOOK_MS = 2_000;
 /** How long read models may be behind without a projector before they count as stale (s): another may take over. */
 const STALE_S = 60;
+/** No stream has so many events. */
+const BEYOND = 2 ** 40;
 /** Observed heads of the log that are remembered while the read models are behind. */
 const SAMPLES = 1000;
 
@@ -33,6 +37,54 @@ interface ReadinessParts {
   readonly troubles?: Troubles;
   /** A monotonic clock (ms). */
   readonly now?: () => number;
+  /** Epoch ms. */
+  readonly wall?: () => number;
+}
+
+/**
+ * Looks at most every `ms` milliseconds. Who asks meanwhile gets the same answer: a look reads from every engine and writes to the disk,
+ * and anybody may ask.
+ */
+export function atMostEvery(
+  ms: number,
+  look: Readiness,
+  now: () => number = () => performance.now(),
+): Readiness {
+  let last: { readonly health: ReturnType<Readiness>; endedAt: number } | undefined;
+  return async () => {
+    if (last === undefined || now() - last.endedAt >= ms) {
+      const looking = (last = { health: look(), endedAt: Infinity });
+      const end = (): void => {
+        looking.endedAt = now();
+      };
+      looking.health.then(end, end);
+    }
+    return await last.health;
+  };
+}
+
+/**
+ * Raises `EngineUnavailable` if the log refuses appends, as an EventStoreDB does whose user may only read. Appends nothing: the log
+ * refuses the revision once it has allowed the append.
+ */
+async function requireAppends(log: EventLog): Promise<void> {
+  const event = { id: randomUUID(), type: 'Probed', data: '{}', meta: '{}' };
+  await log.append('probe', BEYOND, [event]).catch((error: unknown) => {
+    if (!(error instanceof RevisionConflict)) throw error;
+  });
+}
+
+/** When the first event after a position was appended (epoch ms); undefined if there is none, or it has no time. */
+async function firstAfter(log: EventLog, position: Position): Promise<number | undefined> {
+  for await (const { events } of log.readAll({ after: position, batchSize: 1 }))
+    for (const event of events) return timeOf(event);
+  return undefined;
+}
+
+function timeOf({ data }: RecordedEvent): number | undefined {
+  const { at } = JSON.parse(data) as { readonly at?: unknown };
+  const time = typeof at === 'string' ? Date.parse(at) : NaN;
+  return Number.isNaN(time) ? undefined : time;
 }
 
 /**
@@ -43,17 +95,20 @@ interface ReadinessParts {
 export async function readinessOf(
   { log, store }: Engines,
   follower: FollowedDirectory,
-  { troubles = {}, now = () => performance.now() }: ReadinessParts = {},
+  { troubles = {}, now = () => performance.now(), wall = Date.now }: ReadinessParts = {},
 ): Promise<Readiness> {
   const start = await log.head();
   let caughtUp = false;
   /** Observed heads of the log that the read models have not reached, and when they were observed: oldest first. */
-  let unseen: readonly { readonly position: Position; readonly at: number }[] = [];
+  let unseen: readonly { readonly position: Position; readonly at: number; readonly isKnown: boolean }[] = [];
+  /** When the read models had everything that was in the log. What is after `start` is younger than this process. */
+  let reachedAt = now();
 
   /** Since when no projector has been seen. */
   let vacantAt: number | undefined;
 
   const findHead = shared('the event log', () => log.head());
+  const findAppends = shared('the event log', () => requireAppends(log));
   const findModels = shared('the read store', async () => {
     caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
     const { name, ms } = PROJECTOR_LEASE;
@@ -75,12 +130,25 @@ export async function readinessOf(
   const findNotifierTrouble = shared('the notifier', async () => troubles.notifier?.());
   const findDiskTrouble = shared('the data folder', async () => troubles.disk?.());
 
-  /** For how long the read models have been behind the log, in seconds. */
-  function behind(shown: Position, head: Position): number {
+  /**
+   * For how long the read models have been behind the log, in seconds, as far as it was observed. `isKnown`: they were not behind before.
+   * The first event that they lack says since when they are, unless it has a time of the past, as reference data and imports have: it is
+   * no older than the last time when they lacked nothing, or than this process.
+   */
+  async function behind(shown: Position, head: Position): Promise<{ seconds: number; isKnown: boolean }> {
     const at = now();
-    if (unseen.length < SAMPLES) unseen = [...unseen, { position: head, at }];
     unseen = unseen.filter(({ position }) => position > shown);
-    return Math.round((at - (unseen[0]?.at ?? at)) / 1000);
+    if (head <= shown) reachedAt = at;
+    else if (unseen.length === 0) {
+      const time = await withEngineTimeout('the event log', firstAfter(log, shown), LOOK_MS).catch(
+        () => undefined,
+      );
+      const isKnown = time !== undefined && shown >= start;
+      const age = isKnown ? Math.max(0, Math.min(wall() - time, at - reachedAt)) : 0;
+      unseen = [{ position: head, at: at - age, isKnown }];
+    } else if (unseen.length < SAMPLES) unseen = [...unseen, { position: head, at, isKnown: true }];
+    const [{ at: since, isKnown } = { at, isKnown: true }] = unseen;
+    return { seconds: Math.round((at - since) / 1000), isKnown };
   }
 
   /** How long no projector has been running, in seconds. */
@@ -97,25 +165,27 @@ export async function readinessOf(
       findNotifierTrouble().catch(reasonOf),
       findDiskTrouble().catch(reasonOf),
     ]);
-    const [head, models] = await Promise.allSettled([findHead(), findModels()]);
+    const [head, models, appends] = await Promise.allSettled([findHead(), findModels(), findAppends()]);
     const [projector, automation, notifier, disk] = await found;
     const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
-    const seconds = shown === undefined || head.status === 'rejected' ? undefined : behind(shown, head.value);
+    const lag =
+      shown === undefined || head.status === 'rejected' ? undefined : await behind(shown, head.value);
     const vacancy = vacant(isProjected);
     const waiting: Record<string, string> = {};
     if (disk !== undefined) waiting.disk = disk;
     if (head.status === 'rejected') waiting.log = reasonOf(head.reason);
+    else if (appends.status === 'rejected') waiting.log = reasonOf(appends.reason);
     if (follower.position < start) waiting.directory = 'is catching up with the log';
     if (models.status === 'rejected') waiting.readModels = reasonOf(models.reason);
     else if (!caughtUp || shown === undefined) waiting.readModels = 'are catching up with the log';
     else if (head.status === 'fulfilled' && shown > head.value && (await isAhead(shown)))
       waiting.readModels = AHEAD;
-    else if (seconds !== undefined && Math.min(seconds, vacancy) >= STALE_S)
-      waiting.readModels = `are stale: they have been behind the log for ${seconds} s, and no projector is running`;
+    else if (lag !== undefined && Math.min(lag.seconds, vacancy) >= STALE_S)
+      waiting.readModels = `are stale: they have been behind the log for ${lag.seconds} s, and no projector is running`;
     return {
       waiting,
       ...(parked === undefined ? {} : { parked }),
-      ...(seconds === undefined ? {} : { behind: seconds }),
+      ...(lag?.isKnown === true ? { behind: lag.seconds } : {}),
       ...(projector === undefined ? {} : { projector }),
       ...(automation === undefined ? {} : { automation }),
       ...(notifier === undefined ? {} : { notifier }),

@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,8 @@ import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { readinessOf } from '../../src/host/readiness';
+import { diskTrouble } from '../../src/host/disk';
+import { atMostEvery, readinessOf } from '../../src/host/readiness';
 import { type ProductLoader } from '../../src/products/commands';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
@@ -114,6 +116,75 @@ describe('health (docs/operations.md, Health)', () => {
       projector: reason,
       automation: 'the same',
     });
+  });
+
+  it('counts from the first event that the read models lack when it is first asked, however far behind they are', async () => {
+    await app.project();
+    const day = 86_400_000;
+    let time = 0;
+    const wall = () => Date.now() + time;
+    const readiness = await readinessOf(app.engines, app.follower, { now: () => time, wall });
+    await app.stopProjecting();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    time = day;
+    const { behind = 0 } = await readiness();
+    expect(Math.round(behind / 10)).toBe(day / 10_000);
+    time += 7_000;
+    expect(await readiness()).toMatchObject({ behind: behind + 7 });
+  });
+
+  it('leaves out for how long the read models have been behind while it is not known', async () => {
+    const readiness = await readinessOf(app.engines, app.follower);
+    await app.project();
+    await app.stopProjecting();
+    await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
+    const untimed = overrideLog(app.engines.log, {
+      readAll: async function* () {
+        yield* [];
+      },
+    });
+    const unknown = await readinessOf({ ...app.engines, log: untimed }, app.follower);
+    expect(await unknown()).not.toHaveProperty('behind');
+    expect(await unknown()).not.toHaveProperty('behind');
+    expect(await readiness()).toHaveProperty('behind');
+  });
+
+  it('looks at most once in its interval, for whoever asks meanwhile (decisions X97)', async () => {
+    let time = 0;
+    let looks = 0;
+    const gate = new EventEmitter();
+    const readiness = atMostEvery(
+      1_000,
+      async () => {
+        looks += 1;
+        await once(gate, 'open');
+        return { waiting: {}, behind: looks };
+      },
+      () => time,
+    );
+    const together = Array.from({ length: 100 }, () => readiness());
+    time = 2_000;
+    const later = readiness();
+    gate.emit('open');
+    expect(new Set((await Promise.all([...together, later])).map(({ behind }) => behind))).toEqual(
+      new Set([1]),
+    );
+    time = 2_999;
+    expect((await readiness()).behind).toBe(1);
+    time = 3_000;
+    const again = readiness();
+    gate.emit('open');
+    expect((await again).behind).toBe(2);
+  });
+
+  it('writes little to find out whether the data folder can be written, and names one that was removed (decisions X97)', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'affilog-probe-'));
+    const written = (): number => Number(/^wchar: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1]);
+    const before = written();
+    for (let probe = 0; probe < 20; probe += 1) expect(await diskTrouble(folder)).toBeUndefined();
+    expect(written() - before).toBeLessThan(1024 * 1024);
+    await rm(folder, { recursive: true });
+    expect(await diskTrouble(folder)).toBe('the data folder cannot be written: it was removed');
   });
 
   it('is not ready when the read models are ahead of a replaced log (decisions X31)', async () => {
@@ -251,6 +322,30 @@ describe('an unavailable engine', () => {
       waiting: { readModels: `the read store is not available: ${reason}` },
     });
     await store.close();
+    await server.stop();
+  });
+
+  it('is not ready, with the reason, while an EventStoreDB may be read but refuses appends (decisions X97)', async () => {
+    const server = await startEsdbServer('read-only');
+    const log = await openEventStoreDb(server.url, { timeoutMs: 2_500, retryMs: 2_500 });
+    const readiness = await readinessOf({ ...engines, log }, follower);
+    expect((await readiness()).waiting.log).toMatch(/^the event log is not available: access is denied: /);
+    await log.close();
+    await server.stop();
+  });
+
+  it('appends nothing to find out that it may', async () => {
+    const before = await engines.log.head();
+    const readiness = await readinessOf(engines, follower);
+    expect((await readiness()).waiting).not.toHaveProperty('log');
+    expect(await engines.log.head()).toBe(before);
+    const server = await startEsdbServer();
+    const log = await openEventStoreDb(server.url, { timeoutMs: 2_500, retryMs: 2_500 });
+    const head = await log.head();
+    const overServer = await readinessOf({ ...engines, log }, follower);
+    expect((await overServer()).waiting).not.toHaveProperty('log');
+    expect(await log.head()).toBe(head);
+    await log.close();
     await server.stop();
   });
 

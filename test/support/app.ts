@@ -96,6 +96,7 @@ export class TestApp {
       },
       now,
       testWithin: options.testWithin ?? 0,
+      healthEvery: 0,
       ...(visibleWithin === undefined ? {} : { visibleWithin }),
       troubles: { projector: async () => runner.trouble() },
     });

@@ -11,6 +11,9 @@ import { sendIndex } from './index-page';
 /** The XML schemas of all services (`docs/decisions.md#p24`); needs no token. */
 @Controller('/1.0/schemas')
 export class SchemasController {
+  /** Their texts, written once. */
+  private written: ReadonlyMap<string, string> | undefined;
+
   constructor(private readonly options: HttpOptions) {}
 
   @Get()
@@ -32,10 +35,17 @@ export class SchemasController {
         `no schema is called ${file}: expected one of ${[...schemas.keys()].join(', ')}`,
       );
     reply.type(CONTENT_TYPES.xml).header('X-Content-Type-Options', 'nosniff');
-    return writeXml(toXsd(schema), { pretty: true });
+    return schema;
   }
 
-  private schemas(): ReadonlyMap<string, Schema> {
+  private schemas(): ReadonlyMap<string, string> {
+    this.written ??= new Map(
+      [...this.described()].map(([file, schema]) => [file, writeXml(toXsd(schema), { pretty: true })]),
+    );
+    return this.written;
+  }
+
+  private described(): ReadonlyMap<string, Schema> {
     const { vendor, services } = this.options;
     const baseUrl = this.options.baseUrl();
     const files = services.flatMap(({ namespace, description }) =>

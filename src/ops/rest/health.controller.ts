@@ -8,7 +8,7 @@ interface Health {
   readonly waiting: Readonly<Record<string, string>>;
   /** Parked documents; absent when the read store is unavailable. */
   readonly parked?: number;
-  /** Seconds for which the read models have been behind the log; absent when an engine is unavailable. */
+  /** Seconds for which the read models have been behind the log; absent when an engine is unavailable, or they are not known. */
   readonly behind?: number;
   /** Why the projector of this process makes no progress; absent while it does, and without a projector. */
   readonly projector?: string;
