@@ -31,6 +31,13 @@ export default tseslint.config(
     },
   },
   {
+    // Nobody may be left to handle a rejection: it would end the process. A promise that is not awaited ends with `catch`.
+    files: ['src/**/*.ts', 'projections/**/*.ts', 'bench/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false, ignoreIIFE: false }],
+    },
+  },
+  {
     files: ['test/**/*.ts'],
     rules: {
       '@typescript-eslint/no-non-null-assertion': 'off',

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { openLog } from '../src/engines/embedded/log/open-log';
+import { crash } from '../src/kernel/crash';
 import { serveWritable } from '../test/support/esdb-writing/serve-writable';
 
 /** A log served as EventStoreDB by its own thread, which shares no classes with the clients. */
@@ -24,4 +25,4 @@ async function serve(file: string): Promise<void> {
 
 const asked: unknown = workerData;
 if (!isMainThread && typeof asked === 'object' && asked !== null && 'esdb' in asked)
-  void serve(String(asked.esdb));
+  serve(String(asked.esdb)).catch(crash);

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import './node-version';
+import { crash } from './kernel/crash';
 import { runCli } from './ops/cli/run-cli';
 
 /** A timer that keeps the process alive until its threads, which do not, have been closed. */
@@ -31,7 +32,7 @@ function exitCode(code: number): number {
 }
 
 setInterval(() => undefined, KEEP_ALIVE_MS);
-void runCli(process.argv.slice(2), {
+runCli(process.argv.slice(2), {
   environment: process.env,
   stdout: process.stdout,
   stderr: process.stderr,
@@ -42,4 +43,6 @@ void runCli(process.argv.slice(2), {
     isServing = true;
     return (await import('./host/start.js')).start(...args);
   },
-}).then((code) => setImmediate(() => process.exit(exitCode(code))));
+})
+  .then((code) => setImmediate(() => process.exit(exitCode(code))))
+  .catch(crash);

@@ -7,10 +7,10 @@ import { DIRECTORY_PREFIXES } from './events';
 export class FollowedDirectory extends FollowedLog {
   readonly directory: Directory;
 
-  constructor(log: EventLog, signal: AbortSignal, timeoutMs?: number) {
+  constructor(log: EventLog, signal: AbortSignal, timeoutMs?: number, onBug?: (failure: unknown) => void) {
     const directory = new Directory();
     const apply = directory.apply.bind(directory);
-    super(log, { prefixes: DIRECTORY_PREFIXES, apply, subject: 'the directory' }, signal, timeoutMs);
+    super(log, { prefixes: DIRECTORY_PREFIXES, apply, subject: 'the directory' }, signal, timeoutMs, onBug);
     this.directory = directory;
   }
 }

@@ -47,7 +47,9 @@ export class TokenUses {
 
   /** Starts writing regularly. */
   start(): void {
-    this.timer = setInterval(() => void this.flush(), FLUSH_MS).unref();
+    this.timer = setInterval(() => {
+      this.flush().catch(this.report);
+    }, FLUSH_MS).unref();
   }
 
   note(tokenHash: string): void {

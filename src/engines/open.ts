@@ -139,7 +139,7 @@ async function unlessAborted(opening: Promise<EventLog>, signal: AbortSignal | u
   try {
     return await Promise.race([opening, aborted]);
   } catch (error) {
-    void opening.then((log) => log.close()).catch(() => undefined);
+    opening.then((log) => log.close()).catch(() => undefined);
     throw error;
   } finally {
     signal.removeEventListener('abort', abort);

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { crash } from '../kernel/crash';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type IsGone, type Leases } from '../kernel/leases';
 import { reasonOf } from '../kernel/unavailable';
@@ -62,7 +63,9 @@ export class Notifier {
   ) {}
 
   start(): void {
-    this.running ??= this.run();
+    if (this.running !== undefined) return;
+    this.running = this.run();
+    this.running.catch(crash);
   }
 
   /** Stops after what is in flight, for a few seconds at most. */

@@ -45,8 +45,9 @@ export async function openAll<Result>(
   signal?: AbortSignal,
 ): Promise<Result> {
   const opened = new Opened(signal);
-  const close = async (): Promise<void> => await opened.close().catch(report);
-  const abort = (): unknown => void close();
+  const abort = (): void => {
+    opened.close().catch(report);
+  };
   signal?.addEventListener('abort', abort, { once: true });
   try {
     signal?.throwIfAborted();
@@ -54,7 +55,7 @@ export async function openAll<Result>(
     signal?.throwIfAborted();
     return result;
   } catch (error) {
-    await close();
+    await opened.close().catch(report);
     signal?.throwIfAborted();
     throw error;
   } finally {

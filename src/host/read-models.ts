@@ -28,16 +28,18 @@ export class ReadModels {
   private constructor(
     private readonly domain: Runner,
     private readonly deliveries: Runner,
+    private readonly report: (failure: unknown) => void,
   ) {}
 
   static async open(engines: Engines, options: Options, keepMs: number): Promise<ReadModels> {
     const domain = new Runner(engines.log, engines.store, PROJECTIONS, options);
-    return new ReadModels(domain, await deliveryRunner(engines, options, { keepMs, delayMs: DELAY_MS }));
+    const deliveries = await deliveryRunner(engines, options, { keepMs, delayMs: DELAY_MS });
+    return new ReadModels(domain, deliveries, (failure) => options.report?.(failure));
   }
 
   /** Resolves once those of the domain can be read, or when stopped. */
   async start(): Promise<void> {
-    void this.deliveries.start();
+    this.deliveries.start().catch(this.report);
     await this.domain.start();
   }
 

@@ -23,7 +23,10 @@ export async function stopServing(
   { app, loader, feeds, exporter }: Serving,
   downloadsEnd = DOWNLOADS_END_MS,
 ): Promise<void> {
-  const late = setTimeout(() => void feeds.close(), downloadsEnd);
+  const late = setTimeout(() => {
+    // Closed again below, which raises what has failed.
+    feeds.close().catch(() => undefined);
+  }, downloadsEnd);
   const ends = await Promise.allSettled([app.close(), loader.close()]);
   clearTimeout(late);
   ends.push(...(await Promise.allSettled([feeds.close()])), ...(await Promise.allSettled([exporter.end()])));

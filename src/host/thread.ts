@@ -7,6 +7,7 @@ import {
 } from 'node:worker_threads';
 import { Backoff } from '../kernel/backoff';
 import { callsOver, type Remote, serveCalls } from '../kernel/calls';
+import { crash } from '../kernel/crash';
 import { EngineUnavailable } from '../kernel/event-log';
 import { describeFailure } from './failure-report';
 
@@ -76,7 +77,7 @@ export function startThread<T extends object, Data extends ThreadData>(
   function replace(): void {
     if (ending.signal.aborted) return;
     if (performance.now() - started > RESTART_MS.longest) backoff.reset();
-    void backoff
+    backoff
       .wait(ending.signal)
       .then(async () => {
         if (ending.signal.aborted) return;
@@ -185,7 +186,7 @@ export function serveThread(
       return failure;
     },
   } satisfies Control);
-  void opened.then(({ calls }) => serveCalls(port, calls));
+  opened.then(({ calls }) => serveCalls(port, calls)).catch(crash);
 }
 
 function textOf(error: unknown): string {

@@ -66,8 +66,11 @@ export class PostedBody {
       }
     } finally {
       pace.end();
-      // `watchConnections` discards the rest once nobody reads.
-      void iterator.return?.().then(() => raw.resume());
+      // `watchConnections` discards the rest once nobody reads; there is none if the request has broken off.
+      iterator
+        .return?.()
+        .then(() => raw.resume())
+        .catch(() => undefined);
     }
   }
 

@@ -1,4 +1,5 @@
 import { type MessagePort, type Transferable } from 'node:worker_threads';
+import { crash } from './crash';
 import { Fault, Faults } from './fault';
 import { EngineUnavailable, RevisionConflict, UnacceptableAppend } from './event-log';
 import { QueryTooLong } from './query';
@@ -71,7 +72,8 @@ export function serveCalls(port: MessagePort, target: Methods): void {
   port.on('message', (sent: Sent) => {
     if ('acknowledged' in sent) reports.settle(sent.acknowledged, sent.error);
     else if ('cancel' in sent) cancelling.get(sent.cancel)?.abort(deserialize(sent.reason));
-    else void answerTo(sent);
+    // Nobody would learn that a call has no answer.
+    else answerTo(sent).catch(crash);
   });
 
   async function answerTo({ call, method, args, special }: Extract<Sent, { call: number }>): Promise<void> {
@@ -125,7 +127,7 @@ export function callsOver<T extends Methods>(
   const calls = new PendingCalls();
   const reporters = new Map<string, Reporter>();
   port.on('message', (returned: Returned) => {
-    if ('report' in returned) void take(returned);
+    if ('report' in returned) take(returned).catch(crash);
     else calls.settle(returned.answer, returned.error, returned.result);
     if (calls.size === 0) port.unref();
   });

@@ -1,4 +1,5 @@
 import { Backoff } from './backoff';
+import { crash } from './crash';
 import { type Position, type RecordedEvent } from './event';
 import { DamagedLog, EngineUnavailable, type EventLog } from './event-log';
 import { newPromise, WaitablePosition } from './waitable-position';
@@ -22,7 +23,7 @@ export interface Follower {
 export class FollowedLog {
   /** Resolves once all events that existed at the start have been applied; rejects if the log is damaged, or after the signal. */
   readonly ready: Promise<void>;
-  /** Resolves after the signal; rejects on any failure other than an unavailable engine. */
+  /** Resolves after the signal. On any failure other than an unavailable engine, which is a bug, it rejects, and the thread ends. */
   readonly ended: Promise<void>;
   private readonly applied = new WaitablePosition();
 
@@ -31,12 +32,15 @@ export class FollowedLog {
     private readonly follower: Follower,
     private readonly signal: AbortSignal,
     private readonly timeoutMs = REQUEST_TIMEOUT,
+    onBug: (failure: unknown) => void = crash,
   ) {
     const { promise, resolve, reject } = newPromise();
     this.ready = promise;
     // Nobody may be waiting: this avoids an unhandled rejection.
     this.ready.catch(() => undefined);
     this.ended = this.follow(resolve, reject);
+    // A state that no longer follows must not be used, and whoever awaits its end does so much later.
+    this.ended.catch(onBug);
   }
 
   /** All events up to this position have been applied. */

@@ -106,11 +106,8 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
       body.takes?.({ memory: memory + buffered(bytes), space: Math.max(bytes, space) });
     for await (const chunk of body.chunks(costOfLoad)) {
       bytes += chunk.length;
-      const [first] = underWay;
-      if (first !== undefined && underWay.length === AHEAD) {
-        used(await first);
-        void underWay.shift();
-      }
+      const first = underWay.length === AHEAD ? underWay.shift() : undefined;
+      if (first !== undefined) used(await first);
       const written = this.loader.write(id, chunk);
       // A failure is raised where this is awaited.
       written.catch(() => undefined);

@@ -36,18 +36,21 @@ export class PositionWait {
       this.waiters.add({ position, deadline: performance.now() + timeoutMs, resolve, reject });
       // Check `aborted` first: each `abort()` creates an error with a stack trace.
       if (this.isPolling && !this.wakeUp.signal.aborted) this.wakeUp.abort();
-      if (!this.isPolling) void this.poll();
+      if (!this.isPolling) this.poll().catch((error: unknown) => this.fail([...this.waiters], error));
     });
   }
 
   private async poll(): Promise<void> {
     this.isPolling = true;
-    for (let wait: number = POLL_MS.min; ; wait = Math.min(1.25 * wait, POLL_MS.max)) {
-      await this.check([...this.waiters]);
-      if (this.waiters.size === 0) break;
-      if (await this.isWoken(wait)) wait = POLL_MS.min;
+    try {
+      for (let wait: number = POLL_MS.min; ; wait = Math.min(1.25 * wait, POLL_MS.max)) {
+        await this.check([...this.waiters]);
+        if (this.waiters.size === 0) break;
+        if (await this.isWoken(wait)) wait = POLL_MS.min;
+      }
+    } finally {
+      this.isPolling = false;
     }
-    this.isPolling = false;
   }
 
   /** Pauses, but no longer than the shortest interval when a new waiter arrives; true if one has. */
@@ -69,8 +72,12 @@ export class PositionWait {
       const expired = waiters.filter(({ deadline }) => now >= deadline);
       for (const waiter of expired) if (this.waiters.delete(waiter)) waiter.resolve(false);
     } catch (error) {
-      for (const waiter of waiters) if (this.waiters.delete(waiter)) waiter.reject(error);
+      this.fail(waiters, error);
     }
+  }
+
+  private fail(waiters: readonly Waiter[], error: unknown): void {
+    for (const waiter of waiters) if (this.waiters.delete(waiter)) waiter.reject(error);
   }
 }
 

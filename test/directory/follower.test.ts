@@ -91,13 +91,14 @@ describe('A directory that follows the log', () => {
       await followed.ended;
     }));
 
-  it('rejects on any other error', () =>
+  it('rejects on any other error, which ends the thread even if nobody waits', () =>
     withLog(async (log) => {
-      const followed = new FollowedDirectory(
-        failing(log, [new TypeError('a bug')]),
-        new AbortController().signal,
-      );
+      const bug = new TypeError('a bug');
+      const bugs: unknown[] = [];
+      const { signal } = new AbortController();
+      const followed = new FollowedDirectory(failing(log, [bug]), signal, undefined, (one) => bugs.push(one));
       await expect(followed.ended).rejects.toThrow('a bug');
+      expect(bugs).toEqual([bug]);
     }));
 });
 

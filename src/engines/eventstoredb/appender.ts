@@ -55,20 +55,28 @@ export class Appender {
     for (;;) {
       if (this.#closed) throw unavailable(new NoAnswer('it was closed'));
       const call = (this.#call ??= this.#open());
+      let opened: AppendCall | undefined;
       try {
-        return await this.#try(await call, append, Math.min(timeoutMs, budget.leftSince(since)));
+        opened = await this.#opened(call, budget.leftSince(since));
+        return await this.#try(opened, append, Math.min(timeoutMs, budget.leftSince(since)));
       } catch (error) {
         if (error instanceof RevisionConflict || error instanceof UnacceptableAppend) throw error;
         if (error instanceof AttemptTimeout) {
           timeoutMs = Math.min(2 * timeoutMs, MAX_TIMEOUT_MS);
           await this.#drop(call);
         }
-        await this.#discardEnded(call);
+        // The next append opens another.
+        if (opened?.isOver === true && this.#call === call) this.#call = undefined;
         // An error of an earlier attempt says more than our own time-out.
         failure = error instanceof AttemptTimeout ? (failure ?? error) : error;
         await budget.afterFailure(await this.#connection.explain(failure), since);
       }
     }
+  }
+
+  /** Waits for the call to open: the leader of a cluster may have to be found, for longer than this append is retried. */
+  async #opened(call: Promise<AppendCall>, leftMs: number): Promise<AppendCall> {
+    return await withTimeout(call, leftMs, () => new NoAnswer('its leader was not found in time'));
   }
 
   async #try(call: AppendCall, append: Append, timeoutMs: number): Promise<AppendResult> {
@@ -79,17 +87,13 @@ export class Appender {
     );
   }
 
-  async #open(): Promise<AppendCall> {
-    return new AppendCall(await this.#connection.batchAppend());
-  }
-
-  /** Discards a call that has ended, so that the next append opens another. */
-  async #discardEnded(call: Promise<AppendCall>): Promise<void> {
-    const isOver = await call.then(
-      ({ isOver }) => isOver,
-      () => true,
-    );
-    if (isOver && this.#call === call) this.#call = undefined;
+  /** A call that cannot be opened is forgotten, so that the next append opens another. */
+  #open(): Promise<AppendCall> {
+    const opening = this.#connection.batchAppend().then((call) => new AppendCall(call));
+    opening.catch(() => {
+      if (this.#call === opening) this.#call = undefined;
+    });
+    return opening;
   }
 
   /** Replaces a connection that does not answer. Its other appends fail and are retried over the new one. */
@@ -99,10 +103,7 @@ export class Appender {
     this.#call = undefined;
     if (!this.#closed) this.#connection = new Connection(this.url);
     // Do not wait for a call that is still opening.
-    void call?.then(
-      (opened) => opened.cancel(),
-      () => undefined,
-    );
+    call?.then((opened) => opened.cancel()).catch(() => undefined);
     connection.close();
   }
 }

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
-import { checkServerIdentity, connect as connectTls } from 'node:tls';
+import { ServerFeaturesClient } from '@eventstore/db-client/generated/serverfeatures_grpc_pb';
+import { Empty } from '@eventstore/db-client/generated/shared_pb';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
 import {
   type BatchAppendReq,
@@ -10,186 +10,166 @@ import {
 import {
   type CallOptions,
   Channel,
-  type ChannelCredentials,
-  type ChannelOptions,
   type ClientDuplexStream,
   type ClientReadableStream,
   credentials,
-  type Metadata,
+  Metadata,
   status,
 } from '@grpc/grpc-js';
-import { detailsOf, NoAnswer, Refused } from './failure';
-import { type EsdbUrl, parseEsdbUrl } from './url';
+import { channelTo } from './channel';
+import { discover } from './discovery';
+import { explainTls } from './explain-tls';
+import { detailsOf, NoAnswer } from './failure';
+import { type Endpoint, type EsdbUrl, parseEsdbUrl } from './url';
 
-/** Maximum message size (bytes): enough for the largest event of a server. */
-const MESSAGE_BYTES = 17 * 1024 * 1024;
+/** Time-out (ms) of the call for the server's version. */
+const VERSION_MS = 10_000;
 
-/** HTTP/2 flow control window (bytes): how far the server may send ahead of the consumer. */
-const WINDOW_BYTES = 1024 * 1024;
-
-/** Time-out (ms) for probing whether a server uses TLS. */
-const TLS_PROBE_MS = 2_000;
-
-/** The client library, used to connect, find the leader, and authenticate. */
-type Client = EsdbUrl['client'];
-
-/** Private members of the client that its types omit. */
-interface Internals {
-  getGRPCClient(kind: typeof StreamsClient, name: string): Promise<StreamsClient>;
-  createChannel(): Promise<Channel>;
+/** An open connection to a server. */
+interface Link {
+  readonly channel: Channel;
+  readonly endpoint: Endpoint;
 }
 
 /**
- * A connection to an EventStoreDB for raw calls of its streams protocol.
+ * A connection to an EventStoreDB for calls of its streams protocol: to the leader of a cluster, which is found by gossip.
  *
- * The official client finds the server and authenticates. Its own reads parse the data of every event, so they cannot return
- * the original text, and its appends share one map per process and never time out: hence the raw calls. The private members
- * are those of version 6.2.1, which package.json pins (ADR 9).
+ * When a call fails since the server is gone or is no leader, the next call connects again. Nothing else is remembered of a failure, and
+ * every promise belongs to a call: connecting may fail for any time without other consequences (ADR 9).
  */
 export class Connection {
-  readonly #client: Client;
-  readonly #internals: Internals;
-  readonly #isPlain: boolean;
-  readonly #channels = new Set<Channel>();
-  #target: string | undefined;
-  #explain = false;
-  #closed = false;
+  readonly #url: EsdbUrl;
+  readonly #closing = new AbortController();
+  /** Settled or not; absent after a failure. */
+  #connecting: Promise<Link> | undefined;
+  /** The link that `#connecting` has resolved to. */
+  #link: Link | undefined;
+  /** The leader as the last server called has named it. */
+  #leader: Endpoint | undefined;
+  #failedNode: Endpoint | undefined;
+  /** What was connected to last. */
+  #tried: Endpoint | undefined;
 
   /** Connects on first use. Raises `UnusableUrl`. */
   constructor(url: string) {
-    const parsed = parseEsdbUrl(url);
-    this.#client = parsed.client;
-    this.#internals = internalsOf(this.#client);
-    this.#isPlain = parsed.option('tls')?.toLowerCase() === 'false';
-    replaceChannel(this.#internals, parsed, this.#isPlain, (channel) => {
-      this.#channels.add(channel);
-      if (this.#closed) channel.close();
-    });
+    this.#url = parseEsdbUrl(url);
   }
 
   /** Starts a read or a subscription. */
   async read(request: ReadReq): Promise<ClientReadableStream<ReadResp>> {
-    const [streams, metadata, options] = await this.#call();
-    const reading = streams.read(request, metadata, options);
-    return reading.on('error', (error: Error) => this.#failed(streams, error));
+    const link = await this.#connected();
+    const reading = streamsOver(link).read(request, this.#metadata(), UNLIMITED);
+    return reading.on('error', (error: Error) => this.#failed(link, error));
   }
 
   /** Opens a call for any number of appends. */
   async batchAppend(): Promise<ClientDuplexStream<BatchAppendReq, BatchAppendResp>> {
-    const [streams, metadata, options] = await this.#call();
-    const appending = streams.batchAppend(metadata, options);
-    return appending.on('error', (error: Error) => this.#failed(streams, error));
+    const link = await this.#connected();
+    const appending = streamsOver(link).batchAppend(this.#metadata(), UNLIMITED);
+    return appending.on('error', (error: Error) => this.#failed(link, error));
   }
 
   /** The server's version, such as `24.6.0`; `unknown` if it is too old to report it. */
   async version(): Promise<string> {
-    return (await this.#client['capabilities']).serverVersion;
+    const link = await this.#connected();
+    const features = new ServerFeaturesClient('', credentials.createInsecure(), {
+      channelOverride: link.channel,
+    });
+    const options = { deadline: Date.now() + VERSION_MS };
+    return await new Promise((resolve, reject) => {
+      features.getSupportedMethods(new Empty(), new Metadata(), options, (error, supported) => {
+        if (error === null) resolve(supported.getEventStoreServerVersion());
+        else if (error.code === status.UNIMPLEMENTED) resolve('unknown');
+        else {
+          this.#failed(link, error);
+          reject(error);
+        }
+      });
+    });
   }
 
-  /** Returns the error, or a more helpful one: a server that uses TLS closes a plain connection without an error. */
+  /** Returns the error, or one that names the problem with TLS. */
   async explain(error: unknown): Promise<unknown> {
-    const isSilent = detailsOf(error).code === status.UNAVAILABLE && !/ECONNREFUSED/.test(String(error));
-    if (!this.#isPlain || !isSilent || this.#explain || this.#target === undefined) return error;
-    this.#explain = true;
-    const [host, port] = hostAndPort(this.#target);
-    if (!(await probeTls(host, port))) return error;
-    return new Refused('it uses TLS: remove tls=false from the URL');
+    return this.#tried === undefined ? error : await explainTls(error, this.#tried, this.#url);
   }
 
   /** Refuses new calls. The connection closes when the calls in progress have ended. */
   close(): void {
-    this.#closed = true;
-    for (const channel of this.#channels) channel.close();
+    this.#closing.abort(new NoAnswer('the connection was closed'));
+    this.#link?.channel.close();
   }
 
-  async #call(): Promise<[StreamsClient, Metadata, CallOptions]> {
-    const streams = await this.#internals.getGRPCClient(StreamsClient, 'streams');
-    if (this.#closed) throw new NoAnswer('the connection was closed');
-    this.#target = streams.getChannel().getTarget();
-    // A follower may lag behind the leader and report an old end of the log.
-    const [metadata, options] = this.#client['callArguments'](
-      { requiresLeader: true },
-      { deadline: Infinity },
-    );
-    return [streams, metadata, options];
+  async #connected(): Promise<Link> {
+    const { signal } = this.#closing;
+    signal.throwIfAborted();
+    this.#connecting ??= this.#connect().catch((error: unknown) => {
+      this.#connecting = undefined;
+      throw error;
+    });
+    const link = await this.#connecting;
+    signal.throwIfAborted();
+    return link;
   }
 
-  /** Lets the client reconnect, to the leader if the error names it. */
-  #failed(streams: StreamsClient, error: Error): void {
-    if (!isOwnCancellation(error)) void this.#client['handleError'](streams, error);
+  async #connect(): Promise<Link> {
+    const endpoint = this.#leader ?? (await this.#find());
+    this.#leader = undefined;
+    this.#tried = endpoint;
+    this.#link = { channel: new Channel(...channelTo(endpoint, this.#url)), endpoint };
+    return this.#link;
+  }
+
+  async #find(): Promise<Endpoint> {
+    const { endpoints, discovery } = this.#url;
+    const [first] = endpoints;
+    if (first === undefined) throw new TypeError('a URL has a host');
+    this.#tried ??= first;
+    const { signal } = this.#closing;
+    return discovery === undefined ? first : await discover(this.#url, discovery, this.#failedNode, signal);
+  }
+
+  /** Lets the next call connect again, to the leader if the error names it. */
+  #failed(link: Link, error: Error): void {
+    if (link !== this.#link || isOwnCancellation(error)) return;
+    const { type, code } = detailsOf(error);
+    if (type !== 'not-leader' && code !== status.UNAVAILABLE && code !== status.CANCELLED) return;
+    this.#link = undefined;
+    this.#connecting = undefined;
+    this.#leader = type === 'not-leader' ? leaderOf(error) : undefined;
+    this.#failedNode = link.endpoint;
+    link.channel.close();
+  }
+
+  /** A follower may lag behind the leader and report an old end of the log. */
+  #metadata(): Metadata {
+    const { user, isPlain, connectionName } = this.#url;
+    const metadata = new Metadata();
+    metadata.set('connection-name', connectionName);
+    metadata.set('requires-leader', 'true');
+    if (user !== undefined && !isPlain) {
+      const basic = Buffer.from(`${user.name}:${user.password}`).toString('base64');
+      metadata.set('authorization', `Basic ${basic}`);
+    }
+    return metadata;
   }
 }
 
-function internalsOf(client: object): Internals {
-  if (isInternals(client)) return client;
-  throw new TypeError('expected @eventstore/db-client 6.2.1');
+const UNLIMITED: CallOptions = { deadline: Infinity };
+
+function streamsOver({ channel }: Link): StreamsClient {
+  return new StreamsClient('', credentials.createInsecure(), { channelOverride: channel });
 }
 
-function isInternals(client: object): client is Internals {
-  return ['getGRPCClient', 'createChannel'].every((name) => typeof Reflect.get(client, name) === 'function');
+/** The leader that a `not-leader` error names, if it does. */
+function leaderOf(error: Error): Endpoint | undefined {
+  const metadata: unknown = Reflect.get(error, 'metadata');
+  if (!(metadata instanceof Metadata)) return undefined;
+  const [address, port] = ['host', 'port'].map((part) =>
+    metadata.get(`leader-endpoint-${part}`)[0]?.toString(),
+  );
+  return address === undefined || port === undefined ? undefined : { address, port: Number(port) };
 }
 
 function isOwnCancellation(error: Error): boolean {
   return detailsOf(error).code === status.CANCELLED && /cancelled on client/i.test(error.message);
-}
-
-/**
- * Replaces the client's channels. Ours are not shared with other clients of the process, can skip the verification of
- * certificates, and verify an IP address without sending it as a server name, which Node.js warns about.
- */
-function replaceChannel(
-  client: Internals,
-  url: EsdbUrl,
-  isPlain: boolean,
-  onChannel: (channel: Channel) => void,
-): void {
-  const connect = client.createChannel.bind(client);
-  const file = (name: string): Buffer | null => (isPlain ? null : url.file(name));
-  const [root, key, certificate] = [file('tlsCAFile'), file('userKeyFile'), file('userCertFile')];
-  client.createChannel = async () => {
-    const original = await connect();
-    const target = original.getTarget();
-    original.close();
-    const [host] = hostAndPort(target);
-    const secure = (): ChannelCredentials =>
-      credentials.createSsl(root, key, certificate, {
-        rejectUnauthorized: url.option('tlsVerifyCert')?.toLowerCase() !== 'false',
-        ...(isIP(host) !== 0 && { checkServerIdentity: (_, cert) => checkServerIdentity(host, cert) }),
-      });
-    const options: ChannelOptions = {
-      'grpc.keepalive_time_ms': milliseconds(url.option('keepAliveInterval')),
-      'grpc.keepalive_timeout_ms': milliseconds(url.option('keepAliveTimeout')),
-      'grpc.max_receive_message_length': MESSAGE_BYTES,
-      'grpc.use_local_subchannel_pool': 1,
-      'grpc-node.flow_control_window': WINDOW_BYTES,
-      ...(isIP(host) !== 0 && !isPlain && { 'grpc.ssl_target_name_override': 'localhost' }),
-    };
-    const channel = new Channel(target, isPlain ? credentials.createInsecure() : secure(), options);
-    onChannel(channel);
-    return channel;
-  };
-}
-
-/** A keep-alive time of the URL: 10 s by default; a negative value means never. */
-function milliseconds(value: string | undefined): number {
-  const given = Number(value ?? 10_000);
-  return given < 0 ? 2 ** 31 - 1 : given;
-}
-
-/** Parses `dns:host:port`, `ipv4:1.2.3.4:2113` or `host:port`. */
-function hostAndPort(target: string): [string, number] {
-  const [, host = '', port = '2113'] = /^(?:[a-z0-9]+:)??(\[[^\]]+\]|[^:]+)(?::(\d+))?$/.exec(target) ?? [];
-  return [host.replace(/^\[|\]$/g, ''), Number(port)];
-}
-
-async function probeTls(host: string, port: number): Promise<boolean> {
-  return await new Promise((resolve) => {
-    // Only a probe for TLS: no data is sent, and the certificate is not trusted.
-    const socket = connectTls({ host, port, rejectUnauthorized: false, ALPNProtocols: ['h2'] });
-    const end = (usesTls: boolean) => (): void => {
-      socket.destroy();
-      resolve(usesTls);
-    };
-    socket.setTimeout(TLS_PROBE_MS, end(false)).once('secureConnect', end(true)).once('error', end(false));
-  });
 }

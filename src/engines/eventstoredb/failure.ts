@@ -11,6 +11,16 @@ export class Refused extends Error {
   override readonly name = 'Refused';
 }
 
+/** No server of the cluster can be used at the moment: none answers, or those that do have no leader. */
+export class NoNode extends Error {
+  override readonly name = 'NoNode';
+
+  /** `cause`: why a server did not answer, if one did not. */
+  constructor(cause: unknown) {
+    super('no server of its cluster could be discovered that is a leader or has one', { cause });
+  }
+}
+
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
@@ -31,7 +41,7 @@ export function detailsOf(error: unknown): ErrorDetails {
 
 /** Whether a retry may succeed. Refusals of the server and bugs of our own code are permanent. */
 export function isTransient(error: unknown): boolean {
-  if (error instanceof NoAnswer) return true;
+  if (error instanceof NoAnswer || error instanceof NoNode) return true;
   const { type, code } = detailsOf(error);
   if (tlsProblem(error) !== undefined) return false;
   return type === 'not-leader' || TRANSIENT_CODES.has(code ?? status.OK) || TRANSIENT.test(messageOf(error));
@@ -49,7 +59,7 @@ export function unavailable(error: unknown): Error {
 }
 
 function reasonOf(error: unknown): string | undefined {
-  if (error instanceof NoAnswer || error instanceof Refused) return error.message;
+  if (error instanceof NoAnswer || error instanceof NoNode || error instanceof Refused) return error.message;
   const { type, code } = detailsOf(error);
   const reason = tlsProblem(error) ?? REASONS.get(type ?? '') ?? REASONS.get(code ?? status.OK);
   if (reason !== undefined) return reason;
@@ -59,7 +69,7 @@ function reasonOf(error: unknown): string | undefined {
 }
 
 /** Recognizes problems with TLS by the message of an error. */
-function tlsProblem(error: unknown): string | undefined {
+export function tlsProblem(error: unknown): string | undefined {
   const message = messageOf(error);
   if (/certificate|altname/i.test(message)) return 'its certificate is not trusted';
   if (/wrong version number/i.test(message)) return 'it does not use TLS: add tls=false to the URL';
@@ -93,5 +103,5 @@ const TRANSIENT_CODES: ReadonlySet<number> = new Set([
   status.UNAVAILABLE,
 ]);
 
-/** Transient errors without such a code: no leader yet, failed discovery, a connection that was just closed. */
-const TRANSIENT = /no leader info|discover|channel (?:has been shut down|closed)|write after end/i;
+/** Transient errors without such a code: no leader yet, a connection that was just closed. */
+const TRANSIENT = /no leader info|channel (?:has been shut down|closed)|write after end/i;

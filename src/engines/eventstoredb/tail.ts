@@ -147,7 +147,11 @@ class TailSubscription {
   ) {
     this.#position = end.head;
     this.#messages = readers.read(followRequest(end.last, namespace.expression(undefined)), signal);
-    void this.#run();
+    this.#run()
+      .catch((error: unknown) => {
+        for (const feed of this.#feeds) feed.fail(error);
+      })
+      .finally(() => this.#end());
   }
 
   get isOver(): boolean {
@@ -174,15 +178,9 @@ class TailSubscription {
   }
 
   async #run(): Promise<void> {
-    try {
-      while (!this.#isOver) {
-        if (await this.#deliver()) continue;
-        if (!(await this.#isAlive())) throw new NoAnswer('a subscription does not deliver');
-      }
-    } catch (error) {
-      for (const feed of this.#feeds) feed.fail(error);
-    } finally {
-      this.#end();
+    while (!this.#isOver) {
+      if (await this.#deliver()) continue;
+      if (!(await this.#isAlive())) throw new NoAnswer('a subscription does not deliver');
     }
   }
 

@@ -1,5 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { EventStoreDBClient } from '@eventstore/db-client';
+import { randomUUID } from 'node:crypto';
+import {
+  type ConnectionOptions,
+  parseConnectionString,
+} from '@eventstore/db-client/dist/Client/parseConnectionString';
 import { UnusableUrl } from '../../kernel/unavailable';
 
 /** The part before the hosts, as the client library parses it. */
@@ -24,15 +28,38 @@ const OPTIONS = new Set(
   ].map(normalized),
 );
 
+/** Where a server listens. */
+export interface Endpoint {
+  readonly address: string;
+  readonly port: number;
+}
+
 /** A validated `esdb://` or `esdb+discover://` URL. */
 export interface EsdbUrl {
-  /** The value of an option, by its documented name. */
-  option(name: string): string | undefined;
-  /** The contents of the file that an option names; null without the option. Raises `UnusableUrl`. */
-  file(name: string): Buffer | null;
-  /** A new client, which connects on first use. */
-  readonly client: EventStoreDBClient;
+  /** The server; of a cluster the servers to ask for its leader. */
+  readonly endpoints: readonly Endpoint[];
+  /** How to find the leader of a cluster; undefined for a single server. */
+  readonly discovery: Discovery | undefined;
+  readonly isPlain: boolean;
+  readonly verifiesCertificates: boolean;
+  readonly user: { readonly name: string; readonly password: string } | undefined;
+  readonly connectionName: string;
+  /** Milliseconds; a negative value means never. */
+  readonly keepAlive: { readonly interval: number; readonly timeout: number };
+  /** PEM files that the URL names. */
+  readonly pem: Readonly<Record<'authority' | 'key' | 'certificate', Buffer | null>>;
 }
+
+export interface Discovery {
+  readonly attempts: number;
+  /** Pause between attempts (ms). */
+  readonly intervalMs: number;
+  /** How long a server may take to answer (ms). */
+  readonly timeoutMs: number;
+  readonly preference: NonNullable<ConnectionOptions['nodePreference']>;
+}
+
+const KEEP_ALIVE_MS = 10_000;
 
 /**
  * Validates an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`; the client library itself would print the whole URL
@@ -41,6 +68,41 @@ export interface EsdbUrl {
 export function parseEsdbUrl(url: string): EsdbUrl {
   if (!/^esdb(?:\+discover)?:\/\//.test(url))
     throw new UnusableUrl('expected a URL that starts with esdb:// or esdb+discover://');
+  const options = optionsOf(url);
+  const verify = options.get(normalized('tlsVerifyCert'));
+  if (verify !== undefined && !/^(?:true|false)$/i.test(verify))
+    throw new UnusableUrl('tlsVerifyCert: expected true or false');
+  const verifiesCertificates = verify?.toLowerCase() !== 'false';
+  const parsed = parse(withoutOption(url, 'tlsVerifyCert'));
+  const isCluster = parsed.dnsDiscover || parsed.hosts.length > 1;
+  if (isCluster && !verifiesCertificates)
+    throw new UnusableUrl('tlsVerifyCert=false: expected a single host without esdb+discover');
+  const { defaultCredentials, userKeyFile, userCertFile, tls = true } = parsed;
+  if ((userKeyFile === undefined) !== (userCertFile === undefined))
+    throw new UnusableUrl('userCertFile and userKeyFile: expected both or none');
+  const file = (name: 'tlsCAFile' | 'userKeyFile' | 'userCertFile'): Buffer | null =>
+    tls ? contentOf(name, parsed[name]) : null;
+  return {
+    // The client library asks one name only, which stands for all servers.
+    endpoints: parsed.dnsDiscover ? parsed.hosts.slice(0, 1) : parsed.hosts,
+    discovery: isCluster ? discoveryOf(parsed) : undefined,
+    isPlain: !tls,
+    verifiesCertificates,
+    user: defaultCredentials && {
+      name: defaultCredentials.username,
+      password: defaultCredentials.password,
+    },
+    connectionName: parsed.connectionName ?? randomUUID(),
+    keepAlive: {
+      interval: parsed.keepAliveInterval ?? KEEP_ALIVE_MS,
+      timeout: parsed.keepAliveTimeout ?? KEEP_ALIVE_MS,
+    },
+    pem: { authority: file('tlsCAFile'), key: file('userKeyFile'), certificate: file('userCertFile') },
+  };
+}
+
+/** The options by normalized name, percent-decoded. */
+function optionsOf(url: string): ReadonlyMap<string, string> {
   const query = url.replace(CREDENTIALS, '').split('?', 2)[1] ?? '';
   const options = new Map<string, string>();
   for (const option of query.split('&').filter(Boolean)) {
@@ -51,13 +113,7 @@ export function parseEsdbUrl(url: string): EsdbUrl {
       );
     options.set(normalized(name), decoded(name, value.join('=')));
   }
-  checkBoolean(options, 'tlsVerifyCert');
-  const isCluster = url.startsWith('esdb+discover') || /^[^?/]*,/.test(url.replace(CREDENTIALS, ''));
-  if (isCluster && options.get(normalized('tlsVerifyCert'))?.toLowerCase() === 'false')
-    throw new UnusableUrl('tlsVerifyCert=false: expected a single host without esdb+discover');
-  const client = clientAt(withoutOption(url, 'tlsVerifyCert'));
-  const option = (name: string): string | undefined => options.get(normalized(name));
-  return { option, file: (name) => fileOf(name, option(name)), client };
+  return options;
 }
 
 function decoded(name: string, value: string): string {
@@ -68,7 +124,7 @@ function decoded(name: string, value: string): string {
   }
 }
 
-function fileOf(name: string, path: string | undefined): Buffer | null {
+function contentOf(name: string, path: string | undefined): Buffer | null {
   try {
     return path === undefined ? null : readFileSync(path);
   } catch {
@@ -76,18 +132,27 @@ function fileOf(name: string, path: string | undefined): Buffer | null {
   }
 }
 
-function clientAt(url: string): EventStoreDBClient {
+function parse(url: string): ConnectionOptions {
   try {
-    return EventStoreDBClient.connectionString(url);
+    return parseConnectionString(url);
   } catch {
     throw new UnusableUrl('expected esdb://[user:password@]host[:port][,host…][?option=value&…]');
   }
 }
 
-function checkBoolean(options: ReadonlyMap<string, string>, name: string): void {
-  const value = options.get(normalized(name));
-  if (value !== undefined && !/^(?:true|false)$/i.test(value))
-    throw new UnusableUrl(`${name}: expected true or false`);
+/** The defaults are those of the client library. */
+function discoveryOf({
+  maxDiscoverAttempts = 10,
+  discoveryInterval = 100,
+  gossipTimeout = 5,
+  nodePreference = 'leader',
+}: ConnectionOptions): Discovery {
+  return {
+    attempts: maxDiscoverAttempts,
+    intervalMs: discoveryInterval,
+    timeoutMs: gossipTimeout * 1000,
+    preference: nodePreference,
+  };
 }
 
 /** Removes an option that the client library would ignore with a warning. */

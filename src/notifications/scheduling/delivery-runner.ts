@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Backoff } from '../../kernel/backoff';
+import { crash } from '../../kernel/crash';
 import { ClockGuard, SYSTEM_CLOCKS } from '../../kernel/clock-guard';
 import { inParallel } from '../../kernel/in-parallel';
 import { LeaseHolder } from '../../kernel/lease-holder';
@@ -189,7 +190,7 @@ export class DeliveryRunner {
       try {
         await this.reader.catchUp(taken, signal);
         this.failures.delete('take-over');
-        this.following ??= this.reader.follow(signal);
+        this.following ??= this.reader.follow(signal).catch(crash);
         return;
       } catch (error) {
         this.fail('take-over', error);
@@ -232,8 +233,8 @@ export class DeliveryRunner {
   }
 
   private track(work: Promise<void>): void {
-    this.givingUp.add(work);
-    void work.finally(() => this.givingUp.delete(work));
+    const tracked: Promise<void> = work.catch(this.parts.report).finally(() => this.givingUp.delete(tracked));
+    this.givingUp.add(tracked);
   }
 
   private async maintain(): Promise<void> {
@@ -242,6 +243,6 @@ export class DeliveryRunner {
     if (now() - this.savedAt < SAVE_MS) return;
     this.savedAt = now();
     for (const { writer, isInTrouble } of this.dispatcher.partitions.values())
-      if (!isInTrouble) void writer.save();
+      if (!isInTrouble) writer.save().catch(this.parts.report);
   }
 }

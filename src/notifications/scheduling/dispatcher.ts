@@ -94,7 +94,7 @@ export class Dispatcher {
     this.partitions.set(partition.number, partition);
     for (const [id, state] of partition.state.receivers)
       this.scheduler.serve(id, partition.number, state, now());
-    void this.deadLetters.record(partition);
+    this.deadLetters.record(partition).catch(this.parts.report);
     this.pump();
   }
 
@@ -151,7 +151,7 @@ export class Dispatcher {
       this.isPumping = false;
       const time = now();
       for (let next = this.scheduler.next(time); next !== undefined; next = this.scheduler.next(time))
-        void this.run(next);
+        this.run(next).catch(this.parts.report);
       this.alarm.set(this.scheduler.nextTime);
     });
   }
@@ -161,7 +161,7 @@ export class Dispatcher {
     return {
       durable: (outcomes) => {
         for (const outcome of outcomes) this.settle(partition, outcome);
-        void this.deadLetters.record(partition);
+        this.deadLetters.record(partition).catch(this.parts.report);
         this.pump();
       },
       saving: () => dropGone(partition.state, this.scheduler, this.parts.recipients),
@@ -197,7 +197,8 @@ export class Dispatcher {
     partition.writer.add(outcome);
     this.flushing ??= setTimeout(() => {
       this.flushing = undefined;
-      for (const { writer } of this.partitions.values()) if (writer.hasWaiting) void writer.flush();
+      for (const { writer } of this.partitions.values())
+        if (writer.hasWaiting) writer.flush().catch(this.parts.report);
     }, FLUSH_MS);
   }
 
@@ -280,7 +281,7 @@ export class Dispatcher {
       const ms = reportedFailure(before, receiver.health);
       if (ms !== undefined) this.parts.report(failingFor(ms, outcome));
       // Of several attempts that have ended together, only the last one may have been too many.
-      void this.disabling.check(partition, before, outcome);
+      this.disabling.check(partition, before, outcome).catch(this.parts.report);
     }
     const started = partition.ended.get(outcome);
     partition.ended.delete(outcome);
@@ -339,14 +340,16 @@ export class Dispatcher {
     );
     const owned = this.partitions.get(partition);
     owned?.state.forget(id, revision, { at: new Date().toISOString(), subscriptionId });
-    if (owned !== undefined) void this.deadLetters.record(owned);
+    if (owned !== undefined) this.deadLetters.record(owned).catch(this.parts.report);
     lane.settled(revision);
   }
 
   private surface(): Surface {
     return {
       peek: (revision) => this.peek(revision),
-      load: (receiver, revision) => void this.load(receiver, revision),
+      load: (receiver, revision) => {
+        this.load(receiver, revision).catch(this.parts.report);
+      },
       permission: (...asked) => this.parts.recipients.permission(...asked),
       ratesFor: (...asked) => this.parts.recipients.ratesFor(...asked),
       msUntil,

@@ -24,7 +24,7 @@ export class Recipients {
     private readonly subscriptions: Subscriptions,
     private readonly secrets: Secrets,
   ) {
-    void subscriptions.ready.then(
+    subscriptions.ready.then(
       () => (this.isReady = true),
       () => undefined,
     );

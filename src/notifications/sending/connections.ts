@@ -107,7 +107,8 @@ export class Host {
 
   private end(connection: Connection): void {
     this.all.delete(connection);
-    void connection.end();
+    // Nobody waits for its end, and nothing is sent over it any more.
+    connection.end().catch(() => undefined);
     if (this.all.size === 0 && this.waiting.length === 0) this.onUnused();
   }
 }

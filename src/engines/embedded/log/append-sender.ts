@@ -26,27 +26,30 @@ export class AppendSender {
   /** Resolves when the append is on disk. Raises `RevisionConflict`, `EngineUnavailable`. */
   append(append: PackedAppend): Promise<Appended> {
     return new Promise((resolve, reject) => {
-      if (this.#waiting.length === 0) setImmediate(() => void this.#flush());
+      if (this.#waiting.length === 0) setImmediate(() => this.#flush());
       this.#waiting.push({ append, resolve, reject });
       this.#bytes += append.bytes;
-      if (this.#bytes >= MOST_BYTES) void this.#flush();
+      if (this.#bytes >= MOST_BYTES) this.#flush();
     });
   }
 
-  async #flush(): Promise<void> {
+  #flush(): void {
     const sending = this.#waiting;
     this.#waiting = [];
     this.#bytes = 0;
     if (sending.length === 0) return;
-    try {
-      const results = await this.send(sending.map(({ append }) => append));
-      for (const [index, { append, resolve, reject }] of sending.entries()) {
-        const result = results[index];
-        if (result !== undefined && 'position' in result) resolve(result);
-        else reject(new RevisionConflict(append.stream, append.expected, result?.actual ?? NaN));
-      }
-    } catch (error) {
-      for (const { reject } of sending) reject(error);
-    }
+    this.send(sending.map(({ append }) => append))
+      .then((results) => settle(sending, results))
+      .catch((error: unknown) => {
+        for (const { reject } of sending) reject(error);
+      });
+  }
+}
+
+function settle(sent: readonly Waiting[], results: readonly Sent[]): void {
+  for (const [index, { append, resolve, reject }] of sent.entries()) {
+    const result = results[index];
+    if (result !== undefined && 'position' in result) resolve(result);
+    else reject(new RevisionConflict(append.stream, append.expected, result?.actual ?? NaN));
   }
 }

@@ -1,5 +1,6 @@
 import { type MessagePort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../../../kernel/calls';
+import { crash } from '../../../kernel/crash';
 import { EmbeddedStore } from './embedded-store';
 import { QueryClock } from './query-clock';
 
@@ -14,4 +15,6 @@ export interface StoreThreadData {
 const { directory, port, cancelled } = workerData as StoreThreadData;
 const store = new EmbeddedStore(directory, { clock: new QueryClock(cancelled) });
 serveCalls(port, store);
-port.on('close', () => void store.close());
+port.on('close', () => {
+  store.close().catch(crash);
+});
