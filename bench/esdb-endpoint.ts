@@ -2,24 +2,38 @@ import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { openLog } from '../src/engines/embedded/log/open-log';
 import { crash } from '../src/kernel/crash';
+import { CountedLog } from '../test/support/esdb-writing/counted-log';
 import { serveWritable } from '../test/support/esdb-writing/serve-writable';
 
 /** A log served as EventStoreDB by its own thread, which shares no classes with the clients. */
 export interface Endpoint {
   readonly url: string;
+  /** The number of events that it has read so far, to send them or to skip them. */
+  eventsRead(): Promise<number>;
   stop(): Promise<unknown>;
 }
 
 /** Serves the log in a file, which is created if it does not exist. */
 export async function startEndpoint(file: string): Promise<Endpoint> {
   const worker = new Worker(__filename, { workerData: { esdb: file } });
-  const [url] = (await once(worker, 'message')) as unknown[];
-  return { url: String(url), stop: () => worker.terminate() };
+  const answer = async (): Promise<unknown> => ((await once(worker, 'message')) as unknown[])[0];
+  const url = String(await answer());
+  return {
+    url,
+    eventsRead: async () => {
+      const answered = answer();
+      worker.postMessage('read');
+      return Number(await answered);
+    },
+    stop: () => worker.terminate(),
+  };
 }
 
 async function serve(file: string): Promise<void> {
   const { log } = await openLog(file, false);
-  const { url } = await serveWritable(log, { host: '127.0.0.1', port: 0 });
+  const counted = new CountedLog(log);
+  const { url } = await serveWritable(counted, { host: '127.0.0.1', port: 0 });
+  parentPort?.on('message', () => parentPort?.postMessage(counted.read));
   parentPort?.postMessage(url);
 }
 

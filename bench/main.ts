@@ -10,6 +10,7 @@ import { deliveries, deliveriesDue, deliveriesHung } from './deliveries';
 import { deliveriesRestart } from './deliveries-restart';
 import { esdbAppend, esdbAppend64 } from './esdb-append';
 import { esdbFollow } from './esdb-follow';
+import { esdbStart } from './esdb-start';
 import { esdbSubscribe } from './esdb-subscribe';
 import { esProject } from './es-project';
 import { esSearch } from './es-search';
@@ -67,6 +68,7 @@ const FIGURES = {
   'esdb-append': esdbAppend,
   'esdb-append-64': esdbAppend64,
   'esdb-follow': esdbFollow,
+  'esdb-start': esdbStart,
   'esdb-subscribe': esdbSubscribe,
   'es-project': esProject,
   'es-search': esSearch,
@@ -78,7 +80,7 @@ const USAGE = `npm run bench -- <name>… [--count N] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
 --count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, wal and deliveries-restart have ten times as many,
-           transactions-list has ten times as many, feed-restart has a hundred times as many events)
+           transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events)
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.
 `;

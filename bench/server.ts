@@ -25,6 +25,7 @@ export class Server {
     private readonly child: ChildProcess,
     private readonly origin: string,
     private readonly dataDir: string,
+    private readonly settings: Settings = {},
   ) {}
 
   /**
@@ -36,10 +37,10 @@ export class Server {
     if (made !== undefined) {
       const network = join(dataDir, 'network.json');
       await writeFile(network, networkFile());
-      await ended(launch(dataDir, ['network', 'import', network]));
+      await ended(launch(dataDir, ['network', 'import', network], settings));
     }
     const child = launch(dataDir, ['serve', '--roles', roles], settings);
-    return new Server(child, await originOf(child), dataDir);
+    return new Server(child, await originOf(child), dataDir, settings);
   }
 
   /** Starts it like `npm start`, with the demo in an empty folder. */
@@ -48,9 +49,9 @@ export class Server {
     return new Server(child, await originOf(child), dataDir);
   }
 
-  /** Runs another command of the program with the same folder. */
+  /** Runs another command of the program with the same folder and settings. */
   async affilog(...args: readonly string[]): Promise<void> {
-    await ended(launch(this.dataDir, args));
+    await ended(launch(this.dataDir, args, this.settings));
   }
 
   /** Posts products to a feed; they are durable when it is answered. */

@@ -44,6 +44,7 @@ export const deliveries: Projection<StoredDelivery, Handled> = {
   handles: ['MessageDue', 'RedeliveryDue', 'MessageAttempted'],
   replaces: ['MessageDue'],
   expires: { field: 'made', at: madeAt },
+  usesDirectory: false,
   idOf: ({ data }) => data.id,
   fold(before, event) {
     switch (event.type) {

@@ -34,6 +34,7 @@ export const receiverHealth: Projection<StoredHealth, Handled> = {
   acrossStreams: true,
   handles: ['MessageAttempted', 'ProbeDue'],
   expires: { field: 'at', at: ({ at }) => Date.parse(at) },
+  usesDirectory: false,
   idOf: ({ data: { receiver } }) => receiver,
   fold(before, { type, data }) {
     if (type === 'ProbeDue') return before && afterProbe(before, Date.parse(data.at));

@@ -24,6 +24,7 @@ export const receivers: Projection<ReceiverDay, Handled> = {
   streams: ['partition-'],
   handles: ['MessageAttempted'],
   expires: { field: 'at', at: ({ day }) => Date.parse(day) },
+  usesDirectory: false,
   idOf: ({ data: { receiver, at } }) => `${receiver} ${dayOf(at)}`,
   fold: (before, { data }) => afterOutcome(before ?? newDay(data), data),
   describe: (document) => {

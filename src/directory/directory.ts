@@ -170,11 +170,15 @@ export class Directory {
   }
 }
 
-/** The directory as of a position, or of the whole log. */
-export async function directoryAt(log: EventLog, position?: Position): Promise<Directory> {
+/** The directory as of a position, or of the whole log, from streams with these prefixes. */
+export async function directoryAt(
+  log: EventLog,
+  position?: Position,
+  prefixes: readonly string[] = DIRECTORY_PREFIXES,
+): Promise<Directory> {
   const directory = new Directory();
-  if (position === START) return directory;
-  for await (const { events } of log.readAll({ after: START, prefixes: DIRECTORY_PREFIXES })) {
+  if (position === START || prefixes.length === 0) return directory;
+  for await (const { events } of log.readAll({ after: START, prefixes })) {
     for (const event of events) {
       if (position !== undefined && event.position > position) return directory;
       directory.apply(event);

@@ -40,6 +40,11 @@ export interface Engines {
   readonly deliveries: () => Promise<ExpiringLog>;
   /** Of the processes that work on the log. */
   readonly leases: Leases;
+  /**
+   * Keeps what the log needs to be read from its start quickly, until the signal aborts: an index of `REFERENCE_STREAMS`, unless the engine
+   * has one itself. Several processes may, at least one should.
+   */
+  readonly keepIndex: (signal: AbortSignal) => Promise<void>;
   /** Issues a ticket, to be sent to a worker thread with `ports` in the transfer list, for `joinEngines`. */
   readonly ticket: () => EngineTicket;
   close(): Promise<void>;
@@ -62,9 +67,12 @@ export class UnknownEngine extends Error {
 
 const DEFAULT_READERS = 2;
 
+/** A log, which may need an index. */
+type ServedLog = EventLog & { keepIndex?(signal: AbortSignal): Promise<void> };
+
 /** The logs of a process or thread. */
 interface Logs {
-  readonly log: EventLog;
+  readonly log: ServedLog;
   readonly ticket: () => LogTicket | undefined;
   readonly deliveries: OpenedOnce<OpenedDeliveries>;
 }
@@ -113,7 +121,8 @@ export async function joinEngines(
   { settings, log, deliveries }: EngineTicket,
   { writes = false }: { readonly writes?: boolean } = {},
 ): Promise<Engines> {
-  const joined = log === undefined ? await openServerLog(settings.eventLog, 'EVENT_LOG') : joinLog(log);
+  const joined: ServedLog =
+    log === undefined ? await openServerLog(settings.eventLog, 'EVENT_LOG') : joinLog(log);
   const ticket = log === undefined ? undefined : { file: log.file, kind: log.kind };
   const logs = {
     log: joined,
@@ -129,7 +138,10 @@ export async function joinEngines(
 }
 
 /** Raises the reason of `signal` when it aborts; what is opened after that is closed again. */
-async function unlessAborted(opening: Promise<EventLog>, signal: AbortSignal | undefined): Promise<EventLog> {
+async function unlessAborted(
+  opening: Promise<ServedLog>,
+  signal: AbortSignal | undefined,
+): Promise<ServedLog> {
   if (signal === undefined) return await opening;
   let abort = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {
@@ -173,6 +185,7 @@ async function withStore(
       store,
       deliveries: async () => (await deliveries.open()).log,
       leases,
+      keepIndex: async (signal) => log.keepIndex?.(signal),
       ticket() {
         const tickets = [ticket(), deliveries.opened?.ticket?.()] as const;
         const ports = tickets.flatMap((one) => one?.port ?? []);
@@ -216,7 +229,7 @@ function openLeases({ eventLog, dataDir }: EngineSettings, onRetry?: OnRetry): L
 }
 
 /** Client libraries are imported lazily, since they take longer to load than everything else. */
-async function openServerLog(url: string, setting: string, onRetry?: OnRetry): Promise<EventLog> {
+async function openServerLog(url: string, setting: string, onRetry?: OnRetry): Promise<ServedLog> {
   if (!/^esdb(\+discover)?:\/\//.test(url)) throw unknown(setting, 'sqlite:, esdb://…');
   const { openEventStoreDb } = await import('./eventstoredb/open-event-store-db.js');
   return await openEventStoreDb(url, undefined, onRetry).catch((error: unknown) => refuse(setting, error));

@@ -23,28 +23,35 @@ export async function deliveryRunner(
 /** After a long downtime the notifier first makes dead letters of what is about to expire (ms). */
 const DELAY_MS = 15 * 60 * 1000;
 
-/** Keeps the read models of both logs up to date. */
+/** Keeps the read models of both logs up to date, and the index of the log. */
 export class ReadModels {
+  private readonly stopping = new AbortController();
+  private indexing: Promise<void> | undefined;
+
   private constructor(
     private readonly domain: Runner,
     private readonly deliveries: Runner,
+    private readonly keepIndex: (signal: AbortSignal) => Promise<void>,
     private readonly report: (failure: unknown) => void,
   ) {}
 
   static async open(engines: Engines, options: Options, keepMs: number): Promise<ReadModels> {
     const domain = new Runner(engines.log, engines.store, PROJECTIONS, options);
     const deliveries = await deliveryRunner(engines, options, { keepMs, delayMs: DELAY_MS });
-    return new ReadModels(domain, deliveries, (failure) => options.report?.(failure));
+    const report = (failure: unknown): void => options.report?.(failure);
+    return new ReadModels(domain, deliveries, engines.keepIndex, report);
   }
 
   /** Resolves once those of the domain can be read, or when stopped. */
   async start(): Promise<void> {
+    this.indexing ??= this.keepIndex(this.stopping.signal).catch(this.report);
     this.deliveries.start().catch(this.report);
     await this.domain.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.domain.stop(), this.deliveries.stop()]);
+    this.stopping.abort();
+    await Promise.all([this.domain.stop(), this.deliveries.stop(), this.indexing]);
   }
 
   async status(): Promise<readonly ProjectionStatus[]> {

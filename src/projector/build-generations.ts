@@ -3,7 +3,7 @@ import { type Position, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { flushAll, GenerationProjector } from './generation-projector';
-import { IncomingEvent, type Projection } from './projection';
+import { directoryPrefixes, IncomingEvent, type Projection } from './projection';
 import { ProjectionGroup } from './projection-group';
 
 /** Large batches: nobody reads the new generation yet, and a document that changes often is written less often. */
@@ -27,7 +27,7 @@ export async function buildGenerations(
     const generation = await store.create(projection.collection);
     projectors.push(await GenerationProjector.open(log, store, projection, generation, code));
   }
-  const directory = await directoryAt(log, until);
+  const directory = await directoryAt(log, until, directoryPrefixes(projections));
   const prefixes = [...new Set(projections.flatMap(({ streams }) => streams))];
   try {
     for await (const batch of until === START

@@ -135,11 +135,12 @@ async function originOf(
   projections: readonly Projection[],
   { isExpiring }: Source,
 ): Promise<string> {
+  if (isExpiring) return (await log.head()) === START ? NONE : EXPIRING;
   // An EventStoreDB may contain streams of other programs, which may delete them.
   const prefixes = [...new Set([...DIRECTORY_PREFIXES, ...projections.flatMap(({ streams }) => streams)])];
   for await (const { events } of log.readAll({ after: START, prefixes, batchSize: 1 })) {
     const [first] = events;
-    if (first !== undefined) return isExpiring ? EXPIRING : `${first.position} ${first.id}`;
+    if (first !== undefined) return `${first.position} ${first.id}`;
   }
   return NONE;
 }

@@ -4,7 +4,7 @@ import { type Position, type RecordedEvent } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { type GenerationProjector } from './generation-projector';
 import { TooManyParked } from './parked';
-import { IncomingEvent } from './projection';
+import { directoryPrefixes, IncomingEvent } from './projection';
 
 /** Called when a projection leaves the group: it stays at its checkpoint, the others continue. */
 export type OnLeave = (projector: GenerationProjector, error: TooManyParked) => void;
@@ -34,7 +34,8 @@ export class ProjectionGroup {
   ): Promise<ProjectionGroup> {
     const checkpoints = projectors.map(({ checkpoint }) => checkpoint);
     const lowest = checkpoints.reduce((a, b) => (a < b ? a : b), await log.head());
-    return new ProjectionGroup(projectors, await directoryAt(log, lowest), lowest, onLeave);
+    const prefixes = directoryPrefixes(projectors.map(({ projection }) => projection));
+    return new ProjectionGroup(projectors, await directoryAt(log, lowest, prefixes), lowest, onLeave);
   }
 
   /** The position to continue reading after. */
@@ -52,8 +53,9 @@ export class ProjectionGroup {
 
   /** Prefixes of the streams to read. */
   get prefixes(): readonly string[] {
+    const projections = this.projectors.map(({ projection }) => projection);
     return [
-      ...new Set([...DIRECTORY_PREFIXES, ...this.projectors.flatMap(({ projection }) => projection.streams)]),
+      ...new Set([...directoryPrefixes(projections), ...projections.flatMap(({ streams }) => streams)]),
     ];
   }
 

@@ -1,5 +1,6 @@
 import { type CategoryChange } from '../directory/categories';
 import { type Directory } from '../directory/directory';
+import { DIRECTORY_PREFIXES } from '../directory/events';
 import { type DomainEvent, type ParsedEvent } from '../kernel/decider';
 import { type RecordedEvent } from '../kernel/event';
 import { type Filter } from '../kernel/query';
@@ -33,6 +34,8 @@ export interface Projection<Document extends object = object, Event extends Doma
   /** The document after an event: undefined when it is deleted, the same object when nothing changed. */
   fold(document: Document | undefined, event: ParsedEvent<Event>): Document | undefined;
   describe(document: Document, id: string, directory: Directory): Described<Document>;
+  /** `describe` ignores the directory: that of its log need not be read. */
+  readonly usesDirectory?: false;
   /** A document is folded from events of several of the streams, which are read as a whole when it is retried. */
   readonly acrossStreams?: true;
   /** Documents leave the read model when the time in this `number` field (epoch ms) is longer ago than they are kept. */
@@ -47,6 +50,11 @@ export interface Projection<Document extends object = object, Event extends Doma
     /** The stream that a document is folded from. */
     streamOf(document: Document): string;
   };
+}
+
+/** Prefixes of the streams with the directory that these projections use. */
+export function directoryPrefixes(projections: readonly Projection[]): readonly string[] {
+  return projections.some(({ usesDirectory = true }) => usesDirectory) ? DIRECTORY_PREFIXES : [];
 }
 
 /** An event that several projections read: parsed lazily, and only once. */

@@ -1,4 +1,4 @@
-import { START } from '../kernel/event';
+import { type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type GenerationProjector } from './generation-projector';
 import { type Parked } from './parked';
@@ -49,10 +49,19 @@ async function* readStreams(
   const { streams: prefixes, acrossStreams: isWhole = false } = projector.projection;
   const streams = new Set(due.map(({ stream }) => stream));
   if (streams.size === 0) return;
-  for await (const { events } of log.readAll({ after: START, prefixes: isWhole ? prefixes : [...streams] })) {
-    for (const event of events) {
-      if (event.position > projector.checkpoint) return;
-      if ((isWhole || streams.has(event.stream)) && projector.handles(event)) yield new IncomingEvent(event);
+  for (const batches of isWhole
+    ? [eventsOfAll(log, prefixes)]
+    : Array.from(streams, (stream) => log.readStream(stream)))
+    for await (const events of batches) {
+      const reached = events.filter(({ position }) => position <= projector.checkpoint);
+      for (const event of reached) if (projector.handles(event)) yield new IncomingEvent(event);
+      if (reached.length < events.length) break;
     }
-  }
+}
+
+async function* eventsOfAll(
+  log: EventLog,
+  prefixes: readonly string[],
+): AsyncGenerator<readonly RecordedEvent[]> {
+  for await (const { events } of log.readAll({ after: START, prefixes })) yield events;
 }

@@ -78,6 +78,9 @@ const AIMS = {
   'esdb-follow busy': 0.8,
   'esdb-follow calls busy': 1,
   'esdb-follow calls idle': 1,
+  'esdb-start': 0.5,
+  'esdb-start tokens list': 0.5,
+  'esdb-start events read': 0.5,
   'esdb-subscribe': 0.8,
 } as const;
 

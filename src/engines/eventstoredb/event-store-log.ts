@@ -19,7 +19,9 @@ import { BatchBuffer } from './batch-buffer';
 import { NoAnswer, unavailable } from './failure';
 import { follow } from './follow';
 import { type End, type Head } from './head';
-import { BATCH, History, selectionOf } from './history';
+import { BATCH, History, type Selection, selectionOf } from './history';
+import { type IndexedLog, keepIndex } from './index-keeper';
+import { isIndexed, readIndex } from './reference-index';
 import { RetryBudget } from './retry-budget';
 import { type SentEvent } from './sent-event';
 import { type Messages } from './messages';
@@ -40,6 +42,8 @@ export interface Shared {
   readonly appender: Appender;
   readonly head: Head;
   readonly tail: Tail;
+  /** There is an index of its reference streams. */
+  readonly isIndexed: boolean;
 }
 
 /** The event log in EventStoreDB. Skips events of the server itself (`$…`) and events that are not JSON objects. */
@@ -113,7 +117,9 @@ export class EventStoreLog extends EventLog {
       return;
     }
     const history = this.#historyOf(options);
-    yield* this.#retrying(signal, () => history.upTo(head, signal, () => true));
+    yield* this.#fromIndex(history, selectionOf(options), signal);
+    if (history.position >= head) yield { events: [], position: history.position, caughtUp: true };
+    else yield* this.#retrying(signal, () => history.upTo(head, signal, () => true));
     this.#checkOpen();
   }
 
@@ -152,6 +158,10 @@ export class EventStoreLog extends EventLog {
     const selection = selectionOf(options);
     const history = this.#historyOf(options);
     try {
+      for await (const batch of this.#fromIndex(history, selection, signal)) {
+        yield batch;
+        if (isAborted(signal)) return;
+      }
       while (!isAborted(signal)) {
         for await (const batch of this.#retrying(signal, (budget) =>
           follow(this.shared, history, selection, signal, budget),
@@ -196,6 +206,14 @@ export class EventStoreLog extends EventLog {
     return await this.shared.appender.append({ stream: name, expected, events });
   }
 
+  /** Keeps the index of the reference streams up to date until the signal aborts; several processes may. */
+  async keepIndex(signal: AbortSignal, everyMs?: number): Promise<void> {
+    const last = (name: string): Promise<SentEvent | undefined> => this.eventIn(name, 'last');
+    const appendTo = async (...append: Parameters<IndexedLog['appendTo']>): Promise<number> =>
+      (await this.appendTo(...append)).revision;
+    await keepIndex({ subscribe: (options) => this.subscribe(options), last, appendTo }, signal, everyMs);
+  }
+
   /** The first event of a stream of the server from a revision on, or the last one; undefined if there is none. */
   protected async eventIn(name: string, from: number | 'last'): Promise<SentEvent | undefined> {
     const { namespace } = this.shared;
@@ -208,6 +226,18 @@ export class EventStoreLog extends EventLog {
   #readOne(name: string, from: number | 'last'): Messages {
     const part = from === 'last' ? { from: undefined, backwards: true } : { from, backwards: false };
     return this.shared.readers.read(streamRequest(name, { ...part, limit: 1 }), this.#closing.signal);
+  }
+
+  /** Reads what the index has of a selection, and advances the history past it. */
+  async *#fromIndex(history: History, selection: Selection, signal: AbortSignal): AsyncGenerator<EventBatch> {
+    const { readers, namespace, isIndexed: hasIndex } = this.shared;
+    if (!hasIndex || !isIndexed(selection.prefixes)) return;
+    for await (const batch of this.#retrying(signal, () =>
+      readIndex(readers, namespace, history.position, selection, signal),
+    )) {
+      history.delivered(batch.position);
+      yield batch;
+    }
   }
 
   #historyOf(options: ReadAllOptions): History {

@@ -4,9 +4,12 @@ import { type RecordedEvent } from '../../kernel/event';
 const DELIVERIES = 'deliveries.';
 const LEASES = 'leases.';
 
+/** Starts the names of streams that index the log of the domain, and belong to no log. */
+export const INDEX = 'index.';
+
 /** The streams of a server that belong to one log; others are never read through it. Those of the server itself start with `$`. */
 export class Namespace {
-  static readonly domain = new Namespace('', [DELIVERIES, LEASES]);
+  static readonly domain = new Namespace('', [DELIVERIES, LEASES, INDEX]);
   static readonly deliveries = new Namespace(DELIVERIES);
   static readonly leases = new Namespace(LEASES);
 

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { type EventLog, type ExpiringLog } from '../../kernel/event-log';
+import { type ExpiringLog } from '../../kernel/event-log';
 import { type Clocks } from '../../kernel/clock-guard';
 import { noticingDelay, type OnRetry, SILENCE_MS } from '../../kernel/unavailable';
 import { Appender } from './appender';
@@ -37,7 +37,11 @@ const opened = new Map<string, SharedConnections>();
  * `EngineUnavailable` if the server does not answer or is too old. Each thread opens its own.
  * `onRetry` is called for each failure that is retried, and when the server is silent at the start.
  */
-export async function openEventStoreDb(url: string, timing = TIMING, onRetry?: OnRetry): Promise<EventLog> {
+export async function openEventStoreDb(
+  url: string,
+  timing = TIMING,
+  onRetry?: OnRetry,
+): Promise<EventStoreLog> {
   return await openIn(Namespace.domain, EventStoreLog, { url, timing, onRetry });
 }
 
@@ -94,7 +98,8 @@ function open(url: string, namespace: Namespace, timing: Timing): SharedConnecti
   const head = new Head(readers, namespace, signal);
   const tail = new Tail(readers, namespace, head, signal);
   const appender = new Appender(url, timing);
-  return { namespace, readers, appender, head, tail, closing, users: 0 };
+  const isIndexed = namespace === Namespace.domain;
+  return { namespace, readers, appender, head, tail, isIndexed, closing, users: 0 };
 }
 
 async function release(key: string, shared: SharedConnections): Promise<void> {

@@ -98,7 +98,8 @@ export async function explainMatches(
   const book = new SubscriptionBook();
   const lifetimes = new Map<string, Lifetime>();
   const met: Met[] = [];
-  for await (const event of only === undefined ? ofAll(log, stream) : ofOne(log, stream, only)) {
+  const subscriptions = only === undefined ? ofAll(log) : eventsIn(log, streamOf(SUBSCRIPTION, only));
+  for await (const event of inOrder(eventsIn(log, stream), subscriptions)) {
     if (event.stream === stream) {
       const one = meeting(topic, event, book);
       if (last !== Infinity && one.occurrence === undefined) continue;
@@ -118,17 +119,19 @@ export async function explainMatches(
   };
 }
 
-/** The events of a subject and of all subscriptions, in log order. */
-async function* ofAll(log: EventLog, stream: string): AsyncGenerator<RecordedEvent> {
-  const options = { after: START, prefixes: [SUBSCRIPTION_STREAMS, stream] };
-  for await (const { events } of log.readAll(options)) yield* events;
+/** The events of all subscriptions. */
+async function* ofAll(log: EventLog): AsyncGenerator<RecordedEvent> {
+  for await (const { events } of log.readAll({ after: START, prefixes: [SUBSCRIPTION_STREAMS] }))
+    yield* events;
 }
 
-/** The events of a subject and of one subscription, in log order. */
-async function* ofOne(log: EventLog, stream: string, id: string): AsyncGenerator<RecordedEvent> {
-  const subject = eventsIn(log, stream);
+/** The events of a subject and of subscriptions, in log order. */
+async function* inOrder(
+  subject: AsyncGenerator<RecordedEvent, undefined>,
+  subscriptions: AsyncIterable<RecordedEvent>,
+): AsyncGenerator<RecordedEvent> {
   let about = await subject.next();
-  for await (const event of eventsIn(log, streamOf(SUBSCRIPTION, id))) {
+  for await (const event of subscriptions) {
     for (; about.done !== true && about.value.position < event.position; about = await subject.next())
       yield about.value;
     yield event;

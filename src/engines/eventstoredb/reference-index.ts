@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { type Position, type RecordedEvent, START } from '../../kernel/event';
+import { type EventBatch } from '../../kernel/event-log';
+import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
+import { detailsOf, isTransient } from './failure';
+import { type Selection } from './history';
+import { recordIn } from './index-record';
+import { INDEX } from './namespace';
+import { type Readers } from './readers';
+import { streamRequest } from './requests';
+import { type SentEvent } from './sent-event';
+import { eventsIn } from './stream-reads';
+import { type Namespace } from './namespace';
+
+/** Up to where the index is complete, and the revision of its last record by then. */
+export interface IndexMark {
+  readonly upTo: Position;
+  readonly revision: number;
+}
+
+/** The property of the metadata of the index's stream that has the mark. Of metadata the server keeps only the last event. */
+export const MARK = 'affilogIndex';
+
+/** A list of prefixes has a stream of its own, so that a version with another list reads another index. */
+export const INDEX_STREAM = `${INDEX}reference-${createHash('sha256').update(REFERENCE_STREAMS.join()).digest('hex').slice(0, 8)}`;
+
+/** The mark in the metadata of the index's stream. */
+export function markIn(metadata: SentEvent | undefined): IndexMark | undefined {
+  const content: unknown = JSON.parse(metadata?.dataText ?? '{}');
+  return (content as { readonly [MARK]?: IndexMark } | null)?.[MARK];
+}
+
+/** Whether the index has all events of streams with these prefixes. */
+export function isIndexed(prefixes: readonly string[] | undefined): boolean {
+  const isCovered = (prefix: string): boolean => REFERENCE_STREAMS.some((one) => prefix.startsWith(one));
+  return prefixes?.every(isCovered) === true;
+}
+
+/**
+ * Reads the events after a position from the index, as far as it has them: what follows is in the log. An index that is missing, not
+ * readable or not continuous gives fewer batches, or none. Raises errors after which a retry may succeed.
+ */
+export async function* readIndex(
+  readers: Readers,
+  namespace: Namespace,
+  after: Position,
+  selection: Selection,
+  signal: AbortSignal,
+): AsyncGenerator<EventBatch> {
+  const read = (stream: string, backwards: boolean): AsyncGenerator<SentEvent> => {
+    const part = backwards ? { limit: 1 } : { limit: Infinity };
+    return eventsIn(
+      readers.read(streamRequest(stream, { from: undefined, backwards, ...part }), signal),
+      namespace,
+    );
+  };
+  try {
+    let mark: IndexMark | undefined;
+    for await (const metadata of read(`$$${INDEX_STREAM}`, true)) mark = markIn(metadata);
+    if (mark === undefined || mark.upTo <= after) return;
+    let at = START;
+    let revision = -1;
+    if (mark.revision >= 0)
+      for await (const sent of read(INDEX_STREAM, false)) {
+        const record = recordIn(sent.dataText);
+        if (record?.after !== at) return;
+        [at, revision] = [record.upTo, sent.revision];
+        if (at > after) yield* batchesIn(record.events, at, after, selection);
+      }
+    if (revision >= mark.revision && at < mark.upTo)
+      yield { events: [], position: mark.upTo, caughtUp: false };
+  } catch (error) {
+    if (isTransient(error)) throw error;
+    if (detailsOf(error).code === undefined && !(error instanceof SyntaxError)) throw error;
+  }
+}
+
+function* batchesIn(
+  events: readonly RecordedEvent[],
+  upTo: Position,
+  after: Position,
+  { prefixes, batchSize }: Selection,
+): Generator<EventBatch> {
+  const selected = events.filter(
+    ({ position, stream }) =>
+      position > after && prefixes?.some((prefix) => stream.startsWith(prefix)) === true,
+  );
+  for (let from = 0; from === 0 || from < selected.length; from += batchSize) {
+    const part = selected.slice(from, from + batchSize);
+    const isLast = from + batchSize >= selected.length;
+    yield { events: part, position: isLast ? upTo : (part.at(-1)?.position ?? upTo), caughtUp: false };
+  }
+}
