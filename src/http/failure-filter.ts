@@ -4,7 +4,7 @@ import { QueryTooLong } from '../kernel/query';
 import { Fault, Faults } from '../kernel/fault';
 import { NoGeneration } from '../kernel/read-store';
 import { httpFaults, notBuilt, notResponding } from '../wire/http-faults';
-import { isUnavailable, UnavailableLog } from './failure-log';
+import { ExpectedFailureLog, isStreamDeleted, isUnavailable } from './failure-log';
 import { ClientGone } from './read-queue';
 import { renderErrors } from './render';
 import { namingRequest } from './request-id';
@@ -21,7 +21,7 @@ export class FailureCounts {
 @Injectable()
 @Catch()
 export class FailureFilter implements ExceptionFilter {
-  private readonly unavailable = new UnavailableLog();
+  private readonly expected = new ExpectedFailureLog();
 
   constructor(
     private readonly options: HttpOptions,
@@ -55,9 +55,11 @@ export class FailureFilter implements ExceptionFilter {
   private failureOf(error: unknown, request: FastifyRequest): Fault | Faults {
     const { service, target, id } = request;
     if (error instanceof Fault && error.status >= 500) return namingRequest(error, id);
+    if (isStreamDeleted(error))
+      this.expected.add(request.log, 'a stream of the event log was deleted', error);
     if (error instanceof Fault || error instanceof Faults) return error;
     if (isUnavailable(error)) {
-      this.unavailable.add(request.log, error);
+      this.expected.add(request.log, 'an engine is unavailable', error);
       const fault = error instanceof NoGeneration ? notBuilt(error.collection) : notResponding();
       return namingRequest(fault, id);
     }

@@ -1,5 +1,6 @@
 import { type FastifyBaseLogger } from 'fastify';
-import { EngineUnavailable } from '../kernel/event-log';
+import { EngineUnavailable, STREAM_DELETED } from '../kernel/event-log';
+import { Fault } from '../kernel/fault';
 import { NoGeneration } from '../kernel/read-store';
 import { RepeatedFailures } from '../kernel/repeated-failures';
 import { reasonsOf } from '../kernel/unavailable';
@@ -9,16 +10,21 @@ export function isUnavailable(error: unknown): error is EngineUnavailable | NoGe
   return error instanceof EngineUnavailable || error instanceof NoGeneration;
 }
 
-/** Logs the unavailable engines that requests find (`docs/decisions.md#x87`). */
-export class UnavailableLog {
+/** Whether a request met a stream that somebody has deleted (`StreamDeleted`, which may come from another thread). */
+export function isStreamDeleted(error: unknown): error is Fault {
+  return error instanceof Fault && error.status === STREAM_DELETED;
+}
+
+/** Logs failures that are no bugs, and that requests meet again and again (`docs/decisions.md#x87`). */
+export class ExpectedFailureLog {
   private readonly repeated = new RepeatedFailures();
 
   /** Logs the reason, unless it was logged a short while ago; the stack at level `debug`. */
-  add(log: FastifyBaseLogger, error: EngineUnavailable | NoGeneration): void {
-    log.debug({ err: error }, 'an engine is unavailable');
+  add(log: FastifyBaseLogger, what: string, error: Error): void {
+    log.debug({ err: error }, what);
     const reason = reasonsOf(error);
     const repeated = this.repeated.count(reason);
     if (repeated === undefined) return;
-    log.warn({ reason, ...(repeated === 0 ? {} : { repeated }) }, 'an engine is unavailable');
+    log.warn({ reason, ...(repeated === 0 ? {} : { repeated }) }, what);
   }
 }

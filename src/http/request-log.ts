@@ -1,6 +1,6 @@
 import { finished } from 'node:stream';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
-import { isUnavailable, UnavailableLog } from './failure-log';
+import { ExpectedFailureLog, isUnavailable } from './failure-log';
 import { loggedTarget } from './logged-target';
 import { ClientGone } from './read-queue';
 import { TooSlow } from './send-stream';
@@ -40,7 +40,7 @@ export function requestLogger({
 
 /** What Fastify logs itself: all but the lines that `requestLogger` replaces, and answers that end early. */
 export class HttpLog extends LogController {
-  private readonly unavailable = new UnavailableLog();
+  private readonly expected = new ExpectedFailureLog();
 
   override incomingRequest(): void {
     // `requestLogger` logs requests.
@@ -51,7 +51,7 @@ export class HttpLog extends LogController {
   }
 
   override streamError(error: NodeJS.ErrnoException, { log }: FastifyRequest): void {
-    if (isUnavailable(error)) this.unavailable.add(log, error);
+    if (isUnavailable(error)) this.expected.add(log, 'an engine is unavailable', error);
     else if (error instanceof TooSlow) log.info('the client reads too slowly: it was disconnected');
     else if (error instanceof ClientGone || error.code === 'ERR_STREAM_PREMATURE_CLOSE')
       log.debug({ err: error }, 'the client has disconnected');

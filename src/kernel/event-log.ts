@@ -1,4 +1,5 @@
 import { type NewEvent, type Position, type RecordedEvent } from './event';
+import { Fault } from './fault';
 
 /** Limits of one append. Callers split larger ones. */
 export const APPEND_LIMITS = { events: 500, bytes: 1024 * 1024 - 16 * 1024 } as const;
@@ -68,6 +69,23 @@ export class UnacceptableAppend extends Error {
   override readonly name = 'UnacceptableAppend';
 }
 
+/** The code and the HTTP status of `StreamDeleted`. */
+export const STREAM_DELETED = 410;
+
+/**
+ * The stream was deleted for good by other means than this log (in EventStoreDB: tombstoned), so nothing can be appended to it any more.
+ * A retry does not help, and other streams are not affected: it is a fault of what is appended (`docs/decisions.md#x91`).
+ */
+export class StreamDeleted extends Fault {
+  constructor(stream: string) {
+    super(
+      String(STREAM_DELETED),
+      STREAM_DELETED,
+      `${stream} was deleted from the event log, so it cannot be changed any more: ask the operator to restore it from a backup`,
+    );
+  }
+}
+
 /**
  * An engine failed to answer: the disk is full or read-only, the server is down, a request timed out. The outcome of an
  * append is unknown. A retry with the same ids and the same expected revision is safe.
@@ -98,7 +116,7 @@ export abstract class EventLog {
    * exactly these event ids follow `expected` in the stream already, it succeeds without writing anything, however long ago
    * they were appended. Any other mismatch raises `RevisionConflict`. An append without events only checks the revision.
    *
-   * Raises `UnacceptableAppend` if the events violate `APPEND_LIMITS` or `NewEvent`, if the stream's name is empty or
+   * Raises `StreamDeleted`, and `UnacceptableAppend` if the events violate `APPEND_LIMITS` or `NewEvent`, if the stream's name is empty or
    * starts with `$`, or if a text cannot be stored unchanged (a lone surrogate, U+0000).
    */
   abstract append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended>;

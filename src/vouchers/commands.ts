@@ -108,10 +108,11 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     );
     const last = new Map<string | number, VoucherPost>();
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
-    const written = new Map<string | number, Written>();
+    const written = new Map<string | number, Written | { readonly faults: readonly Fault[] }>();
     const write = async ([key, post]: readonly [string | number, VoucherPost]): Promise<void> => {
       const { vouchers } = this;
-      written.set(key, await (dryRun ? vouchers.tryPost(post) : vouchers.post(post, now.toISOString())));
+      const writing = dryRun ? vouchers.tryPost(post) : vouchers.post(post, now.toISOString());
+      written.set(key, await writing.catch((error: unknown) => ({ faults: faultsIn(error) })));
     };
     // First those with a `sourceId`: it must not stand for a voucher that gets its id in this post (`docs/decisions.md#v15`).
     const hasSourceId = ([, { sourceId }]: readonly [unknown, VoucherPost]): boolean =>
@@ -122,10 +123,12 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
       AT_ONCE,
       write,
     );
-    const position = await this.visible.after([...written.values()]);
-    const results = checked.map((one, at) =>
-      'faults' in one ? one : { id: written.get(keyOf(one, at))?.id ?? NaN },
-    );
+    const done = [...written.values()].flatMap((one) => ('faults' in one ? [] : [one]));
+    const position = await this.visible.after(done);
+    const results = checked.map((one, at) => {
+      const result = 'faults' in one ? one : (written.get(keyOf(one, at)) ?? { id: NaN });
+      return 'faults' in result ? result : { id: result.id };
+    });
     return { results, position };
   }
 }
@@ -156,10 +159,14 @@ function checkedOrFaults(check: () => VoucherPost): VoucherPost | { readonly fau
   try {
     return check();
   } catch (error) {
-    if (error instanceof Faults) return { faults: error.faults };
-    if (error instanceof Fault) return { faults: [error] };
-    throw error;
+    return { faults: faultsIn(error) };
   }
+}
+
+function faultsIn(error: unknown): readonly Fault[] {
+  if (error instanceof Faults) return error.faults;
+  if (error instanceof Fault) return [error];
+  throw error;
 }
 
 /** Posts with the same key are of one voucher. A voucher without a `sourceId` is always a new one. */

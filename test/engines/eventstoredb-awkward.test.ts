@@ -80,12 +80,13 @@ test('64 callers append concurrently', async () => {
   await proxy.close();
 });
 
-test('an empty append to a tombstoned stream is refused, as any append to it is', async () => {
+test('an append to a tombstoned stream, also an empty one, is a fault that names it (decisions X91)', async () => {
   await log.append(stream, NO_STREAM, newEvents(1));
   await client.tombstoneStream(stream);
 
-  await expect(log.append(stream, 0, [])).rejects.toMatchObject({ name: 'UnacceptableAppend' });
-  await expect(log.append(stream, 0, newEvents(1))).rejects.toMatchObject({ name: 'UnacceptableAppend' });
+  const deleted = { code: '410', status: 410, message: expect.stringContaining(`${stream} was deleted`) };
+  await expect(log.append(stream, 0, [])).rejects.toMatchObject(deleted);
+  await expect(log.append(stream, 0, newEvents(1))).rejects.toMatchObject(deleted);
 });
 
 test('a position without an event is refused at once', async () => {

@@ -5,7 +5,7 @@ import { BatchAppendReq, type BatchAppendResp } from '@eventstore/db-client/gene
 import { type ClientDuplexStream } from '@grpc/grpc-js';
 import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
 import { NO_STREAM, type NewEvent, type Position } from '../../kernel/event';
-import { RevisionConflict, UnacceptableAppend } from '../../kernel/event-log';
+import { RevisionConflict, StreamDeleted, UnacceptableAppend } from '../../kernel/event-log';
 import { toPosition } from './sent-event';
 import { NoAnswer, Refused } from './failure';
 
@@ -47,7 +47,7 @@ export class AppendCall {
   }
 
   /**
-   * Raises `RevisionConflict` or `UnacceptableAppend`. If the call ends, raises its error: the outcome is unknown then. An answer
+   * Raises `RevisionConflict`, `StreamDeleted` or `UnacceptableAppend`. If the call ends, raises its error: the outcome is unknown then. An answer
    * may never come, so callers need a time-out.
    */
   async append(append: Append): Promise<AppendResult> {
@@ -136,7 +136,7 @@ function toPortError(error: Status | undefined, { stream, expected }: Append): E
       );
     }
     case 'StreamDeleted':
-      return new UnacceptableAppend(`${stream} is tombstoned`);
+      return new StreamDeleted(stream);
     case 'MaximumAppendSizeExceeded':
       return new UnacceptableAppend('the append exceeds the maximum size of the server');
     case 'AccessDenied':

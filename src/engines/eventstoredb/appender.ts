@@ -1,4 +1,4 @@
-import { RevisionConflict, UnacceptableAppend } from '../../kernel/event-log';
+import { RevisionConflict, StreamDeleted, UnacceptableAppend } from '../../kernel/event-log';
 import { withTimeout } from '../../kernel/unavailable';
 import { FairQueue } from '../../kernel/fair-queue';
 import { type Append, AppendCall, type AppendResult } from './append-call';
@@ -11,6 +11,11 @@ const MAX_CONCURRENT = 64;
 
 /** Maximum time-out (ms) of one attempt. */
 const MAX_TIMEOUT_MS = 60_000;
+
+/** What is wrong with the append itself. */
+function isRefusal(error: unknown): boolean {
+  return [RevisionConflict, StreamDeleted, UnacceptableAppend].some((kind) => error instanceof kind);
+}
 
 /** Our own time-out of an attempt, as opposed to an answer of the server. */
 class AttemptTimeout extends NoAnswer {}
@@ -35,7 +40,7 @@ export class Appender {
     this.#connection = new Connection(url);
   }
 
-  /** Requires validated events, at least one. Raises `RevisionConflict`, `UnacceptableAppend`, `EngineUnavailable`. */
+  /** Requires validated events, at least one. Raises `RevisionConflict`, `StreamDeleted`, `UnacceptableAppend`, `EngineUnavailable`. */
   async append(append: Append): Promise<AppendResult> {
     // The budget starts here, before the wait in the queue: the appends ahead started earlier and give up earlier.
     const since = performance.now();
@@ -60,7 +65,7 @@ export class Appender {
         opened = await this.#opened(call, budget.leftSince(since));
         return await this.#try(opened, append, Math.min(timeoutMs, budget.leftSince(since)));
       } catch (error) {
-        if (error instanceof RevisionConflict || error instanceof UnacceptableAppend) throw error;
+        if (isRefusal(error)) throw error;
         if (error instanceof AttemptTimeout) {
           timeoutMs = Math.min(2 * timeoutMs, MAX_TIMEOUT_MS);
           await this.#drop(call);

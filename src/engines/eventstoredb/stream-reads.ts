@@ -1,6 +1,6 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
-import { UnacceptableAppend } from '../../kernel/event-log';
+import { StreamDeleted } from '../../kernel/event-log';
 import { BatchBuffer } from './batch-buffer';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
@@ -50,7 +50,7 @@ export async function* streamParts(
 
 /**
  * The revision of a stream's last event, whether it belongs to the log or not, from the messages of a backwards read. Raises
- * `UnacceptableAppend` for a tombstoned stream.
+ * `StreamDeleted` for a tombstoned stream.
  */
 export async function lastRevision(
   stream: string,
@@ -66,7 +66,7 @@ export async function lastRevision(
     }
   } catch (error) {
     if (detailsOf(error).type !== 'stream-deleted') throw error;
-    throw new UnacceptableAppend(`${stream} is tombstoned`);
+    throw new StreamDeleted(stream);
   }
   return last;
 }
