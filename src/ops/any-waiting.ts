@@ -11,8 +11,9 @@ interface OfReceiver {
   readonly receiver: string;
 }
 
-/** What a subscription says of its messages. */
-interface Known {
+/** Which messages of a subscription are held or cancelled, in its state. */
+interface HeldMessages {
+  /** Receivers. */
   readonly held: ReadonlySet<string>;
   readonly redeliveriesCancelled: string | undefined;
 }
@@ -22,7 +23,7 @@ interface Known {
  * messages of a list. A receiver that is disabled does not rest.
  */
 export class AnyWaiting {
-  private readonly subscriptions = new Map<string, Known>();
+  private readonly subscriptions = new Map<string, HeldMessages>();
 
   constructor(
     private readonly log: EventLog,
@@ -32,7 +33,7 @@ export class AnyWaiting {
   async of(listed: readonly OfReceiver[], now: Date): Promise<Waiting> {
     const held = new Set<string>();
     for (const { subscriptionId, receiver } of listed)
-      if ((await this.known(subscriptionId)).held.has(receiver)) held.add(receiver);
+      if ((await this.heldOf(subscriptionId)).held.has(receiver)) held.add(receiver);
     const others = listed.map(({ receiver }) => receiver).filter((receiver) => !held.has(receiver));
     return {
       isHeld: (receiver) => held.has(receiver),
@@ -43,15 +44,15 @@ export class AnyWaiting {
   /** Messages as they are since their owners have cancelled redeliveries. */
   async current(listed: readonly ListedDelivery[]): Promise<readonly ListedDelivery[]> {
     const current: ListedDelivery[] = [];
-    for (const one of listed) current.push(withoutCancelled(one, await this.known(one.subscriptionId)));
+    for (const one of listed) current.push(withoutCancelled(one, await this.heldOf(one.subscriptionId)));
     return current;
   }
 
-  private async known(subscriptionId: string): Promise<Known> {
+  private async heldOf(subscriptionId: string): Promise<HeldMessages> {
     const known = this.subscriptions.get(subscriptionId);
     if (known !== undefined) return known;
     const { state } = await loadSubscription(this.log, subscriptionId);
-    const read: Known =
+    const read: HeldMessages =
       state.is === 'active'
         ? {
             held: heldReceivers(subscriptionId, state),

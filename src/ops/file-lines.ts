@@ -5,9 +5,9 @@ import { createGunzip } from 'node:zlib';
 import { foreignByte } from '../wire/utf8';
 
 /** A line without its end, or why it cannot be read: it is longer than `MAX_BYTES`, or not UTF-8. */
-export type Line = { readonly line: number } & Text;
+export type Line = { readonly line: number } & LineText;
 
-type Text = { readonly text: string } | { readonly text: undefined; readonly problem: string };
+type LineText = { readonly text: string } | { readonly text: undefined; readonly problem: string };
 
 export const MAX_BYTES = 256 * 1024;
 
@@ -86,7 +86,7 @@ async function* linesOf(chunks: AsyncIterable<Buffer>, onChunk: () => void): Asy
 const LINE_FEED = 0x0a;
 const TOO_LONG = { text: undefined, problem: `expected at most ${MAX_BYTES} bytes` } as const;
 
-function textOf(bytes: Buffer, isFirst: boolean): Text {
+function textOf(bytes: Buffer, isFirst: boolean): LineText {
   const foreign = foreignByte(bytes);
   if (foreign !== undefined)
     return { text: undefined, problem: `not UTF-8: ${foreign}; save the file as UTF-8` };

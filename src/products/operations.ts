@@ -39,7 +39,8 @@ const loadProducts = {
   summary: 'Create, update or replace products',
   description:
     'Products with a known sourceProductId are updated, others are created; with mode=replace, products that are ' +
-    'not posted are removed. Refused products are listed, the others are stored.',
+    'not posted are removed. Refused products are listed, the others are stored. A body has at most the size that the operator has set, ' +
+    '1 GB by default, and any number of products of at most 256 KiB each; a larger product is refused, a larger body is refused as a whole.',
   example: FEED,
   body: {
     name: 'PostedProducts',

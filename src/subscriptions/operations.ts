@@ -62,7 +62,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       summary: 'Create a subscription',
       description:
         `A message is sent to each receiver when a ${subject} enters one of the states. Everything that is wrong with the ` +
-        'subscription is reported at once. All settings together have at most 128 KiB as JSON.',
+        'subscription is reported at once. A body has at most 1 MiB; all settings together have at most 128 KiB as JSON.',
       example: {},
       body,
       answer: one,
@@ -75,7 +75,8 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       description:
         'Replaces all settings: send every field, not only those that change. A receiver whose id is sent is continued, and what ' +
         'waits for it is rendered again; without ids those that are equal, else the only one that differs. Receivers that the ' +
-        'system has disabled are enabled. All settings together have at most 128 KiB as JSON, or as much as those that they replace.',
+        'system has disabled are enabled. A body has at most 1 MiB; all settings together have at most 128 KiB as JSON, or as much as those ' +
+        'that they replace.',
       example: {},
       path: SUBSCRIPTION_ID,
       body,

@@ -48,7 +48,7 @@ export class JsonElement {
     let at = from;
     if (this.inString) {
       at = this.endOfString(chunk, from);
-      if (depth === 0 && this.isBetweenStrings()) return at;
+      if (depth === 0 && this.hasEndedString()) return at;
     }
     while (at < length) {
       const kind = STRUCTURE[chunk[at] ?? 0];
@@ -91,7 +91,8 @@ export class JsonElement {
     return { bytes, oversized, members };
   }
 
-  private isBetweenStrings(): boolean {
+  /** A call, since the compiler does not know that `endOfString` changes the field. */
+  private hasEndedString(): boolean {
     return !this.inString;
   }
 

@@ -121,7 +121,7 @@ export class Refusals {
 
 /** Which of two values counts, only the client knows (`docs/decisions.md#a21`). */
 export function repeatedField(path: string): string {
-  return `${path.slice(0, 100)} is there more than once: expected it once`;
+  return `${path.slice(0, 100)} is given more than once: expected one value`;
 }
 
 /** Names the field, what was expected, and the value, truncated. */

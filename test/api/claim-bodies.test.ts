@@ -29,7 +29,7 @@ describe('a posted list of claims (decisions C3, C7)', () => {
     const answer = await post(body, type);
     expect([answer.statusCode, answer.body]).toEqual([
       400,
-      expect.stringContaining(`${path} is there more than once: expected it once`),
+      expect.stringContaining(`${path} is given more than once: expected one value`),
     ]);
     expect(answer.body).toContain('UTS_211');
     expect(await numbers()).toEqual([]);

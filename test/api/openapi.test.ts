@@ -128,6 +128,30 @@ describe('the description of the interface (decisions A8)', () => {
     expect(names('/1.0/products').filter((name) => documented.includes(name))).toEqual(documented);
   });
 
+  it('has the limits of posted bodies, as docs/operations.md lists them', () => {
+    const { paths } = JSON.parse(text) as Document;
+    const described = Object.values(paths).flatMap((methods) => Object.values(methods));
+    const textOf = (id: string): string =>
+      (described as { operationId?: string; description?: string }[]).find(
+        ({ operationId }) => operationId === id,
+      )?.description ?? '';
+    for (const [id, ...limits] of [
+      ['loadProducts', '1 GB by default', '256 KiB'],
+      ['reportTransaction', '256 KiB'],
+      ['reportTransactions', '10,000', '32 MiB', '256 KiB'],
+      ['moveTransaction', '256 KiB'],
+      ['moveTransactions', '10,000', '32 MiB', '256 KiB'],
+      ['postVoucher', '1 MiB'],
+      ['postVouchers', '1,000', '8 MiB', '1 MiB'],
+      ['createClaims', '1,000', '900 KiB'],
+      ['updateClaims', '1,000', '900 KiB'],
+      ['createSubscription', '1 MiB', '128 KiB'],
+      ['replaceClaimSubscription', '1 MiB', '128 KiB'],
+      ['changeMappings', '16 MiB', '10,000', '200,000', '64 KiB'],
+    ] as const)
+      for (const limit of limits) expect(`${id}: ${textOf(id)}`).toContain(limit);
+  });
+
   it('describes JSON at the path of an operation, and its other formats behind an extension (decisions X36)', () => {
     const { paths } = JSON.parse(text) as Document;
     const view = (path: string) => {

@@ -10,7 +10,7 @@ import { worldOf } from './world';
 const world = worldOf(CLAIM_NETWORK, () => ({}));
 
 const nord = CONVERSION_TOKENS.nord;
-const twice = (name: string): string => `${name} is there more than once: expected it once`;
+const twice = (name: string): string => `${name} is given more than once: expected one value`;
 
 /** A member in front of the others of an object. */
 const before = (member: string, object: object): string => JSON.stringify(object).replace('{', `{${member},`);

@@ -95,7 +95,7 @@ export const mappingOperations = {
     description:
       'Each line is validated separately; valid lines take effect. The first line of CSV names the columns, separated by ' +
       'commas, semicolons or tabs. A line without a category unmaps the name. Of several valid lines for one name, the last one counts. ' +
-      'At most 16 MiB, 10,000 lines of JSON or 200,000 of CSV.',
+      'At most 16 MiB, 10,000 lines of JSON, each of at most 64 KiB, or 200,000 of CSV.',
     example: {},
     body: {
       name: 'PostedMappings',
