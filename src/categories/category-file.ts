@@ -32,8 +32,8 @@ export class CategoryFaults extends Error {
 }
 
 /**
- * Reads a published category tree: JSON (nested, or a list of nodes with their parents or paths) or lines of paths. Integer ids of
- * the source are retained, others are assigned (`docs/decisions.md#p29`). Raises `CategoryFaults`.
+ * Reads a published category tree: JSON (nested, or a list of nodes with their parents or paths) or lines of paths. Integer ids
+ * of the source are retained, others are assigned (`docs/decisions.md#p29`). Raises `CategoryFaults`.
  */
 export function readCategories(text: string): CategoryFile {
   const faults: string[] = [];

@@ -89,8 +89,8 @@ export function nodesOfJson(text: string, faults: string[]): readonly SourceNode
 }
 
 /**
- * The path of a node that has it as text, or in place of its name. Other texts may be called so (`/garden/tools`, `1/2/41`): it ends
- * with the name of the node, if that has one. A node with children or a parent has its place by them.
+ * The path of a node that has it as text, or in place of its name. Other texts may be called so (`/garden/tools`, `1/2/41`): it
+ * ends with the name of the node, if that has one. A node with children or a parent has its place by them.
  */
 function textPathOf(node: Posted): readonly string[] | undefined {
   const hasChildren = CHILDREN.some((key) => Array.isArray(node[key]) && node[key].length > 0);

@@ -16,7 +16,10 @@ import { claimBatchDecider, type ClaimBatchState, type Filing, storedFiling } fr
 import { ClaimKeys, type KeyFields, keyOf, type SeenKey } from './claim-keys';
 import { claimFaults as fault, placed } from './faults';
 
-/** The key of a claim as it was loaded, whether another claim has it, and the index of the earlier one in the list that has it too. */
+/**
+ * The key of a claim as it was loaded, whether another claim has it, and the index of the earlier one in the list that has it
+ * too.
+ */
 export interface FoundKey {
   readonly seen: SeenKey;
   readonly isTaken: boolean;

@@ -47,8 +47,9 @@ export class ClaimQueries {
   }
 
   /**
-   * The claim after each change, oldest first, at most the last 1,000 (`docs/decisions.md#c13`), while the caller was a party to it.
-   * Raises UTS_402 or UTS_404 unless it is one now. The stream is read once to count the versions, and again while they are sent.
+   * The claim after each change, oldest first, at most the last 1,000 (`docs/decisions.md#c13`), while the caller was a party to
+   * it. Raises UTS_402 or UTS_404 unless it is one now. The stream is read once to count the versions, and again while they are
+   * sent.
    */
   async versions(
     claimId: number,

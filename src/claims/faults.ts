@@ -53,7 +53,9 @@ export function raiseFaults(faults: readonly Fault[], more = 0): void {
   if (faults.length > 0) throw new Faults(listed(faults, more), faults[0]?.status);
 }
 
-/** Items of a list are refused for their fields. Whoever catches it may add what else is wrong, by what was `found` in each item. */
+/**
+ * Items of a list are refused for their fields. Whoever catches it may add what else is wrong, by what was `found` in each item.
+ */
 export class RefusedItems extends Faults {
   constructor(
     readonly ofFields: readonly Fault[],

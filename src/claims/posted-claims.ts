@@ -47,7 +47,10 @@ function notRefused(): never {
   throw new Error('checked above');
 }
 
-/** Rules between fields and access, of claims and of their updates by publishers. `lacksCommission`: whether one has no expected commission. */
+/**
+ * Rules between fields and access, of claims and of their updates by publishers. `lacksCommission`: whether one has no expected
+ * commission.
+ */
 function claimChecker({ directory, caller }: ClaimContext, lacksCommission: (posted: Posted) => boolean) {
   return (found: Partial<PostedClaim>, place: Place, refusals: Refusals, posted: Posted): void => {
     const { affiliateSiteId, programId, eventId, expectedCommission } = found;

@@ -15,8 +15,8 @@ const OPTIONAL = [
 ] as const satisfies readonly (keyof ClaimContent)[];
 
 /**
- * The claim after an update by its publisher: what the update omits stays, what it has empty is cleared (`docs/decisions.md#c9`). An
- * expected commission does not stay for an event that must not have one, or in another currency.
+ * The claim after an update by its publisher: what the update omits stays, what it has empty is cleared (`docs/decisions.md#c9`).
+ * An expected commission does not stay for an event that must not have one, or in another currency.
  */
 export function revisedClaim(
   { claim, cleared, currencyId }: CheckedRevision,

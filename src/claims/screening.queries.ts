@@ -9,8 +9,8 @@ import { type Claimed, screen } from './screening';
 const AT_ONCE = 8;
 
 /**
- * Screens claims against the directory and the read model of transactions, as lists show them (`docs/decisions.md#c5`). The origin of
- * each is by the same state of the directory: a claim that awaits approval has an advertiser.
+ * Screens claims against the directory and the read model of transactions, as lists show them (`docs/decisions.md#c5`). The
+ * origin of each is by the same state of the directory: a claim that awaits approval has an advertiser.
  */
 export async function screenAll<Claim extends Claimed>(
   claims: readonly Claim[],

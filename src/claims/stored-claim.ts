@@ -1,7 +1,10 @@
 import { type ClaimContent, type ClaimEvent, type ClaimOrigin, inMemory, programFacts } from './claim';
 import { APPROVED, AWAITING_APPROVAL, CANNOT_VALIDATE, type StatusId } from './statuses';
 
-/** A document of the read model; names come from the directory when answering. Times in epoch ms, amounts are integers (`wire/minor-units.ts`). */
+/**
+ * A document of the read model; names come from the directory when answering. Times in epoch ms, amounts are integers
+ * (`wire/minor-units.ts`).
+ */
 export interface StoredClaim {
   readonly origin: ClaimOrigin;
   readonly version: number;

@@ -5,8 +5,8 @@ import { CLAIM_FILES as FILES, claimOperations } from './operations';
 import { postedClaim, postedRuling } from './posted-fields';
 
 /**
- * The XML schemas of claims. Posted lists have a namespace, and elements of fields one of their own (Document 3, Claim posted by a
- * publisher). Error lists of a deletion have a schema of their own too (Document 3, Errors).
+ * The XML schemas of claims. Posted lists have a namespace, and elements of fields one of their own (Document 3, Claim posted by
+ * a publisher). Error lists of a deletion have a schema of their own too (Document 3, Errors).
  */
 export const claimSchemas: SchemaFiles = (vendor) => {
   const { [FILES.input]: input, [FILES.legacyInput]: legacyInput, ...others } = schemaFiles(claimOperations);

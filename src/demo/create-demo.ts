@@ -30,8 +30,8 @@ class IncompleteDemo extends Error {
 }
 
 /**
- * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. `show` receives what it does,
- * with the share that is done. Raises `IncompleteDemo` if an earlier start was interrupted.
+ * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. `show` receives what it
+ * does, with the share that is done. Raises `IncompleteDemo` if an earlier start was interrupted.
  */
 export async function createDemo(
   log: EventLog,

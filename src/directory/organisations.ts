@@ -18,7 +18,10 @@ export interface Caller {
   readonly expires?: string;
 }
 
-/** Whether such organisations have tokens of a system: operators have those that no others have, and transactions (`docs/decisions.md#t2`). */
+/**
+ * Whether such organisations have tokens of a system: operators have those that no others have, and transactions
+ * (`docs/decisions.md#t2`).
+ */
 export function mayHave(kind: OrganisationKind, system: System): boolean {
   return system === 'CONVERSIONS' || (kind === 'operator') === (system === 'OPS');
 }

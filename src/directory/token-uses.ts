@@ -28,8 +28,8 @@ export async function lastUses(
 }
 
 /**
- * Remembers the day of each token's last use in the read store (`docs/decisions.md#x94`): requests only note it in memory, and at most
- * one write per token and day follows within a minute. While the store is unavailable, uses are retained and written later.
+ * Remembers the day of each token's last use in the read store (`docs/decisions.md#x94`): requests only note it in memory, and at
+ * most one write per token and day follows within a minute. While the store is unavailable, uses are retained and written later.
  */
 export class TokenUses {
   /** Day numbers by hash: not written yet, and written by this process. */

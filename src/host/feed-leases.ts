@@ -13,8 +13,8 @@ const POLL_MS = 100;
 const TIMEOUT_MS = { acquire: 1_000, release: 500 } as const;
 
 /**
- * Locks feeds among processes by leases. Unavailable leases block no load: without one, two processes that load the same feed only
- * cause each other conflicts.
+ * Locks feeds among processes by leases. Unavailable leases block no load: without one, two processes that load the same feed
+ * only cause each other conflicts.
  */
 export function feedLeases(leases: Leases): FeedLock {
   const owner = randomUUID();

@@ -5,7 +5,9 @@ export interface BodyCost {
   readonly space: number;
 }
 
-/** The cost of so many bytes, of which a chunk is the last one to have arrived; those that headers declare count from the start. */
+/**
+ * The cost of so many bytes, of which a chunk is the last one to have arrived; those that headers declare count from the start.
+ */
 export type CostOf = (bytes: number, chunk?: Buffer) => BodyCost;
 
 /** A request with a body, however small it is. */

@@ -73,8 +73,9 @@ export class UnacceptableAppend extends Error {
 export const STREAM_DELETED = 410;
 
 /**
- * The stream was deleted for good by other means than this log (in EventStoreDB: tombstoned), so nothing can be appended to it any more.
- * A retry does not help, and other streams are not affected: it is a fault of what is appended (`docs/decisions.md#x91`).
+ * The stream was deleted for good by other means than this log (in EventStoreDB: tombstoned), so nothing can be appended to it
+ * any more. A retry does not help, and other streams are not affected: it is a fault of what is appended
+ * (`docs/decisions.md#x91`).
  */
 export class StreamDeleted extends Fault {
   constructor(stream: string) {
@@ -116,8 +117,8 @@ export abstract class EventLog {
    * exactly these event ids follow `expected` in the stream already, it succeeds without writing anything, however long ago
    * they were appended. Any other mismatch raises `RevisionConflict`. An append without events only checks the revision.
    *
-   * Raises `StreamDeleted`, and `UnacceptableAppend` if the events violate `APPEND_LIMITS` or `NewEvent`, if the stream's name is empty or
-   * starts with `$`, or if a text cannot be stored unchanged (a lone surrogate, U+0000).
+   * Raises `StreamDeleted`, and `UnacceptableAppend` if the events violate `APPEND_LIMITS` or `NewEvent`, if the stream's name is
+   * empty or starts with `$`, or if a text cannot be stored unchanged (a lone surrogate, U+0000).
    */
   abstract append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended>;
 
@@ -153,8 +154,9 @@ export abstract class EventLog {
  * An event log that forgets: what is older than some time is deleted for good.
  *
  * Of each stream the last event is kept, so that revisions continue. A stream whose beginning is deleted is read from its first
- * remaining event. Reads of all streams skip what is deleted; EventStoreDB deletes it there when it is scavenged. An append is no longer recognized as a repeated one when its events
- * are deleted, but raises `RevisionConflict`. Every engine passes `test/contracts/expiring-log.ts`.
+ * remaining event. Reads of all streams skip what is deleted; EventStoreDB deletes it there when it is scavenged. An append is no
+ * longer recognized as a repeated one when its events are deleted, but raises `RevisionConflict`. Every engine passes
+ * `test/contracts/expiring-log.ts`.
  */
 export abstract class ExpiringLog extends EventLog {
   /**

@@ -33,7 +33,8 @@ const BATCH = 16;
 
 /**
  * The events of a stream in order, from one revision to before another, in short batches that are read when they are asked for: a
- * reader may take as long as it likes, since no read of the log lasts longer than a batch. Raises the reason of `signal` once it is aborted.
+ * reader may take as long as it likes, since no read of the log lasts longer than a batch. Raises the reason of `signal` once it
+ * is aborted.
  */
 export async function* eventsOnDemand(
   log: EventLog,

@@ -46,8 +46,8 @@ export class LeaseHolder {
   ) {}
 
   /**
-   * For how long the lease is certain unless it is renewed (ms); not positive without one. Both clocks count: the one that nobody can
-   * set stands still while the machine is suspended.
+   * For how long the lease is certain unless it is renewed (ms); not positive without one. Both clocks count: the one that nobody
+   * can set stands still while the machine is suspended.
    */
   get leftMs(): number {
     if (this.granted === undefined) return 0;

@@ -143,7 +143,9 @@ export interface TotalsSearch {
   readonly sums: readonly string[];
 }
 
-/** The documents with these values of the `by` fields: how many they are, and the sums of the `sums` fields, rounded beyond 2^53. */
+/**
+ * The documents with these values of the `by` fields: how many they are, and the sums of the `sums` fields, rounded beyond 2^53.
+ */
 export interface Totals {
   readonly values: readonly string[];
   readonly count: number;

@@ -51,8 +51,8 @@ export interface Document {
 export const MAX_ID_BYTES = 32_000;
 
 /**
- * The state of one document as of a log position: written or removed. With `forget`, the engine need not remember the removal, so an
- * older write may restore the document. It is meant for documents that expire, which are then removed again.
+ * The state of one document as of a log position: written or removed. With `forget`, the engine need not remember the removal, so
+ * an older write may restore the document. It is meant for documents that expire, which are then removed again.
  */
 export type Write = { readonly version: Position } & (
   { readonly put: Document } | { readonly remove: string; readonly forget?: true }
@@ -127,7 +127,9 @@ export abstract class ReadStore {
   abstract finish(generation: Generation): Promise<void>;
   /** Makes a finished generation live, atomically: a query sees either the old one or the new one. The old one is retired. */
   abstract swap(generation: Generation): Promise<void>;
-  /** Retires a generation if it is live, without another one in its place: queries raise `NoGeneration` until one is swapped in. */
+  /**
+   * Retires a generation if it is live, without another one in its place: queries raise `NoGeneration` until one is swapped in.
+   */
   abstract retire(generation: Generation): Promise<void>;
   /** Removes a generation that is not live. Queries in progress on it complete; its files may remain until `sweep`. */
   abstract drop(generation: Generation): Promise<void>;

@@ -15,7 +15,9 @@ export async function yieldToEventLoop(): Promise<void> {
   await resumed;
 }
 
-/** For loops of long work: yields to the event loop whenever it is called after a slice of work, and otherwise returns nothing. */
+/**
+ * For loops of long work: yields to the event loop whenever it is called after a slice of work, and otherwise returns nothing.
+ */
 export function pacer(): () => Promise<void> | undefined {
   let began = performance.now();
   return () => {

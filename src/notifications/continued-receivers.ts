@@ -2,10 +2,10 @@ import { without } from '../kernel/without';
 import { contentIdOf, type Receiver, receiversOf, salted } from './receiver-id';
 
 /**
- * Which receivers a PUT continues (`docs/decisions.md#n8`): those that it names by their ids; of the others, those that are equal in
- * method, URL, format and body; of the rest the only one, if one is left on both sides. So what waits for a receiver is sent after its
- * URL or body has changed. Returns what was posted, each with the id of the receiver that it continues, where that is not its own. The `id`
- * of one that was posted is the one that it names.
+ * Which receivers a PUT continues (`docs/decisions.md#n8`): those that it names by their ids; of the others, those that are equal
+ * in method, URL, format and body; of the rest the only one, if one is left on both sides. So what waits for a receiver is sent
+ * after its URL or body has changed. Returns what was posted, each with the id of the receiver that it continues, where that is
+ * not its own. The `id` of one that was posted is the one that it names.
  */
 export function continuedReceivers(
   subscriptionId: string,

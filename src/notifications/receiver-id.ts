@@ -45,7 +45,9 @@ export function receiversOf(
   return found;
 }
 
-/** `event`: the id of the event that the message is about. The same message has the same id for ever (`docs/decisions.md#n15`). */
+/**
+ * `event`: the id of the event that the message is about. The same message has the same id for ever (`docs/decisions.md#n15`).
+ */
 export function messageIdOf(event: string, receiverId: string): string {
   return `msg_${base32(createHash('sha256').update(`${event} ${receiverId}`).digest().subarray(0, 20))}`;
 }

@@ -1,7 +1,9 @@
 /** A text with placeholders, as receivers have it in URL and body (`docs/decisions.md#n10`): the parts in their order. */
 export type Template = readonly TemplatePart[];
 
-/** Text that stays as it is, or the name of an attribute; `at` is the offset in the template, of a placeholder that of its `$`. */
+/**
+ * Text that stays as it is, or the name of an attribute; `at` is the offset in the template, of a placeholder that of its `$`.
+ */
 type TemplatePart =
   | { readonly is: 'text'; readonly at: number; readonly text: string }
   | { readonly is: 'placeholder'; readonly at: number; readonly name: string };

@@ -19,8 +19,8 @@ interface HeldMessages {
 }
 
 /**
- * What keeps messages of any subscriptions waiting. Whether they are held follows from their subscription, which is read once for all
- * messages of a list. A receiver that is disabled does not rest.
+ * What keeps messages of any subscriptions waiting. Whether they are held follows from their subscription, which is read once for
+ * all messages of a list. A receiver that is disabled does not rest.
  */
 export class AnyWaiting {
   private readonly subscriptions = new Map<string, HeldMessages>();

@@ -38,9 +38,9 @@ interface Explaining {
 }
 
 /**
- * Why messages about a transaction or claim were sent, or not, as text: for each of its transitions, what each subscription of its
- * parties made of it, and what has become of its messages. `id` is a `transactionId`, a `legacyTransactionId` or a `claimId`. Raises
- * `UnknownSubject`.
+ * Why messages about a transaction or claim were sent, or not, as text: for each of its transitions, what each subscription of
+ * its parties made of it, and what has become of its messages. `id` is a `transactionId`, a `legacyTransactionId` or a `claimId`.
+ * Raises `UnknownSubject`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,

@@ -125,8 +125,8 @@ function deliveryLine(listed: ListedDelivery, waiting: Waiting): string {
 }
 
 /**
- * Has a message sent again, as its owner may. Returns when it is attempted next (an ISO 8601 instant), as the API answers it; undefined
- * if it is held. Raises `UnknownMessage`.
+ * Has a message sent again, as its owner may. Returns when it is attempted next (an ISO 8601 instant), as the API answers it;
+ * undefined if it is held. Raises `UnknownMessage`.
  */
 export async function redeliver(
   { log, store, deliveries }: Pick<Engines, 'log' | 'store' | 'deliveries'>,

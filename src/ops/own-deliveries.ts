@@ -5,8 +5,8 @@ import { continueFromHere } from '../notifications/matching/cursor';
 import { takeDeliveries } from '../notifications/ownership';
 
 /**
- * Makes this installation the one that sends the notifications of its log. Without a delivery log, which a copy may lack, nothing is sent about what
- * happened before. False if it was the one already.
+ * Makes this installation the one that sends the notifications of its log. Without a delivery log, which a copy may lack, nothing
+ * is sent about what happened before. False if it was the one already.
  */
 export async function ownDeliveries(
   { log, deliveries }: Engines,

@@ -55,8 +55,8 @@ export async function testReceiver(
 }
 
 /**
- * Enables a receiver of any owner, or has one that rests tried at once, as its owner may. False: its owner has disabled it, which stays
- * so. Raises `RefusedReceiver`.
+ * Enables a receiver of any owner, or has one that rests tried at once, as its owner may. False: its owner has disabled it, which
+ * stays so. Raises `RefusedReceiver`.
  */
 export async function enableReceiver(
   { log, store }: Parts,

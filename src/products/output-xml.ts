@@ -114,7 +114,10 @@ function elementsOf<Name extends string>(names: readonly Name[]): Elements<Name>
   return names.map((name) => [name, `ns2:${name}`]);
 }
 
-/** What is being put together, by hand: the tables would take three times as long (ADR 15). Millions are, and spreading many small objects into one takes longer than all the rest. */
+/**
+ * What is being put together, by hand: the tables would take three times as long (ADR 15). Millions are, and spreading many small
+ * objects into one takes longer than all the rest.
+ */
 type Draft = Record<string, XmlElement[string]>;
 
 /** A product as an element `product` of such a result. */

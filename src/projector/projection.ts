@@ -14,8 +14,8 @@ export interface Described<Document> {
 }
 
 /**
- * A read model as pure functions: documents, each folded in log order from the events of one stream (or `acrossStreams`). `Document` is
- * plain JSON; the same events give the same text.
+ * A read model as pure functions: documents, each folded in log order from the events of one stream (or `acrossStreams`).
+ * `Document` is plain JSON; the same events give the same text.
  *
  * Only `describe` reads the directory. So a document always is the fold of its own events, described with the
  * directory as of the same position.

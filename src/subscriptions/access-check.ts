@@ -19,8 +19,8 @@ type Filter = Readonly<Record<string, readonly number[] | undefined>>;
 const MOST_LISTED = 20;
 
 /**
- * Whether the caller may be notified of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is a fault, unless
- * the subscription has it already.
+ * Whether the caller may be notified of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is a fault,
+ * unless the subscription has it already.
  */
 export function checkAccess(
   filter: Filter,

@@ -3,8 +3,8 @@ import { type ReceiverFormat } from '../notifications/subscription';
 import { type Template } from '../notifications/template';
 
 /**
- * Why a body would not be in its format, in UTF-8, whatever values its placeholders have (`docs/decisions.md#n10`); undefined if it
- * would.
+ * Why a body would not be in its format, in UTF-8, whatever values its placeholders have (`docs/decisions.md#n10`); undefined if
+ * it would.
  */
 export function bodyProblem(template: Template, format: ReceiverFormat): string | undefined {
   try {

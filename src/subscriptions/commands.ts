@@ -45,7 +45,9 @@ export interface Which {
   readonly caller: Owner;
 }
 
-/** Creates a subscription (Document 2, Endpoints, Subscriptions). `posted` is unchecked; raises everything that is wrong with it. */
+/**
+ * Creates a subscription (Document 2, Endpoints, Subscriptions). `posted` is unchecked; raises everything that is wrong with it.
+ */
 export class CreateSubscription extends Command<Written> {
   constructor(
     readonly kind: SubscriptionKind,
@@ -115,7 +117,10 @@ export class Subscriptions {
     return { subscriptionId: created.id, subscription: created.state, position };
   }
 
-  /** Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile, CON_350 for a rotation too many. */
+  /**
+   * Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile, CON_350 for a rotation too
+   * many.
+   */
   async change(
     id: string,
     command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
@@ -166,7 +171,10 @@ export class PostedContents {
 /** Most bytes of a subscription's content as JSON in UTF-8 (`docs/decisions.md#n15`). */
 const MOST_BYTES = 128 * 1024;
 
-/** Raises CON_350 if a content is too large, unless it replaces one that is at least as large: logs from before the limit may contain some. */
+/**
+ * Raises CON_350 if a content is too large, unless it replaces one that is at least as large: logs from before the limit may
+ * contain some.
+ */
 function checkSize(content: SubscriptionContent, before: SubscriptionContent | undefined): void {
   const size = bytesOf(content);
   if (size <= MOST_BYTES || (before !== undefined && size <= bytesOf(before))) return;

@@ -65,7 +65,9 @@ function isWaiting(state: OutputState): boolean {
   return state === 'due' || state === 'retrying';
 }
 
-/** When a message that is not held is attempted next (an ISO 8601 instant), unless at once or never: the receiver may rest longer. */
+/**
+ * When a message that is not held is attempted next (an ISO 8601 instant), unless at once or never: the receiver may rest longer.
+ */
 function nextOf(
   { state, next, redelivery }: ListedDelivery,
   restingUntil: number | undefined,

@@ -19,11 +19,12 @@ export type CreateCommand = Extract<SubscriptionCommand, { readonly do: 'create'
 export type Created = Executed<SubscriptionState, SubscriptionEvent> & { readonly id: string };
 
 /**
- * Creates subscriptions, of an organisation at most `MOST_SUBSCRIPTIONS` at a time, whatever races and whichever process is killed.
+ * Creates subscriptions, of an organisation at most `MOST_SUBSCRIPTIONS` at a time, whatever races and whichever process is
+ * killed.
  *
- * An organisation has as many slots. The subscriptions of a slot follow each other: an id is a hash of organisation, slot and number,
- * and a number is used once the subscription with the one before is deleted. Racing posts that choose one slot meet in one
- * stream, where one of them succeeds.
+ * An organisation has as many slots. The subscriptions of a slot follow each other: an id is a hash of organisation, slot and
+ * number, and a number is used once the subscription with the one before is deleted. Racing posts that choose one slot meet in
+ * one stream, where one of them succeeds.
  */
 export class NewSubscriptions {
   constructor(private readonly log: EventLog) {}

@@ -35,8 +35,9 @@ export interface Requested {
 const CLOCKS_MS = 60 * 60 * 1000;
 
 /**
- * Asks for redeliveries: for each message once, until it is attempted (`docs/decisions.md#n17`). What was asked for is read from the
- * stream of the subscription, and appended at the revision that was read. So read models may be behind, and requests may race.
+ * Asks for redeliveries: for each message once, until it is attempted (`docs/decisions.md#n17`). What was asked for is read from
+ * the stream of the subscription, and appended at the revision that was read. So read models may be behind, and requests may
+ * race.
  */
 export class Redeliveries {
   constructor(

@@ -149,8 +149,8 @@ function checkCurrency(
 }
 
 /**
- * Ids name receivers that the subscription has, each once (`docs/decisions.md#n8`), or are those that new receivers get: a copy from before a
- * receiver was removed puts it back.
+ * Ids name receivers that the subscription has, each once (`docs/decisions.md#n8`), or are those that new receivers get: a copy
+ * from before a receiver was removed puts it back.
  */
 function checkReceiverIds(
   found: readonly FoundReceiver[],

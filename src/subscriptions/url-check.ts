@@ -17,8 +17,8 @@ const SCHEME = /^([a-z][a-z0-9+.-]*):/i;
 const SAMPLE = 'x';
 
 /**
- * What is wrong with a URL whose placeholders may be in path, query and fragment (`docs/decisions.md#n9`, `#n10`). `addressProblem`
- * says what is wrong with its host and port, if anything.
+ * What is wrong with a URL whose placeholders may be in path, query and fragment (`docs/decisions.md#n9`, `#n10`).
+ * `addressProblem` says what is wrong with its host and port, if anything.
  */
 export function urlFault(
   template: Template,

@@ -19,8 +19,8 @@ export interface Reported {
 const UNKNOWN: StateAt<TransactionState> = { state: transactionDecider.initial, revision: NO_STREAM };
 
 /**
- * Where a report belongs (`docs/decisions.md#t1`): a transaction of the same program that was stored when ids did not have the program
- * keeps its id. This version creates no stream with such an id, so nothing changes between this and the append.
+ * Where a report belongs (`docs/decisions.md#t1`): a transaction of the same program that was stored when ids did not have the
+ * program keeps its id. This version creates no stream with such an id, so nothing changes between this and the append.
  */
 export async function reportedTransaction(log: EventLog, facts: TransactionFacts): Promise<Reported> {
   const legacyId = legacyIdOf(facts);

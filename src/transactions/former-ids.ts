@@ -8,9 +8,9 @@ import { legacyIdOf, transactionIdOf } from './transaction-id';
 /**
  * Whether a log may have transactions that were stored when ids did not have the program (`docs/decisions.md#t1`).
  *
- * All of them precede the others, since no process of the earlier version runs any more (docs/operations.md, Upgrading). So the first
- * transaction of the log tells, and the answer never changes: the log is only appended to, and a copy has the same order. While there
- * is no transaction yet, or the first one is still being looked for, the answer is true.
+ * All of them precede the others, since no process of the earlier version runs any more (docs/operations.md, Upgrading). So the
+ * first transaction of the log tells, and the answer never changes: the log is only appended to, and a copy has the same order.
+ * While there is no transaction yet, or the first one is still being looked for, the answer is true.
  */
 export function mayHaveFormerIds(log: EventLog): boolean {
   const search = searches.get(log) ?? new FirstTransaction(log);

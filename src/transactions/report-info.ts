@@ -1,6 +1,8 @@
 import { forbiddenCharacter } from '../wire/characters';
 
-/** The attributes taken from `reportInfo`, by the parameters of an item (Document 2, Message attributes; `docs/decisions.md#t2`). */
+/**
+ * The attributes taken from `reportInfo`, by the parameters of an item (Document 2, Message attributes; `docs/decisions.md#t2`).
+ */
 const PARAMETERS = {
   productNumber: 'f1',
   productName: 'f2',
@@ -16,7 +18,10 @@ export function isReportInfo(text: string): boolean {
   return text.split('|').every((item) => ITEM.test(item) && isReadable(item));
 }
 
-/** One value for each item, separated by `|`; `|` and `%` within a value stay percent-encoded. An attribute that no item has is absent. */
+/**
+ * One value for each item, separated by `|`; `|` and `%` within a value stay percent-encoded. An attribute that no item has is
+ * absent.
+ */
 export function productsIn(reportInfo: string): Partial<Record<ProductAttribute, string>> {
   const items = reportInfo.split('|').map(parametersOf);
   const attributes = Object.entries(PARAMETERS)

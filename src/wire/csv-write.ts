@@ -4,8 +4,8 @@ export type CsvSeparators = readonly [column: string, value: string, part: strin
 export type CsvCell = string | number | undefined;
 
 /**
- * Returns a function that writes a row as a line with its line end: every cell is embraced, embraces inside are doubled (`docs/decisions.md#x26`).
- * The bytes are those of csv-stringify (`docs/adr/0012-csv-by-ourselves.md`).
+ * Returns a function that writes a row as a line with its line end: every cell is embraced, embraces inside are doubled
+ * (`docs/decisions.md#x26`). The bytes are those of csv-stringify (`docs/adr/0012-csv-by-ourselves.md`).
  */
 export function csvLines(
   [delimiter]: CsvSeparators | readonly [column: string],

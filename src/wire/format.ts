@@ -88,8 +88,8 @@ export function prefersHtml(accept = ''): boolean {
 }
 
 /**
- * The format of the highest weight: of equals one that is named, the first of these, else `otherwise`, else the one that is offered
- * first. Undefined if none has a weight.
+ * The format of the highest weight: of equals one that is named, the first of these, else `otherwise`, else the one that is
+ * offered first. Undefined if none has a weight.
  */
 function bestOf(
   offered: readonly Format[],

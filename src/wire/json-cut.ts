@@ -11,7 +11,9 @@ export interface ElementOrigin {
 }
 
 export interface JsonCutterOptions {
-  /** The one key of the object: its value is the list to be cut. Without one the body is the list, and elements may be any values. */
+  /**
+   * The one key of the object: its value is the list to be cut. Without one the body is the list, and elements may be any values.
+   */
   readonly key?: string;
   /** Elements of the list below the key may be any values too. */
   readonly hasAnyElements?: true;
@@ -20,8 +22,8 @@ export interface JsonCutterOptions {
   /** How deep objects and lists may be nested in an element; the element itself is 1. */
   readonly maxDepth: number;
   /**
-   * Called for each element, numbered from 0, with its bytes, which may be malformed. They are a view of the chunk if possible, and
-   * valid as long as the chunk is.
+   * Called for each element, numbered from 0, with its bytes, which may be malformed. They are a view of the chunk if possible,
+   * and valid as long as the chunk is.
    */
   readonly onElement: (slice: Buffer, index: number, origin: ElementOrigin) => void;
   /** Called at the end of an oversized element, with its first `maxElement` bytes. */

@@ -69,7 +69,9 @@ export const DATE: KeyType<number> = {
   read: timeIn,
 };
 
-/** The time that a key has, in milliseconds since 1970. A + that was sent as it is has become a space (`docs/decisions.md#a2`). */
+/**
+ * The time that a key has, in milliseconds since 1970. A + that was sent as it is has become a space (`docs/decisions.md#a2`).
+ */
 export function timeIn(text: string): number | undefined {
   return readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+'));
 }

@@ -41,8 +41,8 @@ const MAX_VALUES = 1000;
 
 /**
  * The keys of a request by a service's table, from path and query (`docs/decisions.md#a2`, `docs/decisions.md#a3`):
- * unknown ones are ignored, empty ones absent. Raises the fault of the first one that is missing or unusable; it names the key, the value and what
- * is expected.
+ * unknown ones are ignored, empty ones absent. Raises the fault of the first one that is missing or unusable; it names the key,
+ * the value and what is expected.
  */
 export function readKeys<const Table extends KeyTable>(
   table: Table,

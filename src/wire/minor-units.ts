@@ -1,7 +1,7 @@
 /**
- * Amounts of money. In memory and in read models an amount is an integer of `scaleOf` its currency: of minor units, or of hundredths
- * where the currency has fewer decimals, since events of the first version have hundredths whatever the currency. So reading them
- * rounds nothing.
+ * Amounts of money. In memory and in read models an amount is an integer of `scaleOf` its currency: of minor units, or of
+ * hundredths where the currency has fewer decimals, since events of the first version have hundredths whatever the currency. So
+ * reading them rounds nothing.
  */
 
 /** Decimals of the minor unit of a currency (ISO 4217) that has others than two. */

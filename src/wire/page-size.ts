@@ -5,7 +5,10 @@ export const PAGE_HEADERS = {
   'X-Page-Size': 'The size of the page, if the request asked for more than 1000',
 } as const;
 
-/** The header that names the size of pages when a request asked for larger ones than there are (`docs/decisions.md#p3`, `#v16`, `#t6`). */
+/**
+ * The header that names the size of pages when a request asked for larger ones than there are (`docs/decisions.md#p3`, `#v16`,
+ * `#t6`).
+ */
 export function pageSizeHeader(requested: number, applied: number): Readonly<Record<string, string>> {
   return requested > applied ? { 'X-Page-Size': String(applied) } : {};
 }

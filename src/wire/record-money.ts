@@ -3,8 +3,8 @@ import { reading, type Scalar } from './record';
 import { DOUBLE, orEmpty } from './record-kinds';
 
 /**
- * An amount of money as a decimal number, posted and answered. Posted ones have at most four decimals, as many as any currency has
- * (`amountOf` checks how many its currency has), and zeros.
+ * An amount of money as a decimal number, posted and answered. Posted ones have at most four decimals, as many as any currency
+ * has (`amountOf` checks how many its currency has), and zeros.
  */
 export function money(): Scalar<number, number> {
   return {

@@ -27,8 +27,8 @@ type ReadRecord<K extends RecordKind> = (
 /**
  * Compiles a table into a function that reads a post in the shape of JSON, wherever it comes from, and collects everything
  * that is wrong with it. Fields that the table does not name are left out and reported to the `Origin`, unless they look like
- * one that restricts who sees the post: these are refused, and so are repeated ones. Raises `Faults` for one that is too large to be read. The others keep the order of the table. Those that are read `apart`
- * are put into the object that is given for them.
+ * one that restricts who sees the post: these are refused, and so are repeated ones. Raises `Faults` for one that is too large to
+ * be read. The others keep the order of the table. Those that are read `apart` are put into the object that is given for them.
  */
 export function recordReader<K extends RecordKind>(kind: K, apart: readonly string[] = []): ReadRecord<K> {
   const read = fieldsReader(kind, apart, '');

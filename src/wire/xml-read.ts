@@ -197,7 +197,9 @@ interface ChildrenOptions extends Pick<XmlHandlers, 'declaresAny'> {
 /** Characters that count for each element beside its name. */
 const ELEMENT = 3;
 
-/** Reads the elements in the root one by one as their bytes come in. Raises `NotParsable`; `end` returns the root without them. */
+/**
+ * Reads the elements in the root one by one as their bytes come in. Raises `NotParsable`; `end` returns the root without them.
+ */
 export function readXmlChildren(options: ChildrenOptions): {
   readonly write: (chunk: Buffer) => void;
   readonly end: () => Omit<XmlNode, 'children'>;

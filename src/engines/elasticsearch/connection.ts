@@ -87,7 +87,10 @@ export class Connection {
     }
   }
 
-  /** Sends a request, and retries it for `retryMs` while the server is unavailable. Raises `EngineUnavailable`, `NoSuchIndex`, `Refused`. */
+  /**
+   * Sends a request, and retries it for `retryMs` while the server is unavailable. Raises `EngineUnavailable`, `NoSuchIndex`,
+   * `Refused`.
+   */
   async ask<Answer>(request: Request<Answer>, retryMs = this.retryMs.read): Promise<Answer> {
     const deadline = performance.now() + retryMs;
     for (const backoff = new Backoff(BACKOFF_MS); ;) {

@@ -36,8 +36,8 @@ export async function* followAll(
 }
 
 /**
- * The events of a stream from a revision, then new ones, until the stream is tombstoned: delivers the tombstone as the last event,
- * then raises `Refusal`.
+ * The events of a stream from a revision, then new ones, until the stream is tombstoned: delivers the tombstone as the last
+ * event, then raises `Refusal`.
  */
 export async function* followStream(
   log: EventLog,

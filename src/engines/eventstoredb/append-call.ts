@@ -47,8 +47,8 @@ export class AppendCall {
   }
 
   /**
-   * Raises `RevisionConflict`, `StreamDeleted` or `UnacceptableAppend`. If the call ends, raises its error: the outcome is unknown then. An answer
-   * may never come, so callers need a time-out.
+   * Raises `RevisionConflict`, `StreamDeleted` or `UnacceptableAppend`. If the call ends, raises its error: the outcome is
+   * unknown then. An answer may never come, so callers need a time-out.
    */
   async append(append: Append): Promise<AppendResult> {
     return await new Promise<AppendResult>((resolve, reject) => {

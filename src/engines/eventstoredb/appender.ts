@@ -40,7 +40,10 @@ export class Appender {
     this.#connection = new Connection(url);
   }
 
-  /** Requires validated events, at least one. Raises `RevisionConflict`, `StreamDeleted`, `UnacceptableAppend`, `EngineUnavailable`. */
+  /**
+   * Requires validated events, at least one. Raises `RevisionConflict`, `StreamDeleted`, `UnacceptableAppend`,
+   * `EngineUnavailable`.
+   */
   async append(append: Append): Promise<AppendResult> {
     // The budget starts here, before the wait in the queue: the appends ahead started earlier and give up earlier.
     const since = performance.now();

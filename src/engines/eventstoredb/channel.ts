@@ -13,8 +13,8 @@ const WINDOW_BYTES = 1024 * 1024;
 type ChannelArguments = readonly [target: string, credentials: ChannelCredentials, options: ChannelOptions];
 
 /**
- * A channel to a server. It is not shared with other clients of the process, and verifies an IP address without sending it as a server
- * name, which Node.js warns about.
+ * A channel to a server. It is not shared with other clients of the process, and verifies an IP address without sending it as a
+ * server name, which Node.js warns about.
  */
 export function channelTo({ address, port }: Endpoint, url: EsdbUrl): ChannelArguments {
   const isAddress = isIP(address) !== 0;

@@ -34,8 +34,8 @@ interface Link {
 /**
  * A connection to an EventStoreDB for calls of its streams protocol: to the leader of a cluster, which is found by gossip.
  *
- * When a call fails since the server is gone or is no leader, the next call connects again. Nothing else is remembered of a failure, and
- * every promise belongs to a call: connecting may fail for any time without other consequences (ADR 9).
+ * When a call fails since the server is gone or is no leader, the next call connects again. Nothing else is remembered of a
+ * failure, and every promise belongs to a call: connecting may fail for any time without other consequences (ADR 9).
  */
 export class Connection {
   readonly #url: EsdbUrl;

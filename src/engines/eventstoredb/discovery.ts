@@ -9,8 +9,8 @@ import { NoNode, tlsProblem } from './failure';
 import { type Discovery, type Endpoint, type EsdbUrl } from './url';
 
 /**
- * Asks the servers of a cluster, in random order, for its leader, or another node that is alive. The server that failed is asked last. Raises `NoNode` after
- * the attempts of the URL, a problem with TLS at once, and the reason of `signal`.
+ * Asks the servers of a cluster, in random order, for its leader, or another node that is alive. The server that failed is asked
+ * last. Raises `NoNode` after the attempts of the URL, a problem with TLS at once, and the reason of `signal`.
  */
 export async function discover(
   url: EsdbUrl,

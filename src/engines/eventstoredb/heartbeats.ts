@@ -20,8 +20,8 @@ export function momentOf({ wall, monotonic }: Clocks): Moment {
 }
 
 /**
- * How much time has passed at most (ms). The clock that nobody can set stands still while the machine is suspended; the other one may
- * have been set.
+ * How much time has passed at most (ms). The clock that nobody can set stands still while the machine is suspended; the other one
+ * may have been set.
  */
 export function msSince({ wall, monotonic }: Moment, clocks: Clocks): number {
   return Math.max(clocks.wall() - wall, clocks.monotonic() - monotonic);
@@ -38,7 +38,9 @@ interface Heart {
 /** The heartbeat of another owner. */
 interface Watched {
   readonly revision: number;
-  /** When it had been seen first, and when it was last looked for and was still the last one: by the clock that nobody can set. */
+  /**
+   * When it had been seen first, and when it was last looked for and was still the last one: by the clock that nobody can set.
+   */
   readonly since: number;
   readonly until: number;
 }

@@ -49,8 +49,8 @@ export class History {
   }
 
   /**
-   * Reads the events up to `to`, the position of an existing event. The last batch has that position; `isCaughtUp` returns whether
-   * it reaches the end of the log. When interrupted, delivers what has arrived, then raises the error.
+   * Reads the events up to `to`, the position of an existing event. The last batch has that position; `isCaughtUp` returns
+   * whether it reaches the end of the log. When interrupted, delivers what has arrived, then raises the error.
    */
   async *upTo(to: Position, signal: AbortSignal, isCaughtUp: () => boolean): AsyncGenerator<EventBatch> {
     if (this.#position >= to) return;

@@ -42,8 +42,8 @@ interface End {
 }
 
 /**
- * Keeps the index up to date until the signal aborts. Several processes may: expected revisions let one of them append, and the others
- * continue after it. Ends early if the server does not accept the index; then the log is read from where it ends.
+ * Keeps the index up to date until the signal aborts. Several processes may: expected revisions let one of them append, and the
+ * others continue after it. Ends early if the server does not accept the index; then the log is read from where it ends.
  */
 export async function keepIndex(log: IndexedLog, signal: AbortSignal, everyMs = EVERY_MS): Promise<void> {
   const backoff = new Backoff(BACKOFF_MS);

@@ -23,8 +23,8 @@ interface RecordHead extends Omit<IndexRecord, 'events'> {
 const TEXTS = ',"texts":[';
 
 /**
- * A record as an event. Data and metadata of its events are JSON already and are embedded as they are: as strings within JSON they might
- * be twice as long, more than the server accepts. The shape is the storage format: add, never rename.
+ * A record as an event. Data and metadata of its events are JSON already and are embedded as they are: as strings within JSON
+ * they might be twice as long, more than the server accepts. The shape is the storage format: add, never rename.
  */
 export function toIndexEvent({ after, upTo, events }: IndexRecord): NewEvent {
   const entries = events.map(({ data, meta, ...rest }): Entry => ({

@@ -37,8 +37,8 @@ export function isIndexed(prefixes: readonly string[] | undefined): boolean {
 }
 
 /**
- * Reads the events after a position from the index, as far as it has them: what follows is in the log. An index that is missing, not
- * readable or not continuous gives fewer batches, or none. Raises errors after which a retry may succeed.
+ * Reads the events after a position from the index, as far as it has them: what follows is in the log. An index that is missing,
+ * not readable or not continuous gives fewer batches, or none. Raises errors after which a retry may succeed.
  */
 export async function* readIndex(
   readers: Readers,

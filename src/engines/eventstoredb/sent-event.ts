@@ -61,7 +61,9 @@ export class SentEvent {
     return textOf(this.record.getData_asU8());
   }
 
-  /** Whether the event belongs to the log: its stream does, EventStoreDB has not made it itself, and its data is a JSON object. */
+  /**
+   * Whether the event belongs to the log: its stream does, EventStoreDB has not made it itself, and its data is a JSON object.
+   */
   get isOfLog(): boolean {
     const isText = (bytes: Uint8Array): boolean => bytes[0] === BRACE;
     const meta = this.record.getCustomMetadata_asU8();

@@ -54,7 +54,8 @@ function withoutFragment(template: Template): Template {
 }
 
 /**
- * The body in its format whatever the values are: that is checked with samples (`docs/decisions.md#n10`). Raises `UnusableTemplate`.
+ * The body in its format whatever the values are: that is checked with samples (`docs/decisions.md#n10`). Raises
+ * `UnusableTemplate`.
  */
 export function compiledBody(template: Template, format: ReceiverFormat): CompiledTemplate {
   try {

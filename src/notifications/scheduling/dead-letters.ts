@@ -8,8 +8,8 @@ import { untilDone } from './until-done';
 const AT_ONCE = 8;
 
 /**
- * Records dead letters in the domain log (`docs/decisions.md#n3`) once their outcomes are durable: before that another process may have
- * the partition, and deliver them. Sending does not wait for it.
+ * Records dead letters in the domain log (`docs/decisions.md#n3`) once their outcomes are durable: before that another process
+ * may have the partition, and deliver them. Sending does not wait for it.
  */
 export class DeadLetters {
   private readonly recording = new WeakMap<OwnedPartition, Promise<void>>();

@@ -22,7 +22,9 @@ export interface DeliveryOptions {
   /** A name that no other process uses. */
   readonly owner: string;
   readonly isGone?: IsGone;
-  /** How long nobody sends for the partitions of a process that was killed (ms). Two thirds of it must be more than `longestMs`. */
+  /**
+   * How long nobody sends for the partitions of a process that was killed (ms). Two thirds of it must be more than `longestMs`.
+   */
   readonly leaseMs?: number;
   /** What an attempt may take (ms), with a margin. */
   readonly longestMs?: number;
@@ -112,8 +114,8 @@ export class DeliveryRunner {
   }
 
   /**
-   * Makes dead letters of messages that are not delivered, and were due before a time (epoch ms), of long queues too. False: some are left, since
-   * those before them are not recorded yet.
+   * Makes dead letters of messages that are not delivered, and were due before a time (epoch ms), of long queues too. False: some
+   * are left, since those before them are not recorded yet.
    */
   async expireOld(before: number): Promise<boolean> {
     for (;;) {

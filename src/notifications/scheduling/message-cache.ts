@@ -35,8 +35,8 @@ export class MessageCache {
   ) {}
 
   /**
-   * Adds a new message as it is in the log, if there is room: those before it are needed first. `isNext`: it is one of the next to its
-   * receiver, and takes the room of those that are not, such as the backlog of receivers that hang.
+   * Adds a new message as it is in the log, if there is room: those before it are needed first. `isNext`: it is one of the next
+   * to its receiver, and takes the room of those that are not, such as the backlog of receivers that hang.
    */
   add(revision: number, data: string, isNext: boolean): void {
     if (this.has(revision)) return;
@@ -70,8 +70,8 @@ export class MessageCache {
   }
 
   /**
-   * Reads a message, and its neighbours if there is room. False: it is no longer in the log. Otherwise it can be got now; it may have to
-   * be loaded again if much else is loaded before it is. Raises `EngineUnavailable`.
+   * Reads a message, and its neighbours if there is room. False: it is no longer in the log. Otherwise it can be got now; it may
+   * have to be loaded again if much else is loaded before it is. Raises `EngineUnavailable`.
    */
   async load(revision: number): Promise<boolean> {
     const chunk = Math.floor(revision / CHUNK);

@@ -28,8 +28,8 @@ const SAVED_AFTER = { outcomes: 1_000, messages: 20_000, share: 0.1 } as const;
 const MOST_BYTES = APPEND_LIMITS.bytes * 0.8;
 
 /**
- * Appends the outcomes of a partition. While one append is in progress, further outcomes wait for the next. Own failures are repeated
- * with the same event ids until they succeed.
+ * Appends the outcomes of a partition. While one append is in progress, further outcomes wait for the next. Own failures are
+ * repeated with the same event ids until they succeed.
  */
 export class OutcomeWriter {
   readonly state: PartitionState;

@@ -73,7 +73,10 @@ export function cancelledOutcome(
 /** When what awaits a rate is tried again although none was published (ms). */
 const WITHOUT_RATE_MS = 24 * 60 * 60 * 1000;
 
-/** The outcome of a message that awaits a rate: no attempt, after which those about other subjects are sent (`docs/decisions.md#n12`). */
+/**
+ * The outcome of a message that awaits a rate: no attempt, after which those about other subjects are sent
+ * (`docs/decisions.md#n12`).
+ */
 export function withoutRate(sendable: Sendable, now: number): Outcome {
   const { subject, strictOrder } = sendable.message;
   return {
@@ -104,7 +107,9 @@ export function deadLetterOf(outcome: Outcome): DeadLetter | undefined {
   return { at, id, subscriptionId, organisationId, receiver, subject, stateId, attempts, reason };
 }
 
-/** What is to be recorded of a message that was deleted; undefined if it is over already, since only a redelivery of it was left. */
+/**
+ * What is to be recorded of a message that was deleted; undefined if it is over already, since only a redelivery of it was left.
+ */
 export function deletedDeadLetter(
   receiver: string,
   revision: number,

@@ -6,8 +6,8 @@ import { NO_NETWORK, UNREACHABLE } from '../sending/failures';
 const NETWORK_MS = 60_000;
 
 /**
- * Faults of this process or its machine, which count as no attempt: they are reported, once a minute each, and are trouble until an
- * attempt reaches its receiver.
+ * Faults of this process or its machine, which count as no attempt: they are reported, once a minute each, and are trouble until
+ * an attempt reaches its receiver.
  */
 export class OwnFaults {
   private readonly repeated = new RepeatedFailures();

@@ -72,9 +72,10 @@ interface Host<R> {
 }
 
 /**
- * The slots for requests in flight. There is a crowd while as many are in flight as there are normal slots. Then a request that takes
- * long is late: it gives up its slot. A receiver with a late request gets no second one, in a crowd neither does one that has not answered
- * since it began. So receivers that hang, however many at once, delay the others only by the time that it takes to try each of them.
+ * The slots for requests in flight. There is a crowd while as many are in flight as there are normal slots. Then a request that
+ * takes long is late: it gives up its slot. A receiver with a late request gets no second one, in a crowd neither does one that
+ * has not answered since it began. So receivers that hang, however many at once, delay the others only by the time that it takes
+ * to try each of them.
  */
 export class Slots<R extends Occupant> {
   private readonly inPool: Record<Pool, number> = { normal: 0, late: 0, slow: 0, hung: 0 };
@@ -253,8 +254,8 @@ export class Slots<R extends Occupant> {
 }
 
 /**
- * Whether a receiver may have one more request at its host. However many an owner has, some are left for others, and what it has shrinks
- * with what is left. However many owners have receivers that are slow or hung, some are left for the other receivers.
+ * Whether a receiver may have one more request at its host. However many an owner has, some are left for others, and what it has
+ * shrinks with what is left. However many owners have receivers that are slow or hung, some are left for the other receivers.
  */
 function hasRoom<R>({ inFlight, slow, perOwner }: Host<R>, { owner, pace }: Occupant): boolean {
   if (isSlow(pace) && slow >= LIMITS.hostSlow) return false;

@@ -17,8 +17,8 @@ const ENTRY = /^(?:\[(?<bracketed>[^\]]*)\]|(?<plain>[^[\]]*?))(?::(?<port>\d{1,
 /**
  * Networks and ports that operators permit in addition to public addresses (`NOTIFY_ALLOW`, `docs/decisions.md#n9`), separated by
  * commas. Each entry is an address or a network, with or without a port: `10.0.0.0/8`, `127.0.0.1:4000`, `10.1.0.0/16:8080`,
- * `fd00::/8`, `[::1]:4000`, `[fd00::/8]:4000`. With a port, exactly that port is permitted; without one, those that are allowed for
- * public addresses.
+ * `fd00::/8`, `[::1]:4000`, `[fd00::/8]:4000`. With a port, exactly that port is permitted; without one, those that are allowed
+ * for public addresses.
  */
 export class AllowedAddresses {
   static readonly none = new AllowedAddresses([]);

@@ -41,8 +41,8 @@ const MOST_HEADERS = 16 * 1024;
 const MOST_RECEIVED = 256 * 1024;
 
 /**
- * A keep-alive connection to one origin, for one request at a time. Addresses are checked here: those in URLs at once, those of names
- * when they are looked up; a connection is made to an address that was checked, or not at all (`docs/decisions.md#n9`).
+ * A keep-alive connection to one origin, for one request at a time. Addresses are checked here: those in URLs at once, those of
+ * names when they are looked up; a connection is made to an address that was checked, or not at all (`docs/decisions.md#n9`).
  */
 export class Connection {
   private readonly client: Client;
@@ -175,8 +175,8 @@ export class Connection {
 }
 
 /**
- * Ends a connection on which too much arrives for one request: interim answers, empty lines and chunk extensions can be endless, and
- * undici reads them as fast as they come.
+ * Ends a connection on which too much arrives for one request: interim answers, empty lines and chunk extensions can be endless,
+ * and undici reads them as fast as they come.
  */
 function bounded(socket: Socket): Socket {
   let [written, read] = [-1, 0];

@@ -126,8 +126,8 @@ function resultOf(
 }
 
 /**
- * undici fails a request that it has not begun to write when the idle connection for it turns out to be closed by a reset. (After an
- * orderly end it connects again by itself.)
+ * undici fails a request that it has not begun to write when the idle connection for it turns out to be closed by a reset. (After
+ * an orderly end it connects again by itself.)
  */
 function isIdleSocketClosed(error: Error): boolean {
   if (error instanceof ConnectionFailed || error instanceof Refused) return false;

@@ -15,8 +15,8 @@ const [LF, CR] = [10, 13];
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
- * Skips interim answers on a connection (RFC 9110, 15.2). undici ends a connection on which a `100 Continue` arrives that it has not asked
- * for, which many servers and proxies send anyway.
+ * Skips interim answers on a connection (RFC 9110, 15.2). undici ends a connection on which a `100 Continue` arrives that it has
+ * not asked for, which many servers and proxies send anyway.
  */
 export class InterimAnswers {
   /** No byte of the answer itself has arrived. */

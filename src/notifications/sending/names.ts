@@ -35,8 +35,8 @@ interface Known {
 }
 
 /**
- * Resolves names by DNS queries of its own. The resolver of the operating system occupies a thread of four for each name: four names
- * whose servers do not answer would block all others, and files too.
+ * Resolves names by DNS queries of its own. The resolver of the operating system occupies a thread of four for each name: four
+ * names whose servers do not answer would block all others, and files too.
  */
 export class Names {
   private queries: Resolver;
@@ -47,8 +47,8 @@ export class Names {
   private isClosed = false;
 
   /**
-   * `hasLocalNames`: names that DNS does not know are looked up by the operating system (`localhost`, the file `hosts`). `servers`: of
-   * DNS, by default those of the machine.
+   * `hasLocalNames`: names that DNS does not know are looked up by the operating system (`localhost`, the file `hosts`).
+   * `servers`: of DNS, by default those of the machine.
    */
   constructor(
     private readonly hasLocalNames: boolean,
@@ -118,8 +118,8 @@ export class Names {
   }
 
   /**
-   * Whether the DNS servers of the machine answer: most know those of the root, and some refuse to say so. Therefore the name that was
-   * resolved last is asked for as well, at the same time.
+   * Whether the DNS servers of the machine answer: most know those of the root, and some refuse to say so. Therefore the name
+   * that was resolved last is asked for as well, at the same time.
    */
   private async works(): Promise<boolean> {
     const { queries, resolved } = this;

@@ -34,8 +34,8 @@ export class Sender {
   }
 
   /**
-   * Makes one attempt. Never rejects, and ends within 15 seconds, whatever the receiver does. When the signal aborts, it ends at once:
-   * with the receiver's answer, if its status has arrived, otherwise `aborted`.
+   * Makes one attempt. Never rejects, and ends within 15 seconds, whatever the receiver does. When the signal aborts, it ends at
+   * once: with the receiver's answer, if its status has arrived, otherwise `aborted`.
    */
   attempt(attempt: Attempt, signal?: AbortSignal): Promise<AttemptResult> {
     const { request } = attempt;

@@ -12,8 +12,8 @@ export interface Signed {
 }
 
 /**
- * The value of `webhook-signature`, of Standard Webhooks 1.0 (`docs/decisions.md#n5`): one signature per secret, separated by a space.
- * `content` is the body; `webhook-signature-target` has the request target instead.
+ * The value of `webhook-signature`, of Standard Webhooks 1.0 (`docs/decisions.md#n5`): one signature per secret, separated by a
+ * space. `content` is the body; `webhook-signature-target` has the request target instead.
  */
 export function signatureOf(
   secrets: readonly Uint8Array[],

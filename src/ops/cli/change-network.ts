@@ -26,8 +26,8 @@ const IN_FULL = 20;
 type Asks = (change: Change) => boolean;
 
 /**
- * Prints what the facts change in the reference data, asks before something is removed, and appends them (`docs/decisions.md#x93`).
- * Undefined for a dry run. Raises `NotConfirmed`, `Declined`; nothing has been appended then.
+ * Prints what the facts change in the reference data, asks before something is removed, and appends them
+ * (`docs/decisions.md#x93`). Undefined for a dry run. Raises `NotConfirmed`, `Declined`; nothing has been appended then.
  */
 export async function changeNetwork(
   context: CliContext,

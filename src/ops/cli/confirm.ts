@@ -12,8 +12,8 @@ class Declined extends Error {
 }
 
 /**
- * Asks on the terminal whether to continue. For commands with `--yes`, and `--dry-run` unless said otherwise, before they have changed
- * anything. `what` will happen: "2 to be removed". Raises `Declined`, and without a terminal `NotConfirmed`.
+ * Asks on the terminal whether to continue. For commands with `--yes`, and `--dry-run` unless said otherwise, before they have
+ * changed anything. `what` will happen: "2 to be removed". Raises `Declined`, and without a terminal `NotConfirmed`.
  */
 export async function confirm(
   { stdin, stderr, stopSignal }: CliContext,

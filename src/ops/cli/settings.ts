@@ -124,7 +124,9 @@ export async function closeFolder(dataDir: string, { stderr }: CliContext): Prom
   for (const line of await closeToOthers(dataDir)) stderr.write(`affilog: ${line}\n`);
 }
 
-/** As `withEngines`, with the directory as of the end of the log. A failure to read it ends the command instead of being retried. */
+/**
+ * As `withEngines`, with the directory as of the end of the log. A failure to read it ends the command instead of being retried.
+ */
 export async function withDirectory(
   command: Command,
   context: CliContext,

@@ -171,7 +171,9 @@ function anyPrefix(count: number): string {
   return `(${Array.from({ length: count }, (_, index) => `instr(a.stream, ?${index + 4}) = 1`).join(' OR ')})`;
 }
 
-/** The end of the last append within `WINDOW` after a position, or of the first one after it if those in the window have expired. */
+/**
+ * The end of the last append within `WINDOW` after a position, or of the first one after it if those in the window have expired.
+ */
 function boundary({ prepared }: Session, after: number, expired: number): number {
   const [upTo] = prepared(BOUNDARY).get(after + WINDOW) as [number | null];
   if (after < expired && (upTo === null || upTo <= after))

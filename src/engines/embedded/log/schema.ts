@@ -44,8 +44,8 @@ const tablesWith = (columns: string): string => `
 `;
 
 /**
- * In a log that expires, `at` is when an append was made (epoch ms), and `expired.position` the position up to which everything is
- * deleted but the last event of each stream. Its file shrinks: the pragma has an effect in an empty file only.
+ * In a log that expires, `at` is when an append was made (epoch ms), and `expired.position` the position up to which everything
+ * is deleted but the last event of each stream. Its file shrinks: the pragma has an effect in an empty file only.
  */
 const SETUP: Readonly<Record<LogKind, { readonly first: string; readonly tables: string }>> = {
   events: { first: '', tables: tablesWith('') },
