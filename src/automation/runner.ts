@@ -87,10 +87,13 @@ export class AutomationRunner {
    * another process has the lease, or the clock is not trusted.
    */
   async turn(automation: Automation): Promise<boolean> {
+    const start = await this.present();
+    return start !== undefined && (await this.lease.renewDuring(() => this.lead(automation, start)));
+  }
+
+  private async lead(automation: Automation, start: number): Promise<boolean> {
     const { store, follower } = this.parts;
     const { projection } = automation;
-    const start = await this.present();
-    if (start === undefined) return false;
     const target = { collection: projection.collection.name };
     await follower.reachedInTime(await store.checkpoint(target));
     await store.refresh(target);
@@ -98,9 +101,8 @@ export class AutomationRunner {
     const failed: Failed[] = [];
     for (const filter of automation.due(start, follower.directory)) {
       for await (const page of this.pages(automation, filter)) {
-        const now = await this.present();
-        if (now === undefined) break;
-        last = later(last, await this.act(automation, page, now, failed));
+        if ((await this.present()) === undefined) break;
+        last = later(last, await this.act(automation, page, failed));
       }
     }
     if (failed.length > 0) this.report(new ActionsFailed(automation.name, failed));
@@ -133,20 +135,17 @@ export class AutomationRunner {
   }
 
   /** Returns the position of the last event appended, `START` if there is none. */
-  private async act(
-    automation: Automation,
-    page: readonly Found[],
-    now: number,
-    failed: Failed[],
-  ): Promise<Position> {
+  private async act(automation: Automation, page: readonly Found[], failed: Failed[]): Promise<Position> {
     const { log, follower } = this.parts;
     let last = START;
     await follower.reachedInTime(page.map(({ version }) => version).reduce(later));
     await inParallel(page, AT_ONCE, async (found) => {
       if (this.postponed.has(automation.name, found.id)) return;
+      // As close to the append as possible; the rest of the page is left to whoever has got the lease.
+      const now = await this.present();
+      if (now === undefined) return;
       try {
-        // As close to the append as possible.
-        const at = new Date(this.guard.now() ?? now).toISOString();
+        const at = new Date(now).toISOString();
         const { position = START } = await automation.act(found, { log, directory: follower.directory, at });
         last = later(last, position);
       } catch (error) {

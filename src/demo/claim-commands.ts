@@ -1,14 +1,14 @@
 import { toTrackedOrder } from '../../projections/tracked-orders';
-import { track } from '../claims/automations';
 import { type ClaimContent, type ClaimState, programFacts, type Ruling } from '../claims/claim';
 import { originOf } from '../claims/claim-check';
 import { ClaimWriter } from '../claims/claim-writer';
 import { screen } from '../claims/screening';
+import { track } from '../claims/track-order';
 import { type FollowedDirectory } from '../directory/follower';
 import { type StateAt, toDomainEvent } from '../kernel/decider';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { trackClaimedOrder } from '../transactions/claimed-order';
+import { claimedTransaction, trackClaimedOrder } from '../transactions/claimed-order';
 import { storedAfter, type StoredTransaction } from '../transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../transactions/transaction';
 import { type DemoClaimCommands, type KnownOrder } from './claims';
@@ -83,10 +83,11 @@ export class ClaimCommands implements DemoClaimCommands {
   private async track(claimId: number, at: Date): Promise<void> {
     const parts = {
       ordersNow: (advertiserId: number, number: string) => this.ordersOf(advertiserId, number),
+      orderOf: claimedTransaction,
       track: trackClaimedOrder,
     };
     const { directory } = this.follower;
-    await track(claimId, parts, { log: this.log, directory, at: at.toISOString() });
+    await track(claimId, parts, { log: this.log, directory, at: at.toISOString(), since: START });
   }
 
   private async filed(claimId: number) {

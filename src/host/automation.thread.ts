@@ -10,7 +10,7 @@ serveThread(async ({ ticket }: { readonly ticket: EngineTicket }, report) => {
   const base = await joinBase(ticket);
   const { log, store, leases } = base.engines;
   const parts = { log, store, leases, follower: base.follower };
-  const runner = new AutomationRunner(parts, automationsOver({ log, store }), {
+  const runner = new AutomationRunner(parts, automationsOver(store), {
     owner: randomUUID(),
     report,
   });

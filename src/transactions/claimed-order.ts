@@ -1,6 +1,6 @@
 import { commissionOf, type Terms } from '../directory/commission';
 import { type Directory } from '../directory/directory';
-import { execute } from '../kernel/decider';
+import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { reportedTransaction } from './find-transaction';
@@ -38,6 +38,14 @@ const APPROVED: Surroundings = {
   autoDeny: false,
 };
 
+interface ClaimedTransaction {
+  readonly transactionId: string;
+  readonly programId: number;
+  readonly siteId: number;
+  readonly publisherId?: number;
+  readonly standing: (typeof STANDINGS)[keyof typeof STANDINGS];
+}
+
 interface Tracked {
   readonly transactionId: string;
   readonly position?: Position;
@@ -58,6 +66,18 @@ export async function trackClaimedOrder(
   const isOthers = state.name !== 'Unknown' && state.transaction.siteId !== order.siteId;
   if (!isOthers || STANDINGS[stateIdOf(state.name)] !== 'refused') return tracked;
   return (await track(log, { ...transaction, claimId }, terms, at)).tracked;
+}
+
+/** A transaction as claims see it, as of the end of the log; undefined if there is none. */
+export async function claimedTransaction(
+  log: EventLog,
+  transactionId: string,
+): Promise<ClaimedTransaction | undefined> {
+  const { state } = await load(log, transactionDecider, transactionId);
+  if (state.name === 'Unknown') return undefined;
+  const { programId, siteId, publisherId } = state.transaction;
+  const publisher = publisherId === undefined ? {} : { publisherId };
+  return { transactionId, programId, siteId, ...publisher, standing: STANDINGS[stateIdOf(state.name)] };
 }
 
 async function track(

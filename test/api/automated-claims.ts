@@ -3,6 +3,7 @@ import { claimDecider, type ClaimEvent, type FiledClaim } from '../../src/claims
 import { automationsOver } from '../../src/host/automations';
 import { load, toDomainEvent } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';
+import { type ReadStore } from '../../src/kernel/read-store';
 import { type TestApp } from '../support/app';
 
 /** What the system does with the claims of an application, and what becomes of them. */
@@ -12,11 +13,11 @@ export function automatedClaims(world: { readonly app: TestApp }) {
     for (const runner of runners.splice(0)) await runner.stop();
   });
   return {
-    /** Does everything that is due at a time, in a process of its own; its appends go to `through`. */
-    automate: async (at: number, through?: EventLog): Promise<void> => {
+    /** Does everything that is due at a time, in a process of its own; its appends go to `through`, transactions are read from `read`. */
+    automate: async (at: number, through?: EventLog, read?: ReadStore): Promise<void> => {
       const { log, store, leases } = world.app.engines;
       const parts = { log: through ?? log, store, leases, follower: world.app.follower };
-      const automations = automationsOver({ log, store });
+      const automations = automationsOver(read ?? store);
       const runner = new AutomationRunner(parts, automations, {
         owner: 'automations',
         clocks: { wall: () => at, monotonic: () => at },

@@ -199,6 +199,23 @@ describe('an approved claim (decisions C10)', () => {
     },
   );
 
+  it('becomes one while the read model of transactions never reaches the end of the log', async () => {
+    const id = await approved('behind');
+    await world.app.settled();
+    const { store } = world.app.engines;
+    const reached = await store.checkpoint({ collection: 'transactions' });
+    await conversions.create('ahead');
+    const behind = new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (name === 'checkpoint') return async () => reached;
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+    await automate(NOW, undefined, behind);
+    expect(await stateOf(id)).toMatchObject({ transactionId: idOf('behind') });
+  });
+
   it('makes no second transaction if another claim of the order is approved at the same time', async () => {
     const ids = [await approved('twice'), await approved('twice', { timeStampEvent: '2026-02-19' })];
     ids.push(await approved('twice', { eventId: 301, expectedCommission: undefined }));

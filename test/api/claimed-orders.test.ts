@@ -72,11 +72,7 @@ beforeAll(async () => {
   const clocks = { wall: () => now, monotonic: () => now };
   const { follower } = app;
   const automating = { owner: 'test', clocks, report };
-  runner = new AutomationRunner(
-    { log, store, leases, follower },
-    automationsOver({ log, store }),
-    automating,
-  );
+  runner = new AutomationRunner({ log, store, leases, follower }, automationsOver(store), automating);
 });
 afterAll(async () => {
   await runner.stop();
@@ -87,9 +83,9 @@ afterAll(async () => {
 });
 
 async function automate(): Promise<void> {
-  const { log, store } = app.engines;
+  const { store } = app.engines;
   await app.settled();
-  for (const automation of automationsOver({ log, store })) while (await runner.turn(automation));
+  for (const automation of automationsOver(store)) while (await runner.turn(automation));
   await app.settled();
 }
 

@@ -54,7 +54,7 @@ beforeAll(async () => {
   });
   other = await app.again({ store: troubled(app.engines.store) });
   const { log, store, leases } = app.engines;
-  automations = automationsOver({ log, store: troubled(store) });
+  automations = automationsOver(troubled(store));
   runner = new AutomationRunner({ log, store, leases, follower: app.follower }, automations, {
     owner: 'test',
     clocks: { wall: () => now, monotonic: () => now },

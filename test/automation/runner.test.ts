@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { LeaseFile } from '../../src/engines/embedded/lease-file';
 import { type Automation } from '../../src/automation/automation';
 import { AutomationRunner } from '../../src/automation/runner';
@@ -6,6 +7,7 @@ import { FollowedDirectory } from '../../src/directory/follower';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { START } from '../../src/kernel/event';
+import { AUTOMATION_LEASE } from '../../src/kernel/lease-holder';
 import { type CollectionSpec, NoGeneration, type ReadStore } from '../../src/kernel/read-store';
 import { type Projection } from '../../src/projector/projection';
 import { live } from '../contracts/read-store/subject';
@@ -29,7 +31,7 @@ let reports: Error[];
 let done: string[];
 beforeEach(() => ([monotonic, reports, done] = [0, [], []]));
 
-function tasks(act: (id: string) => void = () => undefined): Automation {
+function tasks(act: (id: string) => unknown = () => undefined): Automation {
   return {
     name: 'tasks',
     projection: PROJECTION,
@@ -37,7 +39,7 @@ function tasks(act: (id: string) => void = () => undefined): Automation {
     due: (now) => [{ field: 'due', max: now }],
     act: async ({ id }) => {
       done.push(id);
-      act(id);
+      await act(id);
       return {};
     },
   };
@@ -46,7 +48,7 @@ function tasks(act: (id: string) => void = () => undefined): Automation {
 /** A store with tasks that are due at these times, and a runner over it. */
 async function withTasks(
   dues: readonly number[],
-  use: (runner: AutomationRunner, store: ReadStore) => Promise<void>,
+  use: (runner: AutomationRunner, store: ReadStore, leases: LeaseFile) => Promise<void>,
   automation = tasks(),
 ): Promise<void> {
   const { directory, remove } = await storeFolder();
@@ -65,7 +67,7 @@ async function withTasks(
         clocks: { wall: () => AT + monotonic, monotonic: () => monotonic },
         report: (failure) => reports.push(failure as Error),
       });
-      await use(runner, store);
+      await use(runner, store, leases);
       await runner.stop();
     }),
   );
@@ -111,12 +113,45 @@ test('actions that fail delay no others, are reported together, and retried afte
   });
 });
 
+test('nothing more is done once another process has got the lease (docs/architecture.md, Processes)', async () => {
+  const { name, ms } = AUTOMATION_LEASE;
+  const dues = Array.from({ length: 1500 }, (_, at) => AT - 2000 + at);
+  await withTasks(dues, async (runner, _, leases) => {
+    const losing = tasks(async () => {
+      if (done.length !== 200) return;
+      monotonic += ms + 1;
+      expect(await leases.lease(name, 'b', AT + monotonic, ms)).toMatchObject({ owner: 'b' });
+    });
+    await runner.turn(losing);
+    // Those under way are finished.
+    expect(done.length).toBeLessThan(200 + 2 * 128);
+    expect(await runner.turn(losing)).toBe(false);
+    monotonic += ms + 1;
+    while (done.length < 1500) await runner.turn(losing);
+  });
+});
+
+test('the lease is renewed while an action takes long', async () => {
+  const { name, ms } = AUTOMATION_LEASE;
+  await withTasks([AT], async (runner, _, leases) => {
+    const long = tasks(async () => {
+      monotonic = ms - 1;
+      while (!(await leases.owners(name, AT + ms + 1, ms)).includes('a')) await pause(100);
+    });
+    await runner.turn(long);
+    expect(done).toEqual(['task 0']);
+  });
+});
+
 test('an engine that is unavailable is reported once, and what is due is done when it is back', async () => {
   let failures = 0;
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => (finish = resolve));
   const automation = tasks(() => {
-    if (done.length > 3) return finish();
+    if (done.length > 3) {
+      finish();
+      return;
+    }
     failures += 1;
     throw new EngineUnavailable('the event log is not available: the disk is full');
   });

@@ -1,0 +1,172 @@
+import { hash } from 'node:crypto';
+import { type Terms } from '../directory/commission';
+import { type Directory } from '../directory/directory';
+import { execute, load } from '../kernel/decider';
+import { type Position, START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { reservations } from '../kernel/reservation';
+import { claimDecider, type FiledClaim } from './claim';
+import { type TrackedOrder, trackedOrder } from './screening';
+import { APPROVED } from './statuses';
+
+/** An approved claim as an order; amounts are integers (`wire/minor-units.ts`). */
+interface ApprovedOrder {
+  readonly claimId: number;
+  readonly programId: number;
+  readonly siteId: number;
+  readonly publisherId: number;
+  readonly advertiserId: number;
+  readonly currencyId: string;
+  readonly eventId: number;
+  readonly orderNumber: string;
+  readonly orderValue: number;
+  /** By default by `terms`: those of the event when the claim was filed (`docs/decisions.md#c6`). */
+  readonly publisherCommission?: number;
+  readonly terms: Terms;
+  /** ISO 8601. */
+  readonly timeOfEvent: string;
+  readonly epi?: string;
+  readonly epi2?: string;
+}
+
+/** What tracking needs of transactions. */
+export interface TrackingParts {
+  /**
+   * The transactions of an advertiser with an order number, with all events up to the position `since` at least. Raises
+   * `EngineUnavailable`.
+   */
+  readonly ordersNow: (
+    advertiserId: number,
+    orderNumber: string,
+    since: Position,
+  ) => Promise<readonly TrackedOrder[]>;
+  /** A transaction, as of the end of the log; undefined if there is none. */
+  readonly orderOf: (log: EventLog, transactionId: string) => Promise<TrackedOrder | undefined>;
+  /** Makes an approved order a transaction, unless it exists. */
+  readonly track: (
+    log: EventLog,
+    directory: Directory,
+    order: ApprovedOrder,
+    at: string,
+  ) => Promise<{ readonly transactionId: string }>;
+}
+
+interface Context {
+  readonly log: EventLog;
+  readonly directory: Directory;
+  /** An ISO 8601 instant. */
+  readonly at: string;
+  /** What was reported before this position has been tracked before the claim was approved. */
+  readonly since: Position;
+}
+
+/**
+ * The stream `claimorder-<hash>` of an order: for which of the claims that were approved for it a transaction is made, by the last event
+ * (`ReservationEvent`).
+ */
+const orderOwners = reservations('claimorder');
+
+/** An order belongs to a program of an advertiser (`docs/decisions.md#c10`), whatever its event. */
+function orderKeyOf({ advertiserId, programId, orderNumber }: ApprovedOrder): string {
+  return hash('sha256', `${advertiserId}:${programId}:${orderNumber}`);
+}
+
+/**
+ * Makes a claim a transaction if it is approved and is none yet. Of several claims of one order only the one that has reserved the order
+ * makes a transaction, however many processes do this at once; the others find that one. Whoever finds the order reserved for a claim
+ * that has no transaction yet finishes that first: its process may have been killed. If the transaction turns out to be none for another
+ * claim, since it was refused for another publisher, that claim takes the order over.
+ */
+export async function track(
+  id: string | number,
+  parts: TrackingParts,
+  context: Context,
+): Promise<{ readonly position?: Position }> {
+  const { log, at } = context;
+  const order = await approvedOrder(id, context);
+  if (order === undefined) return {};
+  const { claimId } = order;
+  const key = orderKeyOf(order);
+  for (;;) {
+    const reserved = await execute(log, orderOwners, key, { do: 'reserve', owner: claimId, at });
+    const owner = reserved.state ?? claimId;
+    if (owner === claimId) return await trackFirst(order, parts, context);
+    const first = await approvedOrder(owner, context);
+    if (first !== undefined && orderKeyOf(first) === key) await trackFirst(first, parts, context);
+    const tracked = await transactionOf(owner, parts, log);
+    const found = tracked && trackedOrder(order, [tracked]);
+    if (found !== undefined) return await recordTracked(claimId, found.transactionId, context);
+    await execute(log, orderOwners, key, { do: 'release', owner, at });
+  }
+}
+
+/** Tracks the claim that has reserved the order. Repeated by another process, it finds the same transaction. */
+async function trackFirst(
+  order: ApprovedOrder,
+  parts: TrackingParts,
+  context: Context,
+): Promise<{ readonly position?: Position }> {
+  const { log, directory, at, since } = context;
+  const orders = await parts.ordersNow(order.advertiserId, order.orderNumber, since);
+  // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
+  const { transactionId } = trackedOrder(order, orders) ?? (await parts.track(log, directory, order, at));
+  return await recordTracked(order.claimId, transactionId, context);
+}
+
+async function recordTracked(
+  claimId: number,
+  transactionId: string,
+  { log, at }: Context,
+): Promise<{ readonly position?: Position }> {
+  return await execute(log, claimDecider, claimId, { do: 'track', at, transactionId });
+}
+
+/** The transaction of a claim. */
+async function transactionOf(
+  claimId: number,
+  parts: TrackingParts,
+  log: EventLog,
+): Promise<TrackedOrder | undefined> {
+  const { state } = await load(log, claimDecider, claimId);
+  if (state.is !== 'filed' || state.transactionId === undefined) return undefined;
+  return await parts.orderOf(log, state.transactionId);
+}
+
+/** A claim that is approved and has no transaction yet. */
+async function approvedOrder(
+  id: string | number,
+  { log, directory }: Context,
+): Promise<ApprovedOrder | undefined> {
+  const { state } = await load(log, claimDecider, id);
+  if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined)
+    return undefined;
+  return orderOf(Number(id), state, directory);
+}
+
+/** The claim as it was approved (`docs/decisions.md#c6`, `#c10`). */
+function orderOf(
+  claimId: number,
+  { publisherId, advertiserId, currencyId, claim, ruling, terms, postedAt }: FiledClaim,
+  { pastTerms }: Directory,
+): ApprovedOrder {
+  if (advertiserId === undefined || currencyId === undefined)
+    throw new Error('an approved claim has a program');
+  const { programId, siteId, eventId, orderNumber, epi, epi2, transactionDate } = claim;
+  const publisherCommission = ruling?.expectedCommission ?? claim.expectedCommission;
+  return {
+    claimId,
+    programId,
+    siteId,
+    publisherId,
+    advertiserId,
+    currencyId,
+    eventId,
+    orderNumber,
+    orderValue: ruling?.orderValue ?? claim.orderValue,
+    ...(publisherCommission === undefined ? {} : { publisherCommission }),
+    terms: terms ?? pastTerms.at(programId, eventId, postedAt ?? START) ?? {},
+    timeOfEvent: `${transactionDate}T00:00:00.000Z`,
+    ...(epi === undefined ? {} : { epi }),
+    ...(epi2 === undefined ? {} : { epi2 }),
+  };
+}
