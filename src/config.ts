@@ -35,6 +35,8 @@ export interface Config {
   readonly bodyMemory: number;
   /** Disk space in bytes for the products of bodies that are received. */
   readonly bodySpace: number;
+  /** Connections that are accepted at a time. */
+  readonly maxConnections: number;
   readonly priceHistory: 'asked' | 'always';
   /** A search of products without `fid` covers all feeds of the caller. */
   readonly searchAllFeeds: boolean;
@@ -135,6 +137,7 @@ const SHAPES = z.object({
   MAX_BODY: size,
   BODY_MEMORY: size,
   BODY_SPACE: size,
+  MAX_CONNECTIONS: integer(1, 1_000_000),
   PRICE_HISTORY: oneOf(['asked', 'always']),
   SEARCH_ALL_FEEDS: oneOf(['true', 'false']).transform((value) => value === 'true'),
   SEARCH_TIME: time,
@@ -171,6 +174,7 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     maxBody: read.MAX_BODY,
     bodyMemory: read.BODY_MEMORY,
     bodySpace: read.BODY_SPACE,
+    maxConnections: read.MAX_CONNECTIONS,
     priceHistory: read.PRICE_HISTORY,
     searchAllFeeds: read.SEARCH_ALL_FEEDS,
     searchTime: read.SEARCH_TIME,

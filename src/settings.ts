@@ -79,6 +79,12 @@ export const SETTINGS = {
       'Disk space for all posted products that are being received or loaded; one token has at most half of it.',
     serving: true,
   },
+  MAX_CONNECTIONS: {
+    default: '10000',
+    description:
+      'Maximum number of open connections. From three quarters of it on, those that wait for a next request are closed.',
+    serving: true,
+  },
   PRICE_HISTORY: {
     default: 'asked',
     description:

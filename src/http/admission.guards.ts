@@ -1,9 +1,10 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { type FastifyRequest } from 'fastify';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Caller, TOKEN, tokenHash } from '../directory/organisations';
 import { openApiFaults } from '../wire/http-faults';
 import { formatsOf, rolesOf } from './decorators';
+import { RequestsInProgress } from './requests-in-progress';
 import { HttpOptions } from './service';
 import { representationOf } from './representation';
 import { sentTokens } from './sent-tokens';
@@ -11,10 +12,14 @@ import { sentTokens } from './sent-tokens';
 /** Requires a token of the service (`docs/decisions.md#a4`). Routes of no service need none if `openRoutes` lists them. */
 @Injectable()
 export class AuthenticationGuard implements CanActivate {
-  constructor(private readonly options: HttpOptions) {}
+  constructor(
+    private readonly options: HttpOptions,
+    private readonly requests: RequestsInProgress,
+  ) {}
 
   canActivate(context: ExecutionContext): boolean {
-    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const http = context.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
     const { service } = request;
     if (service === undefined) return this.options.openRoutes.includes(request.routeOptions.url ?? '');
     const [token, ...others] = sentTokens(request);
@@ -35,6 +40,7 @@ export class AuthenticationGuard implements CanActivate {
     }
     request.caller = caller;
     this.options.tokenUsed(caller.tokenHash);
+    this.requests.begin(caller.tokenHash, http.getResponse<FastifyReply>().raw);
     return true;
   }
 }

@@ -1,9 +1,9 @@
 import { type ServerResponse } from 'node:http';
-import { finished } from 'node:stream';
 import { FairBudget } from '../kernel/fair-budget';
 import { type Fault } from '../kernel/fault';
 import { httpFaults } from '../wire/http-faults';
 import { type BodyCost } from './body-cost';
+import { whenOver } from './requests-in-progress';
 
 /** Value of `Retry-After`, in seconds. */
 const RETRY_AFTER = 5;
@@ -51,9 +51,7 @@ export class BodyShare {
   handled(): void {
     if (this.isHandled) return;
     this.isHandled = true;
-    // A connection that is closed emits no further event.
-    if (this.response.destroyed) this.release();
-    else finished(this.response, () => this.release());
+    whenOver(this.response, () => this.release());
   }
 
   private release(): void {

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { type IncomingMessage } from 'node:http';
+import { type IncomingMessage, type Server } from 'node:http';
+import { type Socket } from 'node:net';
 import { finished } from 'node:stream';
 import { type FastifyInstance } from 'fastify';
 import { notResponding } from '../wire/http-faults';
@@ -52,4 +53,26 @@ function discardRest(raw: IncomingMessage): void {
   const late = setTimeout(() => raw.destroy(), LINGER.serving).unref();
   finished(raw, () => clearTimeout(late));
   raw.resume();
+}
+
+/** Part of the connections beyond which idle ones are closed, and how often at most (ms): finding them takes a while. */
+const CROWDED = 0.75;
+const CLOSE_EVERY = 1_000;
+
+/**
+ * Accepts at most so many connections (`docs/decisions.md#x101`). When most of them are used, those that wait for a next
+ * request are closed, so that they do not keep others out.
+ */
+export function boundConnections(server: Server, most: number): void {
+  server.maxConnections = most;
+  let open = 0;
+  let closed = -Infinity;
+  server.on('connection', (socket: Socket) => {
+    open += 1;
+    socket.once('close', () => (open -= 1));
+    const now = performance.now();
+    if (open <= CROWDED * most || now - closed < CLOSE_EVERY) return;
+    closed = now;
+    server.closeIdleConnections();
+  });
 }

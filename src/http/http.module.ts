@@ -7,6 +7,7 @@ import { FailureCounts, FailureFilter } from './failure-filter';
 import { MinPositionGuard } from './min-position.guard';
 import { RateLimitGuard } from './rate-limit.guard';
 import { ReadQueue } from './read-queue';
+import { RequestsInProgress } from './requests-in-progress';
 import { HttpOptions } from './service';
 import { UnknownKeysGuard } from './unknown-keys.guard';
 import { WaitForReadModels } from './wait-for-read-models';
@@ -34,6 +35,7 @@ export class HttpModule {
         { provide: Clock, useValue: clock },
         AnswerWriter,
         ReadQueue,
+        RequestsInProgress,
         FailureCounts,
         ...GUARDS.map((useClass) => ({ provide: APP_GUARD, useClass })),
         { provide: APP_FILTER, useClass: FailureFilter },

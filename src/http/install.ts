@@ -6,7 +6,7 @@ import { missingRoute } from '../wire/routes';
 import { AnswerWriter } from './answer-writer';
 import { BodyBudgets } from './body-budgets';
 import { answerConnect } from './client-error';
-import { watchConnections } from './connections';
+import { boundConnections, watchConnections } from './connections';
 import { CORS } from './cors';
 import { operationsOf } from './describe/operations';
 import { whenFirst } from './pipeline';
@@ -25,7 +25,7 @@ export function installHttp(app: NestFastifyApplication): void {
   const adapter = app.getHttpAdapter();
   const fastify = adapter.getInstance();
   if (!(adapter instanceof FastifyAdapter)) throw new Error('expected an application on `httpAdapter`');
-  const { services, openRoutes, maxBody, bodyMemory, bodySpace } = app.get(HttpOptions);
+  const { services, openRoutes, maxBody, bodyMemory, bodySpace, maxConnections } = app.get(HttpOptions);
   const routes = new RouteBook(
     new Set(services.flatMap(({ legacyPrefixes }) => legacyPrefixes)),
     operationsOf(app.get(ModulesContainer)),
@@ -37,6 +37,7 @@ export function installHttp(app: NestFastifyApplication): void {
     if (method !== 'OPTIONS' && !isGuarded)
       throw new Error(`${url} belongs to no service and is not among the routes that need no token`);
   });
+  boundConnections(fastify.server, maxConnections);
   takeExpectations(fastify.server);
   fastify.server.on('connect', (request, socket) => answerConnect(request, socket, fastify.log));
   const stop = new AbortController();

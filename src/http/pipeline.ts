@@ -1,11 +1,11 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Duplex } from 'node:stream';
 
-/** Requests that a client may send ahead over one connection, before earlier ones are answered. */
-const MAX_AHEAD = 100;
+/** Requests that a client may send ahead over one connection, before earlier ones are answered, and characters of their heads. */
+const MAX_AHEAD = { requests: 100, characters: 128 * 1024 } as const;
 
-/** Requests of a connection that wait for the answers to earlier ones. */
-const waiting = new WeakMap<Duplex, number>();
+/** Requests of a connection that wait for the answers to earlier ones, and the characters of their heads. */
+const waiting = new WeakMap<Duplex, { requests: number; characters: number }>();
 
 /** The latest response of a connection that could be sent at once. */
 const responses = new WeakMap<Duplex, ServerResponse>();
@@ -15,7 +15,8 @@ const responses = new WeakMap<Duplex, ServerResponse>();
  * connection closes before that: Node.js reports nothing about a response that is behind another one. Closes the
  * connection when too many requests wait.
  */
-export function whenFirst({ socket }: IncomingMessage, response: ServerResponse, onFirst: () => void): void {
+export function whenFirst(request: IncomingMessage, response: ServerResponse, onFirst: () => void): void {
+  const { socket } = request;
   const begin = (): void => {
     responses.set(socket, response);
     onFirst();
@@ -24,16 +25,24 @@ export function whenFirst({ socket }: IncomingMessage, response: ServerResponse,
     begin();
     return;
   }
-  const ahead = (waiting.get(socket) ?? 0) + 1;
-  if (ahead > MAX_AHEAD) {
+  const ahead = waiting.get(socket) ?? { requests: 0, characters: 0 };
+  const characters = charactersIn(request);
+  ahead.requests += 1;
+  ahead.characters += characters;
+  if (ahead.requests > MAX_AHEAD.requests || ahead.characters > MAX_AHEAD.characters) {
     socket.destroy();
     return;
   }
   waiting.set(socket, ahead);
   response.once('socket', () => {
-    waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+    ahead.requests -= 1;
+    ahead.characters -= characters;
     begin();
   });
+}
+
+function charactersIn({ url = '', rawHeaders }: IncomingMessage): number {
+  return rawHeaders.reduce((sum, text) => sum + text.length, url.length);
 }
 
 /** True while a response is partly sent over this connection. */

@@ -125,6 +125,8 @@ export abstract class HttpOptions {
   /** Bytes of memory, and of disk space, for all bodies that are received or processed (`docs/decisions.md#x100`). */
   abstract readonly bodyMemory: number;
   abstract readonly bodySpace: number;
+  /** Connections that are accepted at a time (`docs/decisions.md#x101`). */
+  abstract readonly maxConnections: number;
   /** Requests a minute for each token of a system (`docs/decisions.md#a6`). */
   abstract readonly rateLimits: Readonly<Partial<Record<System, number>>>;
   /** The caller whose token has this hash; undefined if it is unknown or has expired. */

@@ -209,6 +209,20 @@ describe('lists that are asked for at once over one connection (decisions X70)',
     release();
     expect(play.begun).toHaveLength(1);
   });
+
+  test('close the connection when the headers behind the first have more than 128 KB', async () => {
+    const release = hold();
+    const socket = await ask(TOKENS.advertiser);
+    await until(() => play.begun.length === 1);
+    const large = `${list}X: ${'x'.repeat(60_000)}\r\n\r\n`;
+    socket.write(large.repeat(2));
+    await until(() => requests === 3);
+    expect(closed).toBe(0);
+    socket.write(large);
+    await once(socket, 'close');
+    release();
+    expect(play.begun).toHaveLength(1);
+  });
 });
 
 test('a search that has run too long is refused with what to do about it (decisions X71)', async () => {

@@ -155,6 +155,7 @@ export async function notesApp(
     maxBody: 500,
     bodyMemory: 1024 ** 2,
     bodySpace: 1024 ** 2,
+    maxConnections: 10_000,
     rateLimits: {},
     callerOf: (hash) => CALLERS.find((caller) => caller.tokenHash === hash),
     tokenUsed: () => undefined,

@@ -21,6 +21,7 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
       maxBody: 1024 ** 3,
       bodyMemory: 256 * 1024 ** 2,
       bodySpace: 10 * 1024 ** 3,
+      maxConnections: 10_000,
       priceHistory: 'asked',
       searchAllFeeds: false,
       searchTime: 5_000,

@@ -1,0 +1,33 @@
+import { type ServerResponse } from 'node:http';
+import { finished } from 'node:stream';
+import { Injectable } from '@nestjs/common';
+import { FairBudget } from '../kernel/fair-budget';
+import { httpFaults } from '../wire/http-faults';
+import { HttpOptions } from './service';
+
+/** Value of `Retry-After`, in seconds. */
+const RETRY_AFTER = 1;
+
+/** Calls back when an answer has been sent, or its connection is closed. */
+export function whenOver(response: ServerResponse, onOver: () => void): void {
+  // A connection that is closed already emits no further event.
+  if (response.destroyed) onOver();
+  else finished(response, () => onOver());
+}
+
+/** The requests of tokens that are being answered: each has a connection, which are shared as bodies share memory (`docs/decisions.md#x101`). */
+@Injectable()
+export class RequestsInProgress {
+  private readonly connections: FairBudget;
+
+  constructor({ maxConnections }: HttpOptions) {
+    this.connections = new FairBudget(maxConnections);
+  }
+
+  /** Counts a request of a token until it is answered. Raises 503 if the token has too many. */
+  begin(client: string, response: ServerResponse): void {
+    if (!this.connections.take(client, 1))
+      throw httpFaults.overloaded(undefined, { retryAfter: RETRY_AFTER });
+    whenOver(response, () => this.connections.give(client, 1));
+  }
+}
