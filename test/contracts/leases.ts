@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Clocks } from '../../src/kernel/clock-guard';
 import { type Lease, type Leases } from '../../src/kernel/leases';
 
@@ -167,7 +166,6 @@ export function leasesContract(name: string, open: () => Promise<LeasesFixture>)
       await a.close();
       await a.close();
       await expect(ask(a, 'a')).rejects.toThrow(/is closed|was closed/);
-      await pause(0);
     });
   });
 }

@@ -13,6 +13,8 @@ interface Faults {
   inTurn: readonly Fault[];
   /** Holds back what the server sends, and everything after it over the same connection. */
   mute: boolean;
+  /** The same for what the client sends. */
+  deaf: boolean;
   /** Delay of each chunk (ms). */
   delay: number;
 }
@@ -23,7 +25,7 @@ interface Seen {
   open: number;
   /** Connections by the fault of `inTurn` they had. */
   met: Record<Fault, number>;
-  /** Number of chunks held back because of `mute`. */
+  /** Number of chunks held back because of `mute` or `deaf`. */
   held: number;
   /** Bytes that the server has sent. */
   bytes: number;
@@ -46,7 +48,7 @@ export interface FaultyProxy {
 const SLOW = 1;
 
 export async function startFaultyProxy(target: number): Promise<FaultyProxy> {
-  const faults: Faults = { good: Infinity, inTurn: ['cut'], mute: false, delay: 0 };
+  const faults: Faults = { good: Infinity, inTurn: ['cut'], mute: false, deaf: false, delay: 0 };
   const seen: Seen = { open: 0, met: { cut: 0, silent: 0, slow: 0 }, held: 0, bytes: 0 };
   const sockets = new Set<Socket>();
   const news = new EventEmitter();
@@ -68,10 +70,10 @@ export async function startFaultyProxy(target: number): Promise<FaultyProxy> {
         turns += 1;
         seen.met[fault] += 1;
       }
-      const muted = fromServer && faults.mute;
-      if (muted) seen.held += 1;
+      const held = fromServer ? faults.mute : faults.deaf;
+      if (held) seen.held += 1;
       if (fault === 'cut' || carried > 2 * faults.good) cut();
-      else if (!muted && fault !== 'silent') later(chunk, fault === 'slow' ? SLOW : faults.delay, done);
+      else if (!held && fault !== 'silent') later(chunk, fault === 'slow' ? SLOW : faults.delay, done);
       news.emit('news');
     };
     for (const socket of pair) {

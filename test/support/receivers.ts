@@ -42,10 +42,16 @@ export class Receivers {
     return `http://127.0.${1 + Math.floor(number / 200)}.${1 + (number % 200)}:${this.port}/r${number}`;
   }
 
-  /** Answers all requests that hang; resolves when the answers have been sent. */
+  /** Answers all requests that hang and whose senders are there; resolves when the answers have been sent. */
   async answerHanging(status: number): Promise<void> {
-    const ended = this.hanging.splice(0).map((response) => once(response.writeHead(status).end(), 'finish'));
-    await Promise.all(ended);
+    const there = this.hanging.splice(0).filter(({ destroyed }) => !destroyed);
+    await Promise.all(
+      there.map(async (response) => {
+        const ended = Promise.race([once(response, 'finish'), once(response, 'close')]);
+        response.writeHead(status).end();
+        await ended;
+      }),
+    );
   }
 
   /** Resolves when the only sender has left, and all that it had sent has been received. */
