@@ -26,6 +26,7 @@ import { OpsModule } from './ops/rest/ops.module';
 import { type ProductLoader } from './products/commands';
 import { CountedFeeds } from './products/feed-counts.queries';
 import { FeedStates } from './products/feed-states.queries';
+import { type DownloadCounter } from './products/download-counter';
 import { type RenderedFeeds } from './products/download/rendered-feeds';
 import { productService, ProductsModule } from './products/products.module';
 import { PositionWait } from './projector/wait';
@@ -48,6 +49,7 @@ export interface AppParts {
   readonly follower: FollowedDirectory;
   readonly loader: ProductLoader;
   readonly feeds: RenderedFeeds;
+  readonly counter: DownloadCounter;
   readonly readiness: Readiness;
   readonly tokenUses: TokenUses;
   readonly subscriptions: SubscriptionParts;
@@ -90,7 +92,7 @@ const OPEN_ROUTES = [
 @Module({})
 class AppModule {
   static of(parts: AppParts, http: HttpOptions): DynamicModule {
-    const { config, eventLog, store, follower, loader, feeds, readiness } = parts;
+    const { config, eventLog, store, follower, loader, feeds, counter, readiness } = parts;
     const clock: Clock = parts.now === undefined ? new Clock() : { now: parts.now };
     const wait = new PositionWait(store, PROJECTIONS);
     const reach: PositionWait['until'] = (position, milliseconds) => wait.until(position, milliseconds);
@@ -102,7 +104,7 @@ class AppModule {
       imports: [
         CqrsModule.forRoot(),
         HttpModule.with(http, readModels, clock),
-        ProductsModule.with(config, { loader, feeds }),
+        ProductsModule.with(config, { loader, feeds, counter }),
         VouchersModule.with(config),
         TransactionsModule,
         ClaimsModule,

@@ -4,6 +4,7 @@ import { type FastifyBaseLogger } from 'fastify';
 import { type AppParts } from '../app';
 import { type Config } from '../config';
 import { TokenUses } from '../directory/token-uses';
+import { DownloadCounter } from '../products/download-counter';
 import { Exporter } from '../products/download/exporter';
 import { addressProblem } from '../notifications/sending/receiver-url';
 import { type ProductExporter } from '../products/download/rendered-feed';
@@ -69,6 +70,14 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     const feeds = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
     opened.push(() => feeds.close());
     await feeds.clean();
+    const counter = new DownloadCounter({
+      log: eventLog,
+      folder: join(dataDir, 'uncounted'),
+      now: now ?? (() => new Date()),
+      report,
+    });
+    counter.start();
+    opened.push(() => counter.close());
     // The threads start while the modules of HTTP are being loaded.
     const { createApp } = await import('../app.js');
     const tokenUses = new TokenUses(store, now ?? (() => new Date()), report);
@@ -97,6 +106,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       follower,
       loader,
       feeds,
+      counter,
       readiness,
       tokenUses,
       subscriptions: {
@@ -115,6 +125,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     const close = async (): Promise<void> => {
       await stopServing({ app, loader, feeds, exporter });
       await tokenUses.close();
+      await counter.close();
       ending.abort();
       await facts.ended;
     };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 /** What a data folder has (docs/architecture.md, What is on disk), and what file systems and this program put there. */
 const OWN_FILES = /^((log|deliveries)\.sqlite(-wal|-shm|-journal)?|notify\.key(\.\d+)?|demo-under-way)$/;
-const OWN_FOLDERS: ReadonlySet<string> = new Set(['read', 'cache', 'spool', 'alive']);
+const OWN_FOLDERS: ReadonlySet<string> = new Set(['read', 'cache', 'spool', 'alive', 'uncounted']);
 const NOBODYS = /^(lost\+found|\.probe-.*|\.nfs.*)$/;
 
 /** Of anyone but the owner. */

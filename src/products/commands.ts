@@ -2,20 +2,18 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Inject } from '@nestjs/common';
 import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
-import { Clock } from '../http/clock';
 import { WaitForReadModels } from '../http/wait-for-read-models';
 import { type BodyCost } from '../http/body-cost';
 import { type PostedBody } from '../http/posted-body';
 import { type Remote } from '../kernel/calls';
-import { execute } from '../kernel/decider';
-import { EngineUnavailable, EventLog } from '../kernel/event-log';
+import { EngineUnavailable } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
+import { DownloadCounter } from './download-counter';
 import { productFaults as fault } from './faults';
 import { type Loaded, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
 import { FeedRefusals } from './refusals';
-import { KeyedMutex } from '../kernel/keyed-mutex';
-import { type CountedDownload, quota, quotaId } from './quota';
+import { type CountedDownload } from './quota';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */
 type LoadBody = Pick<PostedBody, 'format' | 'chunks'> & Partial<Pick<PostedBody, 'takes'>>;
@@ -165,19 +163,9 @@ export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
 
 @CommandHandler(CountDownload)
 export class CountDownloadHandler implements ICommandHandler<CountDownload> {
-  /** Many requests of this process for one feed would only conflict with each other. */
-  private readonly mutex = new KeyedMutex<string>();
-
-  constructor(
-    private readonly log: EventLog,
-    private readonly clock: Clock,
-  ) {}
+  constructor(private readonly counter: DownloadCounter) {}
 
   async execute({ download }: CountDownload): Promise<void> {
-    const id = quotaId(download);
-    await this.mutex.runExclusive(id, async () => {
-      const head = await this.log.head();
-      return await execute(this.log, quota, id, { ...download, at: this.clock.now().toISOString(), head });
-    });
+    await this.counter.count(download);
   }
 }

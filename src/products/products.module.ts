@@ -10,6 +10,7 @@ import {
 } from './commands';
 import { DownloadPlans } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
+import { DownloadCounter } from './download-counter';
 import { DownloadsController } from './downloads.controller';
 import { productFaults as fault, productFaultTable } from './faults';
 import { FeedQueries } from './feed.queries';
@@ -45,11 +46,12 @@ export const productService = defineService({
 export interface ProductParts {
   readonly loader: ProductLoader;
   readonly feeds: RenderedFeeds;
+  readonly counter: DownloadCounter;
 }
 
 @Module({})
 export class ProductsModule {
-  static with(settings: ProductSettings, { loader, feeds }: ProductParts): DynamicModule {
+  static with(settings: ProductSettings, { loader, feeds, counter }: ProductParts): DynamicModule {
     return {
       module: ProductsModule,
       controllers: [ProductsController, DownloadsController, FeedsController],
@@ -68,6 +70,7 @@ export class ProductsModule {
         },
         DownloadPlans,
         { provide: RenderedFeeds, useValue: feeds },
+        { provide: DownloadCounter, useValue: counter },
       ],
     };
   }

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NO_STREAM } from '../../src/kernel/event';
 import { execute, toNewEvent } from '../../src/kernel/decider';
 import { Fault } from '../../src/kernel/fault';
+import { DownloadCounter } from '../../src/products/download-counter';
 import { CountDownload, CountDownloadHandler } from '../../src/products/commands';
 import { type CountedDownload, type FeedDownloaded, quota, quotaId } from '../../src/products/quota';
 import { overrideLog, withLog } from '../support/temporary-log';
@@ -195,7 +197,14 @@ describe('a long stream of downloads', () => {
       });
       const clock = { now: () => new Date(timeOf(4 * HOUR)) };
       const { feedId, organisationId, version } = download(0, 0);
-      const handler = new CountDownloadHandler(contested, clock);
+      const folder = join(tmpdir(), 'none');
+      const counter = new DownloadCounter({
+        log: contested,
+        folder,
+        now: clock.now,
+        report: () => undefined,
+      });
+      const handler = new CountDownloadHandler(counter);
       await handler.execute(new CountDownload({ feedId, organisationId, version }));
       expect([heads, conflicts]).toEqual([1, 4]);
     });
