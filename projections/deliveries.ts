@@ -38,7 +38,7 @@ type Handled = Extract<
  * What has become of each message (`docs/decisions.md#n14`), from the delivery log. Without what is sent, which is read from there.
  */
 export const deliveries: Projection<StoredDelivery, Handled> = {
-  collection: { name: 'deliveries', version: 4, fields: FIELDS, sorts: ['at'] },
+  collection: { name: 'deliveries', version: 5, fields: FIELDS, sorts: ['at'] },
   streams: [MATCHED, 'partition-'],
   acrossStreams: true,
   handles: ['MessageDue', 'RedeliveryDue', 'MessageAttempted'],
@@ -56,6 +56,7 @@ export const deliveries: Projection<StoredDelivery, Handled> = {
           matched: event.revision,
           ...only('made', event.data.made),
           ...only('isTest', event.data.isTest),
+          ...only('renderable', event.data.renderable),
           state: 'due',
           attempted: 0,
           attempts: [],
@@ -100,11 +101,12 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
 /** What does not change. */
 function factsOf(stored: StoredDelivery): Omit<StoredDelivery, 'state' | 'attempted' | 'attempts'> {
   const { subscriptionId, organisationId, receiver, topic, subject } = stored;
-  const { sequence, stateId, at, made, matched, isTest } = stored;
+  const { sequence, stateId, at, made, matched, isTest, renderable } = stored;
   return {
     ...{ subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at, matched },
     ...only('made', made),
     ...only('isTest', isTest),
+    ...only('renderable', renderable),
   };
 }
 

@@ -12,7 +12,7 @@ import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { reasonOf } from '../kernel/unavailable';
 import { waitForPosition } from '../projector/wait';
 import { type Automation } from './automation';
-import { Postponed } from './postponed';
+import { type FailedAction, Postponed } from './postponed';
 
 export interface AutomationParts {
   readonly log: EventLog;
@@ -60,7 +60,7 @@ export class AutomationRunner {
   ) {
     this.report = report;
     this.guard = new ClockGuard(clocks, 'automatic transitions', report);
-    this.postponed = new Postponed(clocks.monotonic);
+    this.postponed = new Postponed(parts.store, clocks.monotonic);
     const { name, ms } = AUTOMATION_LEASE;
     this.lease = new LeaseHolder(parts.leases, name, owner, ms, clocks.wall);
   }
@@ -97,14 +97,28 @@ export class AutomationRunner {
     const target = { collection: projection.collection.name };
     await follower.reachedInTime(await store.checkpoint(target));
     await store.refresh(target);
+    await this.postponed.sync();
     let last = START;
-    const failed: Failed[] = [];
+    const failed: FailedAction[] = [];
+    const failing = new Set<string>();
+    let isComplete = true;
     for (const filter of automation.due(start, follower.directory)) {
       for await (const page of this.pages(automation, filter)) {
-        if ((await this.present()) === undefined) break;
-        last = later(last, await this.act(automation, page, failed));
+        const mayAct = (await this.present()) !== undefined;
+        isComplete &&= mayAct;
+        if (!mayAct) break;
+        const earlier = failed.length;
+        try {
+          last = later(last, await this.act(automation, page, failed));
+        } finally {
+          await this.postponed.add(automation.name, failed.slice(earlier));
+        }
+        for (const { id } of failed.slice(earlier)) failing.add(id);
+        for (const { id } of page) if (this.postponed.has(automation.name, id)) failing.add(id);
       }
     }
+    if (isComplete && (await this.present()) !== undefined)
+      await this.postponed.keepOnly(automation.name, failing);
     if (failed.length > 0) this.report(new ActionsFailed(automation.name, failed));
     if (last === START) return false;
     await waitForPosition(store, [projection], last, VISIBLE_MS);
@@ -135,7 +149,11 @@ export class AutomationRunner {
   }
 
   /** Returns the position of the last event appended, `START` if there is none. */
-  private async act(automation: Automation, page: readonly Found[], failed: Failed[]): Promise<Position> {
+  private async act(
+    automation: Automation,
+    page: readonly Found[],
+    failed: FailedAction[],
+  ): Promise<Position> {
     const { log, follower } = this.parts;
     let last = START;
     await follower.reachedInTime(page.map(({ version }) => version).reduce(later));
@@ -150,8 +168,7 @@ export class AutomationRunner {
         last = later(last, position);
       } catch (error) {
         if (error instanceof EngineUnavailable) throw error;
-        this.postponed.add(automation.name, found.id);
-        failed.push({ id: found.id, error });
+        failed.push({ id: found.id, version: found.version, error });
       }
     });
     return last;
@@ -187,15 +204,10 @@ function later(a: Position, b: Position): Position {
   return a > b ? a : b;
 }
 
-interface Failed {
-  readonly id: string;
-  readonly error: unknown;
-}
-
 /** Some actions have failed; the others have been done. */
 class ActionsFailed extends Error {
   override readonly name = 'ActionsFailed';
-  constructor(automation: string, failed: readonly Failed[]) {
+  constructor(automation: string, failed: readonly FailedAction[]) {
     const [first] = failed;
     super(
       `${automation}: ${failed.length} could not be executed and are retried in a minute; the first is ${first?.id}`,

@@ -13,6 +13,19 @@ import {
 } from './events';
 import { type Caller, Organisations } from './organisations';
 import { type Program, Programs } from './programs';
+import { missingIn } from './usable-event';
+
+/** An event of another program. */
+export interface UnusableEvent {
+  readonly event: string;
+  readonly type: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly error: string;
+}
+
+/** Those that are listed. */
+const MAX_UNUSABLE = 1_000;
 
 /** What a caller may access; `programs`: its own, or those that its sites are connected to. */
 interface View {
@@ -35,6 +48,9 @@ export class Directory {
   readonly currencies = new Currencies();
   /** What programs paid at each position of the log. */
   readonly pastTerms = new PastTerms();
+  /** Events that it cannot use, which change nothing: the first ones, and the number of all (`docs/decisions.md#x103`). */
+  readonly unusable: UnusableEvent[] = [];
+  unusableCount = 0;
   /** A cache, cleared when anything it depends on changes. */
   private readonly views = new Map<string, View>();
 
@@ -136,11 +152,20 @@ export class Directory {
   // Events --------------------------------------------------------------------------------------------------
 
   /**
-   * Applies an event of the streams in `DIRECTORY_PREFIXES`; unknown types are ignored. Returns which products may be
-   * mapped differently.
+   * Applies an event of the streams in `DIRECTORY_PREFIXES`; unknown types are ignored, and so are events without what their type needs,
+   * which are `unusable`. Returns which products may be mapped differently.
    */
   apply(recorded: RecordedEvent): readonly CategoryChange[] {
     const event = toDomainEvent(recorded) as DirectoryEvent;
+    const missing = missingIn(event);
+    if (missing !== undefined) {
+      const { id, type, stream, revision } = recorded;
+      const error = `${type} without a usable ${missing}: another program has written it`;
+      this.unusableCount += 1;
+      if (this.unusable.length < MAX_UNUSABLE)
+        this.unusable.push({ event: id, type, stream, revision, error });
+      return [];
+    }
     const changes = this.evolve(event);
     this.changes.note(recorded, event, changes);
     this.currencies.note(recorded, event);
@@ -150,6 +175,7 @@ export class Directory {
 
   /** As `apply`, for a parsed event. */
   evolve(event: DirectoryEvent): readonly CategoryChange[] {
+    if (missingIn(event) !== undefined) return [];
     switch (event.type) {
       case 'OrganisationDefined':
       case 'OrganisationRemoved':

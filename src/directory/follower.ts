@@ -7,10 +7,28 @@ import { DIRECTORY_PREFIXES } from './events';
 export class FollowedDirectory extends FollowedLog {
   readonly directory: Directory;
 
-  constructor(log: EventLog, signal: AbortSignal, timeoutMs?: number, onBug?: (failure: unknown) => void) {
+  /** `report` receives which events it cannot use, and continues without. */
+  constructor(
+    log: EventLog,
+    signal: AbortSignal,
+    timeoutMs?: number,
+    onBug?: (failure: unknown) => void,
+    report: (failure: string) => void = () => undefined,
+  ) {
     const directory = new Directory();
-    const apply = directory.apply.bind(directory);
-    super(log, { prefixes: DIRECTORY_PREFIXES, apply, subject: 'the directory' }, signal, timeoutMs, onBug);
+    const follower = {
+      prefixes: DIRECTORY_PREFIXES,
+      apply: (event: Parameters<Directory['apply']>[0]): void => {
+        const before = directory.unusable.length;
+        directory.apply(event);
+        for (const { stream, revision, error } of directory.unusable.slice(before))
+          report(
+            `${stream}@${revision} of the reference data is ignored (affilog parked list directory): ${error}`,
+          );
+      },
+      subject: 'the directory',
+    };
+    super(log, follower, signal, timeoutMs, onBug);
     this.directory = directory;
   }
 }

@@ -19,8 +19,13 @@ const EXPECTED: ReadonlySet<string> = new Set([
 /** A failure as text, which can be sent between threads: with the stack of a bug. */
 export function describeFailure(failure: unknown): { readonly text: string; readonly stack?: string } {
   if (!(failure instanceof Error)) return { text: String(failure) };
-  const { name, message, stack = message } = failure;
-  return EXPECTED.has(name) ? { text: reasonsOf(failure), stack } : { text: stack };
+  const stack = stackOf(failure);
+  return EXPECTED.has(failure.name) ? { text: reasonsOf(failure), stack } : { text: stack };
+}
+
+/** With those of its causes. */
+function stackOf({ message, stack = message, cause }: Error): string {
+  return cause instanceof Error ? `${stack}\ncaused by ${stackOf(cause)}` : stack;
 }
 
 /** Logs failures, the same one once a minute; stacks of expected ones at level `debug` (`docs/decisions.md#x87`). */

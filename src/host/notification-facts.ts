@@ -1,7 +1,7 @@
 import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { FollowedLog } from '../kernel/followed-log';
-import { RATES_STREAM, type RatesEvent } from '../notifications/matching/rates';
+import { hasRates, RATES_STREAM, type RatesEvent } from '../notifications/matching/rates';
 import { type DeliveriesOwned, OWNER_STREAM } from '../notifications/ownership';
 import { type Secrets } from '../notifications/secrets';
 
@@ -38,7 +38,10 @@ export class NotificationFacts extends FollowedLog {
   }
 
   private apply({ type, data }: RecordedEvent): void {
-    if (type === 'ExchangeRatesPublished') this.rates = JSON.parse(data) as RatesEvent['data'];
+    if (type === 'ExchangeRatesPublished') {
+      const published = { data: JSON.parse(data) as RatesEvent['data'] };
+      if (hasRates(published)) this.rates = published.data;
+    }
     if (type === 'DeliveriesOwned') this.owner = JSON.parse(data) as DeliveriesOwned['data'];
   }
 }

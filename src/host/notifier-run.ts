@@ -33,6 +33,8 @@ export interface NotifierParts {
 export interface NotifierOptions {
   /** A name that no other process uses. */
   readonly name: string;
+  /** The running code (`MatcherOptions.code`). */
+  readonly code?: string;
   /** Whether another one is gone for certain. */
   readonly isGone?: IsGone;
   /** Receives failures after which it continues. */
@@ -109,17 +111,17 @@ export class Notifier {
 
   private deliver(): void {
     const { log, leases, deliveries, topics, secrets, allowed, rates, keepMs } = this.surface;
-    const { name, isGone, report } = this.options;
+    const { name, isGone, code = '', report } = this.options;
     const owner = { owner: name, ...(isGone === undefined ? {} : { isGone }) };
     const following = new AbortController();
-    const subscriptions = new FollowedSubscriptions(log, following.signal);
+    const subscriptions = new FollowedSubscriptions(log, following.signal, report);
     const sender = new Sender({ allowed });
     const recipients = new Recipients(subscriptions, secrets);
     const attempt = sender.attempt.bind(sender);
-    const rendering = new Rendering(log, topics);
+    const rendering = new Rendering(log, topics, report);
     const delivery = { log, deliveries, leases, recipients, rendering, attempt, report };
     this.parts = [
-      new MatcherRunner({ log, deliveries, leases, topics }, { ...owner, report }),
+      new MatcherRunner({ log, deliveries, leases, topics }, { ...owner, code, report }),
       new DeliveryRunner(delivery, { ...owner, keepMs }),
       ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
     ];

@@ -2,6 +2,7 @@ import { claimTopic } from '../claims/topic';
 import { type Config } from '../config';
 import { type EngineTicket, joinEngines, presenceIn } from '../engines/open';
 import { type Topic } from '../notifications/topic';
+import { runningCode } from '../projector/running-code';
 import { transactionTopic } from '../transactions/topic';
 import { allowedBy, ownerOf, secretsOf } from './installation';
 import { Notifier } from './notifier-run';
@@ -34,7 +35,7 @@ serveThread(async ({ ticket, config }: NotifierData, report) => {
       keepMs,
       ...(notifyRates === undefined ? {} : { rates: notifyRates }),
     },
-    { name: presence.name, isGone: (owner) => presence.isGone(owner), report },
+    { name: presence.name, code: await runningCode(), isGone: (owner) => presence.isGone(owner), report },
   );
   return {
     calls: notifier,

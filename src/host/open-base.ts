@@ -10,9 +10,10 @@ export interface Base {
   close(): Promise<void>;
 }
 
-export function baseOver(engines: Engines): Base {
+/** `report` receives failures after which it continues. */
+export function baseOver(engines: Engines, report?: (failure: string) => void): Base {
   const ending = new AbortController();
-  const follower = new FollowedDirectory(engines.log, ending.signal);
+  const follower = new FollowedDirectory(engines.log, ending.signal, undefined, undefined, report);
   return {
     engines,
     follower,

@@ -9,7 +9,7 @@ import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { withEngineTimeout } from '../kernel/unavailable';
 import { reasonOf } from '../kernel/unavailable';
 import { type Readiness } from '../ops/rest/health.controller';
-import { parkedCount } from '../ops/parked';
+import { parkedCount, parkedEventCount } from '../ops/parked';
 
 /** Timeout for checking an engine (ms). */
 const LOOK_MS = 2_000;
@@ -107,7 +107,10 @@ export async function readinessOf(
   /** Since when no projector has been seen. */
   let vacantAt: number | undefined;
 
-  const findHead = shared('the event log', () => log.head());
+  const findHead = shared('the event log', async () => ({
+    head: await log.head(),
+    unused: (await parkedEventCount(log)) + follower.directory.unusableCount,
+  }));
   const findAppends = shared('the event log', () => requireAppends(log));
   const findModels = shared('the read store', async () => {
     caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
@@ -168,8 +171,9 @@ export async function readinessOf(
     const [head, models, appends] = await Promise.allSettled([findHead(), findModels(), findAppends()]);
     const [projector, automation, notifier, disk] = await found;
     const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
+    const unused = head.status === 'fulfilled' ? head.value.unused : 0;
     const lag =
-      shown === undefined || head.status === 'rejected' ? undefined : await behind(shown, head.value);
+      shown === undefined || head.status === 'rejected' ? undefined : await behind(shown, head.value.head);
     const vacancy = vacant(isProjected);
     const waiting: Record<string, string> = {};
     if (disk !== undefined) waiting.disk = disk;
@@ -178,13 +182,13 @@ export async function readinessOf(
     if (follower.position < start) waiting.directory = 'is catching up with the log';
     if (models.status === 'rejected') waiting.readModels = reasonOf(models.reason);
     else if (!caughtUp || shown === undefined) waiting.readModels = 'are catching up with the log';
-    else if (head.status === 'fulfilled' && shown > head.value && (await isAhead(shown)))
+    else if (head.status === 'fulfilled' && shown > head.value.head && (await isAhead(shown)))
       waiting.readModels = AHEAD;
     else if (lag !== undefined && Math.min(lag.seconds, vacancy) >= STALE_S)
       waiting.readModels = `are stale: they have been behind the log for ${lag.seconds} s, and no projector is running`;
     return {
       waiting,
-      ...(parked === undefined ? {} : { parked }),
+      ...(parked === undefined ? {} : { parked: parked + unused }),
       ...(lag?.isKnown === true ? { behind: lag.seconds } : {}),
       ...(projector === undefined ? {} : { projector }),
       ...(automation === undefined ? {} : { automation }),

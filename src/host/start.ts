@@ -53,7 +53,7 @@ export async function start(
       const onRetry = retryNotices((line) => log.warn(line));
       const open = await closeToOthers(config.dataDir);
       const engines = await openEngines({ ...config, threads: true, readers }, onRetry, signal);
-      const base = baseOver(engines);
+      const base = baseOver(engines, report);
       opened.push(() => base.close());
       await refuseOther(engines);
       // A process that cannot start prints the reason and nothing else.

@@ -14,9 +14,20 @@ const REQUEST_TIMEOUT = 5_000;
 export interface Follower {
   /** Prefixes of the streams to read. */
   readonly prefixes: readonly string[];
+  /** Raises what makes an event unusable: it is skipped. */
   readonly apply: (event: RecordedEvent) => void;
   /** Names it in errors: "the directory". */
   readonly subject: string;
+  /** Receives failures after which it continues. */
+  readonly report?: (failure: unknown) => void;
+}
+
+/** An event cannot be used: it is as if it had not happened. */
+class EventSkipped extends Error {
+  override readonly name = 'EventSkipped';
+  constructor({ type, stream, revision }: RecordedEvent, subject: string, cause: unknown) {
+    super(`${type} (${stream}@${revision}) cannot be used for ${subject}, and is ignored`, { cause });
+  }
 }
 
 /** A state in memory that follows the log until `signal` aborts; it retries while the engine is unavailable. */
@@ -61,13 +72,23 @@ export class FollowedLog {
     throw new EngineUnavailable(`${this.follower.subject} is behind the log`);
   }
 
+  /** What one event does to it must not end everything that it is asked for. */
+  private applyOrSkip(event: RecordedEvent): void {
+    const { apply, subject, report } = this.follower;
+    try {
+      apply(event);
+    } catch (error) {
+      report?.(new EventSkipped(event, subject, error));
+    }
+  }
+
   private async follow(caughtUp: () => void, notReady: (error: unknown) => void): Promise<void> {
     const backoff = new Backoff(BACKOFF);
     while (!this.signal.aborted) {
       try {
         const options = { after: this.position, prefixes: this.follower.prefixes, signal: this.signal };
         for await (const batch of this.log.subscribe(options)) {
-          for (const event of batch.events) this.follower.apply(event);
+          for (const event of batch.events) this.applyOrSkip(event);
           this.applied.advance(batch.position);
           if (batch.caughtUp) caughtUp();
           backoff.reset();

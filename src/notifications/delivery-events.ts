@@ -50,13 +50,18 @@ export interface Message {
   readonly at: string;
   /** The domain event that caused it; of a message of a backfill its `MessageRequested`. */
   readonly cause: Position;
-  /** The position of the log up to which its subscription was read, if that is not `cause`: it was rendered again, or later. */
+  /**
+   * The position of the log up to which its subscription was read, if that is not `cause`: it was rendered again, or later. `START`: it is
+   * rendered when it is sent.
+   */
   readonly rendered?: Position | undefined;
   /** When it was made, if it is of a backfill: long after `at`. Its request is made when it is sent. */
   readonly made?: string | undefined;
   /** Absent: it cannot be sent, for this reason, or waits for a rate. */
   readonly request?: MessageRequest;
   readonly unsendable?: string;
+  /** It could not be rendered, or was not since there were too many: a redelivery renders it. */
+  readonly renderable?: true;
   /** It shows amounts that cannot be converted: the rates published up to a position of the log do not have both currencies. */
   readonly awaitsRate?: { readonly from: string; readonly to: string; readonly upTo: Position };
   /** The rate by which its amounts were converted, and the day of the rate. */
@@ -83,6 +88,8 @@ export function whyUnsendable({ unsendable, awaitsRate }: Message): string {
 export interface Cursor {
   readonly upTo: Position;
   readonly messages: number;
+  /** Those of several organisations take turns. Absent in older events, if there are `messages`: there, they follow each other. */
+  readonly inTurn?: true;
 }
 
 export type MatchedEvent =

@@ -36,6 +36,8 @@ export interface StoredDelivery {
   /** `Message.made`. */
   readonly made?: string;
   readonly isTest?: true;
+  /** `Message.renderable`. */
+  readonly renderable?: true;
   /** The revision of its `MessageDue`. */
   readonly matched: number;
   readonly state: (typeof STATES)[number];

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
 import { changedReceivers, continuedReceivers } from './continued-receivers';
 import { type Receiver } from './receiver-id';
+import { isUsable } from './usable-event';
 
 /**
  * A subscription, in the stream `subscription-<id>` (Document 2, Subscription).
@@ -89,6 +90,8 @@ export type SubscriptionEvent =
         readonly sequence: number;
         readonly stateId: number;
         readonly time: string;
+        /** The messages of the backfill about the event exceed what is sent (`docs/decisions.md#n15`): it is a dead letter. */
+        readonly isBeyond?: true;
       };
     }
   /** Messages that were requested before are not sent, unless they were delivered. */
@@ -184,6 +187,7 @@ export const subscriptionDecider: Decider<SubscriptionCommand, SubscriptionState
     return state.is === 'active' ? change(command, state) : [];
   },
   evolve(state, event) {
+    if (!isUsable(event)) return state;
     if (event.type === 'SubscriptionCreated') {
       const { at, topic, organisationId, subscription } = event.data;
       const secret = { number: 1, since: at };

@@ -1,4 +1,5 @@
-import { type ParsedEvent } from '../kernel/decider';
+import { type ParsedEvent, toDomainEvent } from '../kernel/decider';
+import { type RecordedEvent } from '../kernel/event';
 import { type TopicName } from './subscription';
 
 /**
@@ -42,6 +43,24 @@ export interface Occurrence {
   readonly attributes: Attributes;
   /** The attributes that are amounts in `currencyId`; the attribute `currencyId` names it. */
   readonly amounts: readonly string[];
+}
+
+/** What has happened by an event that the topic handles. Raises what makes the event unusable: another program has written it. */
+export function occurrenceOf(topic: Topic, recorded: RecordedEvent): Occurrence | undefined {
+  const { stream, revision, position } = recorded;
+  const occurrence = topic.occurrence({ ...toDomainEvent(recorded), stream, revision, position });
+  if (occurrence !== undefined && !Array.isArray(occurrence.parties))
+    throw new TypeError(`${recorded.type} without the organisations that may be notified`);
+  return occurrence;
+}
+
+/** As `occurrenceOf`; undefined for an event that cannot be used, of which nobody is notified. */
+export function usableOccurrence(topic: Topic, recorded: RecordedEvent): Occurrence | undefined {
+  try {
+    return occurrenceOf(topic, recorded);
+  } catch {
+    return undefined;
+  }
 }
 
 export type Attributes = Readonly<Record<string, string | number>>;

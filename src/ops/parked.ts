@@ -1,25 +1,41 @@
+import { AUTOMATIONS } from '../automation/postponed';
+import { directoryAt, type UnusableEvent } from '../directory/directory';
 import { liveGeneration, nameOf } from '../projector/generations';
 import { countParked, keyOf, listParked, type Parked, requestRetry } from '../projector/parked';
 import { skipDecider } from '../projector/skipped-events';
 import { execute } from '../kernel/decider';
-import { type ReadStore } from '../kernel/read-store';
+import { type EventLog } from '../kernel/event-log';
+import { type ParkedEvent, parkedEvents, retryEvent, skipEvent } from '../kernel/parked-events';
+import { NoGeneration, type ReadStore } from '../kernel/read-store';
+import { MATCHER } from '../notifications/matching/matcher';
+import { type Projection } from '../projector/projection';
 import { logOf, type ProjectedEngines, projectionsNamed } from './rebuild';
 
-/** A parked document of a live read model. */
-export interface ParkedIn {
-  readonly projection: string;
-  /** How operators refer to it: the document's id, or `<stream>@<position>` of an event that names none. */
+/** What is parked: a document of a live read model or of an automation, or an event. */
+export type ParkedIn = {
+  /** The projection, or `matcher`, `automations` or `directory` (`docs/decisions.md#x103`). */
+  readonly name: string;
+  /** How operators refer to it: the document's id, or `<stream>@<position>` of an event that names none, `<stream>@<revision>` elsewhere. */
   readonly id: string;
-  readonly entry: Parked;
-}
+} & (
+  | { readonly is: 'document'; readonly entry: Parked }
+  | { readonly is: 'event'; readonly entry: ParkedEvent }
+  | { readonly is: 'of the directory'; readonly entry: UnusableEvent }
+);
+
+const DIRECTORY = 'directory';
 
 class NotParked extends Error {
   override readonly name = 'NotParked';
 }
 
-/** The document failed at a directory change, not at one of its own events. */
+/** The document failed at a directory change, not at one of its own events; or nothing is done about the event anyway. */
 class NothingToSkip extends Error {
   override readonly name = 'NothingToSkip';
+}
+
+class NothingToRetry extends Error {
+  override readonly name = 'NothingToRetry';
 }
 
 class UnusableReason extends Error {
@@ -28,76 +44,128 @@ class UnusableReason extends Error {
 
 const MAX_REASON = 1000;
 
+type ParkedEngines = Pick<ProjectedEngines, 'log' | 'store'>;
+
 /**
- * The parked documents in the live read model of a projection, or of `all`, by projection and id. Raises
- * `UnknownProjection`.
+ * What is parked in the live read model of a projection, in the matcher, the automations or the directory, or in `all`, by these and id.
+ * Raises `UnknownProjection`.
  */
-export async function parkedIn(store: ReadStore, projection: string): Promise<readonly ParkedIn[]> {
+export async function parkedIn({ log, store }: ParkedEngines, name: string): Promise<readonly ParkedIn[]> {
+  const isNamed = (other: string): boolean => name === other || name === 'all';
   const found: ParkedIn[] = [];
-  for (const { collection } of projectionsNamed(projection)) {
+  for (const { collection } of projectionsIn(name)) {
     const live = await liveGeneration(store, collection);
-    const entries = live === undefined ? [] : await listParked(store, nameOf(live));
-    const listed = entries.map((entry) => ({ projection: collection.name, id: keyOf(entry), entry }));
-    found.push(...listed.sort((a, b) => (a.id < b.id ? -1 : 1)));
+    if (live !== undefined) found.push(...(await documentsIn(store, collection.name, nameOf(live))));
   }
+  if (isNamed(AUTOMATIONS)) found.push(...(await documentsIn(store, AUTOMATIONS, AUTOMATIONS)));
+  if (isNamed(MATCHER))
+    for (const entry of await parkedEvents(log, MATCHER))
+      found.push({ is: 'event', name: MATCHER, id: idOf(entry), entry });
+  if (isNamed(DIRECTORY))
+    for (const entry of (await directoryAt(log)).unusable)
+      found.push({ is: 'of the directory', name: DIRECTORY, id: idOf(entry), entry });
   return found;
 }
 
-/** Number of parked documents in all live read models. */
+/** Number of parked documents in all live read models, and of those that automations cannot act on. */
 export async function parkedCount(store: ReadStore): Promise<number> {
   const live = await Promise.all(
     projectionsNamed('all').map(({ collection }) => liveGeneration(store, collection)),
   );
-  return await countParked(
-    store,
-    live.flatMap((generation) => (generation === undefined ? [] : nameOf(generation))),
-  );
+  const generations = live.flatMap((generation) => (generation === undefined ? [] : nameOf(generation)));
+  return await countParked(store, [...generations, AUTOMATIONS]);
 }
 
-/** The parked document with this id in one projection. Raises `UnknownProjection`, `NotParked`. */
-export async function parkedById(store: ReadStore, projection: string, id: string): Promise<ParkedIn> {
-  if (projection === 'all') throw new NotParked(`${id} needs the name of its projection in place of all`);
-  const found = (await parkedIn(store, projection)).find((parked) => parked.id === id);
+/** Number of events that the matcher cannot use. */
+export async function parkedEventCount(log: EventLog): Promise<number> {
+  return (await parkedEvents(log, MATCHER)).length;
+}
+
+/** What is parked with this id. Raises `UnknownProjection`, `NotParked`. */
+export async function parkedById(engines: ParkedEngines, name: string, id: string): Promise<ParkedIn> {
+  if (name === 'all') throw new NotParked(`${id} needs the name of its projection in place of all`);
+  const found = (await parkedIn(engines, name)).find((parked) => parked.id === id);
   if (found === undefined)
-    throw new NotParked(`${id} is not parked in ${projection}: "affilog parked list" shows what is`);
+    throw new NotParked(`${id} is not parked in ${name}: "affilog parked list" shows what is`);
   return found;
 }
 
 /**
- * Asks the projector to retry one parked document, or all of a projection or of `all`. Returns their number. Raises
- * `UnknownProjection`, `NotParked`.
+ * Asks those who could not use it to retry what is parked: one document or event, or all of a projection or other name, or of `all`.
+ * Returns their number. Raises `UnknownProjection`, `NotParked`, `NothingToRetry`.
  */
-export async function retry(store: ReadStore, projection: string, id?: string): Promise<number> {
-  const parked =
-    id === undefined ? await parkedIn(store, projection) : [await parkedById(store, projection, id)];
+export async function retry(
+  engines: ParkedEngines,
+  name: string,
+  id: string | undefined,
+  at: string,
+): Promise<number> {
+  if (name === DIRECTORY)
+    throw new NothingToRetry(
+      'events of the reference data are tried again by each process when it starts: restart those with a version that can use them',
+    );
+  const found = id === undefined ? await parkedIn(engines, name) : [await parkedById(engines, name, id)];
+  const parked = found.filter(({ is }) => is !== 'of the directory');
   await requestRetry(
-    store,
-    parked.map(({ entry }) => entry),
+    engines.store,
+    parked.flatMap((one) => (one.is === 'document' ? [one.entry] : [])),
   );
+  for (const { is, entry } of parked)
+    if (is === 'event') await retryEvent(engines.log, MATCHER, { event: entry.event, at });
   return parked.length;
 }
 
 /**
- * Permanently excludes the event at which a document is parked from its projection, and requests a retry
- * (`docs/decisions.md#x47`). Raises `UnknownProjection`, `NotParked`, `NothingToSkip`, `UnusableReason`, `OtherLog`.
+ * Permanently excludes the event at which a document is parked from its projection, and requests a retry; or gives up an event that is
+ * parked (`docs/decisions.md#x47`). Raises `UnknownProjection`, `NotParked`, `NothingToSkip`, `UnusableReason`, `OtherLog`.
  */
 export async function skip(
   engines: ProjectedEngines,
-  { projection, id }: { readonly projection: string; readonly id: string },
+  { name, id }: { readonly name: string; readonly id: string },
   { reason, by, at }: { readonly reason: string; readonly by: string; readonly at: string },
-): Promise<Parked> {
+): Promise<{ readonly event: string; readonly stream: string; readonly isRetried: boolean }> {
   if (reason.trim() === '' || reason.length > MAX_REASON)
     throw new UnusableReason(`--reason: expected a text of 1 to ${MAX_REASON} characters`);
-  const { store } = engines;
-  const log = await logOf(engines, projection);
-  const { projection: name, entry } = await parkedById(store, projection, id);
+  const found = await parkedById(engines, name, id);
+  if (found.is === 'event') {
+    const { event, stream } = found.entry;
+    await skipEvent(engines.log, MATCHER, { event, reason, by, at });
+    return { event, stream, isRetried: false };
+  }
+  if (found.is === 'of the directory')
+    throw new NothingToSkip(`${id} is ignored anyway: append what should be true instead`);
+  const { entry } = found;
   const { event, stream, document } = entry;
+  if (name === AUTOMATIONS)
+    throw new NothingToSkip(
+      `${id} is a document that an automation cannot act on: it is retried every minute`,
+    );
   if (event === undefined)
     throw new NothingToSkip(
       `${id} failed at a change of the directory, not at an event of its own: retry it instead`,
     );
+  const log = await logOf(engines, name);
   const failed = document === undefined ? { event, stream } : { event, stream, document };
   await execute(log, skipDecider, name, { ...failed, reason, by, at });
-  await requestRetry(store, [entry]);
-  return entry;
+  await requestRetry(engines.store, [entry]);
+  return { event, stream, isRetried: true };
+}
+
+/** Raises `UnknownProjection`. */
+function projectionsIn(name: string): readonly Projection[] {
+  return [AUTOMATIONS, MATCHER, DIRECTORY].includes(name) ? [] : projectionsNamed(name);
+}
+
+async function documentsIn(store: ReadStore, name: string, generation: string): Promise<readonly ParkedIn[]> {
+  const entries = await listParked(store, generation).catch((error: unknown) => {
+    // Nothing has been projected yet.
+    if (error instanceof NoGeneration) return [];
+    throw error;
+  });
+  const listed = entries.map((entry) => ({ is: 'document' as const, name, id: keyOf(entry), entry }));
+  return listed.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function idOf({ stream, revision }: Pick<UnusableEvent, 'stream' | 'revision'>): string {
+  return `${stream}@${revision}`;
 }

@@ -87,17 +87,36 @@ export async function countParked(store: ReadStore, generations: readonly string
   }
 }
 
+/** Records parked documents. Raises `NoGeneration`. */
+export async function saveParked(store: ReadStore, parked: readonly Parked[]): Promise<void> {
+  if (parked.length > 0) await store.write(TARGET, parked.map(toWrite));
+}
+
+/** Removes the records of documents that are parked no longer. Raises `NoGeneration`. */
+export async function removeParked(store: ReadStore, parked: readonly Parked[]): Promise<void> {
+  const writes = parked.map((entry) => removal(entry, entry.asOf));
+  if (writes.length > 0) await store.write(TARGET, writes);
+}
+
+/** Whether a retry of documents of a generation has been requested. Raises `NoGeneration`. */
+export async function isRetryRequested(store: ReadStore, generation: string): Promise<boolean> {
+  const requested = { all: [inGeneration(generation), { field: 'retry', in: [1] }] };
+  return (await store.count(TARGET, requested)) > 0;
+}
+
 /** Asks the running projector to retry parked documents now; a new version of the code retries them anyway. */
 export async function requestRetry(store: ReadStore, parked: readonly Parked[]): Promise<void> {
-  const writes = parked.map((entry) => toWrite({ ...entry, code: '' }));
-  if (writes.length > 0) await store.write(TARGET, writes);
+  if (parked.length === 0) return;
+  await saveParked(
+    store,
+    parked.map((entry) => ({ ...entry, code: '' })),
+  );
   await store.refresh(TARGET);
 }
 
 /** Removes the parked entries of a generation that is being dropped. */
 export async function forgetParked(store: ReadStore, generation: string): Promise<void> {
-  const writes = (await listParked(store, generation)).map((entry) => removal(entry, entry.asOf));
-  if (writes.length > 0) await store.write(TARGET, writes);
+  await removeParked(store, await listParked(store, generation));
 }
 
 /** The parked documents of one generation: in memory and, once saved, in the store. */
@@ -184,9 +203,7 @@ export class ParkedDocuments {
 
   /** Whether a retry has been requested in the store. */
   async isRetryRequested(): Promise<boolean> {
-    if (this.entries.size === 0) return false;
-    const requested = { all: [inGeneration(this.generation), { field: 'retry', in: [1] }] };
-    return (await this.store.count(TARGET, requested)) > 0;
+    return this.entries.size > 0 && (await isRetryRequested(this.store, this.generation));
   }
 }
 

@@ -2,20 +2,24 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** All code that a projection may run. */
+/** All code that a projection, or the matcher, may run. */
 const FOLDERS = [
   '../../projections',
   '.',
   '../categories',
+  '../claims',
+  '../conversions',
   '../directory',
   '../kernel',
   '../notifications',
+  '../notifications/matching',
   '../products',
+  '../transactions',
   '../vouchers',
   '../wire',
 ] as const;
 
-/** A hash of the projection code: parked documents are retried when it has changed. */
+/** A hash of this code: parked documents and events are retried when it has changed. */
 export async function runningCode(): Promise<string> {
   const hash = createHash('sha256');
   for (const folder of FOLDERS) {

@@ -149,7 +149,7 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
     return { requested, ...more, position: position ?? (await this.log.head()) };
   }
 
-  /** Those to receivers that the subscription still has, and that were attempted, without those that are asked for already. */
+  /** Those to receivers that the subscription still has, and that were attempted or may be rendered, without those that are asked for already. */
   private async found(asked: Asked, period: PostedRedeliveries): Promise<OldestDeliveries> {
     const { id } = asked.which;
     const { minTime, maxTime, receiverId, state } = period;
@@ -159,7 +159,7 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
     const criteria = { subscriptionId: [id], receiver, states: [{ state }], at };
     const page = { most: MOST, start: cursors.read(keysOf(period)) ?? null };
     return await oldestDeliveries(this.store, criteria, page, (listed) => {
-      const mayBeSent = listed.attempts.length > 0 || state === 'cancelled';
+      const mayBeSent = listed.attempts.length > 0 || state === 'cancelled' || listed.renderable === true;
       return mayBeSent && listed.isTest !== true && pendingSince(listed, asked) === undefined;
     });
   }

@@ -9,6 +9,8 @@ import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { START } from '../../src/kernel/event';
 import { AUTOMATION_LEASE } from '../../src/kernel/lease-holder';
 import { type CollectionSpec, NoGeneration, type ReadStore } from '../../src/kernel/read-store';
+import { parkedCount, parkedIn, retry } from '../../src/ops/parked';
+import { prepareParked } from '../../src/projector/parked';
 import { type Projection } from '../../src/projector/projection';
 import { live } from '../contracts/read-store/subject';
 import { storeFolder } from '../support/store-folder';
@@ -142,6 +144,48 @@ test('the lease is renewed while an action takes long', async () => {
     expect(done).toEqual(['task 0']);
   });
 });
+test('actions that fail are listed as parked as long as they do, also by the next process, and retried when somebody asks (decisions X103)', async () => {
+  let isBroken = true;
+  const failing = tasks((id) => {
+    if (isBroken && id !== 'task 2') throw new Error(`${id} is broken`);
+  });
+  const listed = async (store: ReadStore) =>
+    (await parkedIn({ log: undefined as never, store }, 'automations')).map(({ id, entry }) => [
+      id,
+      entry.error.split('\n')[0],
+    ]);
+  await withTasks([AT, AT - 1, AT - 2], async (runner, store, leases) => {
+    // No projector has run yet.
+    await runner.turn(failing);
+    expect(await listed(store)).toEqual([]);
+    await prepareParked(store);
+    monotonic += 60_000;
+    await runner.turn(failing);
+    const broken = ['task 0', 'task 1'].map((id) => [`tasks/${id}`, `Error: ${id} is broken`]);
+    expect(await listed(store)).toEqual(broken);
+    expect(await parkedCount(store)).toBe(2);
+    // The action of one is no longer due.
+    await store.write({ collection: TASKS.name }, [{ version: START, remove: 'task 1' }]);
+    await runner.turn(failing);
+    expect(await listed(store)).toEqual([broken[0]]);
+    const calls = done.length;
+    await runner.turn(failing);
+    expect(done.slice(calls)).toEqual(['task 2']);
+    await retry({ log: undefined as never, store }, 'automations', 'tasks/task 0', '');
+    await runner.turn(failing);
+    expect(done.slice(calls + 1)).toEqual(['task 2', 'task 0']);
+    expect(await listed(store)).toEqual([broken[0]]);
+    isBroken = false;
+    const next = new AutomationRunner({ log: undefined as never, store, leases, follower: IDLE }, [failing], {
+      owner: 'a',
+      clocks: { wall: () => AT + monotonic, monotonic: () => monotonic },
+    });
+    await next.turn(failing);
+    expect(await listed(store)).toEqual([]);
+  });
+});
+
+const IDLE = { reachedInTime: async () => undefined, directory: undefined } as unknown as FollowedDirectory;
 
 test('an engine that is unavailable is reported once, and what is due is done when it is back', async () => {
   let failures = 0;

@@ -1,3 +1,4 @@
+import { directoryAt } from '../../src/directory/directory';
 import { FollowedDirectory } from '../../src/directory/follower';
 import { networkOf } from '../../src/directory/network-facts';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
@@ -8,6 +9,8 @@ import { smallNetwork } from '../support/small-network';
 import { overrideLog, withLog } from '../support/temporary-log';
 
 const AT = '2026-01-05T08:00:00.000Z';
+
+const PROGRAM = { id: 32, organisationId: 1, name: 'P', country: 'SE', currency: 'SEK', at: AT };
 
 const feed = toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: 'a', at: AT } });
 
@@ -55,6 +58,56 @@ describe('A directory that follows the log', () => {
       ending.abort();
       await followed.ended;
     }));
+
+  it.each([
+    ['program-1', 'ProgramDefined', {}],
+    ['program-32', 'ProgramDefined', { id: 32 }],
+    ['program-32', 'ProgramDefined', { ...PROGRAM, events: [null] }],
+    ['program-32', 'ProgramPaused', {}],
+    ['site-1', 'SiteDefined', {}],
+    ['organisation-1', 'OrganisationDefined', { id: '1' }],
+    ['organisation-1', 'TokenIssued', {}],
+    ['feedinfo-1', 'FeedDefined', { id: 1 }],
+    ['category-1', 'CategoryDefined', { id: '1', parentId: null, names: null }],
+    ['category-1', 'CategoryRemoved', {}],
+    ['mapping-1', 'CategoryMapped', {}],
+  ])(
+    'ignores what another program has written without what it needs, reports it, and applies the rest: %s %s %j (decisions X103)',
+    (stream, type, data) =>
+      withLog(async (log) => {
+        await importNetwork(log, smallNetwork(), { at: AT });
+        const before = networkOf(await directoryAt(log));
+        let revision = NO_STREAM;
+        for await (const batch of log.readStream(stream)) revision = batch.at(-1)?.revision ?? revision;
+        const poisoned = toNewEvent({ type, data });
+        await log.append(stream, revision, [poisoned]);
+        const reports: string[] = [];
+        const ending = new AbortController();
+        const followed = new FollowedDirectory(log, ending.signal, undefined, undefined, (failure) =>
+          reports.push(failure),
+        );
+        await followed.ready;
+        expect(networkOf(followed.directory)).toEqual(before);
+        expect(reports).toEqual([
+          expect.stringContaining(`${stream}@${revision + 1} of the reference data is ignored`),
+        ]);
+        expect(followed.directory.unusable).toMatchObject([
+          { event: poisoned.id, type, stream, revision: revision + 1 },
+        ]);
+        const { position } = await log.append('category-77', NO_STREAM, [
+          toNewEvent({
+            type: 'CategoryDefined',
+            data: { id: '77', parentId: null, names: { en: 'New' }, at: AT },
+          }),
+        ]);
+        await followed.reached(position);
+        expect(followed.directory.category('77')).toBeDefined();
+        // Commands decide over such a stream too.
+        await importNetwork(log, smallNetwork(), { at: AT });
+        ending.abort();
+        await followed.ended;
+      }),
+  );
 
   it('times out a request that waits for a position that is never reached', () =>
     withLog(async (log) => {

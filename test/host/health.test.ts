@@ -8,6 +8,9 @@ import { FollowedDirectory } from '../../src/directory/follower';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type Engines, openEngines } from '../../src/engines/open';
+import { toNewEvent } from '../../src/kernel/decider';
+import { NO_STREAM } from '../../src/kernel/event';
+import { parkEvent } from '../../src/kernel/parked-events';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { diskTrouble } from '../../src/host/disk';
 import { atMostEvery, readinessOf } from '../../src/host/readiness';
@@ -74,6 +77,20 @@ describe('health (docs/operations.md, Health)', () => {
     await app.import({ organisations: [{ id: 77, kind: 'publisher', name: 'Later' }] });
     expect((await app.get('/health/ready')).json()).toEqual(HEALTHY);
     expect(await readiness()).toEqual({ waiting: {}, parked: 0, behind: 0 });
+  });
+
+  it('counts events that the matcher and the directory cannot use as parked (decisions X103)', async () => {
+    await app.project();
+    const { log } = app.engines;
+    const unusable = toNewEvent({ type: 'ProgramDefined', data: {} });
+    const { position } = await log.append('program-777', NO_STREAM, [unusable]);
+    await app.follower.reached(position);
+    await app.settled();
+    const event = { ...unusable, stream: 'program-777', revision: 0, position };
+    await parkEvent(log, 'matcher', event, { error: 'e', code: 'a', at: new Date().toISOString() });
+    await app.settled();
+    const answer = await app.get('/health/ready');
+    expect([answer.statusCode, answer.json()]).toEqual([200, { ...HEALTHY, parked: 2 }]);
   });
 
   it('waits for the directory', async () => {

@@ -92,11 +92,11 @@ test('a requested retry is carried out by the running projector', async () => {
   isFixed = true;
   expect(await parked('retry', 'products', a)).toMatchObject({
     code: 0,
-    out: 'retry requested for 1 documents\n',
+    out: 'retry requested for 1 documents and events\n',
   });
   await untilNothingParked();
   expect(await world.documents('products')).toMatchObject({ [a]: { price: 3 } });
-  expect(await parked('retry')).toMatchObject({ out: 'retry requested for 0 documents\n' });
+  expect(await parked('retry')).toMatchObject({ out: 'retry requested for 0 documents and events\n' });
 });
 
 test('a skipped event is excluded, also from a rebuild, and the log records who skipped it and why (decisions X47)', async () => {

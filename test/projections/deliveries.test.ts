@@ -246,12 +246,12 @@ test('a document that could not be folded is folded from both streams when it is
   await parked.start();
   await settled();
   expect(await delivery(message)).toMatchObject({ state: 'due' });
-  expect((await parkedIn(engines.store, 'deliveries')).map(({ id }) => id)).toEqual([message.id]);
+  expect((await parkedIn(engines, 'deliveries')).map(({ id }) => id)).toEqual([message.id]);
   await parked.stop();
 
   await project();
   expect(await delivery(message)).toMatchObject({ state: 'delivered' });
-  expect(await parkedIn(engines.store, 'all')).toEqual([]);
+  expect(await parkedIn(engines, 'all')).toEqual([]);
 });
 
 function due(name: string): Promise<Due> {

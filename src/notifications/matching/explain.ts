@@ -9,7 +9,7 @@ import {
   type SubscriptionContent,
   type SubscriptionFilter,
 } from '../subscription';
-import { type Occurrence, type Topic } from '../topic';
+import { type Occurrence, type Topic, usableOccurrence } from '../topic';
 import { receiversIn, SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
 
 /** A clause of a filter, or the site of a subscription, that an occurrence does not meet. */
@@ -145,11 +145,9 @@ async function* eventsIn(log: EventLog, stream: string): AsyncGenerator<Recorded
 
 /** An event has the longest texts: only what depends on them is retained. */
 function meeting(topic: Topic, recorded: RecordedEvent, book: SubscriptionBook): Met {
-  const { stream, revision, position, id } = recorded;
+  const { revision, position, id } = recorded;
   const isOfTopic = topic.handles.includes(recorded.type);
-  const occurrence = isOfTopic
-    ? topic.occurrence({ ...toDomainEvent(recorded), stream, revision, position })
-    : undefined;
+  const occurrence = isOfTopic ? usableOccurrence(topic, recorded) : undefined;
   return { event: { id, revision, position }, occurrence, active: new Map(book.entries()) };
 }
 

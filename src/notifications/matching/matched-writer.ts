@@ -36,11 +36,17 @@ export class MatchedWriter {
     return this.last;
   }
 
+  /** Whether messages to several organisations take turns in what is added next: not where older code has appended a part of it. */
+  get isInTurn(): boolean {
+    return this.appended === 0 || this.last.inTurn === true;
+  }
+
   /**
    * Adds what is due because of the event at `position`, without what has been appended before. Raises `RevisionConflict` if
    * another process has appended.
    */
   async add(position: Position, event: string, due: Iterable<Due>): Promise<void> {
+    const order = this.isInTurn ? ({ inTurn: true } as const) : {};
     let at = -1;
     for (const one of due) {
       at += 1;
@@ -48,7 +54,7 @@ export class MatchedWriter {
       const packed = toNewEvent(one, idOf(one, event));
       const size = sizeOf(packed);
       if (this.pending.length === MAX_EVENTS || (this.pending.length > 0 && this.bytes + size > MAX_BYTES))
-        await this.append({ upTo: this.added, messages: (this.appended = at) });
+        await this.append({ upTo: this.added, messages: (this.appended = at), ...order });
       this.pending.push(packed);
       this.bytes += size;
     }

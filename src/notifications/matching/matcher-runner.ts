@@ -1,16 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isAbort } from '../../kernel/abort';
 import { Backoff } from '../../kernel/backoff';
-import { type Position, START } from '../../kernel/event';
+import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { LeaseHolder, MATCHER_LEASE } from '../../kernel/lease-holder';
 import { type IsGone, type Leases } from '../../kernel/leases';
+import {
+  type Parking,
+  parkingOf,
+  parkedStream,
+  parkEvent,
+  retryEvent,
+  type Retried,
+  TooManyEventsParked,
+} from '../../kernel/parked-events';
 import { reasonOf } from '../../kernel/unavailable';
 import { WaitablePosition } from '../../kernel/waitable-position';
 import { type Topic } from '../topic';
 import { type Continuation, continuationOf, DailyMark } from './cursor';
 import { MatchedWriter } from './matched-writer';
-import { Matcher, STATE_STREAMS } from './matcher';
+import { changesState, type Due, Matcher, MATCHER, STATE_STREAMS } from './matcher';
 
 export interface MatcherParts {
   /** The domain log. */
@@ -24,10 +33,19 @@ export interface MatcherOptions {
   /** A name that no other process uses. */
   readonly owner: string;
   readonly isGone?: IsGone;
+  /** The running code: what other code could not use is tried again. */
+  readonly code?: string;
   /** Receives failures after which the matcher continues. */
   readonly report?: (failure: unknown) => void;
   /** Epoch ms. */
   readonly now?: () => number;
+}
+
+/** The matcher that leads, and the events that were ever parked when it began. */
+interface Matching {
+  readonly matcher: Matcher;
+  readonly writer: MatchedWriter;
+  readonly ever: ReadonlySet<string>;
 }
 
 /** Interval for checking the lease (ms). */
@@ -46,6 +64,22 @@ class MatchedBeyondLog extends Error {
   }
 }
 
+/** An event cannot be used: the others are matched. */
+class EventNotUsed extends Error {
+  override readonly name = 'EventNotUsed';
+  constructor({ type, stream, revision }: RecordedEvent, cause: unknown) {
+    super(
+      `${type} (${stream}@${revision}) cannot be matched, and is parked: affilog parked list ${MATCHER}`,
+      { cause },
+    );
+  }
+}
+
+/** What is known of subscriptions and rates has to be read again: events that could not be used are tried again. */
+class StateOutdated extends Error {
+  override readonly name = 'StateOutdated';
+}
+
 /**
  * Matches the events of the log with subscriptions, in the process that holds the lease; the others stand by. What is due and the
  * cursor are one append, so nothing is lost or matched twice, however it is interrupted. Two processes that believe to have the
@@ -57,14 +91,15 @@ export class MatcherRunner {
   private readonly matched = new WaitablePosition();
   private readonly report: (failure: unknown) => void;
   private readonly now: () => number;
+  private readonly code: string;
   private running: Promise<void> | undefined;
   private failure: string | undefined;
 
   constructor(
     private readonly parts: MatcherParts,
-    { owner, isGone, report = () => undefined, now = Date.now }: MatcherOptions,
+    { owner, isGone, code = '', report = () => undefined, now = Date.now }: MatcherOptions,
   ) {
-    [this.report, this.now] = [report, now];
+    [this.report, this.now, this.code] = [report, now, code];
     const { name, ms } = MATCHER_LEASE;
     this.lease = new LeaseHolder(parts.leases, name, owner, ms, now, isGone);
   }
@@ -98,7 +133,7 @@ export class MatcherRunner {
         if (await this.lease.acquire()) await this.lease.renewDuring(() => this.lead(() => backoff.reset()));
         else await this.standBy();
       } catch (error) {
-        if (isAbort(error)) continue;
+        if (isAbort(error) || error instanceof StateOutdated) continue;
         // Another process has appended.
         if (!(error instanceof RevisionConflict)) this.fail(error);
         await backoff.wait(signal);
@@ -111,11 +146,16 @@ export class MatcherRunner {
     const { log, deliveries, topics } = this.parts;
     const found = await continuationOf(deliveries, log);
     const writer = new MatchedWriter(deliveries, found);
-    const matcher = new Matcher(topics);
+    const matcher = new Matcher(topics, this.report);
     await this.catchUp(matcher, found);
+    const parking = await parkingOf(log, MATCHER);
+    await this.retryOthers(parking);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal]);
-    const tasks = [this.follow(matcher, writer, signal, onProgress), this.watch(signal)];
+    const tasks = [
+      this.follow({ matcher, writer, ever: parking.ever }, signal, onProgress),
+      this.watch(signal),
+    ];
     const results = await Promise.allSettled(tasks.map((task) => task.finally(() => ending.abort())));
     for (const result of results)
       if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
@@ -127,23 +167,21 @@ export class MatcherRunner {
     if ((await log.head()) < upTo) throw new MatchedBeyondLog();
     const { signal } = this.stopping;
     for await (const { events, position } of log.readAll({ after: START, prefixes: STATE_STREAMS })) {
-      for (const event of events) if (event.position <= upTo) matcher.apply(event);
+      for (const event of events)
+        if (event.position <= upTo) await this.usedOrParked(event, () => matcher.apply(event));
       signal.throwIfAborted();
       if (position >= upTo) return;
     }
   }
 
-  private async follow(
-    matcher: Matcher,
-    writer: MatchedWriter,
-    signal: AbortSignal,
-    onProgress: () => void,
-  ): Promise<void> {
+  private async follow(matching: Matching, signal: AbortSignal, onProgress: () => void): Promise<void> {
+    const { matcher, writer } = matching;
     const mark = new DailyMark(this.parts.log);
     let [read, appendedAt] = [0, this.now()];
-    const options = { after: writer.cursor.upTo, prefixes: matcher.streams, signal };
+    const prefixes = [...matcher.streams, parkedStream(MATCHER)];
+    const options = { after: writer.cursor.upTo, prefixes, signal };
     for await (const { events, position, caughtUp } of this.parts.log.subscribe(options)) {
-      for (const event of events) await writer.add(event.position, event.id, matcher.match(event));
+      for (const event of events) await writer.add(event.position, event.id, await this.due(matching, event));
       read += events.length;
       const before = writer.cursor;
       await writer.flush(position, read >= IDLE.events || this.now() - appendedAt >= IDLE.ms);
@@ -154,6 +192,55 @@ export class MatcherRunner {
       onProgress();
     }
     if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
+  }
+
+  /** What is due because of an event; nothing if it cannot be used. */
+  private async due({ matcher, writer, ever }: Matching, event: RecordedEvent): Promise<Iterable<Due>> {
+    if (ever.has(event.id)) {
+      // What is due because of it is made where it is retried.
+      await this.usedOrParked(event, () => matcher.apply(event));
+      return [];
+    }
+    const inTurn = writer.isInTurn;
+    if (event.stream === parkedStream(MATCHER)) {
+      const retried = await this.retriedBy(event);
+      if (retried === undefined) return [];
+      if (!changesState(retried))
+        return (await this.usedOrParked(retried, () => matcher.match(retried, inTurn))) ?? [];
+      // With this event: matching continues behind it, with the state in which the one that is retried counts.
+      await writer.flush(event.position, true);
+      throw new StateOutdated();
+    }
+    return (await this.usedOrParked(event, () => matcher.match(event, inTurn))) ?? [];
+  }
+
+  /** The event that somebody has asked to use. */
+  private async retriedBy({ type, data }: RecordedEvent): Promise<RecordedEvent | undefined> {
+    if (type !== 'EventRetried') return undefined;
+    const { event: id, stream, revision } = JSON.parse(data) as Retried;
+    for await (const [event] of this.parts.log.readStream(stream, { from: revision, limit: 1 }))
+      return event?.id === id ? event : undefined;
+    return undefined;
+  }
+
+  /** Undefined: the event cannot be used, and is parked for that. That is known before the cursor passes it. */
+  private async usedOrParked<Result>(event: RecordedEvent, use: () => Result): Promise<Result | undefined> {
+    try {
+      return use();
+    } catch (error) {
+      const parked = { error, code: this.code, at: new Date(this.now()).toISOString() };
+      const isNew = await parkEvent(this.parts.log, MATCHER, event, parked);
+      if (isNew) this.report(new EventNotUsed(event, error));
+      return undefined;
+    }
+  }
+
+  /** Retries what other code could not use. */
+  private async retryOthers({ parked }: Parking): Promise<void> {
+    const { log } = this.parts;
+    const at = new Date(this.now()).toISOString();
+    for (const { event, code } of parked.values())
+      if (code !== this.code) await retryEvent(log, MATCHER, { event, at, other: this.code });
   }
 
   /** Returns when the lease is lost. */
@@ -168,10 +255,11 @@ export class MatcherRunner {
 
   /** Reports a failure that is new. */
   private fail(error: unknown): void {
-    const reason = error instanceof MatchedBeyondLog ? error.message : reasonOf(error);
+    const isExpected = error instanceof MatchedBeyondLog || error instanceof TooManyEventsParked;
+    const reason = isExpected ? error.message : reasonOf(error);
     if (this.failure === reason) return;
     this.failure = reason;
     // A stack would explain nothing.
-    this.report(error instanceof MatchedBeyondLog ? reason : error);
+    this.report(isExpected ? reason : error);
   }
 }

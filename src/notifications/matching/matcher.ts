@@ -1,11 +1,22 @@
-import { toDomainEvent } from '../../kernel/decider';
+import { type DomainEvent, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type MatchedEvent } from '../delivery-events';
 import { type ActiveSubscription, type SubscriptionEvent } from '../subscription';
-import { type Occurrence, type Topic } from '../topic';
-import { messagesOf, preparedOf, testOf } from './messages-of';
-import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
-import { receiversIn, SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
+import { type Occurrence, occurrenceOf, type Topic } from '../topic';
+import { isUsable } from '../usable-event';
+import { type BudgetLimits, ByteBudget, MESSAGE_BYTES } from './byte-budget';
+import { BEYOND, messagesOf, preparedOf, testOf } from './messages-of';
+import { hasRates, type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
+import {
+  changesSubscription,
+  receiversIn,
+  SUBSCRIPTION_STREAMS,
+  SubscriptionBook,
+  subscriptionOf,
+} from './subscription-book';
+
+/** Names the events that the matcher cannot use (`parked-events.ts`). */
+export const MATCHER = 'matcher';
 
 /** What is due because of an event. */
 export type Due = Exclude<MatchedEvent, { readonly type: 'Matched' }>;
@@ -33,7 +44,12 @@ export class Matcher {
   /** Topics by event type and stream. */
   private readonly topicsOf = new Map<string, readonly Topic[]>();
 
-  constructor(private readonly topics: readonly Topic[]) {
+  /** `report` receives errors because of which messages could not be made. */
+  constructor(
+    private readonly topics: readonly Topic[],
+    private readonly report: (failure: unknown) => void = () => undefined,
+    private readonly limits: BudgetLimits = MESSAGE_BYTES,
+  ) {
     for (const topic of topics)
       for (const type of topic.handles) this.topicsOf.set(type, [...(this.topicsOf.get(type) ?? []), topic]);
   }
@@ -43,42 +59,61 @@ export class Matcher {
     return [...new Set([...STATE_STREAMS, ...this.topics.flatMap(({ streams }) => streams)])];
   }
 
-  /** Applies an event that is matched already. */
+  /** Applies an event that is matched already. Raises what makes it unusable: then nothing has changed. */
   apply(event: RecordedEvent): void {
-    this.book.apply(event);
-    if (event.stream === RATES_STREAM)
-      this.rates = ratesDecider.evolve(this.rates, toDomainEvent(event) as RatesEvent);
+    if (changesSubscription(event)) {
+      checked(toDomainEvent(event) as SubscriptionEvent, isUsable);
+      this.book.apply(event);
+    }
+    if (event.stream !== RATES_STREAM) return;
+    const published = checked(toDomainEvent(event) as RatesEvent, hasRates);
+    this.rates = ratesDecider.evolve(this.rates, published);
   }
 
   /**
    * Applies the next event and returns what is due because of it, always in the same order. Messages are rendered as they are read,
-   * since together they may be hundreds of MB: read them before the next event is applied.
+   * since together they may be many MB: read them before the next event is applied. Raises what makes the event unusable: then
+   * nothing has changed, and reading raises nothing. Without `inTurn`, messages to several organisations follow each other, as in an
+   * append of older code.
    */
-  match(event: RecordedEvent): Iterable<Due> {
+  match(event: RecordedEvent, inTurn = true): Iterable<Due> {
     this.apply(event);
     if (this.book.size === 0) return NOTHING;
     if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) return this.requested(event);
-    return this.occurred(event);
+    return this.occurred(event, inTurn);
   }
 
-  private *occurred(event: RecordedEvent): Generator<Due> {
-    for (const topic of this.topicsOf.get(event.type) ?? []) {
-      if (!topic.streams.some((prefix) => event.stream.startsWith(prefix))) continue;
-      const { stream, revision, position } = event;
-      const occurrence = topic.occurrence({ ...toDomainEvent(event), stream, revision, position });
-      if (occurrence !== undefined) yield* this.toParties(event, topic, occurrence);
-    }
+  private occurred(event: RecordedEvent, inTurn: boolean): Iterable<Due> {
+    const found = (this.topicsOf.get(event.type) ?? []).flatMap((topic) => {
+      if (!topic.streams.some((prefix) => event.stream.startsWith(prefix))) return [];
+      const occurrence = occurrenceOf(topic, event);
+      return occurrence === undefined ? [] : [{ topic, occurrence, parties: new Set(occurrence.parties) }];
+    });
+    return found.length === 0 ? NOTHING : this.toAll(event, found, inTurn);
   }
 
   /** The messages to all parties. */
-  private *toParties(event: RecordedEvent, topic: Topic, occurrence: Occurrence): Generator<Due> {
-    for (const party of new Set(occurrence.parties)) {
-      for (const [id, subscription] of this.book.ofOrganisation(party)) {
-        if (subscription.topic !== topic.name) continue;
-        const prepared = preparedOf(id, subscription);
-        if (!prepared.matches(occurrence)) continue;
-        yield* messagesOf({ event, id, subscription, prepared, occurrence, rates: this.rates });
-      }
+  private *toAll(event: RecordedEvent, found: readonly Found[], inTurn: boolean): Generator<Due> {
+    for (const { topic, occurrence, parties } of found) {
+      const all = [...parties].map((party) => this.toParty(party, event, topic, occurrence));
+      if (inTurn) yield* takingTurns(all);
+      else for (const one of all) yield* one;
+    }
+  }
+
+  private *toParty(
+    party: number,
+    event: RecordedEvent,
+    topic: Topic,
+    occurrence: Occurrence,
+  ): Generator<Due> {
+    const { rates, report } = this;
+    const budget = new ByteBudget(this.limits);
+    for (const [id, subscription] of this.book.ofOrganisation(party)) {
+      if (subscription.topic !== topic.name) continue;
+      const prepared = preparedOf(id, subscription);
+      if (!prepared.matches(occurrence)) continue;
+      yield* messagesOf({ event, id, subscription, prepared, occurrence, rates, budget, report });
     }
   }
 
@@ -88,7 +123,7 @@ export class Matcher {
     const id = subscriptionOf(event);
     const subscription = this.book.get(id);
     if (subscription === undefined) return NOTHING;
-    const { type, data } = toDomainEvent(event) as SubscriptionEvent;
+    const { type, data } = checked(toDomainEvent(event) as SubscriptionEvent, isUsable);
     if (type === 'RedeliveryRequested') {
       const { receiver, message, revision, at } = data;
       const { organisationId } = subscription;
@@ -121,9 +156,45 @@ export class Matcher {
     const topic = this.topics.find(({ name }) => name === subscription.topic);
     if (topic === undefined) return NOTHING;
     const occurrence = testOf(topic, event.id, stateId, at);
-    const [prepared, { rates }] = [preparedOf(id, subscription), this];
-    const messages = [...messagesOf({ event, id, subscription, prepared, occurrence, rates }, receiver)];
+    const [prepared, { rates, report }] = [preparedOf(id, subscription), this];
+    const messages = [
+      ...messagesOf(
+        { event, id, subscription, prepared, occurrence, rates, report },
+        (id) => id === receiver,
+      ),
+    ];
     return messages.map(({ type, data }) => ({ type, data: { ...data, isTest: true } }));
+  }
+}
+
+/** Whether an event changes who is sent what. */
+export function changesState(event: RecordedEvent): boolean {
+  return changesSubscription(event) || event.stream === RATES_STREAM;
+}
+
+function checked<Event extends DomainEvent>(event: Event, isUsable: (event: Event) => boolean): Event {
+  if (isUsable(event)) return event;
+  throw new TypeError(`${event.type} without the data that it needs: another program has written it`);
+}
+
+/** What has happened, by an event, to those who may be notified. */
+interface Found {
+  readonly topic: Topic;
+  readonly occurrence: Occurrence;
+  readonly parties: ReadonlySet<number>;
+}
+
+/** One of each in turn. */
+function* takingTurns<One>(all: readonly Iterator<One>[]): Generator<One> {
+  for (let open = all; open.length > 0;) {
+    const left: Iterator<One>[] = [];
+    for (const one of open) {
+      const { done, value } = one.next() as IteratorYieldResult<One> | { done: true; value: undefined };
+      if (done === true) continue;
+      yield value;
+      left.push(one);
+    }
+    open = left;
   }
 }
 
@@ -134,12 +205,13 @@ function requestedMessage(
   { organisationId, topic, content }: ActiveSubscription,
   data: Extract<SubscriptionEvent, { readonly type: 'MessageRequested' }>['data'],
 ): Due {
-  const { receiver, message, subject, sequence, stateId, time: at, at: made } = data;
+  const { receiver, message, subject, sequence, stateId, time: at, at: made, isBeyond } = data;
   return {
     type: 'MessageDue',
     data: {
       ...{ id: message, subscriptionId: id, organisationId, receiver, topic, subject, sequence, stateId, at },
-      ...{ cause, rendered: START, made },
+      ...{ cause, made },
+      ...(isBeyond === true ? BEYOND : { rendered: START }),
       ...(content.strictOrder === true ? { strictOrder: true } : {}),
     },
   };

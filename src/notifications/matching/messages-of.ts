@@ -1,9 +1,11 @@
-import { type RecordedEvent } from '../../kernel/event';
-import { type MatchedEvent, type Message } from '../delivery-events';
+import { type RecordedEvent, START } from '../../kernel/event';
+import { type MatchedEvent, type Message, type MessageRequest } from '../delivery-events';
 import { messageIdOf } from '../receiver-id';
 import { type ActiveSubscription, type SubscriptionContent } from '../subscription';
 import { type Attributes, type Occurrence, type Topic } from '../topic';
+import { type ByteBudget, MESSAGE_BYTES } from './byte-budget';
 import { type PreparedSubscription, preparedSubscription } from './prepared-subscription';
+import { type Renderer } from './render';
 import { type Conversion, conversionOf, type PublishedRates } from './rates';
 import { receiversIn } from './subscription-book';
 
@@ -17,14 +19,75 @@ interface Selected {
   readonly occurrence: Occurrence;
   /** As of the event. */
   readonly rates: PublishedRates | undefined;
+  /** Of the organisation, for the messages about this event; without one they are not limited. */
+  readonly budget?: ByteBudget;
+  /** Receives errors because of which messages could not be made. */
+  readonly report: (failure: unknown) => void;
 }
 
-/** The messages about an occurrence, to all receivers of the subscription or to one. */
+type MessageDue = Extract<MatchedEvent, { readonly type: 'MessageDue' }>;
+
+/** What a message says, or why it cannot be sent, or not yet. */
+type Made = Pick<Message, 'request' | 'unsendable' | 'renderable' | 'awaitsRate' | 'rendered' | 'conversion'>;
+
+/**
+ * The messages about an occurrence, to all receivers of the subscription or to some. One that cannot be made has the reason in place of
+ * its request; raises nothing.
+ */
 export function* messagesOf(
-  { event, id, subscription, prepared, occurrence, rates }: Selected,
-  only?: string,
-): Generator<Extract<MatchedEvent, { readonly type: 'MessageDue' }>> {
+  selected: Selected,
+  isWanted: (receiver: string) => boolean = () => true,
+): Generator<MessageDue> {
+  const { event, id, subscription, prepared, occurrence } = selected;
   const { content, organisationId, topic } = subscription;
+  const { subject, sequence, stateId, at } = occurrence;
+  const make = makerOf(selected);
+  for (const [receiver, render] of prepared.renderers) {
+    if (!isWanted(receiver)) continue;
+    const data: Message = {
+      id: messageIdOf(event.id, receiver),
+      ...{ subscriptionId: id, organisationId, receiver, topic, subject, sequence, stateId, at },
+      cause: event.position,
+      ...make(render),
+      ...(content.strictOrder === true ? { strictOrder: true } : {}),
+    };
+    yield { type: 'MessageDue', data };
+  }
+}
+
+const FAULT: Made = {
+  unsendable: 'it cannot be rendered, because of an error of this system that is reported to its operators',
+  renderable: true,
+};
+
+/** A bug, or an event of another program: the message is a dead letter, the others are made. */
+class NotRendered extends Error {
+  override readonly name = 'NotRendered';
+  constructor({ id, position }: Selected['event'], subscription: string, cause: unknown) {
+    super(
+      `a message of the subscription ${subscription} about the event ${id} at ${position} cannot be rendered`,
+      { cause },
+    );
+  }
+}
+
+/** Makes the messages about an occurrence to one receiver after the other; raises nothing, and reports one failure. */
+function makerOf(selected: Selected): (render: Renderer) => Made {
+  const { event, id, report } = selected;
+  let [make, isReported]: [((render: Renderer) => Made) | undefined, boolean] = [undefined, false];
+  return (render) => {
+    try {
+      return (make ??= rendering(selected))(render);
+    } catch (error) {
+      if (!isReported) report(new NotRendered(event, id, error));
+      isReported = true;
+      return FAULT;
+    }
+  };
+}
+
+function rendering({ event, subscription, prepared, occurrence, rates, budget }: Selected) {
+  const { content } = subscription;
   const to = content.currencyConversion?.to;
   const from = occurrence.currencyId;
   const conversion = to === undefined ? undefined : conversionOf(rates, from, to);
@@ -32,21 +95,29 @@ export function* messagesOf(
   const values = prepared.customised(
     conversion === undefined ? occurrence.attributes : converted(occurrence, conversion),
   );
-  const { subject, sequence, stateId, at } = occurrence;
-  for (const [receiver, render] of prepared.renderers) {
-    if (only !== undefined && receiver !== only) continue;
-    const data: Message = {
-      id: messageIdOf(event.id, receiver),
-      ...{ subscriptionId: id, organisationId, receiver, topic, subject, sequence, stateId, at },
-      cause: event.position,
-      ...(isRateMissing && hidesCurrency(render.names, occurrence, content)
-        ? { awaitsRate: { from, to, upTo: event.position } }
-        : render(values)),
-      ...(conversion === undefined ? {} : { conversion: stored(conversion) }),
-      ...(content.strictOrder === true ? { strictOrder: true } : {}),
-    };
-    yield { type: 'MessageDue', data };
-  }
+  const convertedBy = conversion === undefined ? {} : { conversion: stored(conversion) };
+  return (render: Renderer): Made => {
+    if (budget?.isSpent === true) return BEYOND;
+    const rendered = render(values);
+    const share = budget?.take('request' in rendered ? sizeOf(rendered.request) : 0) ?? 'stored';
+    if (share === 'beyond') return BEYOND;
+    if (isRateMissing && hidesCurrency(render.names, occurrence, content))
+      return { awaitsRate: { from, to, upTo: event.position } };
+    // It is rendered when it is sent, with the same rates.
+    if (share === 'not stored') return { rendered: START };
+    return { ...rendered, ...convertedBy };
+  };
+}
+
+/** What a message says that exceeds the budget. */
+export const BEYOND = {
+  unsendable: `the messages to the organisation about this event have more than ${MESSAGE_BYTES.most} bytes together`,
+  renderable: true,
+} as const;
+
+/** URL and body, in UTF-8. */
+function sizeOf({ url, body = '' }: MessageRequest): number {
+  return Buffer.byteLength(url) + Buffer.byteLength(body);
 }
 
 /** Whether messages show an amount, or what is made of one by the custom attribute, without its currency (`docs/decisions.md#n12`). */

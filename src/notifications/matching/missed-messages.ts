@@ -1,7 +1,6 @@
 import { type DomainEvent, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { messageIdOf } from '../receiver-id';
 import {
   type ActiveSubscription,
   SUBSCRIPTION,
@@ -9,9 +8,10 @@ import {
   type SubscriptionEvent,
   type SubscriptionState,
 } from '../subscription';
-import { type Occurrence, type Topic } from '../topic';
+import { type Occurrence, type Topic, usableOccurrence } from '../topic';
 import { markBefore } from './cursor';
-import { preparedOf } from './messages-of';
+import { ByteBudget } from './byte-budget';
+import { BEYOND, messagesOf, preparedOf } from './messages-of';
 
 /** A message that was not made when its transition happened, and would be now. */
 export type MissedMessage = Omit<
@@ -60,10 +60,9 @@ export async function missedMessages(
       if (event.stream === own)
         then = subscriptionDecider.evolve(then, toDomainEvent(event) as SubscriptionEvent);
       else if (topic.handles.includes(event.type)) {
-        const happened = toDomainEvent(event);
-        const time = timeOf(happened);
+        const time = timeOf(toDomainEvent(event));
         if (time > max + CLOCKS_MS) return { found };
-        if (time >= min && time <= max) found.push(...missedOf(event, happened, then, missed));
+        if (time >= min && time <= max) found.push(...missedOf(event, then, missed));
       }
       if (seen >= MOST_EVENTS || found.length >= most) return { found, next: event.position };
     }
@@ -89,26 +88,30 @@ function timeOf({ data }: DomainEvent): number {
 
 function missedOf(
   event: RecordedEvent,
-  happened: DomainEvent,
   then: SubscriptionState,
   { topic, id, subscription, receivers }: Missed,
 ): readonly MissedMessage[] {
-  const { stream, revision, position } = event;
-  const occurrence = topic.occurrence({ ...happened, stream, revision, position });
-  if (occurrence === undefined) return [];
-  const wasMade = new Set(then.is === 'active' ? madeBy(id, then, occurrence) : []);
+  const occurrence = usableOccurrence(topic, event);
+  if (occurrence === undefined || !isSelected(id, subscription, occurrence)) return [];
+  const wasMade = new Set(
+    then.is === 'active' && isSelected(id, then, occurrence) ? preparedOf(id, then).renderers.keys() : [],
+  );
+  const isMissed = (receiver: string): boolean => receivers.has(receiver) && !wasMade.has(receiver);
   const { subject, sequence, stateId, at } = occurrence;
-  return madeBy(id, subscription, occurrence)
-    .filter((receiver) => receivers.has(receiver) && !wasMade.has(receiver))
-    .map((receiver) => ({
-      ...{ receiver, message: messageIdOf(event.id, receiver), subject, sequence, stateId },
-      time: at,
-    }));
+  const parts = { event, id, subscription, prepared: preparedOf(id, subscription), occurrence };
+  // They are rendered when they are sent; what they would take is counted now, unconverted.
+  const counted = { ...parts, rates: undefined, budget: new ByteBudget(), report: () => undefined };
+  return Array.from(messagesOf(counted, isMissed), ({ data: { receiver, id: message, unsendable } }) => ({
+    ...{ receiver, message, subject, sequence, stateId },
+    time: at,
+    ...(unsendable === BEYOND.unsendable ? { isBeyond: true } : {}),
+  }));
 }
 
-/** The receivers that a version of a subscription makes messages to of an occurrence. */
-function madeBy(id: string, subscription: ActiveSubscription, occurrence: Occurrence): readonly string[] {
-  if (!occurrence.parties.includes(subscription.organisationId)) return [];
-  const prepared = preparedOf(id, subscription);
-  return prepared.matches(occurrence) ? [...prepared.renderers.keys()] : [];
+/** Whether a version of a subscription makes messages of an occurrence. */
+function isSelected(id: string, subscription: ActiveSubscription, occurrence: Occurrence): boolean {
+  return (
+    occurrence.parties.includes(subscription.organisationId) &&
+    preparedOf(id, subscription).matches(occurrence)
+  );
 }

@@ -1,7 +1,7 @@
 import { type Receiver, type SubscriptionContent } from '../subscription';
 import { type Attributes, type Occurrence } from '../topic';
 import { textOf } from './encodings';
-import { rendererOf, type Renderer } from './render';
+import { lazyRenderer, type Renderer } from './render';
 
 /** A subscription in the form in which occurrences are matched fastest. */
 export interface PreparedSubscription {
@@ -35,7 +35,7 @@ function prepare(
     matches: filterOf(content),
     customised: customising(content),
     renderers: new Map(
-      content.disabled === true ? [] : enabled.map(([id, receiver]) => [id, rendererOf(receiver)]),
+      content.disabled === true ? [] : enabled.map(([id, receiver]) => [id, lazyRenderer(receiver)]),
     ),
   };
 }

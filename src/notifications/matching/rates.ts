@@ -33,8 +33,14 @@ export const ratesDecider: Decider<RatesEvent['data'], PublishedRates | undefine
     if (known !== undefined && (day < known.day || isDeepStrictEqual({ day, rates }, known))) return [];
     return [{ type: 'ExchangeRatesPublished', data: { at, day, rates } }];
   },
-  evolve: (_, { data: { day, rates } }) => ({ day, rates }),
+  evolve: (known, event) => (hasRates(event) ? { day: event.data.day, rates: event.data.rates } : known),
 };
+
+/** False for an event of another program without rates. */
+export function hasRates({ data }: { readonly data: object }): boolean {
+  const { day, rates } = data as { readonly day?: unknown; readonly rates?: unknown };
+  return typeof day === 'string' && typeof rates === 'object' && rates !== null;
+}
 
 /** An exchange of one currency for another. */
 export interface Conversion {

@@ -60,6 +60,15 @@ export function rendererOf(receiver: Receiver): Renderer {
   }
 }
 
+/** As `rendererOf`, compiled when it is used first: a subscription has several, of which often one is needed. */
+export function lazyRenderer(receiver: Receiver): Renderer {
+  let compiled: Renderer | undefined;
+  const own = (): Renderer => (compiled ??= rendererOf(receiver));
+  return Object.defineProperty(((attributes) => own()(attributes)) as Renderer, 'names', {
+    get: () => own().names,
+  });
+}
+
 function renderer(
   templates: readonly CompiledTemplate[],
   render: (attributes: Attributes) => Rendered,

@@ -11,7 +11,7 @@ import {
   type SubscriptionContent,
   type SubscriptionEvent,
 } from '../subscription';
-import { type Occurrence, type Topic } from '../topic';
+import { type Occurrence, occurrenceOf, type Topic } from '../topic';
 import { messagesOf, preparedOf, testOf } from './messages-of';
 import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
 
@@ -46,6 +46,8 @@ export class Rendering {
     /** The domain log. */
     private readonly log: EventLog,
     private readonly topics: readonly Topic[],
+    /** Receives errors because of which messages cannot be rendered. */
+    private readonly report: (failure: unknown) => void = () => undefined,
   ) {}
 
   /**
@@ -63,6 +65,7 @@ export class Rendering {
     const then = await subscriptionAsOf(this.log, id, rendered ?? cause);
     const isSame =
       message.awaitsRate === undefined &&
+      message.renderable === undefined &&
       then.is === 'active' &&
       renderingOf(id, then.content, receiver) === renderingOf(id, subscription.content, receiver);
     return isSame ? message : ((await this.by(message, { subscription, position })) ?? message);
@@ -102,11 +105,12 @@ export class Rendering {
       to === undefined ? { before: undefined, after: [] } : await this.ratesAround(found.event.position);
     const enabled = allEnabled(subscription);
     const prepared = preparedOf(id, enabled);
-    const parts = { ...found, id, subscription: enabled, prepared, rates };
-    let [due] = [...messagesOf(parts, receiver)];
+    const parts = { ...found, id, subscription: enabled, prepared, rates, report: this.report };
+    const isOwn = (id: string): boolean => id === receiver;
+    let [due] = [...messagesOf(parts, isOwn)];
     // By the first rates that have both currencies, however late it is.
     for (const later of due?.data.awaitsRate === undefined ? [] : after) {
-      [due] = [...messagesOf({ ...parts, rates: later.rates }, receiver)];
+      [due] = [...messagesOf({ ...parts, rates: later.rates }, isOwn)];
       if (due?.data.awaitsRate === undefined) break;
     }
     if (due === undefined) return undefined;
@@ -135,8 +139,14 @@ export class Rendering {
         ? await this.eventAt(streamOf(SUBSCRIPTION, subscriptionId), cause)
         : await this.eventOfRevision(topic.streamOf(subject), sequence - 1);
     if (event === undefined) return undefined;
-    const occurrence = occurrenceIn(event, topic, message);
-    return occurrence && { event, occurrence };
+    try {
+      const occurrence = occurrenceIn(event, topic, message);
+      return occurrence && { event, occurrence };
+    } catch (error) {
+      // An event that no version of the matcher could have used.
+      this.report(error);
+      return undefined;
+    }
   }
 
   private async eventAt(stream: string, position: Position): Promise<RecordedEvent | undefined> {
@@ -158,6 +168,7 @@ export class Rendering {
     for await (const batch of this.log.readStream(RATES_STREAM, { backwards: true, batchSize: 10 }))
       for (const event of batch) {
         const rates = ratesDecider.evolve(undefined, toDomainEvent(event) as RatesEvent);
+        if (rates === undefined) continue;
         if (event.position < position) return { before: rates, after: after.reverse() };
         after.push({ rates, position: event.position });
       }
@@ -181,14 +192,12 @@ function allEnabled(subscription: ActiveSubscription): ActiveSubscription {
 const NO_EVENT = 'the event that it is about is not in the log';
 
 function withoutRequest(message: Message): Message {
-  return without(message, 'request', 'unsendable', 'conversion', 'awaitsRate');
+  return without(message, 'request', 'unsendable', 'renderable', 'conversion', 'awaitsRate');
 }
 
 function occurrenceIn(event: RecordedEvent, topic: Topic, { isTest }: Message): Occurrence | undefined {
-  const { stream, revision, position } = event;
-  const happened = toDomainEvent(event);
-  if (isTest !== true) return topic.occurrence({ ...happened, stream, revision, position });
-  const { type, data } = happened as SubscriptionEvent;
+  if (isTest !== true) return occurrenceOf(topic, event);
+  const { type, data } = toDomainEvent(event) as SubscriptionEvent;
   return type === 'TestRequested' ? testOf(topic, event.id, data.stateId, data.at) : undefined;
 }
 

@@ -31,7 +31,7 @@ export class SubscriptionBook {
     return this.all.size;
   }
 
-  /** Applies the next event of the log; ignores those of other streams. */
+  /** Applies the next event of the log; ignores those of other streams, and those that are not usable. */
   apply(event: RecordedEvent): void {
     if (!changesSubscription(event)) return;
     const id = subscriptionOf(event);

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
+import { FairQueue } from '../../kernel/fair-queue';
 import { type Message, type Outcome, whyUnsendable } from '../delivery-events';
 import { type Rendering } from '../matching/rendering';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
@@ -55,6 +56,8 @@ const RECORD_MS = 5_000;
 /** How long to wait for a log that is behind (ms). */
 const BEHIND_MS = 50;
 
+const RENDERED = { atOnce: 8, perClient: 4 } as const;
+
 /** After a failure of ours, the next attempt of the receiver starts no earlier (ms). */
 const OWN_FAULT_MS = 1_000;
 
@@ -69,6 +72,8 @@ export class Dispatcher {
   private isPumping = false;
   private readonly alarm = new Alarm(() => this.pump());
   private flushing: NodeJS.Timeout | undefined;
+  /** Organisations take turns in having messages rendered when they are sent, each of which reads its event. */
+  private readonly rendered = new FairQueue(RENDERED);
 
   /** `longestMs`: what an attempt may take. None is started that may last longer than the lease. */
   constructor(
@@ -304,8 +309,8 @@ export class Dispatcher {
     if (outcome === undefined) this.pump();
   }
 
-  private async load(receiver: Receiver, revision: number): Promise<void> {
-    const load = (): Promise<boolean> => this.loadCurrent(revision);
+  private async load(receiver: Receiver, revision: number, isRedelivery: boolean): Promise<void> {
+    const load = (): Promise<boolean> => this.loadCurrent(revision, isRedelivery);
     const isThere = await untilDone(load, () => receiver.isGone, this.parts.report);
     if (isThere === false) this.forget(receiver, revision);
     this.scheduler.loaded(receiver);
@@ -313,13 +318,14 @@ export class Dispatcher {
   }
 
   /** Reads a message, rendered again if its receiver has changed since. False: it is no longer in the log. */
-  private async loadCurrent(revision: number): Promise<boolean> {
+  private async loadCurrent(revision: number, isRedelivery: boolean): Promise<boolean> {
     const { recipients, rendering } = this.parts;
     if (!(await this.cache.load(revision))) return false;
     const message = this.cache.get(revision);
-    const since = message && recipients.outdatedBy(message);
+    const since = message && recipients.outdatedBy(message, isRedelivery);
     if (message === undefined || since === undefined) return true;
-    const current = await rendering.current(message, since);
+    const owner = String(message.organisationId);
+    const current = await this.rendered.run(owner, () => rendering.current(message, since));
     if (current !== undefined) this.cache.replace(revision, current);
     // The subscriptions that are followed are behind the log, or the log that was read is behind them.
     else await pause(BEHIND_MS, undefined, { ref: false });
@@ -327,10 +333,10 @@ export class Dispatcher {
   }
 
   /** The message if it is in memory as it is to be sent. */
-  private peek(revision: number): Message | undefined {
+  private peek(revision: number, isRedelivery: boolean): Message | undefined {
     const message = this.cache.get(revision);
-    const isOutdated = message !== undefined && this.parts.recipients.outdatedBy(message) !== undefined;
-    return isOutdated ? undefined : message;
+    const since = message && this.parts.recipients.outdatedBy(message, isRedelivery);
+    return since === undefined ? message : undefined;
   }
 
   /** A message was deleted before it could be sent: that is recorded as far as it is known. */
@@ -346,9 +352,9 @@ export class Dispatcher {
 
   private surface(): Surface {
     return {
-      peek: (revision) => this.peek(revision),
-      load: (receiver, revision) => {
-        this.load(receiver, revision).catch(this.parts.report);
+      peek: (...asked) => this.peek(...asked),
+      load: (...asked) => {
+        this.load(...asked).catch(this.parts.report);
       },
       permission: (...asked) => this.parts.recipients.permission(...asked),
       ratesFor: (...asked) => this.parts.recipients.ratesFor(...asked),

@@ -126,11 +126,12 @@ function hashOf(text: string): string {
 export class FollowedSubscriptions extends FollowedLog {
   readonly book: Standings;
 
-  constructor(log: EventLog, signal: AbortSignal) {
+  /** `report` receives failures after which it continues. */
+  constructor(log: EventLog, signal: AbortSignal, report: (failure: unknown) => void = () => undefined) {
     const book = new Standings();
     const apply = book.apply.bind(book);
     const prefixes = [SUBSCRIPTION_STREAMS, RATES_STREAM];
-    super(log, { prefixes, apply, subject: 'the list of subscriptions' }, signal);
+    super(log, { prefixes, apply, subject: 'the list of subscriptions', report }, signal);
     this.book = book;
   }
 }

@@ -12,7 +12,7 @@ export interface Sendable {
 }
 
 /** What can be sent; or what has to be read before that is known; undefined: nothing. */
-export type Choice = Sendable | { readonly toLoad: number } | undefined;
+export type Choice = Sendable | { readonly toLoad: number; readonly isRedelivery: boolean } | undefined;
 
 /** First attempts for each other one, if both are due. */
 const FIRST_ATTEMPTS = 3;
@@ -44,10 +44,10 @@ export class Lane {
   /** What is sent next is a redelivery, if there is one. */
   private isRedeliveryNext = false;
 
-  /** `peek` returns a message if it is in memory. */
+  /** `peek` returns a message if it is in memory as it is to be sent. */
   constructor(
     private readonly state: ReceiverState,
-    private readonly peek: (revision: number) => Message | undefined,
+    private readonly peek: (revision: number, isRedelivery: boolean) => Message | undefined,
   ) {
     for (const redelivery of state.redeliveries.keys()) this.redeliveries.add(redelivery);
     for (const [revision, { subject, attempt }] of state.retries) {
@@ -166,8 +166,8 @@ export class Lane {
         this.cursor = revision;
         continue;
       }
-      const message = this.peek(revision);
-      if (message === undefined) return { toLoad: revision };
+      const message = this.peek(revision, false);
+      if (message === undefined) return { toLoad: revision, isRedelivery: false };
       if (ready !== undefined || !this.busy.has(message.subject)) return { kind: 'first', revision, message };
       this.cursor = revision;
       this.waitFor(message.subject, revision);
@@ -210,8 +210,11 @@ export class Lane {
   }
 
   private loaded(revision: number, kind: Sendable['kind'], redelivery?: number): Choice {
-    const message = this.peek(revision);
-    return message === undefined ? { toLoad: revision } : { kind, revision, message, redelivery };
+    const isRedelivery = redelivery !== undefined;
+    const message = this.peek(revision, isRedelivery);
+    return message === undefined
+      ? { toLoad: revision, isRedelivery }
+      : { kind, revision, message, redelivery };
   }
 
   private awaitRate(revision: number, ratesFor: string): void {

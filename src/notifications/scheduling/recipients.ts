@@ -50,19 +50,17 @@ export class Recipients {
 
   /**
    * The position since which the subscription of a message has to be read to render it, if it was rendered by an older version of its
-   * receiver, or awaits a rate and others were published; undefined: it is sent as it is.
+   * receiver or not at all, or awaits a rate and others were published; undefined: it is sent as it is.
    */
-  outdatedBy({
-    subscriptionId,
-    receiver,
-    cause,
-    rendered = cause,
-    awaitsRate,
-  }: Message): Position | undefined {
+  outdatedBy(
+    { subscriptionId, receiver, cause, rendered = cause, awaitsRate, renderable }: Message,
+    isRedelivery = false,
+  ): Position | undefined {
     const { book } = this.subscriptions;
     const since = book.renderedSince(subscriptionId, receiver);
     const hasNewRates = awaitsRate !== undefined && awaitsRate.upTo < book.ratesPublished;
-    return since !== undefined && (rendered < since || hasNewRates) ? since : undefined;
+    const isAskedFor = isRedelivery && renderable === true;
+    return since !== undefined && (rendered < since || hasNewRates || isAskedFor) ? since : undefined;
   }
 
   /** What decides whether messages to a receiver await a rate: the same as long as nothing of it has changed. */

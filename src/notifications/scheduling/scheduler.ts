@@ -57,10 +57,10 @@ export type Permission = 'send' | 'hold' | 'cancel' | 'withdraw';
 
 /** What the scheduler asks. All are answered at once. */
 export interface Surface {
-  /** The message if it is in memory. */
-  peek(revision: number): Message | undefined;
+  /** The message if it is in memory as it is to be sent. */
+  peek(revision: number, isRedelivery: boolean): Message | undefined;
   /** Has the message read, then calls `loaded`. */
-  load(receiver: Receiver, revision: number): void;
+  load(receiver: Receiver, revision: number, isRedelivery: boolean): void;
   /** For a receiver, or for one of its messages. */
   permission(
     subscriptionId: string,
@@ -103,7 +103,7 @@ export class Scheduler {
       id,
       partition,
       state,
-      lane: new Lane(state, (revision) => this.surface.peek(revision)),
+      lane: new Lane(state, (...asked) => this.surface.peek(...asked)),
       bucket: new TokenBucket(LIMITS.burst, LIMITS.perSecond, now),
       host: '',
       owner: 0,
@@ -251,7 +251,7 @@ export class Scheduler {
       // One at a time: whatever else happens to the receiver meanwhile would have it read again.
       if (!receiver.isLoading) {
         receiver.isLoading = true;
-        surface.load(receiver, choice.toLoad);
+        surface.load(receiver, choice.toLoad, choice.isRedelivery);
       }
       return undefined;
     }

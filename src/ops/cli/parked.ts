@@ -8,7 +8,9 @@ export function addParked(affilog: Command, context: CliContext): void {
   const { stdout } = context;
   const parked = affilog
     .command('parked')
-    .description('Documents that an event could not be folded into. Works while servers run.');
+    .description(
+      'Documents that an event could not be folded into, and what the matcher, automations and the directory cannot use. Works while servers run.',
+    );
   const add = (usage: string, description: string, work: Work): Command =>
     parked
       .command(usage)
@@ -24,38 +26,37 @@ export function addParked(affilog: Command, context: CliContext): void {
   const verbs = [
     add(
       'list [projection]',
-      'List parked documents with the error, one per line.',
+      'List what is parked with the error, one per line: of a projection, matcher, automations or directory.',
       async ({ operations, engines, args }) => {
-        const found = await operations.parkedIn(engines.store, args[0] ?? 'all');
-        for (const { projection, id, entry } of found)
-          stdout.write(`${projection} ${id}: ${firstLineOf(entry.error)}\n`);
+        const found = await operations.parkedIn(engines, args[0] ?? 'all');
+        for (const { name, id, entry } of found) stdout.write(`${name} ${id}: ${firstLineOf(entry.error)}\n`);
         if (found.length === 0) stdout.write('nothing is parked\n');
       },
     ),
     add(
       'show <projection> <id>',
-      'Show all details of a parked document as JSON.',
+      'Show all details of a parked document or event as JSON.',
       async ({ operations, engines, args }) => {
-        const { entry } = await operations.parkedById(engines.store, args[0] ?? '', args[1] ?? '');
+        const { entry } = await operations.parkedById(engines, args[0] ?? '', args[1] ?? '');
         stdout.write(`${JSON.stringify(entry, null, 2)}\n`);
       },
     ),
     add(
       'retry [projection] [id]',
-      'Retry parked documents. A new version of the code retries them automatically.',
+      'Retry what is parked. A new version of the code retries it automatically.',
       async ({ operations, engines, args }) => {
-        const count = await operations.retry(engines.store, args[0] ?? 'all', args[1]);
-        stdout.write(`retry requested for ${count} documents\n`);
+        const count = await operations.retry(engines, args[0] ?? 'all', args[1], new Date().toISOString());
+        stdout.write(`retry requested for ${count} documents and events\n`);
       },
     ),
     add(
       'skip <projection> <id>',
-      'Exclude the event that fails from the projection permanently, and retry the document.',
+      'Exclude the event that fails from the projection, or from matching, permanently.',
       async ({ operations, engines, args, options }) => {
-        const document = { projection: args[0] ?? '', id: args[1] ?? '' };
+        const document = { name: args[0] ?? '', id: args[1] ?? '' };
         const decision = { reason: options.reason, by: userInfo().username, at: new Date().toISOString() };
-        const { event, stream } = await operations.skip(engines, document, decision);
-        stdout.write(`skipped event ${event} of ${stream}; retry requested\n`);
+        const { event, stream, isRetried } = await operations.skip(engines, document, decision);
+        stdout.write(`skipped event ${event} of ${stream}${isRetried ? '; retry requested' : ''}\n`);
       },
     ).requiredOption('--reason <text>', 'Reason: saved in the log with your user name.'),
   ];

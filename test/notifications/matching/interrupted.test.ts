@@ -72,13 +72,16 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
         `subscription-${at}`,
         created(1 + (at % 2), { receivers }),
       ]);
-      const large: DomainEvent = moved({ attributes: { epi: 'e'.repeat(4000) } });
-      // 600 messages of one event, small ones, and some of 4 KB: an append has fewer of them.
+      // As many as are stored with their bytes.
+      const large: DomainEvent = moved({ attributes: { epi: 'e'.repeat(800) } });
+      // 600 messages of each event: more than an append has.
       const steps: readonly Step[] = [
         ...subscriptions,
         ['claim-1', moved()],
         ['claim-2', large],
         ['claim-3', moved()],
+        ['claim-4', moved()],
+        ['claim-5', large],
       ];
       const killed: readonly End[] = [
         [1, 'after'],

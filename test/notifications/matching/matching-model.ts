@@ -46,11 +46,16 @@ export function expectedOf(
     if (event.type === 'ClaimMoved') {
       const occurrence = dataOf(event) as unknown as Occurrence;
       const parties = occurrence.parties.filter((party, index, all) => all.indexOf(party) === index);
-      return parties.flatMap((party) =>
+      const toEach = parties.map((party) =>
         active
           .filter((known) => known.organisationId === party && isSelected(known.content, occurrence))
           .flatMap((known) => messagesOf(event, known, occurrence, rates)),
       );
+      // Organisations take turns.
+      const longest = Math.max(0, ...toEach.map(({ length }) => length));
+      return Array.from({ length: longest }, (_, turn) =>
+        toEach.flatMap((messages) => messages[turn] ?? []),
+      ).flat();
     }
     const asked = active.find(({ id }) => event.stream === `subscription-${id}`);
     if (asked === undefined) return [];
