@@ -99,6 +99,15 @@ it.each<[string, Sent]>([
     { target: bulk, type: JSON_TYPE, start: '[', part: `{"programId":[${'{},'.repeat(50_000)}{}]},` },
   ],
   [
+    'a list of attributes',
+    {
+      target: bulk,
+      type: 'application/xml',
+      start: '<transactions>',
+      part: `<transaction>${'<a b=""/>'.repeat(20_000)}</transaction>`,
+    },
+  ],
+  [
     'products',
     {
       target: `/1.0/products;fid=22?token=${'a'.repeat(40)}`,
