@@ -64,7 +64,8 @@ export class InvalidSetting extends Error {
 }
 
 /**
- * Reads the settings from flags and environment; flags win, and empty values are ignored. Raises `InvalidSetting` and `UnusableFile`.
+ * Reads the settings from flags and environment; flags win, and empty values are ignored. Raises `InvalidSetting` and
+ * `UnusableFile`.
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,

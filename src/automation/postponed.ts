@@ -29,8 +29,8 @@ interface Failing {
 }
 
 /**
- * Actions that have failed: one that always fails is retried once a minute, or when somebody asks for it, and delays no others. They are
- * recorded among the parked documents as long as they fail.
+ * Actions that have failed: one that always fails is retried once a minute, or when somebody asks for it, and delays no others.
+ * They are recorded among the parked documents as long as they fail.
  */
 export class Postponed {
   private readonly failing = new Map<string, Failing>();

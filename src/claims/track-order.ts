@@ -61,8 +61,8 @@ interface Context {
 }
 
 /**
- * The stream `claimorder-<hash>` of an order: for which of the claims that were approved for it a transaction is made, by the last event
- * (`ReservationEvent`).
+ * The stream `claimorder-<hash>` of an order: for which of the claims that were approved for it a transaction is made, by the
+ * last event (`ReservationEvent`).
  */
 const orderOwners = reservations('claimorder');
 
@@ -72,10 +72,10 @@ function orderKeyOf({ advertiserId, programId, orderNumber }: ApprovedOrder): st
 }
 
 /**
- * Makes a claim a transaction if it is approved and is none yet. Of several claims of one order only the one that has reserved the order
- * makes a transaction, however many processes do this at once; the others find that one. Whoever finds the order reserved for a claim
- * that has no transaction yet finishes that first: its process may have been killed. If the transaction turns out to be none for another
- * claim, since it was refused for another publisher, that claim takes the order over.
+ * Makes a claim a transaction if it is approved and is none yet. Of several claims of one order only the one that has reserved
+ * the order makes a transaction, however many processes do this at once; the others find that one. Whoever finds the order
+ * reserved for a claim that has no transaction yet finishes that first: its process may have been killed. If the transaction
+ * turns out to be none for another claim, since it was refused for another publisher, that claim takes the order over.
  */
 export async function track(
   id: string | number,

@@ -152,8 +152,8 @@ export class Directory {
   // Events --------------------------------------------------------------------------------------------------
 
   /**
-   * Applies an event of the streams in `DIRECTORY_PREFIXES`; unknown types are ignored, and so are events without what their type needs,
-   * which are `unusable`. Returns which products may be mapped differently.
+   * Applies an event of the streams in `DIRECTORY_PREFIXES`; unknown types are ignored, and so are events without what their type
+   * needs, which are `unusable`. Returns which products may be mapped differently.
    */
   apply(recorded: RecordedEvent): readonly CategoryChange[] {
     const event = toDomainEvent(recorded) as DirectoryEvent;

@@ -38,8 +38,8 @@ const CHECKS: Readonly<Record<Kind, (value: unknown) => boolean>> = {
 };
 
 /**
- * What an event lacks, such as `events`, if that keeps the directory from using it: another program has written it. Undefined for those that
- * are usable, and for types that are unknown.
+ * What an event lacks, such as `events`, if that keeps the directory from using it: another program has written it. Undefined for
+ * those that are usable, and for types that are unknown.
  */
 export function missingIn({ type, data }: DirectoryEvent): string | undefined {
   const needed = Object.hasOwn(NEEDED, type) ? NEEDED[type] : {};

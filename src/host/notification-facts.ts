@@ -5,7 +5,10 @@ import { hasRates, RATES_STREAM, type RatesEvent } from '../notifications/matchi
 import { type DeliveriesOwned, OWNER_STREAM } from '../notifications/ownership';
 import { type Secrets } from '../notifications/secrets';
 
-/** What the API answers about notifications from the log: rates, and whose deliveries it has. Follows the log until `signal` aborts. */
+/**
+ * What the API answers about notifications from the log: rates, and whose deliveries it has. Follows the log until `signal`
+ * aborts.
+ */
 export class NotificationFacts extends FollowedLog {
   private rates: RatesEvent['data'] | undefined;
   private owner: DeliveriesOwned['data'] | undefined;
@@ -24,7 +27,9 @@ export class NotificationFacts extends FollowedLog {
     return this.rates && new Set(['EUR', ...Object.keys(this.rates.rates)]);
   }
 
-  /** The secrets that messages are signed with. Raises `EngineUnavailable` if this server has another key than those that sign. */
+  /**
+   * The secrets that messages are signed with. Raises `EngineUnavailable` if this server has another key than those that sign.
+   */
   get secrets(): Secrets {
     const trouble = this.trouble();
     if (trouble !== undefined) throw new EngineUnavailable(trouble);

@@ -15,7 +15,10 @@ export function whenOver(response: ServerResponse, onOver: () => void): void {
   else finished(response, () => onOver());
 }
 
-/** The requests of tokens that are being answered: each has a connection, which are shared as bodies share memory (`docs/decisions.md#x101`). */
+/**
+ * The requests of tokens that are being answered: each has a connection, which are shared as bodies share memory
+ * (`docs/decisions.md#x101`).
+ */
 @Injectable()
 export class RequestsInProgress {
   private readonly connections: FairBudget;

@@ -19,8 +19,8 @@ export interface ParkedEvent {
 }
 
 /**
- * What became of the events that a consumer cannot use, in the stream `parked-<consumer>` of the domain log: whoever consumes next, over
- * whatever read store, knows of them.
+ * What became of the events that a consumer cannot use, in the stream `parked-<consumer>` of the domain log: whoever consumes
+ * next, over whatever read store, knows of them.
  *
  * The names and shapes of these events are the storage format: add, never rename. `at` is an ISO 8601 instant.
  */

@@ -51,8 +51,8 @@ export interface Message {
   /** The domain event that caused it; of a message of a backfill its `MessageRequested`. */
   readonly cause: Position;
   /**
-   * The position of the log up to which its subscription was read, if that is not `cause`: it was rendered again, or later. `START`: it is
-   * rendered when it is sent.
+   * The position of the log up to which its subscription was read, if that is not `cause`: it was rendered again, or later.
+   * `START`: it is rendered when it is sent.
    */
   readonly rendered?: Position | undefined;
   /** When it was made, if it is of a backfill: long after `at`. Its request is made when it is sent. */
@@ -82,13 +82,15 @@ export function whyUnsendable({ unsendable, awaitsRate }: Message): string {
 }
 
 /**
- * How far the matcher has come, the last event of each of its appends: everything up to `upTo` is matched, and of the event after it
- * the first `messages` messages.
+ * How far the matcher has come, the last event of each of its appends: everything up to `upTo` is matched, and of the event after
+ * it the first `messages` messages.
  */
 export interface Cursor {
   readonly upTo: Position;
   readonly messages: number;
-  /** Those of several organisations take turns. Absent in older events, if there are `messages`: there, they follow each other. */
+  /**
+   * Those of several organisations take turns. Absent in older events, if there are `messages`: there, they follow each other.
+   */
   readonly inTurn?: true;
 }
 

@@ -79,7 +79,9 @@ export type SubscriptionEvent =
     }
   /** A receiver that rests is to be tried at once. */
   | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
-  /** A message is made of a transition of the past, at `time`: the event before the revision `sequence` of its subject's stream. */
+  /**
+   * A message is made of a transition of the past, at `time`: the event before the revision `sequence` of its subject's stream.
+   */
   | {
       readonly type: 'MessageRequested';
       readonly data: {

@@ -15,7 +15,10 @@ import { logOf, type ProjectedEngines, projectionsNamed } from './rebuild';
 export type ParkedIn = {
   /** The projection, or `matcher`, `automations` or `directory` (`docs/decisions.md#x103`). */
   readonly name: string;
-  /** How operators refer to it: the document's id, or `<stream>@<position>` of an event that names none, `<stream>@<revision>` elsewhere. */
+  /**
+   * How operators refer to it: the document's id, or `<stream>@<position>` of an event that names none, `<stream>@<revision>`
+   * elsewhere.
+   */
   readonly id: string;
 } & (
   | { readonly is: 'document'; readonly entry: Parked }
@@ -47,8 +50,8 @@ const MAX_REASON = 1000;
 type ParkedEngines = Pick<ProjectedEngines, 'log' | 'store'>;
 
 /**
- * What is parked in the live read model of a projection, in the matcher, the automations or the directory, or in `all`, by these and id.
- * Raises `UnknownProjection`.
+ * What is parked in the live read model of a projection, in the matcher, the automations or the directory, or in `all`, by these
+ * and id. Raises `UnknownProjection`.
  */
 export async function parkedIn({ log, store }: ParkedEngines, name: string): Promise<readonly ParkedIn[]> {
   const isNamed = (other: string): boolean => name === other || name === 'all';
@@ -91,8 +94,8 @@ export async function parkedById(engines: ParkedEngines, name: string, id: strin
 }
 
 /**
- * Asks those who could not use it to retry what is parked: one document or event, or all of a projection or other name, or of `all`.
- * Returns their number. Raises `UnknownProjection`, `NotParked`, `NothingToRetry`.
+ * Asks those who could not use it to retry what is parked: one document or event, or all of a projection or other name, or of
+ * `all`. Returns their number. Raises `UnknownProjection`, `NotParked`, `NothingToRetry`.
  */
 export async function retry(
   engines: ParkedEngines,
@@ -116,8 +119,9 @@ export async function retry(
 }
 
 /**
- * Permanently excludes the event at which a document is parked from its projection, and requests a retry; or gives up an event that is
- * parked (`docs/decisions.md#x47`). Raises `UnknownProjection`, `NotParked`, `NothingToSkip`, `UnusableReason`, `OtherLog`.
+ * Permanently excludes the event at which a document is parked from its projection, and requests a retry; or gives up an event
+ * that is parked (`docs/decisions.md#x47`). Raises `UnknownProjection`, `NotParked`, `NothingToSkip`, `UnusableReason`,
+ * `OtherLog`.
  */
 export async function skip(
   engines: ProjectedEngines,

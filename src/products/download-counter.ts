@@ -36,9 +36,9 @@ const UNKNOWN = { first: new Date(0).toISOString() };
 const SUFFIX = { waiting: '.uncounted', taken: '.counting' } as const;
 
 /**
- * Counts downloads towards the quota (`docs/decisions.md#p18`). Without the log, a download is noted in a file of its own, and counted
- * when the log is back, by whichever process of this data folder is there. Until then as many downloads are answered as the quota of a
- * version allows. A process that is killed while it counts one may count it twice.
+ * Counts downloads towards the quota (`docs/decisions.md#p18`). Without the log, a download is noted in a file of its own, and
+ * counted when the log is back, by whichever process of this data folder is there. Until then as many downloads are answered as
+ * the quota of a version allows. A process that is killed while it counts one may count it twice.
  */
 export class DownloadCounter {
   /** Many requests of this process for one feed would only conflict with each other. */
@@ -67,8 +67,8 @@ export class DownloadCounter {
   }
 
   /**
-   * Raises 429, and `EngineUnavailable` if the log is unavailable and the download cannot be noted: the disk is full, or too many are
-   * noted.
+   * Raises 429, and `EngineUnavailable` if the log is unavailable and the download cannot be noted: the disk is full, or too many
+   * are noted.
    */
   async count(download: Omit<TimedDownload, 'at'>): Promise<void> {
     const id = quotaId(download);

@@ -149,7 +149,10 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
     return { requested, ...more, position: position ?? (await this.log.head()) };
   }
 
-  /** Those to receivers that the subscription still has, and that were attempted or may be rendered, without those that are asked for already. */
+  /**
+   * Those to receivers that the subscription still has, and that were attempted or may be rendered, without those that are asked
+   * for already.
+   */
   private async found(asked: Asked, period: PostedRedeliveries): Promise<OldestDeliveries> {
     const { id } = asked.which;
     const { minTime, maxTime, receiverId, state } = period;

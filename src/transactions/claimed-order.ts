@@ -52,8 +52,9 @@ interface Tracked {
 }
 
 /**
- * Makes a claimed order a transaction: Tracked, then Tracked_Approved (`docs/decisions.md#c10`). One that exists stays as it is; if it
- * is a refused one of another site, the order becomes another transaction. Raises an error while the program does not exist.
+ * Makes a claimed order a transaction: Tracked, then Tracked_Approved (`docs/decisions.md#c10`). One that exists stays as it is;
+ * if it is a refused one of another site, the order becomes another transaction. Raises an error while the program does not
+ * exist.
  */
 export async function trackClaimedOrder(
   log: EventLog,

@@ -10,8 +10,10 @@ const MAX_DEPTH = 32;
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** Reads a small JSON text in UTF-8 as a whole, without the byte order mark that it may begin with; raises `NotParsable`. `firstByte`: its
- * place in the body, for messages. */
+/**
+ * Reads a small JSON text in UTF-8 as a whole, without the byte order mark that it may begin with; raises `NotParsable`.
+ * `firstByte`: its place in the body, for messages.
+ */
 export function parseJson(sent: Buffer, firstByte = 0): unknown {
   const mark = BYTE_ORDER_MARK.length;
   const isMarked = sent.subarray(0, mark).equals(BYTE_ORDER_MARK);

@@ -1,4 +1,7 @@
-/** Bytes of the messages to an organisation about one event: `most` that are sent, and `stored` of them that are stored with their bytes. */
+/**
+ * Bytes of the messages to an organisation about one event: `most` that are sent, and `stored` of them that are stored with their
+ * bytes.
+ */
 export interface BudgetLimits {
   readonly most: number;
   readonly stored: number;
@@ -8,8 +11,8 @@ export interface BudgetLimits {
 export const MESSAGE_BYTES: BudgetLimits = { most: 16 * 1024 * 1024, stored: 256 * 1024 };
 
 /**
- * What the messages to an organisation about one event may take, in their order. What is not stored is rendered when it is sent; after the
- * first message that is beyond the budget there are no others, so that none of them has to be rendered.
+ * What the messages to an organisation about one event may take, in their order. What is not stored is rendered when it is sent;
+ * after the first message that is beyond the budget there are no others, so that none of them has to be rendered.
  */
 export class ByteBudget {
   private taken = 0;

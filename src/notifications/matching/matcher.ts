@@ -71,10 +71,10 @@ export class Matcher {
   }
 
   /**
-   * Applies the next event and returns what is due because of it, always in the same order. Messages are rendered as they are read,
-   * since together they may be many MB: read them before the next event is applied. Raises what makes the event unusable: then
-   * nothing has changed, and reading raises nothing. Without `inTurn`, messages to several organisations follow each other, as in an
-   * append of older code.
+   * Applies the next event and returns what is due because of it, always in the same order. Messages are rendered as they are
+   * read, since together they may be many MB: read them before the next event is applied. Raises what makes the event unusable:
+   * then nothing has changed, and reading raises nothing. Without `inTurn`, messages to several organisations follow each other,
+   * as in an append of older code.
    */
   match(event: RecordedEvent, inTurn = true): Iterable<Due> {
     this.apply(event);

@@ -31,8 +31,8 @@ type MessageDue = Extract<MatchedEvent, { readonly type: 'MessageDue' }>;
 type Made = Pick<Message, 'request' | 'unsendable' | 'renderable' | 'awaitsRate' | 'rendered' | 'conversion'>;
 
 /**
- * The messages about an occurrence, to all receivers of the subscription or to some. One that cannot be made has the reason in place of
- * its request; raises nothing.
+ * The messages about an occurrence, to all receivers of the subscription or to some. One that cannot be made has the reason in
+ * place of its request; raises nothing.
  */
 export function* messagesOf(
   selected: Selected,
@@ -120,7 +120,10 @@ function sizeOf({ url, body = '' }: MessageRequest): number {
   return Buffer.byteLength(url) + Buffer.byteLength(body);
 }
 
-/** Whether messages show an amount, or what is made of one by the custom attribute, without its currency (`docs/decisions.md#n12`). */
+/**
+ * Whether messages show an amount, or what is made of one by the custom attribute, without its currency
+ * (`docs/decisions.md#n12`).
+ */
 function hidesCurrency(
   names: ReadonlySet<string>,
   { amounts }: Occurrence,
