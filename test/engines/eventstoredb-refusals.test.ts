@@ -13,7 +13,8 @@ import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-stor
 import { RetryBudget } from '../../src/engines/eventstoredb/retry-budget';
 import { NO_STREAM } from '../../src/kernel/event';
 import { newEvents, streamOf } from '../contracts/event-log/events';
-import { startEsdbServer } from '../support/esdb-server';
+import { FakeCluster } from '../support/esdb-cluster';
+import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { TlsFront } from '../support/tls-front';
 
 /** What waiting does not mend is not waited for: the tests would end before. */
@@ -191,17 +192,16 @@ test('a server that refuses connections is retried for the given time, and the e
 describe('TLS', () => {
   let folder: string;
   let front: TlsFront;
-  let stop: () => Promise<void>;
+  let server: EsdbServer;
 
   beforeAll(async () => {
-    const server = await startEsdbServer();
-    ({ stop } = server);
+    server = await startEsdbServer();
     folder = await mkdtemp(join(tmpdir(), 'affilog-'));
     front = await TlsFront.start(server.port, folder);
   });
   afterAll(async () => {
     await front.stop();
-    await stop();
+    await server.stop();
     await rm(folder, { recursive: true });
   });
 
@@ -220,11 +220,62 @@ describe('TLS', () => {
     expect(warnings.filter((message) => /server ?name/i.test(message))).toEqual([]);
   });
 
-  test('tls=false with a server that uses TLS is reported at once', async () => {
-    await expect(openEventStoreDb(`esdb://127.0.0.1:${front.port}?tls=false`, PATIENT)).rejects.toMatchObject(
-      { message: expect.stringMatching(/it uses TLS: remove tls=false/) },
-    );
+  test.each([
+    ['one server', 'esdb://127.0.0.1:PORT'],
+    ['a cluster', 'esdb+discover://127.0.0.1:PORT'],
+  ])('tls=false with %s that uses TLS is reported at once', async (_, url) => {
+    const plain = `${url.replace('PORT', String(front.port))}?tls=false`;
+    await expect(openEventStoreDb(plain, PATIENT)).rejects.toMatchObject({
+      message: expect.stringMatching(/it uses TLS: remove tls=false/),
+    });
   });
+
+  test('a cluster is found at IP addresses over TLS, without a warning of Node.js', async () => {
+    const nodes = await FakeCluster.start(server.port);
+    const secure = await nodes.overTls(folder);
+    const warnings: string[] = [];
+    const listener = ({ message }: Error): number => warnings.push(message);
+    process.on('warning', listener);
+    const url = `esdb+discover://127.0.0.1:${secure.port}?tlsCAFile=${secure.certificate}`;
+    const log = await openEventStoreDb(url, PATIENT);
+    await log.append('tls-3', NO_STREAM, newEvents(1));
+    await log.close();
+    await secure.stop();
+    nodes.stop();
+    process.off('warning', listener);
+
+    expect(warnings.filter((message) => /server ?name/i.test(message))).toEqual([]);
+  });
+
+  test.each([
+    [
+      'has expired',
+      { until: '20210304050607Z' },
+      'its certificate expired on 2021-03-04T05:06:07Z: renew it',
+    ],
+    [
+      'is not valid yet',
+      { from: '29980102030405Z' },
+      'its certificate is valid from 2998-01-02T03:04:05Z on: check the clocks of both machines, or replace it',
+    ],
+    [
+      'is for another name',
+      { name: 'node1', address: [10, 0, 0, 1] },
+      'its certificate is for another name: use a name of the certificate in the URL, or issue it for this name',
+    ],
+  ])(
+    'a certificate that %s is reported as such, with the remedy (decisions X96)',
+    async (_, content, reason) => {
+      const other = await TlsFront.start(server.port, folder, content);
+      const trusting = `?tlsCAFile=${other.certificate}`;
+      for (const scheme of ['esdb', 'esdb+discover'])
+        for (const host of ['localhost', '127.0.0.1'])
+          await expect(
+            openEventStoreDb(`${scheme}://${host}:${other.port}${trusting}`, PATIENT),
+          ).rejects.toMatchObject({ message: `the event log is not available: ${reason}` });
+      await other.stop();
+    },
+  );
 
   test('tlsVerifyCert=false accepts an untrusted certificate, which is refused otherwise', async () => {
     const url = `esdb://localhost:${front.port}`;
@@ -234,7 +285,7 @@ describe('TLS', () => {
 
     for (const options of ['', '?tlsVerifyCert=true'])
       await expect(openEventStoreDb(url + options, PATIENT)).rejects.toMatchObject({
-        message: expect.stringMatching(/certificate is not trusted/),
+        message: expect.stringMatching(/certificate is not trusted: .*tlsCAFile/),
       });
   });
 });

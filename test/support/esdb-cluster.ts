@@ -11,6 +11,7 @@ import {
   type ServiceDefinition,
   status,
 } from '@grpc/grpc-js';
+import { TlsFront } from './tls-front';
 
 /** The calls that a leader passes on, as bytes. */
 const PASSED = [
@@ -33,6 +34,8 @@ export class FakeCluster {
   readonly #upstream: Client;
   readonly #nodes: { readonly port: number; server: Server }[] = [];
   #hasMajority = true;
+  /** Where its leader is served over TLS. */
+  #securePort: number | undefined;
 
   private constructor(target: number) {
     this.#upstream = new Client(`127.0.0.1:${target}`, credentials.createInsecure());
@@ -52,6 +55,13 @@ export class FakeCluster {
   /** Calls in progress. */
   get calls(): number {
     return this.#calls.size;
+  }
+
+  /** Serves the leader over TLS as well; gossip names only that. The caller stops it. */
+  async overTls(folder: string): Promise<TlsFront> {
+    const front = await TlsFront.start(this.#nodes[0]?.port ?? 0, folder);
+    this.#securePort = front.port;
+    return front;
   }
 
   /** The leader refuses new calls from now on; those in progress continue until `endCall`. */
@@ -105,7 +115,8 @@ export class FakeCluster {
 
   #members(): ClusterInfo {
     const info = new ClusterInfo();
-    for (const [number, { port }] of this.#nodes.entries()) {
+    const nodes = this.#securePort === undefined ? this.#nodes : [{ port: this.#securePort }];
+    for (const [number, { port }] of nodes.entries()) {
       const leader = this.#hasMajority ? LEADER : UNKNOWN;
       const member = new MemberInfo()
         .setIsAlive(number === 0 || this.#hasMajority)

@@ -14,10 +14,10 @@ export class TlsFront {
     readonly certificate: string,
   ) {}
 
-  /** Forwards to the local port `target`; writes the certificate, which is valid `until` then, to `folder`. */
-  static async start(target: number, folder: string, until = '29991231235959Z'): Promise<TlsFront> {
+  /** Forwards to the local port `target`; writes the certificate to `folder`. */
+  static async start(target: number, folder: string, content: Partial<Content> = {}): Promise<TlsFront> {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-    const cert = selfSigned(publicKey, privateKey, until);
+    const cert = selfSigned(publicKey, privateKey, { ...VALID, ...content });
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
     const sockets = new Set<TLSSocket>();
     const server = createServer({ cert, key, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
@@ -47,23 +47,38 @@ export class TlsFront {
   }
 }
 
-/** A PEM certificate for `localhost` and 127.0.0.1: X.509 (RFC 5280) in DER. */
-function selfSigned(publicKey: KeyObject, privateKey: KeyObject, until: string): string {
-  const name = sequence(set(sequence(COMMON_NAME, tagged(0x0c, Buffer.from('localhost')))));
+/** What a certificate says: when it is valid (`YYYYMMDDHHMMSSZ`), for which name and IPv4 address. */
+interface Content {
+  readonly from: string;
+  readonly until: string;
+  readonly name: string;
+  readonly address: readonly number[];
+}
+
+const VALID: Content = {
+  from: '20200101000000Z',
+  until: '29991231235959Z',
+  name: 'localhost',
+  address: [127, 0, 0, 1],
+};
+
+/** A PEM certificate: X.509 (RFC 5280) in DER. */
+function selfSigned(publicKey: KeyObject, privateKey: KeyObject, content: Content): string {
+  const name = sequence(set(sequence(COMMON_NAME, tagged(0x0c, Buffer.from(content.name)))));
   const time = (date: string): Buffer => tagged(0x18, Buffer.from(date));
-  const names = sequence(tagged(0x82, Buffer.from('localhost')), tagged(0x87, Buffer.from([127, 0, 0, 1])));
-  const content = sequence(
+  const names = sequence(tagged(0x82, Buffer.from(content.name)), tagged(0x87, Buffer.from(content.address)));
+  const signed = sequence(
     tagged(0xa0, integer(2)),
     integer(1),
     ECDSA_WITH_SHA256,
     name,
-    sequence(time('20200101000000Z'), time(until)),
+    sequence(time(content.from), time(content.until)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     tagged(0xa3, sequence(sequence(SUBJECT_ALT_NAME, tagged(0x04, names)))),
   );
-  const signature = tagged(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', content, privateKey)]));
-  const der = sequence(content, ECDSA_WITH_SHA256, signature);
+  const signature = tagged(0x03, Buffer.concat([Buffer.from([0]), sign('sha256', signed, privateKey)]));
+  const der = sequence(signed, ECDSA_WITH_SHA256, signature);
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 }

@@ -1,5 +1,6 @@
 import { errors } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
+import { certificateProblem } from '../certificate';
 
 /** The index or alias of a request does not exist. */
 export class NoSuchIndex extends Error {
@@ -69,9 +70,13 @@ function serverErrorOf({ statusCode: status = 500, body }: errors.ResponseError)
   };
 }
 
+/** What makes an authority trusted. */
+const TRUST = 'set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority';
+
 /** Only the system's error code, since the message contains the address. */
 function connectionReason(message: string): string {
-  if (/certificate|altname/i.test(message)) return 'its certificate is not trusted';
+  const certificate = certificateProblem(message, TRUST);
+  if (certificate !== undefined) return certificate;
   return `it cannot be reached (${/\bE[A-Z]{4,}\b/.exec(message)?.[0] ?? 'no connection'})`;
 }
 

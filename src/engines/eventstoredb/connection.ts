@@ -18,8 +18,8 @@ import {
 } from '@grpc/grpc-js';
 import { channelTo } from './channel';
 import { discover } from './discovery';
-import { explainTls } from './explain-tls';
-import { detailsOf, NoAnswer } from './failure';
+import { explainCertificate, isSilent, usesTls } from './explain-tls';
+import { detailsOf, NoAnswer, NoNode, Refused } from './failure';
 import { type Endpoint, type EsdbUrl, parseEsdbUrl } from './url';
 
 /** Time-out (ms) of the call for the server's version. */
@@ -49,6 +49,8 @@ export class Connection {
   #failedNode: Endpoint | undefined;
   /** What was connected to last. */
   #tried: Endpoint | undefined;
+  /** Whether it is known that a server without TLS in its URL uses none. */
+  #isProbed = false;
 
   /** Connects on first use. Raises `UnusableUrl`. */
   constructor(url: string) {
@@ -90,7 +92,12 @@ export class Connection {
 
   /** Returns the error, or one that names the problem with TLS. */
   async explain(error: unknown): Promise<unknown> {
-    return this.#tried === undefined ? error : await explainTls(error, this.#tried, this.#url);
+    if (this.#tried === undefined) return error;
+    if (!this.#url.isPlain) return await explainCertificate(error, this.#tried, this.#url);
+    if (this.#isProbed || !isSilent(error instanceof NoNode ? error.cause : error)) return error;
+    this.#isProbed = true;
+    if (!(await usesTls(this.#tried))) return error;
+    return new Refused('it uses TLS: remove tls=false from the URL');
   }
 
   /** Refuses new calls. The connection closes when the calls in progress have ended. */

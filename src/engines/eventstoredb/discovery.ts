@@ -5,6 +5,7 @@ import { type ClusterInfo } from '@eventstore/db-client/generated/gossip_pb';
 import { Empty } from '@eventstore/db-client/generated/shared_pb';
 import { Metadata } from '@grpc/grpc-js';
 import { channelTo } from './channel';
+import { explainCertificate } from './explain-tls';
 import { NoNode, tlsProblem } from './failure';
 import { type Discovery, type Endpoint, type EsdbUrl } from './url';
 
@@ -29,7 +30,7 @@ export async function discover(
         if (node !== undefined) return node;
       } catch (error) {
         signal.throwIfAborted();
-        if (tlsProblem(error) !== undefined) throw error;
+        if (tlsProblem(error) !== undefined) throw await explainCertificate(error, seed, url);
         failure = error;
       }
     }

@@ -1,5 +1,6 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import { EngineUnavailable } from '../../kernel/event-log';
+import { certificateProblem } from '../certificate';
 
 /** The server did not answer in time. The outcome of the request is unknown. */
 export class NoAnswer extends Error {
@@ -68,10 +69,14 @@ function reasonOf(error: unknown): string | undefined {
   return code === undefined ? undefined : `it refused a request (${type ?? status[code] ?? code})`;
 }
 
+/** What makes an authority trusted. */
+export const TRUST = 'name the certificate of its authority by tlsCAFile in the URL';
+
 /** Recognizes problems with TLS by the message of an error. */
 export function tlsProblem(error: unknown): string | undefined {
   const message = messageOf(error);
-  if (/certificate|altname/i.test(message)) return 'its certificate is not trusted';
+  const certificate = certificateProblem(message, TRUST);
+  if (certificate !== undefined) return certificate;
   if (/wrong version number/i.test(message)) return 'it does not use TLS: add tls=false to the URL';
   return undefined;
 }

@@ -79,7 +79,7 @@ describe('over TLS', () => {
     target: number,
     until?: string,
   ): Promise<{ readonly port: number; readonly ca: string }> {
-    const made = await TlsFront.start(target, folder, until);
+    const made = await TlsFront.start(target, folder, until === undefined ? {} : { until });
     fronts.push(made);
     return { port: made.port, ca: await readFile(made.certificate, 'utf8') };
   }
