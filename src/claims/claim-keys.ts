@@ -36,10 +36,10 @@ export const UNSEEN: SeenKey = { reservation: undefined, revision: NO_STREAM };
 
 const keyDecider: Pick<
   Decider<never, Reservation | undefined, ClaimKeyEvent>,
-  'category' | 'initial' | 'evolve' | 'readsEndsOnly'
+  'category' | 'initial' | 'evolve' | 'supersedes'
 > = {
   category: 'claimkey',
-  readsEndsOnly: true,
+  supersedes: () => true,
   initial: undefined,
   evolve: (_, event) => (event.type === 'KeyReserved' ? event.data : undefined),
 };

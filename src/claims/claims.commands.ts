@@ -5,6 +5,7 @@ import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
+import { FairQueue } from '../kernel/fair-queue';
 import { Fault } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { ReadStore } from '../kernel/read-store';
@@ -28,10 +29,17 @@ import { type LoadedClaim } from './update-check';
 /** Streams loaded or written at a time. */
 const AT_ONCE = 256;
 
+/** Updates that are executed at once, however many other lists there are. */
+const FEW = 20;
+
+/** Longer lists of updates. All claims of a list are in memory, and each may have some 50 KB. */
+const LONG_LISTS = { atOnce: 4, perClient: 2, reserved: 1 } as const;
+
 /** What the commands have in common. */
 @Injectable()
 export class Claims {
   readonly writer: ClaimWriter;
+  private readonly longLists = new FairQueue(LONG_LISTS);
   private readonly search: OrderSearch;
 
   constructor(
@@ -97,6 +105,16 @@ export class Claims {
     });
     raiseFaults([...ofFields, ...ofKeys], more);
     throw new Error('there are faults');
+  }
+
+  /** Executes a list of updates. */
+  async update<Result>(
+    { organisationId }: ClaimsCaller,
+    updates: readonly unknown[],
+    execute: () => Promise<Result>,
+  ): Promise<Result> {
+    if (updates.length <= FEW) return await execute();
+    return await this.longLists.run(String(organisationId), execute);
   }
 
   /** The updates, each with the present state of its claim. */

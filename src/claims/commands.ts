@@ -131,7 +131,12 @@ const UNSCREENED: Screening = { statusId: CANNOT_VALIDATE };
 class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
   constructor(private readonly claims: Claims) {}
 
-  async execute({ updates, caller }: ReviseClaims): Promise<Visible> {
+  async execute(command: ReviseClaims): Promise<Visible> {
+    const { updates, caller } = command;
+    return await this.claims.update(caller, updates, () => this.revise(command));
+  }
+
+  private async revise({ updates, caller }: ReviseClaims): Promise<Visible> {
     requirePublisher(caller);
     const { writer, directory } = this.claims;
     const now = this.claims.now();
@@ -168,7 +173,12 @@ class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
 class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
   constructor(private readonly claims: Claims) {}
 
-  async execute({ updates, caller }: RuleOnClaims): Promise<Visible> {
+  async execute(command: RuleOnClaims): Promise<Visible> {
+    const { updates, caller } = command;
+    return await this.claims.update(caller, updates, () => this.rule(command));
+  }
+
+  private async rule({ updates, caller }: RuleOnClaims): Promise<Visible> {
     if (caller.kind !== 'advertiser') throw fault.tokenType();
     const at = this.claims.now().toISOString();
     const loaded = (await this.claims.loaded(updates)).map(({ version, ruling: posted, ...claim }) => {

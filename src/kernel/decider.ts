@@ -32,8 +32,12 @@ export interface Decider<Command, State, Event extends DomainEvent> {
   /** Streams are named `<category>-<id>`. */
   readonly category: string;
   readonly initial: State;
-  /** The state depends on the first and the last event of the stream only: `load` skips those between. */
-  readonly readsEndsOnly?: true;
+  /**
+   * Whether the state after an event of this type depends on nothing but the first event of the stream and this one. `load`
+   * then reads backwards to the last such event, and the first one: however long a stream grows, a command reads a few events.
+   * Without it, every command reads the whole stream.
+   */
+  readonly supersedes?: (type: Event['type']) => boolean;
   decide(command: Command, state: State): readonly Event[];
   evolve(state: State, event: Folded<Event>): State;
 }
@@ -105,11 +109,13 @@ export async function execute<Command, State, Event extends DomainEvent>(
 /** The current state of an aggregate. */
 export async function load<State, Event extends DomainEvent>(
   log: EventLog,
-  decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve' | 'readsEndsOnly'>,
+  decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve' | 'supersedes'>,
   id: string | number,
 ): Promise<StateAt<State>> {
   const stream = streamOf(decider.category, id);
-  const events = decider.readsEndsOnly === true ? endsOf(log, stream) : eventsOf(log, stream);
+  const { supersedes } = decider;
+  const events =
+    supersedes === undefined ? eventsOf(log, stream) : neededOf(log, stream, (type) => supersedes(type));
   let state = decider.initial;
   let revision = NO_STREAM;
   for await (const recorded of events) {
@@ -127,12 +133,29 @@ async function* eventsOf(
   for await (const batch of log.readStream(stream, options)) yield* batch;
 }
 
-/** The first and the last event; one read is enough for a stream of at most one. */
-async function* endsOf(log: EventLog, stream: string): AsyncGenerator<RecordedEvent, undefined> {
-  for await (const last of eventsOf(log, stream, { backwards: true, limit: 1 })) {
-    if (last.revision > 0) yield* eventsOf(log, stream, { limit: 1 });
-    yield last;
-  }
+/** Events that `neededOf` reads at a time: most streams have no more. */
+const AT_A_TIME = 2;
+
+/** In order: the first event, and those from one on that supersedes all before it, or from an earlier one on. */
+async function* neededOf(
+  log: EventLog,
+  stream: string,
+  supersedes: (type: string) => boolean,
+): AsyncGenerator<RecordedEvent, undefined> {
+  const newestFirst: RecordedEvent[] = [];
+  let from: number | undefined;
+  let isComplete = false;
+  do {
+    const options = { backwards: true, limit: AT_A_TIME, ...(from === undefined ? {} : { from }) };
+    from = NO_STREAM;
+    for await (const event of eventsOf(log, stream, options)) {
+      newestFirst.push(event);
+      from = event.revision - 1;
+      isComplete ||= supersedes(event.type);
+    }
+  } while (from !== NO_STREAM && !isComplete);
+  if (from !== NO_STREAM) yield* eventsOf(log, stream, { limit: 1 });
+  yield* newestFirst.reverse();
 }
 
 /** Appends, and if the answer is lost retries once with the same ids and revision. */

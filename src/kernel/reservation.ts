@@ -30,6 +30,7 @@ export function reservations(
   return {
     category,
     initial: undefined,
+    supersedes: () => true,
     decide({ do: action, owner, at }, current) {
       switch (action) {
         case 'reserve':

@@ -15,7 +15,7 @@ interface IdsAllotted {
 const decider: Decider<number, number, IdsAllotted> = {
   category: 'sequence',
   initial: 0,
-  readsEndsOnly: true,
+  supersedes: () => true,
   decide: (size, end) => [{ type: 'IdsAllotted', data: { from: end + 1, to: end + size } }],
   evolve: (_, { data }) => data.to,
 };

@@ -18,6 +18,8 @@ export interface SubscriptionAt extends StateAt<SubscriptionState> {
 interface Folded extends SubscriptionAt {
   /** Id of the event. */
   readonly last: string;
+  /** What it costs to read all events up to it: about their bytes. */
+  readonly size: number;
 }
 
 const NOTHING: Folded = {
@@ -25,10 +27,14 @@ const NOTHING: Folded = {
   revision: NO_STREAM,
   position: START,
   last: '',
+  size: 0,
 };
 
-/** The states of shorter streams are not cached: reading them takes about a millisecond. */
-const SHORTEST = 200;
+/** The states of smaller streams are not cached: reading them takes about a millisecond. */
+const SMALLEST = 64 * 1024;
+
+/** What an event costs beside its data. */
+const PER_EVENT = 300;
 
 /** States that are cached of a log: each may have some 600 KB. */
 const MOST = 32;
@@ -37,8 +43,8 @@ const MOST = 32;
 const caches = new WeakMap<EventLog, Map<string, Folded>>();
 
 /**
- * The current state of a subscription. Each test and each redelivery is an event of its stream, so it may have any number of them: of a
- * long stream only what is new since the last call is read.
+ * The current state of a subscription. Each PUT, test and redelivery is an event of its stream, so it may have any number of them: of a
+ * large stream only what is new since the last call is read.
  */
 export async function loadSubscription(log: EventLog, id: string): Promise<SubscriptionAt> {
   const cache = caches.get(log) ?? new Map<string, Folded>();
@@ -47,7 +53,7 @@ export async function loadSubscription(log: EventLog, id: string): Promise<Subsc
   const continued = cached === undefined ? undefined : await foldedFrom(cached, log, id);
   const folded = continued ?? (await foldedFrom(NOTHING, log, id)) ?? NOTHING;
   cache.delete(id);
-  if (folded.revision >= SHORTEST) {
+  if (folded.size >= SMALLEST) {
     cache.set(id, folded);
     const [oldest = id] = cache.keys();
     if (cache.size > MOST) cache.delete(oldest);
@@ -72,15 +78,16 @@ export async function subscriptionAsOf(
 
 /** Undefined if the stream does not have that event: the log was replaced. */
 async function foldedFrom(start: Folded, log: EventLog, id: string): Promise<Folded | undefined> {
-  let { state, revision, position, last } = start;
+  let { state, revision, position, last, size } = start;
   let isThere = revision === NO_STREAM;
   for await (const batch of log.readStream(streamOf(SUBSCRIPTION, id), { from: Math.max(0, revision) }))
     for (const recorded of batch) {
       if (isThere) {
         state = subscriptionDecider.evolve(state, toDomainEvent(recorded) as SubscriptionEvent);
         ({ revision, position, id: last } = recorded);
+        size += recorded.data.length + PER_EVENT;
       } else if (recorded.id === last) isThere = true;
       else return undefined;
     }
-  return isThere ? { state, revision, position, last } : undefined;
+  return isThere ? { state, revision, position, last, size } : undefined;
 }

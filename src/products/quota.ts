@@ -54,7 +54,7 @@ const MOST_RUNS = 1000;
 /** Document 1, Limits; `docs/decisions.md#p18`. Raises 429. */
 export const quota: Decider<CountedDownload, Downloads, FeedDownloaded> = {
   category: 'download',
-  readsEndsOnly: true,
+  supersedes: () => true,
   initial: {},
   decide({ page, head, ...download }, { first, last }) {
     // A process that lags behind counts towards the version that another has already sent; a moved log has other positions.

@@ -23,7 +23,7 @@ type RefusedImport = Pick<FeedImport, 'importId' | 'mode' | 'at' | 'durationMs' 
 const decider: Decider<RefusedImport, null, RefusalEvent> = {
   category: REFUSALS,
   initial: null,
-  readsEndsOnly: true,
+  supersedes: () => true,
   decide: (data) => [{ type: 'FeedImportRefused', data }],
   evolve: () => null,
 };

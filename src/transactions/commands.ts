@@ -9,6 +9,7 @@ import { VisibleWrites } from '../http/visible-writes';
 import { execute, load, type StateAt } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
+import { FairQueue } from '../kernel/fair-queue';
 import { Fault, Faults } from '../kernel/fault';
 import { inParallel } from '../kernel/in-parallel';
 import { KeyedMutex } from '../kernel/keyed-mutex';
@@ -83,21 +84,45 @@ const OUTCOME_OF = {
 /** Streams written at a time: enough for the log to share its commits. */
 const AT_ONCE = 256;
 
+/** Further ones, for callers that have none. */
+const RESERVED = 32;
+
 @Injectable()
 export class Transactions {
   private readonly mutex = new KeyedMutex<string>();
+  /** Each transaction in memory may have some 200 KB: those of all lists are bounded, not those of each. */
+  private readonly inMemory = new FairQueue({
+    atOnce: AT_ONCE + RESERVED,
+    perClient: AT_ONCE,
+    reserved: RESERVED,
+  });
 
   constructor(
     private readonly log: EventLog,
     private readonly visible: VisibleWrites,
   ) {}
 
+  /** Works on the items of a list in parallel. */
+  async inParallel<Item>(
+    { organisationId }: MoveTransactions['caller'],
+    items: readonly Item[],
+    work: (item: Item, at: number) => Promise<void>,
+  ): Promise<void> {
+    await inParallel(items.entries(), AT_ONCE, async ([at, item]) => {
+      await this.inMemory.run(String(organisationId), () => work(item, at));
+    });
+  }
+
   /** Calls `one` for each item, in parallel, and waits until lists include what was written. */
-  async each<Item>(posted: readonly Item[], one: (item: Item) => Promise<RecordedAt>): Promise<Results> {
+  async each<Item>(
+    caller: MoveTransactions['caller'],
+    posted: readonly Item[],
+    one: (item: Item) => Promise<RecordedAt>,
+  ): Promise<Results> {
     const results: Results['results'][number][] = [];
     const written: { readonly position?: Position | undefined }[] = [];
     const pace = pacer();
-    await inParallel(posted.entries(), AT_ONCE, async ([at, item]) => {
+    await this.inParallel(caller, posted, async (item, at) => {
       await pace();
       try {
         const { position, ...recorded } = await one(item);
@@ -163,7 +188,7 @@ export class ReportTransactionsHandler implements ICommandHandler<ReportTransact
   async execute({ posted, caller }: ReportTransactions): Promise<Results> {
     const { directory } = this.follower;
     const now = this.clock.now();
-    return await this.transactions.each(posted, async (item) => {
+    return await this.transactions.each(caller, posted, async (item) => {
       const command = checkReport(item, { directory, caller, now });
       const { transaction } = command;
       return await this.transactions.inOrder(legacyIdOf(transaction), async () => {
@@ -187,12 +212,12 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     // All are found before the first one is executed, so that those for one transaction keep their order.
     const found: (Found | { readonly faults: readonly Fault[] })[] = [];
     const named: NamedBefore = new Map();
-    await inParallel(posted.entries(), AT_ONCE, async ([index, item]) => {
+    await this.transactions.inParallel(caller, posted, async (item, index) => {
       found[index] = await this.find(item, caller, named).catch((error: unknown) => ({
         faults: faultsIn(error),
       }));
     });
-    return await this.transactions.each(found, async (item) => {
+    return await this.transactions.each(caller, found, async (item) => {
       if ('faults' in item) throw new Faults(item.faults);
       return await this.transactions.inOrder(item.transactionId, () => this.move(item, caller));
     });

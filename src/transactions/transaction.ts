@@ -133,6 +133,8 @@ export type KnownTransaction = Exclude<TransactionState, { readonly name: 'Unkno
 export const transactionDecider: Decider<TransactionCommand, TransactionState, TransactionEvent> = {
   category: TRANSACTION,
   initial: { name: 'Unknown' },
+  // Of what is before Pending only the report matters, and no ruling is before it: no move leads back.
+  supersedes: (type) => STATE_OF[type] === 'Pending',
   decide: (command, state) => decide(command, state).map(stored),
   evolve(state, event) {
     const { type, data } = event;

@@ -4,6 +4,7 @@ import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
 import { type Position } from '../kernel/event';
 import { Fault, Faults } from '../kernel/fault';
+import { FairQueue } from '../kernel/fair-queue';
 import { inParallel } from '../kernel/in-parallel';
 import { mapInSlices } from '../kernel/slices';
 import { spellingsIn } from '../wire/json-scan';
@@ -88,11 +89,16 @@ export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
   }
 }
 
-/** Vouchers written at a time: enough for the log to share its commits. */
+/** Vouchers of a list written at a time: enough for the log to share its commits. */
 const AT_ONCE = 32;
+
+/** Of all lists: each voucher in memory may have some 200 KB. */
+const IN_MEMORY = { atOnce: 4 * AT_ONCE, perClient: 2 * AT_ONCE, reserved: AT_ONCE } as const;
 
 @CommandHandler(PostVouchers)
 export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
+  private readonly inMemory = new FairQueue(IN_MEMORY);
+
   constructor(
     private readonly vouchers: VoucherWriter,
     private readonly visible: VisibleWrites,
@@ -111,7 +117,9 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     const written = new Map<string | number, Written | { readonly faults: readonly Fault[] }>();
     const write = async ([key, post]: readonly [string | number, VoucherPost]): Promise<void> => {
       const { vouchers } = this;
-      const writing = dryRun ? vouchers.tryPost(post) : vouchers.post(post, now.toISOString());
+      const writing = this.inMemory.run(String(organisationId), () =>
+        dryRun ? vouchers.tryPost(post) : vouchers.post(post, now.toISOString()),
+      );
       written.set(key, await writing.catch((error: unknown) => ({ faults: faultsIn(error) })));
     };
     // First those with a `sourceId`: it must not stand for a voucher that gets its id in this post (`docs/decisions.md#v15`).

@@ -106,6 +106,7 @@ export const VOUCHER = 'voucher';
 export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent> = {
   category: VOUCHER,
   initial: { status: 'unknown' },
+  supersedes: () => true,
   decide(command, state) {
     switch (command.do) {
       case 'post': {
