@@ -30,6 +30,8 @@ interface Call {
 interface Behaviour {
   readonly version?: string;
   readonly read?: (call: Call) => void;
+  /** What becomes of calls for appends. */
+  readonly batchAppend?: (call: Call) => void;
   /** The errors that appends meet, one after the other, until one is made. */
   readonly appendErrors?: string[];
 }
@@ -38,6 +40,7 @@ interface Behaviour {
 async function serverThat({
   version = '24.6.0',
   read = (call) => call.end(),
+  batchAppend,
   appendErrors = [],
 }: Behaviour): Promise<{
   readonly url: string;
@@ -55,6 +58,10 @@ async function serverThat({
     read,
     batchAppend: (call: Call) => {
       calls.appends += 1;
+      if (batchAppend !== undefined) {
+        batchAppend(call);
+        return;
+      }
       call.on('data', (request) => call.write(answerTo(request, appendErrors.shift())));
     },
   });
@@ -116,6 +123,25 @@ describe('A refusal of the server is final, and its message names the remedy', (
       name: 'EngineUnavailable',
       message: expect.stringMatching(message),
     });
+    await log.close();
+    server.stop();
+  });
+
+  test('the password, once it was changed: of reads and appends', async () => {
+    let isChanged = false;
+    const refused = failing(status.UNAUTHENTICATED);
+    const read = (call: Call): void => (isChanged ? refused(call) : call.end());
+    const server = await serverThat({ read, batchAppend: refused });
+    const log = await openEventStoreDb(server.url, PATIENT);
+    isChanged = true;
+    const expected = {
+      name: 'EngineUnavailable',
+      message:
+        'the event log is not available: access is denied: the user name or the password in its URL is wrong',
+    };
+    await expect(log.append('feed-1', NO_STREAM, newEvents(1))).rejects.toMatchObject(expected);
+    await expect(streamOf(log, 'feed-1')).rejects.toMatchObject(expected);
+    await expect(log.head()).rejects.toMatchObject(expected);
     await log.close();
     server.stop();
   });
