@@ -2,7 +2,7 @@ import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { FollowedLog } from '../kernel/followed-log';
 import { hasRates, RATES_STREAM, type RatesEvent } from '../notifications/matching/rates';
-import { type DeliveriesOwned, OWNER_STREAM } from '../notifications/ownership';
+import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../notifications/ownership';
 import { type Secrets } from '../notifications/secrets';
 
 /**
@@ -47,6 +47,9 @@ export class NotificationFacts extends FollowedLog {
       const published = { data: JSON.parse(data) as RatesEvent['data'] };
       if (hasRates(published)) this.rates = published.data;
     }
-    if (type === 'DeliveriesOwned') this.owner = JSON.parse(data) as DeliveriesOwned['data'];
+    if (type === 'DeliveriesOwned') {
+      const owner = JSON.parse(data) as DeliveriesOwned['data'];
+      if (isOwner(owner)) this.owner = owner;
+    }
   }
 }

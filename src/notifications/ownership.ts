@@ -40,12 +40,17 @@ const ownership: Decider<OwnershipCommand, Owner | undefined, DeliveriesOwned> =
     if (isDeepStrictEqual(owner, current)) return [];
     return [{ type: 'DeliveriesOwned', data: { at, ...owner } }];
   },
-  evolve: (_, { data: { installation, created, key } }) => ({
-    installation,
-    ...(created === undefined ? {} : { created }),
-    key,
-  }),
+  evolve: (current, event) => {
+    if (!isOwner(event.data)) return current;
+    const { installation, created, key } = event.data;
+    return { installation, ...(created === undefined ? {} : { created }), key };
+  },
 };
+
+/** False for the data of an event that another program has written. */
+export function isOwner({ installation, key }: Partial<Record<keyof Owner, unknown>>): boolean {
+  return typeof installation === 'string' && typeof key === 'string';
+}
 
 /** Claims the deliveries of a log. Returns why this installation may not deliver; undefined if it may. */
 export async function claimDeliveries(log: EventLog, owner: Owner, now: Date): Promise<string | undefined> {

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openEngines } from '../../src/engines/open';
+import { toNewEvent } from '../../src/kernel/decider';
 import { messageIdOf, receiverIdOf } from '../../src/notifications/receiver-id';
 import { type Receiver } from '../../src/notifications/subscription';
 import { Receivers } from '../support/receivers';
@@ -180,6 +181,73 @@ test(`of a server that is killed ${KILLS} times after it has answered reports, e
   const texts = new Map(receivers.received.map(({ id, path, body }) => [id, path + body]));
   for (const { id, path, body } of receivers.received) expect(path + body).toBe(texts.get(id));
 }, 300_000);
+
+/** As another program may: without the data that each of them needs. */
+const POISON = [
+  ['program-777', 'ProgramDefined'],
+  ['category-777', 'CategoryDefined'],
+  ['transaction-777', 'TransactionTracked'],
+  ['claim-777', 'ClaimScreened'],
+  ['subscription-777', 'SubscriptionCreated'],
+  ['exchange-rates', 'ExchangeRatesPublished'],
+] as const;
+
+/** Appends these to the log, and to that of deliveries an outcome of nothing; `round` is the number of those in each stream. */
+async function poison(round: number): Promise<void> {
+  const settings = { dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
+  const engines = await openEngines(settings);
+  try {
+    for (const [stream, type] of POISON)
+      await engines.log.append(stream, round - 1, [toNewEvent({ type, data: {} })]);
+    const deliveries = await engines.deliveries();
+    let revision = -1;
+    for await (const [last] of deliveries.readStream('partition-00', { backwards: true, limit: 1 }))
+      revision = last?.revision ?? revision;
+    const outcome = toNewEvent({ type: 'MessageAttempted', data: { receiver: 'x' } });
+    await deliveries.append('partition-00', revision, [outcome]);
+  } finally {
+    await engines.close();
+  }
+}
+
+test('events that cannot be used stop neither a running server nor one that is killed and started again (decisions X103)', async () => {
+  const to = await subscribe();
+  let arrived = 0;
+  /** A sale is reported, and its messages arrive. */
+  const works = async (order: string): Promise<void> => {
+    await report(order);
+    arrived += STATES.length * to.length;
+    await until(() => delivered.size === arrived);
+    const health = (await (await fetch(`${server.url}/health/ready`)).json()) as { status: string };
+    expect(health.status).toBe('ok');
+  };
+  await works('P-1');
+  await poison(0);
+  await works('P-2');
+  await server.end('SIGKILL');
+  await poison(1);
+  await start();
+  await works('P-3');
+  await server.end('SIGKILL');
+  await start();
+  await works('P-4');
+  const { stdout } = await runProgram(['parked', 'list'], { DATA_DIR: folder });
+  const ids = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.split(': ')[0]);
+  for (const round of [0, 1])
+    expect(ids).toEqual(
+      expect.arrayContaining([
+        `directory program-777@${round}`,
+        `directory category-777@${round}`,
+        ...POISON.slice(2).map(([stream]) => `matcher ${stream}@${round}`),
+      ]),
+    );
+  const health = (await (await fetch(`${server.url}/health/ready`)).json()) as { parked: number };
+  expect(health.parked).toBe(ids.length);
+  expect(await server.end()).toBe(0);
+}, 120_000);
 
 test('a PUT that mends a URL loses nothing, although the server is killed after it (decisions N8)', async () => {
   const receiver: Receiver = {

@@ -30,11 +30,17 @@ export async function continuationOf(deliveries: EventLog, log: EventLog): Promi
     for (const event of batch) {
       revision = Math.max(revision, event.revision);
       const { type, data } = toDomainEvent(event) as MatchedEvent;
-      if (type === 'Matched') return { cursor: data, revision };
+      if (type === 'Matched' && isCursor(data)) return { cursor: data, revision };
     }
   }
   const { position } = await lastMark(log);
   return { cursor: { upTo: position, messages: 0 }, revision };
+}
+
+/** False for one that another program has written: the one before it counts. */
+function isCursor({ upTo, messages }: Partial<Record<keyof Cursor, unknown>>): boolean {
+  const isPosition = typeof upTo === 'string' && upTo.length === START.length && /^\d+$/.test(upTo);
+  return isPosition && Number.isInteger(messages);
 }
 
 /** How long what is matched is not marked again (ms). */

@@ -205,7 +205,8 @@ export class DeliveryRunner {
     const { deliveries } = this.parts;
     try {
       const at = new Date().toISOString();
-      const taken = await takePartition(deliveries, number, { owner: this.options.owner, at });
+      const { report } = this.parts;
+      const taken = await takePartition(deliveries, number, { owner: this.options.owner, at, report });
       return new OwnedPartition(number, lease, deliveries, taken, (one) => this.dispatcher.writerEvents(one));
     } catch (error) {
       await lease.release();

@@ -317,13 +317,15 @@ export class Dispatcher {
     this.pump();
   }
 
-  /** Reads a message, rendered again if its receiver has changed since. False: it is no longer in the log. */
+  /** Reads a message, rendered again if its receiver has changed since. False: it is no longer in the log, or not usable. */
   private async loadCurrent(revision: number, isRedelivery: boolean): Promise<boolean> {
     const { recipients, rendering } = this.parts;
     if (!(await this.cache.load(revision))) return false;
     const message = this.cache.get(revision);
     const since = message && recipients.outdatedBy(message, isRedelivery);
-    if (message === undefined || since === undefined) return true;
+    // It was read just now: another program has written it.
+    if (message === undefined) return false;
+    if (since === undefined) return true;
     const owner = String(message.organisationId);
     const current = await this.rendered.run(owner, () => rendering.current(message, since));
     if (current !== undefined) this.cache.replace(revision, current);
@@ -342,7 +344,7 @@ export class Dispatcher {
   /** A message was deleted before it could be sent: that is recorded as far as it is known. */
   private forget({ id, partition, lane, subscriptionId }: Receiver, revision: number): void {
     this.parts.report(
-      `a message to the receiver ${id} was not sent: it is older than messages are kept (revision ${revision})`,
+      `a message to the receiver ${id} was not sent: it is older than messages are kept, or another program has written it (revision ${revision} of matched)`,
     );
     const owned = this.partitions.get(partition);
     owned?.state.forget(id, revision, { at: new Date().toISOString(), subscriptionId });

@@ -1,6 +1,7 @@
 import { type RecordedEvent } from '../../kernel/event';
 import { type MatchedEvent } from '../delivery-events';
 import { type PartitionState } from './partition-state';
+import { isUsableMatched } from './usable-deliveries';
 
 /** Within a text of JSON the quotes are escaped, so this finds the property only. */
 const RECEIVER = /"receiver":"([^"]*)"/;
@@ -17,13 +18,13 @@ export function receiverIn({ type, data }: Pick<RecordedEvent, 'type' | 'data'>)
   return OF_RECEIVERS.has(type) ? RECEIVER.exec(data)?.[1] : undefined;
 }
 
-/** Lets the state of the receiver's partition take an event of `matched`. False if it was taken before. */
+/** Lets the state of the receiver's partition take an event of `matched`. False if it was taken before, or is not usable. */
 export function takeMatched(
   state: PartitionState,
   receiver: string,
   { type, data, revision }: RecordedEvent,
 ): boolean {
-  if (revision <= state.matchedUpTo) return false;
+  if (revision <= state.matchedUpTo || !isUsableMatched({ type, data })) return false;
   if (type === 'MessageDue') state.due(receiver, revision);
   else if (type === 'RedeliveriesWithdrawn') state.cancelRedeliveries(receiver, revision);
   else if (type === 'ProbeDue')

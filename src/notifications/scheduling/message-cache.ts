@@ -1,6 +1,7 @@
 import { type EventLog } from '../../kernel/event-log';
 import { MATCHED, type Message } from '../delivery-events';
 import { receiverIn } from './matched-events';
+import { isUsableMessage } from './usable-deliveries';
 
 /** Messages that are read at once: those around one that is needed are needed soon. */
 const CHUNK = 256;
@@ -45,12 +46,18 @@ export class MessageCache {
     else if (this.bytes < share) this.put(this.spare, revision, data);
   }
 
+  /** Undefined also for one that is not usable, however often it is loaded. */
   get(revision: number): Message | undefined {
     const cached = this.spare.get(revision) ?? this.needed.get(revision);
     if (cached?.data === undefined) return cached?.message;
-    cached.message = JSON.parse(cached.data) as Message;
+    const message = JSON.parse(cached.data) as Message;
+    if (!isUsableMessage(message)) {
+      this.delete(revision);
+      return undefined;
+    }
+    cached.message = message;
     cached.data = undefined;
-    return cached.message;
+    return message;
   }
 
   /** Puts a message in the place of the one that was read, which was rendered again. */

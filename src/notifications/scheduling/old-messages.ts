@@ -56,8 +56,9 @@ async function* expired(
         const { revision } = sendable;
         if (cache.get(revision) === undefined && !(await cache.load(revision))) continue;
         const message = cache.get(revision);
+        if (message === undefined) continue;
         // Those after it are newer.
-        if (message === undefined || Date.parse(message.made ?? message.at) >= before) break;
+        if (Date.parse(message.made ?? message.at) >= before) break;
         if ([...inFlight].some((started) => started.revision === revision)) continue;
         const permission = recipients.permission(message.subscriptionId, id, message, sendable.redelivery);
         if (permission !== 'hold' && sendable.redelivery !== undefined) continue;

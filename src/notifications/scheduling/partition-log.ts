@@ -4,6 +4,7 @@ import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Outcome, type PartitionEvent, partitionStream } from '../delivery-events';
 import { PartitionState } from './partition-state';
 import { restorePartition, type SavedPart } from './saved-partition';
+import { isUsableOutcome, isUsablePart } from './usable-deliveries';
 
 /** A partition that this process has taken over: its state, and the revision of its stream. */
 export interface TakenPartition {
@@ -22,10 +23,14 @@ const MOST_CONFLICTS = 20;
 export async function takePartition(
   log: EventLog,
   partition: number,
-  { owner, at }: { readonly owner: string; readonly at: string },
+  {
+    owner,
+    at,
+    report = () => undefined,
+  }: { readonly owner: string; readonly at: string; readonly report?: (failure: string) => void },
 ): Promise<TakenPartition> {
   for (let attempt = 1; ; attempt += 1) {
-    const { state, revision } = await readPartition(log, partition);
+    const { state, revision } = await readPartition(log, partition, report);
     try {
       const taken: PartitionEvent = { type: 'PartitionTaken', data: { at, owner } };
       const appended = await log.append(partitionStream(partition), revision, [toNewEvent(taken)]);
@@ -37,21 +42,49 @@ export async function takePartition(
 }
 
 /** The state as of the end of the partition's stream. */
-async function readPartition(log: EventLog, partition: number): Promise<TakenPartition> {
-  const state = new PartitionState();
+async function readPartition(
+  log: EventLog,
+  partition: number,
+  report: (failure: string) => void,
+): Promise<TakenPartition> {
+  let state: PartitionState | undefined;
   const outcomes: Outcome[] = [];
   let revision: number | undefined;
   let parts: SavedPart[] = [];
   for await (const event of backwards(log, partition)) {
     revision ??= event.revision;
-    if (event.type === 'MessageAttempted') outcomes.push(JSON.parse(event.data) as Outcome);
+    const skip = (): void => report(skipped(event));
+    if (event.type === 'MessageAttempted') {
+      const outcome = JSON.parse(event.data) as Outcome;
+      if (isUsableOutcome(outcome)) outcomes.push(outcome);
+      else skip();
+    }
     if (event.type !== 'PartitionSaved') continue;
-    parts = precededBy(parts, JSON.parse(event.data) as SavedPart);
-    if (parts[0]?.part === 1) break;
+    const part = JSON.parse(event.data) as SavedPart;
+    // The snapshot before it does as well.
+    parts = isUsablePart(part) ? precededBy(parts, part) : [];
+    state = parts[0]?.part === 1 ? restored(parts) : undefined;
+    if (state !== undefined) break;
+    if (!isUsablePart(part) || parts[0]?.part === 1) skip();
   }
-  if (parts[0]?.part === 1) restorePartition(state, parts);
+  state ??= new PartitionState();
   for (const outcome of outcomes.toReversed()) state.settle(outcome);
   return { state, revision: revision ?? NO_STREAM };
+}
+
+/** Undefined: another program has written it. */
+function restored(parts: readonly SavedPart[]): PartitionState | undefined {
+  const state = new PartitionState();
+  try {
+    restorePartition(state, parts);
+    return state;
+  } catch {
+    return undefined;
+  }
+}
+
+function skipped({ type, stream, revision }: RecordedEvent): string {
+  return `${type} (${stream}@${revision} of the delivery log) cannot be used, and is ignored: another program has written it`;
 }
 
 async function* backwards(log: EventLog, partition: number): AsyncGenerator<RecordedEvent> {

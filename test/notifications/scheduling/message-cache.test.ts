@@ -6,6 +6,8 @@ import { logFolder, type LogFolder } from '../../support/log-folder';
 import { overrideLog } from '../../support/temporary-log';
 
 const MESSAGES = 200;
+const TARGET = { subscriptionId: 's', receiver: 'r', url: 'https://r.example/' };
+const MESSAGE = messageTo(TARGET, { subject: 't', sequence: 1, cause: '0' });
 
 describe('The cache of messages', () => {
   let folder: LogFolder;
@@ -15,9 +17,8 @@ describe('The cache of messages', () => {
   beforeEach(async () => {
     folder = await logFolder();
     ({ log } = await openLog(folder.file, false));
-    const target = { subscriptionId: 's', receiver: 'r', url: 'https://r.example/' };
     const messages = Array.from({ length: MESSAGES }, (_, sequence) =>
-      messageTo(target, { subject: `t${sequence}`, sequence, cause: '0' }),
+      messageTo(TARGET, { subject: `t${sequence}`, sequence, cause: '0' }),
     );
     await new Matched(log).append(messages, '0');
     reads = 0;
@@ -80,19 +81,19 @@ describe('The cache of messages', () => {
 
   it('has a new message that is next to be sent, however many wait that are not', () => {
     const cache = cacheWanting(() => true, 10_000);
-    const message = JSON.stringify({ id: 'm' });
+    const message = JSON.stringify(MESSAGE);
     for (let revision = 0; revision < 100; revision += 1) cache.add(revision, message, false);
     expect(cache.get(99)).toBeUndefined();
     for (let revision = 100; revision < 200; revision += 1) {
       cache.add(revision, message, true);
-      expect(cache.get(revision)).toEqual({ id: 'm' });
+      expect(cache.get(revision)).toEqual(MESSAGE);
       cache.delete(revision);
     }
   });
 
   it('keeps the oldest of those that are next to be sent', () => {
     const cache = cacheWanting(() => true, 10_000);
-    for (let revision = 0; revision < 100; revision += 1) cache.add(revision, '{}', true);
+    for (let revision = 0; revision < 100; revision += 1) cache.add(revision, JSON.stringify(MESSAGE), true);
     expect([0, 1, 2, 99].map((revision) => cache.get(revision) !== undefined)).toEqual([
       true,
       true,
