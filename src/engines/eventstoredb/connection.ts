@@ -29,6 +29,7 @@ const VERSION_MS = 10_000;
 interface Link {
   readonly channel: Channel;
   readonly endpoint: Endpoint;
+  readonly streams: StreamsClient;
 }
 
 /**
@@ -60,14 +61,14 @@ export class Connection {
   /** Starts a read or a subscription. */
   async read(request: ReadReq): Promise<ClientReadableStream<ReadResp>> {
     const link = await this.#connected();
-    const reading = streamsOver(link).read(request, this.#metadata(), UNLIMITED);
+    const reading = link.streams.read(request, this.#metadata(), UNLIMITED);
     return reading.on('error', (error: Error) => this.#failed(link, error));
   }
 
   /** Opens a call for any number of appends. */
   async batchAppend(): Promise<ClientDuplexStream<BatchAppendReq, BatchAppendResp>> {
     const link = await this.#connected();
-    const appending = streamsOver(link).batchAppend(this.#metadata(), UNLIMITED);
+    const appending = link.streams.batchAppend(this.#metadata(), UNLIMITED);
     return appending.on('error', (error: Error) => this.#failed(link, error));
   }
 
@@ -122,7 +123,9 @@ export class Connection {
     const endpoint = this.#leader ?? (await this.#find());
     this.#leader = undefined;
     this.#tried = endpoint;
-    this.#link = { channel: new Channel(...channelTo(endpoint, this.#url)), endpoint };
+    const channel = new Channel(...channelTo(endpoint, this.#url));
+    const streams = new StreamsClient('', credentials.createInsecure(), { channelOverride: channel });
+    this.#link = { channel, endpoint, streams };
     return this.#link;
   }
 
@@ -162,10 +165,6 @@ export class Connection {
 }
 
 const UNLIMITED: CallOptions = { deadline: Infinity };
-
-function streamsOver({ channel }: Link): StreamsClient {
-  return new StreamsClient('', credentials.createInsecure(), { channelOverride: channel });
-}
 
 /** The leader that a `not-leader` error names, if it does. */
 function leaderOf(error: Error): Endpoint | undefined {
