@@ -1,7 +1,7 @@
 import { directoryDecider, type Fact, missingOf } from './decider';
 import { type Directory } from './directory';
 import { batchesOf } from '../kernel/batches';
-import { execute } from '../kernel/decider';
+import { execute, type StateAt } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
 import { inParallel } from '../kernel/in-parallel';
@@ -31,9 +31,11 @@ export async function appendFacts(
   let events = 0;
   let position = START;
   await inParallel(byStream(missingOf(facts, directory)), CONCURRENCY, async (stream) => {
+    let known: StateAt<Directory> | undefined;
     for (const batch of batchesOf(stream, LIMITS, sizeOf)) {
       const [{ category, id }] = batch;
-      const appended = await execute(log, directoryDecider(category), id, batch);
+      const appended = await execute(log, directoryDecider(category), id, batch, known);
+      known = appended;
       events += appended.events.length;
       if (appended.position !== undefined && appended.position > position) position = appended.position;
       for (const fact of batch) if (appended.events.includes(fact.event)) onAppended?.(fact);

@@ -48,13 +48,11 @@ export interface StateAt<State> {
   readonly revision: number;
 }
 
-/** The outcome of a command. */
-export interface Executed<State, Event> {
+/** The outcome of a command: `state` and `revision` are those after its events. */
+export interface Executed<State, Event> extends StateAt<State> {
   readonly events: readonly Event[];
   /** The ids of these events. */
   readonly ids: readonly string[];
-  /** The state after these events. */
-  readonly state: State;
   /** Position of the last event appended; absent if there was nothing to do. */
   readonly position?: Position;
 }
@@ -90,7 +88,7 @@ export async function execute<Command, State, Event extends DomainEvent>(
   for (let attempt = 1; ; attempt += 1) {
     const { state, revision } = attempt === 1 && cached !== undefined ? cached : await load(log, decider, id);
     const events = decider.decide(command, state);
-    if (events.length === 0) return { events, ids: [], state };
+    if (events.length === 0) return { events, ids: [], state, revision };
     try {
       const appending = events.map((event) => toNewEvent(event));
       const appended = await appendIdempotently(log, stream, revision, appending);
@@ -98,7 +96,7 @@ export async function execute<Command, State, Event extends DomainEvent>(
         events,
         ids: appending.map((event) => event.id),
         state: events.reduce((before, event) => decider.evolve(before, event), state),
-        position: appended.position,
+        ...appended,
       };
     } catch (error) {
       if (!(error instanceof RevisionConflict) || attempt === MAX_ATTEMPTS) throw error;

@@ -152,7 +152,7 @@ describe('Of one key (ADR 11)', () => {
       const { id } = await processOn(log).execute('k', write('one'), AT);
       resume();
       const { position, ...late } = await first;
-      expect([late, position]).toEqual([{ id, events: [], ids: [], state: 'one' }, undefined]);
+      expect([late, position]).toEqual([{ id, events: [], ids: [], revision: 0, state: 'one' }, undefined]);
       expect(await written(log)).toEqual(['KeyReserved', 'NoteWritten']);
     }));
 
