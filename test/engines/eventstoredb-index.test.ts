@@ -4,7 +4,10 @@ import fc from 'fast-check';
 import { DIRECTORY_PREFIXES } from '../../src/directory/events';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { type EventStoreLog } from '../../src/engines/eventstoredb/event-store-log';
-import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
+import {
+  openEventStoreDb,
+  openEventStoreDeliveries,
+} from '../../src/engines/eventstoredb/open-event-store-db';
 import { type EsdbEndpoint } from '../../src/engines/esdb-endpoint/serve-esdb';
 import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../src/kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../../src/kernel/event-log';
@@ -240,4 +243,40 @@ test('a server that grows continues its index, which then costs no second read o
   expect(counted.read - before).toBeLessThan(100);
   ending.abort();
   await keeping;
+});
+
+test('finding the end of the log costs the server the same however many messages were sent since', async () => {
+  const deliveries = await openEventStoreDeliveries(endpoint.url);
+  const ending = new AbortController();
+  const keeping = log.keepIndex(ending.signal, 5);
+  await fill('site-1', 3);
+  const head = await log.head();
+  for (let at = 0; at < 3_000; at += 500)
+    await deliveries.append(
+      'matched',
+      at - 1,
+      Array.from({ length: 500 }, () => event()),
+    );
+  const passed = await deliveries.head();
+  for (let last = START; last < passed; await new Promise((resolve) => setTimeout(resolve, 5)))
+    last = /"last":"(\d+)"/.exec((await lastOf(/^\W+index\./))[0]?.data ?? '')?.[1] ?? START;
+  ending.abort();
+  await keeping;
+  const before = counted.read;
+  const another = await openEventStoreDb(endpoint.url.replace('127.0.0.1', 'localhost'));
+  expect(await another.head()).toBe(head);
+  expect(counted.read - before).toBeLessThan(500);
+  await another.close();
+  await deliveries.close();
+});
+
+test('the end of a log of which the server has nothing among its last events is found', async () => {
+  const deliveries = await openEventStoreDeliveries(endpoint.url.replace('127.0.0.1', 'localhost'));
+  expect(await deliveries.head()).toBe(START);
+  const { position } = await deliveries.append('matched', NO_STREAM, [event()]);
+  await deliveries.close();
+  await fill('feed-1', 2_000);
+  const again = await openEventStoreDeliveries(endpoint.url.replace('127.0.0.1', 'localhost'));
+  expect(await again.head()).toBe(position);
+  await again.close();
 });

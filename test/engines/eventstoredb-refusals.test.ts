@@ -165,7 +165,7 @@ describe('A refusal of the server is final, and its message names the remedy', (
     nowhere.setData(Buffer.from('{}')).getMetadataMap().set('type', 'Happened');
     let reads = 0;
     const read = (call: Call): void => {
-      if ((reads += 1) > 1) call.write(new ReadResp().setEvent(new ReadResp.ReadEvent().setEvent(nowhere)));
+      if ((reads += 1) > 2) call.write(new ReadResp().setEvent(new ReadResp.ReadEvent().setEvent(nowhere)));
       call.end();
     };
     const server = await serverThat({ read });

@@ -211,7 +211,12 @@ export class EventStoreLog extends EventLog {
     const last = (name: string): Promise<SentEvent | undefined> => this.eventIn(name, 'last');
     const appendTo = async (...append: Parameters<IndexedLog['appendTo']>): Promise<number> =>
       (await this.appendTo(...append)).revision;
-    await keepIndex({ subscribe: (options) => this.subscribe(options), last, appendTo }, signal, everyMs);
+    const end = async (): Promise<End & { readonly passed: number }> => ({
+      ...(await this.#readEnd()),
+      passed: this.shared.head.passed,
+    });
+    const subscribe: EventLog['subscribe'] = (options) => this.subscribe(options);
+    await keepIndex({ subscribe, last, end, appendTo }, signal, everyMs);
   }
 
   /** The first event of a stream of the server from a revision on, or the last one; undefined if there is none. */

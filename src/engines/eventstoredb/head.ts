@@ -2,7 +2,8 @@ import { type Position, START } from '../../kernel/event';
 import { type Namespace } from './namespace';
 import { type Readers } from './readers';
 import { eventsIn } from './stream-reads';
-import { maxPosition } from './sent-event';
+import { NoAnswer } from './failure';
+import { maxPosition, type SentEvent } from './sent-event';
 import { backwardsRequest } from './requests';
 
 /** Sizes of successive backwards reads, until one contains an event of the log. */
@@ -19,15 +20,23 @@ export interface End {
 /** Finds the end of the log. Reads no event twice, since the server writes many events that do not belong to the log. */
 export class Head {
   #end: End = { head: START, last: START };
+  #passed = 0;
+  #isKnown = false;
   #reading: Promise<End> | undefined;
   #next: Promise<End> | undefined;
 
-  /** `signal` cancels reads in progress. */
+  /** `signal` cancels reads in progress. `findKnown` finds an earlier end of the log, if one is recorded: reads stop there. */
   constructor(
     private readonly readers: Readers,
     private readonly namespace: Namespace,
     private readonly signal: AbortSignal,
+    private readonly findKnown: () => Promise<End | undefined> = async () => undefined,
   ) {}
+
+  /** How many events have been read so far in search of the end. */
+  get passed(): number {
+    return this.#passed;
+  }
 
   /** Reads the current end. Callers that arrive during a read share the next one. */
   async read(): Promise<End> {
@@ -52,29 +61,59 @@ export class Head {
   }
 
   async #find(): Promise<End> {
-    let last: Position | undefined;
-    let before: Position | undefined;
+    if (this.#isKnown) return await this.#findBackwards();
+    const known = await this.findKnown();
+    if (known !== undefined)
+      this.#end = {
+        head: maxPosition(this.#end.head, known.head),
+        last: maxPosition(this.#end.last, known.last),
+      };
+    const end = await this.#findBackwards(known === undefined);
+    this.#isKnown = true;
+    return end;
+  }
+
+  /** `filters`: lets the server skip what does not belong to the log, unless that takes it too long. */
+  async #findBackwards(filters = false): Promise<End> {
+    let [last, before] = [undefined, undefined] as [Position | undefined, Position | undefined];
+    let isFiltered = false;
     for (let page = 0; ; page = Math.min(page + 1, PAGES.length - 1)) {
-      const limit = PAGES[page] ?? 1;
-      const messages = this.readers.read(backwardsRequest(before, limit), this.signal);
+      // A filtered read ends only when it has found so many.
+      const limit = PAGES[Math.max(0, isFiltered ? page - 1 : page)] ?? 1;
       let count = 0;
-      for await (const sent of eventsIn(messages, this.namespace)) {
-        const { position } = sent;
-        count += 1;
-        last ??= position;
-        before = position;
-        if (sent.isOfLog || position <= this.#end.last) {
-          this.#end = {
-            head: sent.isOfLog ? maxPosition(this.#end.head, position) : this.#end.head,
-            last: maxPosition(this.#end.last, last),
-          };
-          return this.#end;
+      try {
+        for await (const sent of this.#read(before, limit, isFiltered)) {
+          const { position } = sent;
+          count += 1;
+          last ??= position;
+          before = position;
+          if (sent.isOfLog || position <= this.#end.last) {
+            this.#end = {
+              head: sent.isOfLog ? maxPosition(this.#end.head, position) : this.#end.head,
+              last: maxPosition(this.#end.last, last),
+            };
+            return this.#end;
+          }
         }
+      } catch (error) {
+        if (!isFiltered || !(error instanceof NoAnswer)) throw error;
+        [isFiltered, filters] = [false, false];
+        continue;
       }
       this.signal.throwIfAborted();
       if (count < limit) break;
+      isFiltered = filters;
     }
     this.#end = { head: this.#end.head, last: maxPosition(this.#end.last, last ?? START) };
     return this.#end;
+  }
+
+  async *#read(before: Position | undefined, limit: number, isFiltered: boolean): AsyncGenerator<SentEvent> {
+    const regex = isFiltered ? this.namespace.expression(undefined) : undefined;
+    const messages = this.readers.read(backwardsRequest(before, limit, regex), this.signal);
+    for await (const sent of eventsIn(messages, this.namespace)) {
+      this.#passed += 1;
+      yield sent;
+    }
   }
 }

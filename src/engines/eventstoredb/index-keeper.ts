@@ -5,19 +5,23 @@ import { batchesOf } from '../../kernel/batches';
 import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
 import {
   EngineUnavailable,
+  type EventBatch,
   type EventLog,
   RevisionConflict,
   UnacceptableAppend,
 } from '../../kernel/event-log';
 import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
 import { recordIn, toIndexEvent } from './index-record';
-import { INDEX_STREAM, MARK, markIn } from './reference-index';
+import { INDEX_STREAM, type IndexMark, MARK, markIn } from './reference-index';
+import { type End as LogEnd } from './head';
 import { type SentEvent } from './sent-event';
 
 /** What the keeper needs of the log in EventStoreDB. */
 export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
   /** The last event of a stream of the server. */
   last(name: string): Promise<SentEvent | undefined>;
+  /** The end of the log, and how many events have been read so far in search of it. */
+  end(): Promise<LogEnd & { readonly passed: number }>;
   /** Appends to a stream of the server; returns the revision of its last event. */
   appendTo(name: string, expected: number, events: readonly NewEvent[]): Promise<number>;
 }
@@ -25,6 +29,9 @@ export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
 /** By default the index follows the log so often (ms): at the next start, no more of the log is read. */
 const EVERY_MS = 10_000;
 const BACKOFF_MS = { first: 1_000, longest: 60_000 } as const;
+
+/** After so many events that belong to no log or another, the end of the log is marked: searches for it need not pass them again. */
+const PASSED = 1_000;
 
 /** Limits of a record. An event that is longer is a record of its own. */
 const RECORD = { count: 1_000, size: 256 * 1024 } as const;
@@ -67,17 +74,54 @@ async function follow(
   let end = await endOf(log);
   let events: RecordedEvent[] = [];
   let size = 0;
-  const options = { after: end.upTo, prefixes: REFERENCE_STREAMS, signal };
-  for await (const { events: more, position, caughtUp } of log.subscribe(options)) {
-    events.push(...more);
-    for (const event of more) size += sizeOf(event);
-    const isDue = caughtUp ? position > end.marked : size >= RECORD.size;
+  let passed = 0;
+  const options = { after: end.upTo, prefixes: REFERENCE_STREAMS };
+  const subscribe = (ending: AbortSignal): AsyncIterable<EventBatch> =>
+    log.subscribe({ ...options, signal: ending });
+  for await (const batch of orSilence(subscribe, everyMs, signal)) {
+    if (batch === 'silence') {
+      const found = await log.end();
+      if (events.length > 0 || found.head !== end.upTo || found.passed < passed + PASSED) continue;
+      end = await mark(log, end, found.last);
+      ({ passed } = found);
+      continue;
+    }
+    events.push(...batch.events);
+    for (const event of batch.events) size += sizeOf(event);
+    const isDue = batch.caughtUp ? batch.position > end.marked : size >= RECORD.size;
     if (!isDue) continue;
-    end = await extend(log, end, events, position);
+    end = await extend(log, end, events, batch.position);
     [events, size] = [[], 0];
     onProgress();
     // What arrives meanwhile is queued.
-    if (caughtUp) await pause(everyMs, undefined, { signal }).catch(() => undefined);
+    if (batch.caughtUp) await pause(everyMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** The batches of a subscription, and `silence` each time that none has come for so long (ms). */
+async function* orSilence(
+  subscribe: (signal: AbortSignal) => AsyncIterable<EventBatch>,
+  everyMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<EventBatch | 'silence'> {
+  const ending = new AbortController();
+  const iterator = subscribe(AbortSignal.any([signal, ending.signal]))[Symbol.asyncIterator]();
+  try {
+    for (let next = iterator.next(); ;) {
+      // Awaited below, possibly after it has failed.
+      next.catch(() => undefined);
+      const found = await Promise.race([next, pause(everyMs, 'silence' as const, { ref: false })]);
+      if (found === 'silence') {
+        if (!signal.aborted) yield found;
+        continue;
+      }
+      if (found.done === true) return;
+      yield found.value;
+      next = iterator.next();
+    }
+  } finally {
+    ending.abort();
+    await iterator.return?.();
   }
 }
 
@@ -108,13 +152,20 @@ async function extend(
     revision = await log.appendTo(INDEX_STREAM, revision, [toIndexEvent(record)]);
     recorded = record.upTo;
   }
-  const content = { ...end.metadata.content, [MARK]: { upTo, revision } };
-  const mark = { id: randomUUID(), type: '$metadata', data: JSON.stringify(content), meta: '{}' };
+  return await mark(log, { ...end, upTo, revision, recorded });
+}
+
+/** `last`: up to where the log has no further event. */
+async function mark(log: IndexedLog, end: Omit<End, 'marked'>, last?: Position): Promise<End> {
+  const { upTo, revision } = end;
+  const value: IndexMark = { upTo, revision, ...(last === undefined ? {} : { last }) };
+  const content = { ...end.metadata.content, [MARK]: value };
+  const event = { id: randomUUID(), type: '$metadata', data: JSON.stringify(content), meta: '{}' };
   const metadata = {
     content,
-    revision: await log.appendTo(`$$${INDEX_STREAM}`, end.metadata.revision, [mark]),
+    revision: await log.appendTo(`$$${INDEX_STREAM}`, end.metadata.revision, [event]),
   };
-  return { upTo, revision, recorded, marked: upTo, metadata };
+  return { ...end, marked: upTo, metadata };
 }
 
 function sizeOf({ stream, type, data, meta }: RecordedEvent): number {

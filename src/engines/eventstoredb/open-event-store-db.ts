@@ -11,6 +11,7 @@ import { LogLeases } from './log-leases';
 import { Head } from './head';
 import { Namespace } from './namespace';
 import { Readers } from './readers';
+import { readMark } from './reference-index';
 import { Tail } from './tail';
 
 interface Timing {
@@ -95,10 +96,11 @@ function open(url: string, namespace: Namespace, timing: Timing): SharedConnecti
   const { signal } = closing;
   setMaxListeners(0, signal);
   const readers = new Readers(url, timing.timeoutMs);
-  const head = new Head(readers, namespace, signal);
+  const isIndexed = namespace === Namespace.domain;
+  const findKnown = isIndexed ? () => readMark(readers, namespace, signal) : undefined;
+  const head = new Head(readers, namespace, signal, findKnown);
   const tail = new Tail(readers, namespace, head, signal);
   const appender = new Appender(url, timing);
-  const isIndexed = namespace === Namespace.domain;
   return { namespace, readers, appender, head, tail, isIndexed, closing, users: 0 };
 }
 

@@ -3,6 +3,7 @@ import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventBatch } from '../../kernel/event-log';
 import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
 import { detailsOf, isTransient } from './failure';
+import { type End } from './head';
 import { type Selection } from './history';
 import { recordIn } from './index-record';
 import { INDEX } from './namespace';
@@ -16,6 +17,8 @@ import { type Namespace } from './namespace';
 export interface IndexMark {
   readonly upTo: Position;
   readonly revision: number;
+  /** A later position in the server up to which the log has no further event, if there is one. */
+  readonly last?: Position;
 }
 
 /** The property of the metadata of the index's stream that has the mark. Of metadata the server keeps only the last event. */
@@ -28,6 +31,23 @@ export const INDEX_STREAM = `${INDEX}reference-${createHash('sha256').update(REF
 export function markIn(metadata: SentEvent | undefined): IndexMark | undefined {
   const content: unknown = JSON.parse(metadata?.dataText ?? '{}');
   return (content as { readonly [MARK]?: IndexMark } | null)?.[MARK];
+}
+
+/** The end of the log as of the last mark: reads in search of its end need not look before it. */
+export async function readMark(
+  readers: Readers,
+  namespace: Namespace,
+  signal: AbortSignal,
+): Promise<End | undefined> {
+  try {
+    for await (const metadata of lastOf(readers, namespace, `$$${INDEX_STREAM}`, signal)) {
+      const { upTo, last = upTo } = markIn(metadata) ?? {};
+      return upTo === undefined || last === undefined ? undefined : { head: upTo, last };
+    }
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+  }
+  return undefined;
 }
 
 /** Whether the index has all events of streams with these prefixes. */
@@ -47,21 +67,16 @@ export async function* readIndex(
   selection: Selection,
   signal: AbortSignal,
 ): AsyncGenerator<EventBatch> {
-  const read = (stream: string, backwards: boolean): AsyncGenerator<SentEvent> => {
-    const part = backwards ? { limit: 1 } : { limit: Infinity };
-    return eventsIn(
-      readers.read(streamRequest(stream, { from: undefined, backwards, ...part }), signal),
-      namespace,
-    );
-  };
   try {
     let mark: IndexMark | undefined;
-    for await (const metadata of read(`$$${INDEX_STREAM}`, true)) mark = markIn(metadata);
+    for await (const metadata of lastOf(readers, namespace, `$$${INDEX_STREAM}`, signal))
+      mark = markIn(metadata);
     if (mark === undefined || mark.upTo <= after) return;
     let at = START;
     let revision = -1;
+    const all = streamRequest(INDEX_STREAM, { from: undefined, backwards: false, limit: Infinity });
     if (mark.revision >= 0)
-      for await (const sent of read(INDEX_STREAM, false)) {
+      for await (const sent of eventsIn(readers.read(all, signal), namespace)) {
         const record = recordIn(sent.dataText);
         if (record?.after !== at) return;
         [at, revision] = [record.upTo, sent.revision];
@@ -70,9 +85,24 @@ export async function* readIndex(
     if (revision >= mark.revision && at < mark.upTo)
       yield { events: [], position: mark.upTo, caughtUp: false };
   } catch (error) {
-    if (isTransient(error)) throw error;
-    if (detailsOf(error).code === undefined && !(error instanceof SyntaxError)) throw error;
+    if (!isUnreadable(error)) throw error;
   }
+}
+
+/** Whether reading the index has failed for good, and is done without. */
+function isUnreadable(error: unknown): boolean {
+  return !isTransient(error) && (detailsOf(error).code !== undefined || error instanceof SyntaxError);
+}
+
+/** The last event of a stream of the server. */
+function lastOf(
+  readers: Readers,
+  namespace: Namespace,
+  stream: string,
+  signal: AbortSignal,
+): AsyncGenerator<SentEvent> {
+  const request = streamRequest(stream, { from: undefined, backwards: true, limit: 1 });
+  return eventsIn(readers.read(request, signal), namespace);
 }
 
 function* batchesIn(

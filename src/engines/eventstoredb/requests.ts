@@ -28,22 +28,29 @@ export function streamRequest(
   );
 }
 
-/** Reads the whole log backwards from a position, by default from its end. */
-export function backwardsRequest(before: Position | undefined, limit: number): ReadReq {
-  return request(true, (options) =>
-    options.setAll(allFrom(before)).setCount(countOf(limit)).setNoFilter(new Empty()),
-  );
+/**
+ * Reads the whole log backwards from a position, by default from its end; with `regex` only streams whose names in the server match. Then
+ * the server answers when it has found as many, or there are no more.
+ */
+export function backwardsRequest(before: Position | undefined, limit: number, regex?: string): ReadReq {
+  return request(true, (options) => {
+    const read = options.setAll(allFrom(before)).setCount(countOf(limit));
+    return regex === undefined ? read.setNoFilter(new Empty()) : read.setFilter(filterOf(regex));
+  });
+}
+
+function filterOf(regex: string): ReadReq.Options.FilterOptions {
+  return new ReadReq.Options.FilterOptions()
+    .setStreamIdentifier(new ReadReq.Options.FilterOptions.Expression().setRegex(regex))
+    .setMax(CHECKPOINT_INTERVAL)
+    .setCheckpointintervalmultiplier(1);
 }
 
 /** Subscribes after a position to streams whose names in the server match a regular expression. */
 export function followRequest(after: Position, regex: string): ReadReq {
-  const filter = new ReadReq.Options.FilterOptions()
-    .setStreamIdentifier(new ReadReq.Options.FilterOptions.Expression().setRegex(regex))
-    .setMax(CHECKPOINT_INTERVAL)
-    .setCheckpointintervalmultiplier(1);
   const subscription = new ReadReq.Options.SubscriptionOptions();
   return request(false, (options) =>
-    options.setAll(allFrom(after)).setSubscription(subscription).setFilter(filter),
+    options.setAll(allFrom(after)).setSubscription(subscription).setFilter(filterOf(regex)),
   );
 }
 

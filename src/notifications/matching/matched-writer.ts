@@ -31,6 +31,11 @@ export class MatchedWriter {
     [this.added, this.appended] = [cursor.upTo, cursor.messages];
   }
 
+  /** Whether something is to be appended, beside a cursor. */
+  get hasPending(): boolean {
+    return this.pending.length > 0;
+  }
+
   /** The cursor of the last append. */
   get cursor(): Cursor {
     return this.last;

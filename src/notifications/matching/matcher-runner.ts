@@ -51,8 +51,11 @@ interface Matching {
 /** Interval for checking the lease (ms). */
 const WATCH_MS = 1_000;
 const BACKOFF_MS = { first: 50, longest: 5_000 } as const;
-/** When nothing is due, the cursor is appended after so many events, or so much time (ms): the next start reads no more. */
-const IDLE = { events: 10_000, ms: 60 * 60 * 1000 } as const;
+/**
+ * When nothing is due, the cursor is appended at the start, and after so many events, or so much time (ms): the next start reads no
+ * more. Events of other streams do not count, but EventStoreDB reads them too.
+ */
+const IDLE = { events: 10_000, ms: 60 * 1000 } as const;
 
 /** The delivery log knows positions that the log does not have: one of them is from a backup. */
 class MatchedBeyondLog extends Error {
@@ -177,16 +180,20 @@ export class MatcherRunner {
   private async follow(matching: Matching, signal: AbortSignal, onProgress: () => void): Promise<void> {
     const { matcher, writer } = matching;
     const mark = new DailyMark(this.parts.log);
-    let [read, appendedAt] = [0, this.now()];
+    let [read, appendedAt] = [0, -Infinity];
+    /** The cursor of the last append, except one that only says how far a start has read. */
+    let marked = writer.cursor.upTo;
     const prefixes = [...matcher.streams, parkedStream(MATCHER)];
     const options = { after: writer.cursor.upTo, prefixes, signal };
     for await (const { events, position, caughtUp } of this.parts.log.subscribe(options)) {
+      const before = writer.cursor;
       for (const event of events) await writer.add(event.position, event.id, await this.due(matching, event));
       read += events.length;
-      const before = writer.cursor;
+      const isStart = appendedAt === -Infinity && !writer.hasPending && writer.cursor === before;
       await writer.flush(position, read >= IDLE.events || this.now() - appendedAt >= IDLE.ms);
-      if (writer.cursor !== before) [read, appendedAt] = [0, this.now()];
-      if (caughtUp) await mark.setIfDue(this.now(), writer.cursor.upTo);
+      if (writer.cursor !== before && !isStart) marked = writer.cursor.upTo;
+      if (writer.cursor !== before || isStart) [read, appendedAt] = [0, this.now()];
+      if (caughtUp) await mark.setIfDue(this.now(), marked);
       this.matched.advance(position);
       this.failure = undefined;
       onProgress();

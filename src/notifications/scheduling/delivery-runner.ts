@@ -56,6 +56,9 @@ const EXPIRE = { everyMs: 10 * 60_000, earlierMs: 2 * 60 * 60_000 } as const;
 /** How often changed partitions are saved (ms). */
 const SAVE_MS = 60_000;
 
+/** Messages that are read at a take-over, after which partitions are saved at once. */
+const SAVE_MESSAGES = 5_000;
+
 /** Sends notifications, for its share of all partitions (docs/architecture.md, Notifications). */
 export class DeliveryRunner {
   private readonly stopping = new AbortController();
@@ -190,8 +193,12 @@ export class DeliveryRunner {
     const backoff = new Backoff(BACKOFF);
     while (!signal.aborted) {
       try {
+        const before = new Map(taken.map((partition) => [partition, partition.state.matchedUpTo]));
         await this.reader.catchUp(taken, signal);
         this.failures.delete('take-over');
+        // If it is killed soon, the next one need not read that again before it gets to what is new.
+        for (const [{ writer, state, isLost }, from] of before)
+          if (!isLost && state.matchedUpTo - from >= SAVE_MESSAGES) writer.save().catch(this.parts.report);
         this.following ??= this.reader.follow(signal).catch(crash);
         return;
       } catch (error) {
