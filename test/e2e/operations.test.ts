@@ -44,6 +44,10 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog parked retry [projection] [id]': ['test/ops/parked.test.ts', "'retry'"],
   'affilog parked list [projection]': ['test/ops/parked.test.ts', "'list'"],
   'affilog parked retry': ['test/ops/parked.test.ts', "'retry'"],
+  'affilog parked retry matcher': ['test/ops/parked-events.test.ts', "'retry', 'matcher'"],
+  'affilog parked skip matcher <id> --reason <text>': ['test/ops/parked-events.test.ts', "'skip', 'matcher'"],
+  'affilog parked list directory': ['test/ops/parked-events.test.ts', "'show', 'directory'"],
+  'affilog parked list automations': ['test/automation/runner.test.ts', "'automations'"],
   'affilog notifications deliveries [--state dead] [--subscription ID]': [
     'test/ops/cli-notifications.test.ts',
     "'--state'",
