@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { openEventStoreDb, openEventStoreLeases } from '../../src/engines/eventstoredb/open-event-store-db';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
@@ -6,7 +7,9 @@ import { UnacceptableAppend } from '../../src/kernel/event-log';
 import { LeaseHolder } from '../../src/kernel/lease-holder';
 import { type Leases } from '../../src/kernel/leases';
 import { esdbFixture } from '../support/esdb-fixture';
+import { startFaultyProxy } from '../support/faulty-proxy';
 import { PATIENT } from '../support/esdb-log';
+import { startEsdbServer } from '../support/esdb-server';
 
 const fixture = esdbFixture();
 let now = 1_000_000;
@@ -102,3 +105,32 @@ it('leases are no events of the log: its head stays, followers are not woken, an
   await another.close();
   await log.close();
 });
+
+it.each([true, false])(
+  'a process that starts does not read them all to find the end of the log (with events: %s)',
+  async (hasEvents) => {
+    const server = await startEsdbServer();
+    const client = EventStoreDBClient.connectionString(server.url);
+    const event = (type: string, more = '') => jsonEvent({ type, data: { more } });
+    if (hasEvents) await client.appendToStream('own-1', [event('Done')]);
+    for (let at = 0; at < 10; at += 1)
+      await client.appendToStream(
+        'leases.heartbeat-c',
+        Array.from({ length: 300 }, () => event('OwnerAlive', 'x'.repeat(1_000))),
+      );
+    const proxy = await startFaultyProxy(server.port);
+    const log = await openEventStoreDb(`esdb://127.0.0.1:${proxy.port}?tls=false`, PATIENT);
+    const head = await log.head();
+    const own: unknown[] = [];
+    for await (const { events, position } of log.readAll({ after: START }))
+      own.push([events.length, position]);
+    expect(own).toEqual([[hasEvents ? 1 : 0, head]]);
+    expect(head === START).toBe(!hasEvents);
+    // All of them are more than 3 MB.
+    expect(proxy.seen.bytes).toBeLessThan(1_500_000);
+    await log.close();
+    await proxy.close();
+    await client.dispose();
+    await server.stop();
+  },
+);
