@@ -41,7 +41,7 @@ interface Draft {
 }
 
 /**
- * Leases in streams of EventStoreDB (docs/adr/0030-leases-are-where-the-log-is.md): a table of who has what, which is appended at
+ * Leases in streams of EventStoreDB (docs/adr/0034-leases-are-where-the-log-is.md): a table of who has what, which is appended at
  * an expected revision when that changes, and a heartbeat per owner. No times are stored, so clocks need not agree: who has not
  * seen a new heartbeat for the time of a lease may take it, and an owner that has not appended one for as long asks for it again.
  */
