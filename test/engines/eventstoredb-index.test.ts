@@ -212,6 +212,19 @@ test('an index that somebody damaged is not believed beyond the damage', async (
   }
 });
 
+test('a server that does not accept the index is not read for it again and again', async () => {
+  await fill('site-1', 3);
+  await fill('feed-1', 2_000);
+  await indexed();
+  const client = EventStoreDBClient.connectionString(endpoint.url);
+  await client.tombstoneStream(await indexStream());
+  await client.dispose();
+  const before = counted.read;
+  await log.keepIndex(AbortSignal.timeout(1_500), 5);
+  expect(counted.read - before).toBeLessThan(1_000);
+  expect(await read(['site-'])).toHaveLength(3);
+});
+
 test('events as large as an append may be are indexed', async () => {
   const large = event({ text: '"'.repeat(300_000) });
   await log.append('site-1', NO_STREAM, [large]);

@@ -72,6 +72,8 @@ async function follow(
   onProgress: () => void,
 ): Promise<void> {
   let end = await endOf(log);
+  // Before the whole log is read for it, a server that does not accept the index says so.
+  if (!(MARK in end.metadata.content)) end = await mark(log, end);
   let events: RecordedEvent[] = [];
   let size = 0;
   let passed = 0;

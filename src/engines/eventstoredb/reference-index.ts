@@ -42,7 +42,7 @@ export async function readMark(
   try {
     for await (const metadata of lastOf(readers, namespace, `$$${INDEX_STREAM}`, signal)) {
       const { upTo, last = upTo } = markIn(metadata) ?? {};
-      return upTo === undefined || last === undefined ? undefined : { head: upTo, last };
+      return upTo === undefined || last === undefined || upTo === START ? undefined : { head: upTo, last };
     }
   } catch (error) {
     if (!isUnreadable(error)) throw error;
