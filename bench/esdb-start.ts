@@ -36,7 +36,8 @@ export async function esdbStart(bench: Bench): Promise<readonly Figure[]> {
   return [
     figureOf('esdb-start', ours.start, bare.start, 'ms'),
     figureOf('esdb-start tokens list', ours.command, bare.command, 'ms'),
-    figureOf('esdb-start events read', ours.read, bare.read, 'events'),
+    // A cancelled read has read ahead, if there is anything: some thousands, however long the log is.
+    { ...figureOf('esdb-start events read', ours.read, bare.read, 'events'), goal: 0.2 },
   ];
 }
 

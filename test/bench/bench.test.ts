@@ -80,7 +80,7 @@ const AIMS = {
   'esdb-follow calls idle': 1,
   'esdb-start': 0.5,
   'esdb-start tokens list': 0.5,
-  'esdb-start events read': 0.5,
+  'esdb-start events read': 0.2,
   'esdb-subscribe': 0.8,
 } as const;
 
