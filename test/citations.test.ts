@@ -44,6 +44,17 @@ describe('the decisions', () => {
   });
 });
 
+it('architecture decision records have each a number of its own, and the heading has it', () => {
+  const folder = join(__dirname, '../docs/adr');
+  const names = readdirSync(folder).filter((name) => /^\d{4}-/.test(name));
+  const numbers = names.map((name) => Number(name.slice(0, 4)));
+  expect(numbers.length).toBeGreaterThan(30);
+  expect(numbers.filter((number, at) => numbers.indexOf(number) !== at)).toEqual([]);
+  expect(
+    names.map((name) => Number(/^# (\d+)\. /.exec(readFileSync(join(folder, name), 'utf8'))?.[1])),
+  ).toEqual(numbers);
+});
+
 /** `V3 to V5, X1` names v3, v4, v5 and x1. */
 function numbersIn(citation: string): string[] {
   const ranges = [...citation.matchAll(/\b([APVTNCX])(\d+) to \1(\d+)\b/g)].flatMap(
