@@ -20,9 +20,25 @@ const ENCODERS: Readonly<Record<Exclude<Place, 'json value'>, (text: string) => 
   raw: (text) => text,
 };
 
+/** Characters from which an encoded value is cached: it is in the messages to up to a thousand receivers, several times in each. */
+const LONG = 1_000;
+
+/** Encoded long values of an occurrence, by place and name. */
+const longOnes = new WeakMap<Attributes, Map<string, string>>();
+
 /** The text that stands for a placeholder. */
 export function encoded(place: Place, name: string, attributes: Attributes): string {
   const text = textOf(name, attributes);
+  if (text === undefined || text.length < LONG) return encodedText(place, name, attributes, text);
+  const cached = longOnes.get(attributes) ?? new Map<string, string>();
+  longOnes.set(attributes, cached);
+  const key = `${place} ${name}`;
+  const result = cached.get(key) ?? encodedText(place, name, attributes, text);
+  cached.set(key, result);
+  return result;
+}
+
+function encodedText(place: Place, name: string, attributes: Attributes, text: string | undefined): string {
   if (place !== 'json value') return ENCODERS[place](text ?? '');
   if (text === undefined) return 'null';
   return typeof attributes[name] === 'number' ? text : JSON.stringify(text);

@@ -108,12 +108,19 @@ function dotSegmentsIn(url: string): number {
   return (end < 0 ? url : url.slice(0, end)).match(DOT_SEGMENT)?.length ?? 0;
 }
 
+/** Control characters and halves of surrogate pairs, which JSON writes as six characters. */
+const SIX_IN_JSON = /[\u0000-\u001f\ud800-\udfff]/;
+
 function bodyOf(template: CompiledTemplate, attributes: Attributes): Part {
   const text = filled(template, attributes, MAX_BODY);
   if (text === undefined || Buffer.byteLength(text) > MAX_BODY)
     return { unsendable: `its body is longer than ${MAX_BODY} bytes` };
-  // JSON writes a control character as six.
-  if (6 * text.length > MAX_STORED_BODY && Buffer.byteLength(JSON.stringify(text)) > MAX_STORED_BODY)
+  // Other characters take at most twice their bytes in JSON, which always fits.
+  if (
+    6 * text.length > MAX_STORED_BODY &&
+    SIX_IN_JSON.test(text) &&
+    Buffer.byteLength(JSON.stringify(text)) > MAX_STORED_BODY
+  )
     return { unsendable: 'its body has too many control characters' };
   return { text };
 }
