@@ -2,9 +2,22 @@ import { type Stats } from 'node:fs';
 import { chmod, lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
+const SQLITE = String.raw`\.sqlite(-wal|-shm|-journal)?`;
+const ID = String.raw`[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}`;
+
 /** What a data folder has (docs/architecture.md, What is on disk), and what file systems and this program put there. */
-const OWN_FILES = /^((log|deliveries)\.sqlite(-wal|-shm|-journal)?|notify\.key(\.\d+)?|demo-under-way)$/;
-const OWN_FOLDERS: ReadonlySet<string> = new Set(['read', 'cache', 'spool', 'alive', 'uncounted']);
+const OWN_FILES = new RegExp(`^((log|deliveries)${SQLITE}|notify\\.key(\\.\\d+)?|demo-under-way)$`);
+/** Its folders, and the names that this program makes in them. */
+const OWN_FOLDERS: Readonly<Record<string, RegExp>> = {
+  read: new RegExp(`^(registry|[\\w-]+-g\\d+)${SQLITE}$`),
+  cache: /^feed-\d+\.fingerprints(\.new)?$/,
+  spool: new RegExp(`^${ID}\\.(spool|download)$`),
+  alive: new RegExp(`^(leases${SQLITE}|${ID}\\.lock(-journal)?)$`),
+  // Of whose names more than the id may change.
+  uncounted: new RegExp(`(^|\\W)${ID}(\\W|$)`),
+};
+/** The names of the folders are usual ones: one of these shows that a folder with other files is a data folder. */
+const MARKS = ['log.sqlite', 'deliveries.sqlite', 'notify.key', 'read/registry.sqlite'];
 const NOBODYS = /^(lost\+found|\.probe-.*|\.nfs.*)$/;
 
 /** Of anyone but the owner. */
@@ -21,41 +34,69 @@ export async function closeToOthers(folder: string): Promise<readonly string[]> 
   const uid = process.getuid?.();
   // It is made later; or a system without modes.
   if (found?.isDirectory() !== true || uid === undefined) return [];
-  const names = await readdir(folder).catch(() => []);
-  const isOwn = (name: string): boolean => OWN_FILES.test(name) || OWN_FOLDERS.has(name);
+  const names = await namesIn(folder);
+  const inFolders = await foldersOf(folder, names);
+  const isOwn = (name: string): boolean => OWN_FILES.test(name) || inFolders.has(name);
   const foreign = names.find((name) => !isOwn(name) && !NOBODYS.test(name));
+  const inner = [...inFolders.values()].find((one) => one.foreign !== undefined)?.foreign;
   // It was mistyped, or nothing of ours is in it yet.
-  if (foreign !== undefined && !names.some(isOwn)) return [];
+  if ((foreign ?? inner) !== undefined && !(await isMarked(folder))) return [];
   const problems = [await closed(folder, 'the data folder', found, { uid, foreign })];
   for (const name of names) {
-    const path = join(folder, name);
-    if (OWN_FILES.test(name)) problems.push(await closedEntry(path, name, uid));
-    if (OWN_FOLDERS.has(name)) problems.push(...(await closedTree(path, name, uid)));
+    const own = inFolders.get(name);
+    if (OWN_FILES.test(name)) problems.push(await closedEntry(join(folder, name), name, { uid }));
+    if (own === undefined) continue;
+    problems.push(await closedEntry(join(folder, name), name, { uid, foreign: own.foreign }));
+    for (const file of own.files)
+      problems.push(await closedEntry(join(folder, name, file), `${name}/${file}`, { uid }));
   }
   return problems.filter((problem) => problem !== undefined);
 }
 
-/** A folder whose files are all ours. */
-async function closedTree(
-  path: string,
-  shown: string,
-  uid: number,
-): Promise<readonly (string | undefined)[]> {
-  const problems = [await closedEntry(path, shown, uid)];
-  const isFolder = (await lstat(path).catch(() => undefined))?.isDirectory() === true;
-  for (const name of isFolder ? await readdir(path).catch(() => []) : [])
-    problems.push(await closedEntry(join(path, name), `${shown}/${name}`, uid));
-  return problems;
+/** Files of ours in a folder, and the first name that is not ours. */
+interface Folder {
+  readonly files: readonly string[];
+  readonly foreign: string | undefined;
+}
+
+/** By name. */
+async function foldersOf(folder: string, names: readonly string[]): Promise<ReadonlyMap<string, Folder>> {
+  const folders = new Map<string, Folder>();
+  for (const [name, own] of Object.entries(OWN_FOLDERS)) {
+    if (!names.includes(name)) continue;
+    const path = join(folder, name);
+    const isFolder = (await lstat(path).catch(() => undefined))?.isDirectory() === true;
+    const inside = isFolder ? await namesIn(path) : [];
+    const foreign = inside.find((one) => !own.test(one) && !NOBODYS.test(one));
+    folders.set(name, { files: inside.filter((one) => own.test(one)), foreign });
+  }
+  return folders;
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return await readdir(folder).catch(() => []);
+}
+
+async function isMarked(folder: string): Promise<boolean> {
+  const found = await Promise.all(
+    MARKS.map((name) =>
+      lstat(join(folder, name)).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return found.includes(true);
 }
 
 /** A link is not followed: whoever could write the folder may have made it. */
-async function closedEntry(path: string, name: string, uid: number): Promise<string | undefined> {
+async function closedEntry(path: string, name: string, whose: Whose): Promise<string | undefined> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return undefined;
   const shown = `${name} in the data folder`;
   if (found.isSymbolicLink())
     return (await openTarget(path)) ? `${shown} is a link to what other users can read` : undefined;
-  return await closed(path, shown, found, { uid });
+  return await closed(path, shown, found, whose);
 }
 
 async function openTarget(path: string): Promise<boolean> {
@@ -63,12 +104,17 @@ async function openTarget(path: string): Promise<boolean> {
   return target !== undefined && (target.mode & OTHERS) !== 0;
 }
 
-/** `foreign`: something in it that is not ours. */
+interface Whose {
+  readonly uid: number;
+  /** Something in it that is not ours. */
+  readonly foreign?: string | undefined;
+}
+
 async function closed(
   path: string,
   shown: string,
   { mode, uid: owner }: Stats,
-  { uid, foreign }: { readonly uid: number; readonly foreign?: string | undefined },
+  { uid, foreign }: Whose,
 ): Promise<string | undefined> {
   if ((mode & OTHERS) === 0) return undefined;
   const isOpen = `${shown} is open to other users (mode ${(mode & 0o7777).toString(8)})`;

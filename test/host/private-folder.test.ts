@@ -3,6 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { closeToOthers } from '../../src/host/private-folder';
 
+const ID = '0b5f8d6e-1f3a-4c1e-9a54-2f6f0c7d9e11';
+/** A file of each kind that the program makes in the folders of a data folder. */
+const FILES = {
+  read: ['registry.sqlite', 'offers-g12.sqlite', 'offers-g12.sqlite-wal', 'offers-g12.sqlite-shm'],
+  cache: ['feed-7.fingerprints', 'feed-7.fingerprints.new'],
+  spool: [`${ID}.spool`, `${ID}.download`],
+  alive: ['leases.sqlite', 'leases.sqlite-journal', `${ID}.lock`, `${ID}.lock-journal`],
+  uncounted: [`1795000000000-${ID}.uncounted`, `1795000000000-${ID}.1795000000001.counting`],
+} as const;
+const FOLDERS = Object.keys(FILES) as (keyof typeof FILES)[];
+
 let folder: string;
 const at = (...names: readonly string[]): string => join(folder, ...names);
 
@@ -12,18 +23,23 @@ beforeEach(async () => {
     await writeFile(at(name), '');
     await chmod(at(name), 0o644);
   }
-  for (const name of ['read', 'cache', 'spool', 'alive']) {
-    await mkdir(at(name));
-    await writeFile(at(name, 'one'), '');
-    await chmod(at(name, 'one'), 0o666);
-    await chmod(at(name), 0o755);
-  }
+  for (const name of FOLDERS) await openFolder([name], FILES[name]);
   await chmod(folder, 0o755);
 });
 
 afterEach(async () => {
   await rm(folder, { recursive: true });
 });
+
+/** A folder and files that others can read. */
+async function openFolder(path: readonly string[], files: readonly string[]): Promise<void> {
+  await mkdir(at(...path), { recursive: true });
+  for (const file of files) {
+    await writeFile(at(...path, file), '');
+    await chmod(at(...path, file), 0o666);
+  }
+  await chmod(at(...path), 0o755);
+}
 
 const modeOf = async (...names: readonly string[]): Promise<number> =>
   (await lstat(at(...names))).mode & 0o7777;
@@ -34,8 +50,9 @@ describe('a data folder that others can read (decisions X99)', () => {
     expect(await modeOf()).toBe(0o700);
     for (const name of ['log.sqlite', 'log.sqlite-wal', 'log.sqlite-shm', 'deliveries.sqlite', 'notify.key'])
       expect([name, await modeOf(name)]).toEqual([name, 0o600]);
-    for (const name of ['read', 'cache', 'spool', 'alive'])
-      expect([name, await modeOf(name), await modeOf(name, 'one')]).toEqual([name, 0o700, 0o600]);
+    for (const name of FOLDERS)
+      for (const file of FILES[name])
+        expect([file, await modeOf(name), await modeOf(name, file)]).toEqual([file, 0o700, 0o600]);
   });
 
   it('stays as it is if it has other files, which is reported; its own files are closed', async () => {
@@ -82,7 +99,7 @@ describe('a data folder that others can read (decisions X99)', () => {
     const own = jest.spyOn(process, 'getuid').mockReturnValue(4711);
     const lines = await closeToOthers(folder);
     own.mockRestore();
-    expect(lines).toHaveLength(1 + 5 + 2 * 4);
+    expect(lines).toHaveLength(1 + 5 + FOLDERS.length + Object.values(FILES).flat().length);
     expect(lines[0]).toMatch(
       /^the data folder is open to other users \(mode 755\) and belongs to user \d+, not to 4711: its mode is not changed$/,
     );
@@ -96,6 +113,45 @@ describe('a data folder that others can read (decisions X99)', () => {
     expect(await closeToOthers(at('other'))).toEqual([]);
     expect(await modeOf('other')).toBe(0o755);
   });
+
+  it.each([
+    ['with others beside them', ['lib', 'log']],
+    ['alone', []],
+  ])('is left alone if it is not ours, though folders in it have names of ours, %s', async (_, beside) => {
+    const tree = { cache: ['pages'], 'cache/apt': ['index'], spool: ['root'], 'spool/cron': ['jobs'] };
+    for (const name of beside) await openFolder(['var', name], []);
+    for (const [path, files] of Object.entries(tree)) await openFolder(['var', ...path.split('/')], files);
+    await chmod(at('var'), 0o755);
+    expect(await closeToOthers(at('var'))).toEqual([]);
+    expect(await modeOf('var')).toBe(0o755);
+    for (const [path, files] of Object.entries(tree)) {
+      expect([path, await modeOf('var', path)]).toEqual([path, 0o755]);
+      for (const file of files) expect([file, await modeOf('var', path, file)]).toEqual([file, 0o666]);
+    }
+  });
+
+  it.each(['log.sqlite', 'deliveries.sqlite', 'notify.key', 'read/registry.sqlite'])(
+    'is closed but for what is not ours in its folders if it has %s',
+    async (mark) => {
+      await openFolder(['var', 'lib'], []);
+      await openFolder(['var', 'cache'], ['feed-7.fingerprints', 'index']);
+      await openFolder(['var', 'cache', 'apt'], []);
+      await openFolder(['var', 'read'], []);
+      await openFolder(['var', ...mark.split('/').slice(0, -1)], [mark.split('/').at(-1) ?? '']);
+      await chmod(at('var'), 0o755);
+      const lines = await closeToOthers(at('var'));
+      expect(lines).toEqual([
+        expect.stringMatching(/^the data folder is open .*, it has "lib": /),
+        expect.stringMatching(/^cache in the data folder is open .*, it has "(apt|index)": /),
+      ]);
+      expect(await modeOf('var', 'cache', 'feed-7.fingerprints')).toBe(0o600);
+      expect(await modeOf('var', ...mark.split('/'))).toBe(0o600);
+      expect(await modeOf('var', 'read')).toBe(0o700);
+      expect(await modeOf('var', 'cache')).toBe(0o755);
+      expect(await modeOf('var', 'cache', 'apt')).toBe(0o755);
+      expect(await modeOf('var', 'cache', 'index')).toBe(0o666);
+    },
+  );
 
   it('is closed when it is empty', async () => {
     await mkdir(at('empty'));
