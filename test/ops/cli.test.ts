@@ -42,7 +42,11 @@ describe('affilog', () => {
   it.each([
     ['EVENT_LOG', 'esdb://affilog:secret@host:port', 'expected esdb://['],
     ['EVENT_LOG', 'esdb://affilog:secret@host?colour=red', 'colour is not an option of esdb:// URLs'],
-    ['EVENT_LOG', 'esdb://affilog:secret@host?tlsCAFile=/nowhere/ca.pem', 'expected esdb://['],
+    [
+      'EVENT_LOG',
+      'esdb://affilog:secret@host?tlsCAFile=/no/ca.pem',
+      'tlsCAFile=/no/ca.pem: expected a readable file',
+    ],
     ['READ_STORE', 'https://affilog:secret@host/UPPER', '"UPPER" in the URL is not a valid index prefix'],
     ['READ_STORE', 'https://affilog:secret@host:port', 'the URL is malformed; expected http://'],
   ])('refuses an unusable URL as %s, %s, with one line, exit code 2', async (setting, url, why) => {

@@ -125,10 +125,11 @@ function decoded(name: string, value: string): string {
 }
 
 function contentOf(name: string, path: string | undefined): Buffer | null {
+  if (path === undefined) return null;
   try {
-    return path === undefined ? null : readFileSync(path);
+    return readFileSync(path);
   } catch {
-    throw new UnusableUrl(`${name}: expected a readable file`);
+    throw new UnusableUrl(`${name}=${encodeURI(path)}: expected a readable file`);
   }
 }
 
