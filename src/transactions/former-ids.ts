@@ -1,16 +1,16 @@
-import { toDomainEvent } from '../kernel/decider';
-import { START, streamOf } from '../kernel/event';
+import { type RecordedEvent, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { TRANSACTION, type TransactionEvent } from './transaction';
-import { factsIn } from './transaction-facts';
-import { legacyIdOf, transactionIdOf } from './transaction-id';
+import { TRANSACTION } from './transaction';
+import { type StoredFacts, type TransactionFacts } from './transaction-facts';
+import { formerIdOf, legacyIdOf, transactionIdOf } from './transaction-id';
 
 /**
  * Whether a log may have transactions that were stored when ids did not have the program (`docs/decisions.md#t1`).
  *
  * All of them precede the others, since no process of the earlier version runs any more (docs/operations.md, Upgrading). So the
  * first transaction of the log tells, and the answer never changes: the log is only appended to, and a copy has the same order.
- * While there is no transaction yet, or the first one is still being looked for, the answer is true.
+ * While there is no transaction yet, or the first one is still being looked for, the answer is true. Events of another program
+ * that has written to such streams do not count.
  */
 export function mayHaveFormerIds(log: EventLog): boolean {
   const search = searches.get(log) ?? new FirstTransaction(log);
@@ -19,6 +19,9 @@ export function mayHaveFormerIds(log: EventLog): boolean {
 }
 
 const searches = new WeakMap<EventLog, FirstTransaction>();
+
+/** Events per batch: usually the first one has the answer. */
+const BATCH = 10;
 
 /** Looks for the first transaction of a log, in the background: many other events may precede it. */
 class FirstTransaction {
@@ -38,19 +41,35 @@ class FirstTransaction {
   private async search(): Promise<void> {
     this.isSearching = true;
     try {
-      const options = { after: this.searched, prefixes: [streamOf(TRANSACTION, '')], batchSize: 1 };
+      const options = { after: this.searched, prefixes: [streamOf(TRANSACTION, '')], batchSize: BATCH };
       for await (const { events, position } of this.log.readAll(options)) {
-        const [first] = events;
-        if (first !== undefined) {
-          const facts = factsIn((toDomainEvent(first) as TransactionEvent).data);
-          const id = transactionIdOf(legacyIdOf(facts), facts.programId);
-          this.hasFormerId = first.stream !== streamOf(TRANSACTION, id);
-          return;
-        }
+        this.hasFormerId = events.map(hasFormerId).find((answer) => answer !== undefined);
+        if (this.hasFormerId !== undefined) return;
         this.searched = position;
       }
     } finally {
       this.isSearching = false;
     }
+  }
+}
+
+/** Whether the id of a transaction is a former one; undefined if the event is not that of a transaction. */
+function hasFormerId({ stream, data }: RecordedEvent): boolean | undefined {
+  const transaction = transactionIn(data);
+  if (transaction === undefined) return undefined;
+  const legacyId = legacyIdOf(transaction);
+  if (stream === streamOf(TRANSACTION, formerIdOf(legacyId))) return true;
+  return stream === streamOf(TRANSACTION, transactionIdOf(legacyId, transaction.programId))
+    ? false
+    : undefined;
+}
+
+/** Undefined if another program wrote the data. */
+function transactionIn(data: string): TransactionFacts | undefined {
+  try {
+    const stored = JSON.parse(data) as Partial<StoredFacts> | null;
+    return stored?.transaction ?? undefined;
+  } catch {
+    return undefined;
   }
 }

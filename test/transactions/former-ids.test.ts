@@ -75,6 +75,28 @@ describe('reports look for a transaction with a former id (decisions T1)', () =>
       expect(one.searchedAfter).toEqual([START]);
     }));
 
+  it.each([true, false])('whatever another program has written before the first one: %s', (isFormer) =>
+    withLog(async (log) => {
+      const first = sale();
+      const foreign = [{}, { transaction: null }, { transaction: 5 }, { transaction: first }];
+      const events = foreign.map((data) => toNewEvent({ type: 'TransactionTracked', data }));
+      await log.append(`transaction-${'0'.repeat(32)}`, NO_STREAM, events);
+      await log.append('transaction-5', NO_STREAM, [toNewEvent({ type: 'TransactionTracked', data: {} })]);
+      const one = watched(log);
+      expect(await stopsReading(one)).toBe(false);
+      // What was read is not read again.
+      expect([one.searchedAfter[0], new Set(one.searchedAfter).size]).toEqual([START, 2]);
+      await append(log, isFormer ? formerIdOf(legacyIdOf(first)) : idOf(first), first);
+      expect(await stopsReading(one)).toBe(!isFormer);
+      expect((await reportedTransaction(one.log, first)).transactionId).toBe(
+        isFormer ? formerIdOf(legacyIdOf(first)) : idOf(first),
+      );
+      const searches = one.searchedAfter.length;
+      expect(await stopsReading(one)).toBe(!isFormer);
+      expect(one.searchedAfter).toHaveLength(searches);
+    }),
+  );
+
   it('as long as the first one cannot be read', () =>
     withLog(async (log) => {
       const first = sale();
