@@ -4,6 +4,7 @@ import { type Socket } from 'node:net';
 import { finished } from 'node:stream';
 import { type FastifyInstance } from 'fastify';
 import { notResponding } from '../wire/http-faults';
+import { isIdle } from './pipeline';
 
 /**
  * Milliseconds for which the rest of a body is discarded, so that a client that sends all of it before it reads gets
@@ -65,14 +66,14 @@ const CLOSE_EVERY = 1_000;
  */
 export function boundConnections(server: Server, most: number): void {
   server.maxConnections = most;
-  let open = 0;
+  const open = new Set<Socket>();
   let closed = -Infinity;
   server.on('connection', (socket: Socket) => {
-    open += 1;
-    socket.once('close', () => (open -= 1));
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
     const now = performance.now();
-    if (open <= CROWDED * most || now - closed < CLOSE_EVERY) return;
+    if (open.size <= CROWDED * most || now - closed < CLOSE_EVERY) return;
     closed = now;
-    server.closeIdleConnections();
+    for (const one of open) if (isIdle(one)) one.destroy();
   });
 }

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { boundConnections } from '../../src/http/connections';
+import { whenFirst } from '../../src/http/pipeline';
 import { notesApp, TOKENS } from './notes-service';
 
 let app: NestFastifyApplication;
@@ -95,4 +98,43 @@ it('a token may use as many as it leaves free for others (decisions X101)', asyn
   own[0]?.socket.destroy();
   await gone;
   await askAndWait(TOKENS.advertiser);
+});
+
+it('are not idle while a slow client reads the answer: it gets all of it (decisions X101)', async () => {
+  const body = Buffer.alloc(16_000_000);
+  const responses: ServerResponse[] = [];
+  const server = createServer((request, response) =>
+    whenFirst(request, response, () => {
+      responses.push(response);
+      response.end(body);
+    }),
+  );
+  boundConnections(server, 3);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const ask = (): Socket => {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    sockets.push(socket);
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    return socket;
+  };
+  const length = async (socket: Socket): Promise<number> => {
+    let received = 0;
+    for await (const data of socket) {
+      received += (data as Buffer).length;
+      if (received > body.length) break;
+    }
+    return received;
+  };
+  const slow = ask().pause();
+  while (responses.length === 0) await once(server, 'request');
+  const [{ socket, writableFinished, writableEnded }] = responses as [ServerResponse];
+  // Node.js calls it idle from here on.
+  expect([writableEnded, writableFinished]).toEqual([true, false]);
+  const quick = ask();
+  expect(await length(quick)).toBeGreaterThan(body.length);
+  const third = ask();
+  expect(await length(third)).toBeGreaterThan(body.length);
+  expect(socket?.destroyed).toBe(false);
+  expect(await length(slow)).toBeGreaterThan(body.length);
+  await new Promise((resolve) => server.close(resolve));
 });
