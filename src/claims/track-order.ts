@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type Terms } from '../directory/commission';
 import { type Directory } from '../directory/directory';
 import { execute, load } from '../kernel/decider';
-import { type Position, START } from '../kernel/event';
+import { type Position, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { reservations } from '../kernel/reservation';
 import { claimDecider, type FiledClaim } from './claim';
@@ -56,7 +56,7 @@ interface Context {
   readonly directory: Directory;
   /** An ISO 8601 instant. */
   readonly at: string;
-  /** What was reported before this position has been tracked before the claim was approved. */
+  /** A position not before the approval of the claim: what was reported before the approval is taken into account. */
   readonly since: Position;
 }
 
@@ -92,7 +92,8 @@ export async function track(
     const owner = reserved.state ?? claimId;
     if (owner === claimId) return await trackFirst(order, parts, context);
     const first = await approvedOrder(owner, context);
-    if (first !== undefined && orderKeyOf(first) === key) await trackFirst(first, parts, context);
+    if (first !== undefined && orderKeyOf(first) === key)
+      await trackFirst(first, parts, { ...context, since: await approvalOf(owner, context) });
     const tracked = await transactionOf(owner, parts, log);
     const found = tracked && trackedOrder(order, [tracked]);
     if (found !== undefined) return await recordTracked(claimId, found.transactionId, context);
@@ -130,6 +131,16 @@ async function transactionOf(
   const { state } = await load(log, claimDecider, claimId);
   if (state.is !== 'filed' || state.transactionId === undefined) return undefined;
   return await parts.orderOf(log, state.transactionId);
+}
+
+/** The position of the approval of another claim, or `since` if that is later: approved claims do not change until they are tracked. */
+async function approvalOf(claimId: number, { log, since }: Context): Promise<Position> {
+  for await (const [last] of log.readStream(streamOf(claimDecider.category, claimId), {
+    backwards: true,
+    limit: 1,
+  }))
+    if (last !== undefined && last.position > since) return last.position;
+  return since;
 }
 
 /** A claim that is approved and has no transaction yet. */

@@ -1,7 +1,7 @@
 import { type RecordedEvent, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { TRANSACTION } from './transaction';
-import { type StoredFacts, type TransactionFacts } from './transaction-facts';
+import { type StoredFacts } from './transaction-facts';
 import { formerIdOf, legacyIdOf, transactionIdOf } from './transaction-id';
 
 /**
@@ -55,21 +55,13 @@ class FirstTransaction {
 
 /** Whether the id of a transaction is a former one; undefined if the event is not that of a transaction. */
 function hasFormerId({ stream, data }: RecordedEvent): boolean | undefined {
-  const transaction = transactionIn(data);
-  if (transaction === undefined) return undefined;
-  const legacyId = legacyIdOf(transaction);
-  if (stream === streamOf(TRANSACTION, formerIdOf(legacyId))) return true;
-  return stream === streamOf(TRANSACTION, transactionIdOf(legacyId, transaction.programId))
-    ? false
-    : undefined;
-}
-
-/** Undefined if another program wrote the data. */
-function transactionIn(data: string): TransactionFacts | undefined {
   try {
-    const stored = JSON.parse(data) as Partial<StoredFacts> | null;
-    return stored?.transaction ?? undefined;
+    const { transaction } = JSON.parse(data) as StoredFacts;
+    const legacyId = legacyIdOf(transaction);
+    if (stream === streamOf(TRANSACTION, formerIdOf(legacyId))) return true;
+    if (stream === streamOf(TRANSACTION, transactionIdOf(legacyId, transaction.programId))) return false;
   } catch {
-    return undefined;
+    // Another program wrote it.
   }
+  return undefined;
 }

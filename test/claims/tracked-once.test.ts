@@ -1,14 +1,16 @@
 import { claimAutomations } from '../../src/claims/automations';
 import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/claims/claim';
 import { Directory } from '../../src/directory/directory';
+import { type TrackingParts } from '../../src/claims/track-order';
 import { execute, load } from '../../src/kernel/decider';
-import { START } from '../../src/kernel/event';
+import { type Position, START } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { claimedTransaction, trackClaimedOrder } from '../../src/transactions/claimed-order';
 import { transactionDecider } from '../../src/transactions/transaction';
 import { overrideLog } from '../support/temporary-log';
 import { SHARED_LOGS, type SharedLog } from '../support/shared-logs';
+import { report, sale } from '../support/transactions';
 import { AT, contentOf } from './claim-log';
 
 /** Claims of one order: of other events, dates and publishers. */
@@ -32,19 +34,22 @@ directory.evolve({
   },
 });
 
-/** What an automation of a process does with an approved claim. The read model of transactions is always behind. */
-function processOver(log: EventLog): (id: number) => Promise<unknown> {
+/** What an automation of a process does with an approved claim. By default the read model of transactions is always behind. */
+function processOver(
+  log: EventLog,
+  ordersNow: TrackingParts['ordersNow'] = async () => [],
+): (id: number, version?: Position) => Promise<unknown> {
   const automation = claimAutomations({
     store: undefined as unknown as ReadStore,
-    ordersNow: async () => [],
+    ordersNow,
     orderOf: claimedTransaction,
     track: trackClaimedOrder,
   }).find(({ name }) => name === 'approved claims that become transactions');
-  return async (id) => {
+  return async (id, version = START) => {
     const { state } = await load(log, claimDecider, id);
     if (state.is !== 'filed') throw new Error(`claim ${id} is ${state.is}`);
     const body = JSON.stringify({ origin: { advertiserId: 3 }, claim: state.claim });
-    const found = { id: String(id), version: START, body };
+    const found = { id: String(id), version, body };
     return await automation?.act(found, { log, directory, at: AT });
   };
 }
@@ -125,6 +130,31 @@ describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
       expect(await transactionsOf(order)).toHaveLength(1);
       expect([...(await trackedIn(ids))]).toHaveLength(1);
     }
+  });
+
+  it('what was reported before its approval counts, also if another claim of the order finishes it (decisions C10)', async () => {
+    const order = 'reported between approvals';
+    const [earlier] = await approve(order, CLAIMS.slice(0, 1));
+    const version = await shared.log.head();
+    const reported = sale({ orderNumber: order, eventId: 311 });
+    const transactionId = await report(shared.log, directory, new Date(AT), reported);
+    const reportedAt = await shared.log.head();
+    const [first] = await approve(order, CLAIMS.slice(0, 1));
+    const ordersNow: TrackingParts['ordersNow'] = async (_, __, since) => {
+      const found = since < reportedAt ? undefined : await claimedTransaction(shared.log, transactionId);
+      return found === undefined ? [] : [found];
+    };
+    let appends = 0;
+    const ending = overrideLog(shared.log, {
+      append: async (...args) => {
+        if ((appends += 1) > 1) throw new EngineUnavailable('the process has ended');
+        return await shared.log.append(...args);
+      },
+    });
+    await expect(processOver(ending, ordersNow)(first!, await shared.log.head())).rejects.toThrow();
+    await processOver(shared.log, ordersNow)(earlier!, version);
+    expect(await transactionsOf(order)).toEqual([`transaction-${transactionId}`]);
+    expect(await trackedIn([earlier!, first!])).toEqual(new Set([transactionId]));
   });
 
   it('a claim takes the order over if its transaction was refused for another publisher (decisions C10)', async () => {

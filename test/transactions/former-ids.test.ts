@@ -78,7 +78,13 @@ describe('reports look for a transaction with a former id (decisions T1)', () =>
   it.each([true, false])('whatever another program has written before the first one: %s', (isFormer) =>
     withLog(async (log) => {
       const first = sale();
-      const foreign = [{}, { transaction: null }, { transaction: 5 }, { transaction: first }];
+      const foreign = [
+        {},
+        { transaction: null },
+        { transaction: 5 },
+        { transaction: first },
+        { transaction: { orderNumber: { toString: 5 } } },
+      ];
       const events = foreign.map((data) => toNewEvent({ type: 'TransactionTracked', data }));
       await log.append(`transaction-${'0'.repeat(32)}`, NO_STREAM, events);
       await log.append('transaction-5', NO_STREAM, [toNewEvent({ type: 'TransactionTracked', data: {} })]);
