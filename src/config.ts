@@ -85,6 +85,16 @@ export function readConfig(
   throw new InvalidSetting(`${origin}${issue?.message ?? ''}`);
 }
 
+/** What valid settings do that is hardly wanted, each in a line. */
+export function warningsOf({ maxBody, bodySpace }: Config): readonly string[] {
+  const most = Math.floor(bodySpace / 2);
+  if (maxBody <= most) return [];
+  return [
+    `products of more than ${most} bytes are refused, although MAX_BODY is ${maxBody}: a token has at most half of ` +
+      `BODY_SPACE, which is ${bodySpace}. Set BODY_SPACE to ${2 * maxBody} or more, or MAX_BODY to ${most}`,
+  ];
+}
+
 /** The URL at which clients reach a process that listens on `port` (`docs/decisions.md#a9`). */
 export function baseUrlAt({ baseUrl, host }: Config, port: number): string {
   return baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -102,9 +112,11 @@ const url = text
   )
   .transform((value) => value.replace(/\/+$/, ''));
 
-const size = text
-  .regex(/^[1-9]\d{0,11} ?(KB|MB|GB)?$/i, expects('a size such as 1048576, 500MB or 1GB'))
-  .transform((value) => Number.parseInt(value, 10) * (UNITS[value.replace(/[\d ]/g, '').toUpperCase()] ?? 1));
+const size = sizeFrom('1');
+/** The most that a list of 32 MiB, the largest body that is parsed in memory, may use is half of this. */
+const LEAST_MEMORY = '200MB';
+/** Half of this is more than a product may have. */
+const LEAST_SPACE = '1MB';
 
 const time = text
   .regex(/^[1-9]\d{0,6} ?m?s$/i, expects('a time such as 500ms or 5s'))
@@ -136,9 +148,10 @@ const SHAPES = z.object({
   TRACKER_URL: url,
   CLICK_URL: url,
   MAX_BODY: size,
-  BODY_MEMORY: size,
-  BODY_SPACE: size,
-  MAX_CONNECTIONS: integer(1, 1_000_000),
+  BODY_MEMORY: sizeFrom(LEAST_MEMORY),
+  BODY_SPACE: sizeFrom(LEAST_SPACE),
+  // A request of a token needs another one that it leaves free.
+  MAX_CONNECTIONS: integer(2, 1_000_000),
   PRICE_HISTORY: oneOf(['asked', 'always']),
   SEARCH_ALL_FEEDS: oneOf(['true', 'false']).transform((value) => value === 'true'),
   SEARCH_TIME: time,
@@ -187,6 +200,18 @@ function toConfig(read: z.output<typeof SHAPES>): Config {
     ...(read.NOTIFY_ALLOW === undefined ? {} : { notifyAllow: read.NOTIFY_ALLOW }),
     rateLimits: Object.freeze(Object.fromEntries(limits.filter(([, value]) => value !== undefined))),
   };
+}
+
+/** Bytes. */
+function sizeFrom(least: string): z.ZodType<number> {
+  return text
+    .regex(/^[1-9]\d{0,11} ?(KB|MB|GB)?$/i, expects('a size such as 1048576, 500MB or 1GB'))
+    .refine((value) => bytesOf(value) >= bytesOf(least), expects(`${least} at least`))
+    .transform(bytesOf);
+}
+
+function bytesOf(value: string): number {
+  return Number.parseInt(value, 10) * (UNITS[value.replace(/[\d ]/g, '').toUpperCase()] ?? 1);
 }
 
 function oneOf<const Value extends string>(values: readonly Value[]): z.ZodType<Value> {

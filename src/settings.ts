@@ -70,19 +70,19 @@ export const SETTINGS = {
   BODY_MEMORY: {
     default: '256MB',
     description:
-      'Memory for all request bodies that are being received or processed, estimated with what is made of them; one token has at most half of it.',
+      'Memory for all request bodies that are being received or processed, estimated with what is made of them; one token has at most half of it. At least 200MB.',
     serving: true,
   },
   BODY_SPACE: {
     default: '10GB',
     description:
-      'Disk space for all posted products that are being received or loaded; one token has at most half of it.',
+      'Disk space for all posted products that are being received or loaded; one token has at most half of it, so it should be twice `MAX_BODY`. At least 1MB.',
     serving: true,
   },
   MAX_CONNECTIONS: {
     default: '10000',
     description:
-      'Maximum number of open connections. From three quarters of it on, those that wait for a next request are closed.',
+      'Maximum number of open connections, at least 2. From three quarters of it on, those that wait for a next request are closed.',
     serving: true,
   },
   PRICE_HISTORY: {

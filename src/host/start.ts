@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { version } from '../../package.json';
 import { PROJECTIONS } from '../../projections/index';
-import { baseUrlAt, type Config } from '../config';
+import { baseUrlAt, type Config, warningsOf } from '../config';
 import { createDemo } from '../demo/create-demo';
 import { type Engines, enginesOf, openEngines } from '../engines/open';
 import { EngineUnavailable } from '../kernel/event-log';
@@ -58,7 +58,7 @@ export async function start(
       await refuseOther(engines);
       // A process that cannot start prints the reason and nothing else.
       log.info({ version, ...enginesOf(config), dataDir: resolve(config.dataDir), roles }, 'starting');
-      for (const line of open) log.warn(line);
+      for (const line of [...open, ...(port === undefined ? [] : warningsOf(config))]) log.warn(line);
       const endLines = startup.repeat();
       opened.push(async () => endLines());
       startup.waitsFor('the reference data is being read');

@@ -1,6 +1,6 @@
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
-import { type SettingName } from '../../src/settings';
+import { type Config } from '../../src/config';
 import { type Response, TestApp } from '../support/app';
 import { goodKeys, tokenFor } from './asked-operations';
 import { CLAIM_NETWORK } from './claim-network';
@@ -9,13 +9,13 @@ import { FEEDS, TOKENS } from './network';
 let app: TestApp;
 afterEach(() => app.close());
 
-async function start(settings: Readonly<Partial<Record<SettingName, string>>>): Promise<void> {
-  app = await TestApp.start({ network: CLAIM_NETWORK, settings });
+async function start(config: Partial<Config>): Promise<void> {
+  app = await TestApp.start({ network: CLAIM_NETWORK, config });
 }
 
 it('the body of every operation is counted (decisions X100)', async () => {
   // No body may use half of this.
-  await start({ BODY_MEMORY: '100KB' });
+  await start({ bodyMemory: 100 * 1024 });
   const operations = operationsOf(app.http.get(ModulesContainer)).filter(({ method }) => method !== 'GET');
   const refused: string[] = [];
   for (const operation of operations) {
@@ -43,7 +43,7 @@ const outcome = ({ statusCode, body }: Response): [number, string | undefined] =
 ];
 
 it('products count with what their load makes of them, and where it spools them (decisions X100)', async () => {
-  await start({ BODY_MEMORY: '1MB', BODY_SPACE: '200KB' });
+  await start({ bodyMemory: 1024 ** 2, bodySpace: 200 * 1024 });
   const large = `{"products":[${' '.repeat(90_000)}]}`;
   const refused = `{"products":[${'{},'.repeat(20_000)}{}]}`;
   expect(outcome(await post(large))).toEqual([200, undefined]);

@@ -85,3 +85,11 @@ it('a process without the role `api` says nothing about searches, which it does 
   expect(await runShell(serve)).toMatchObject({ stdout: 'running notifier\n', stderr: '' });
   await removeFolder(folder);
 });
+
+it('a server warns that products are refused which MAX_BODY allows (decisions X100)', async () => {
+  const folder = await folderWithNetwork();
+  const server = await Server.start(folder, { environment: { BODY_SPACE: '1GB' } });
+  await server.end();
+  expect(server.stderr).toMatch(/^[^\n]*products of more than 536870912 bytes are refused[^\n]*\n$/);
+  await removeFolder(folder);
+});

@@ -64,6 +64,12 @@ describe('affilog settings', () => {
     }
   });
 
+  it('warns of bodies that are refused although MAX_BODY allows them (decisions X100)', async () => {
+    const { code, err } = await run(['settings', '--body-space', '1GB'], {});
+    expect(code).toBe(0);
+    expect(err).toMatch(/^affilog: products of more than 536870912 bytes are refused, .*\n$/);
+  });
+
   it('shows them even if one is invalid, and then names it: exit code 2', async () => {
     const { code, out, err } = await run(['settings'], { CLICK_URL: 'ftp://me:secret@clk.example' });
     expect(code).toBe(2);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { baseUrlAt, InvalidSetting, readConfig } from '../../src/config';
+import { baseUrlAt, type Config, InvalidSetting, readConfig, warningsOf } from '../../src/config';
+import { FairBudget } from '../../src/kernel/fair-budget';
 import { flagOf, SETTING_NAMES, type SettingName, SETTINGS, settingsTable } from '../../src/settings';
 import { cliFolder } from './cli-run';
 
@@ -100,6 +101,32 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
     [{ RATE_LIMIT_CLAIMS: '0' }, 'RATE_LIMIT_CLAIMS=0: expected an integer from 1 to 1000000000'],
   ])('%j are refused with one line', (environment, message) => {
     expect(() => readConfig(environment)).toThrow(new InvalidSetting(message));
+  });
+
+  it.each<[SettingName, string, string, string, keyof Config, number]>([
+    ['BODY_MEMORY', '199MB', '200 mb', '200MB at least', 'bodyMemory', 200 * 1024 ** 2],
+    ['BODY_SPACE', '1023KB', '1MB', '1MB at least', 'bodySpace', 1024 ** 2],
+  ])('%s has a minimum, so that not every body is refused (decisions X100)', (name, ...values) => {
+    const [low, least, expected, field, bytes] = values;
+    expect(() => readConfig({ [name]: low })).toThrow(`${name}=${low}: expected ${expected}`);
+    expect(readConfig({ [name]: least })[field]).toBe(bytes);
+  });
+
+  it('MAX_CONNECTIONS has a minimum, with which a token has a request (decisions X101)', () => {
+    const expected = 'MAX_CONNECTIONS=1: expected an integer from 2 to 1000000';
+    expect(() => readConfig({ MAX_CONNECTIONS: '1' })).toThrow(expected);
+    const { maxConnections } = readConfig({ MAX_CONNECTIONS: '2' });
+    expect(new FairBudget(maxConnections).take('a token', 1)).toBe(true);
+  });
+
+  it('warn when bodies that MAX_BODY allows are refused by BODY_SPACE (decisions X100)', () => {
+    expect(warningsOf(readConfig({}))).toEqual([]);
+    expect(warningsOf(readConfig({ MAX_BODY: '1GB', BODY_SPACE: '2GB' }))).toEqual([]);
+    expect(warningsOf(readConfig({ MAX_BODY: '1001', BODY_SPACE: '1MB' }))).toEqual([]);
+    expect(warningsOf(readConfig({ MAX_BODY: '1MB', BODY_SPACE: '2047KB' }))).toEqual([
+      'products of more than 1048064 bytes are refused, although MAX_BODY is 1048576: a token has at most half of ' +
+        'BODY_SPACE, which is 2096128. Set BODY_SPACE to 2097152 or more, or MAX_BODY to 1048064',
+    ]);
   });
 
   it('are refused by the name of the flag if given as a flag', () => {

@@ -7,7 +7,7 @@ import { PROJECTIONS } from '../../projections';
 import { Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
 import { type AppParts, createApp } from '../../src/app';
-import { readConfig } from '../../src/config';
+import { type Config, readConfig } from '../../src/config';
 import { type FollowedDirectory } from '../../src/directory/follower';
 import { type TokenUses } from '../../src/directory/token-uses';
 import { type Engines, openEngines } from '../../src/engines/open';
@@ -30,6 +30,8 @@ export interface TestAppOptions {
   /** The clock of loads and rate limits. */
   readonly now?: () => Date;
   readonly settings?: Readonly<Partial<Record<SettingName, string>>>;
+  /** Values that no setting may have. */
+  readonly config?: Partial<Config>;
   /** Do not project until `project` is called. */
   readonly paused?: boolean;
   /** How long small posts wait for the read models (ms); default: `VISIBLE_MS`, or as a server when paused. */
@@ -74,12 +76,10 @@ export class TestApp {
     const visibleWithin = options.visibleWithin ?? (paused ? undefined : VISIBLE_MS);
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
     const own = await isolatedEngines(dataDir, options.engines);
-    const config = readConfig({
-      DATA_DIR: dataDir,
-      BASE_URL: 'https://api.example',
-      ...own.settings,
-      ...settings,
-    });
+    const config = {
+      ...readConfig({ DATA_DIR: dataDir, BASE_URL: 'https://api.example', ...own.settings, ...settings }),
+      ...options.config,
+    };
     const engines = await openEngines({ ...config, threads: false });
     const base = baseOver(engines);
     const { follower } = base;

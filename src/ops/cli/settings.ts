@@ -36,14 +36,17 @@ export interface CliContext {
 
 /** `affilog settings`. */
 export function addSettingsVerb(affilog: Command, context: CliContext): void {
-  const { stdout } = context;
+  const { stdout, stderr } = context;
   const settings = affilog
     .command('settings')
     .description('Print the settings in force and where each comes from: flag, environment or default.')
     .option('--markdown', 'Print the table of all settings with their descriptions instead.')
     .action(async ({ markdown = false }: { readonly markdown?: boolean }, command: Command) => {
       stdout.write(markdown ? settingsTable() : settingsInForce(context, flagsOf(command)));
-      if (!markdown) await configOf(command, context);
+      if (markdown) return;
+      const config = await configOf(command, context);
+      const { warningsOf } = await import('../../config.js');
+      for (const line of warningsOf(config)) stderr.write(`affilog: ${line}\n`);
     });
   addSettings(settings, () => true);
 }
