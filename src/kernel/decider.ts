@@ -70,8 +70,8 @@ export function toFolded<Event extends DomainEvent>(recorded: RecordedEvent): Fo
   return { ...(toDomainEvent(recorded) as Event), position: recorded.position };
 }
 
-/** Each failed attempt means that another writer succeeded. */
-const MAX_ATTEMPTS = 200;
+/** Attempts to append at the loaded revision: each failed one means that another writer succeeded. */
+export const MAX_ATTEMPTS = 200;
 
 /**
  * Loads an aggregate, decides, and appends at the loaded revision. On a conflict it starts over. If the answer is lost, it
