@@ -10,15 +10,20 @@ const MOST = 64 * 1024;
 
 /**
  * A value that may be secret: as it is, or with `@file` the content of the file, without white space at its ends. So it is
- * neither in the list of processes nor in the environment (`docs/decisions.md#x99`). `name`: of its setting, for errors. Raises
- * `UnusableFile`.
+ * neither in the list of processes nor in the environment (`docs/decisions.md#x99`). A value that begins with `@` has another one
+ * before it. `name`: of its setting, for errors. Raises `UnusableFile`.
  */
 export function secretValue(value: string, name: string): string {
-  if (!value.startsWith('@')) return value;
+  if (!namesFile(value)) return value.replace(/^@@/, '@');
   const file = value.slice(1);
   const content = contentOf(file, name).toString('utf8').trim();
   if (content === '') throw new UnusableFile(`${name}: the file ${file} is empty: expected the value in it`);
   return content;
+}
+
+/** Whether a value is the path of a file that has it. */
+export function namesFile(value: string): boolean {
+  return /^@(?!@)/.test(value);
 }
 
 function contentOf(file: string, name: string): Buffer {
@@ -39,7 +44,7 @@ function contentOf(file: string, name: string): Buffer {
   } catch (error) {
     const { message: reason } = error as Error;
     throw new UnusableFile(
-      `${name}: the file ${file} cannot be read: ${reason}. A value that begins with @ names a file`,
+      `${name}: the file ${file} cannot be read: ${reason}. A value that begins with @ names a file: write @@ for a value that itself begins with @`,
     );
   }
 }

@@ -10,7 +10,7 @@ export interface Setting {
   readonly serving?: boolean;
   /** Never printed. */
   readonly secret?: boolean;
-  /** It is, or may contain, a secret: `@file` reads it from a file. */
+  /** It is, or may contain, a secret: `@file` reads it from a file, `@@` begins a value that begins with `@`. */
   readonly fromFile?: boolean;
 }
 
@@ -212,7 +212,7 @@ export function settingsTable(): string {
     '',
     'Other users of a machine see the flags of its processes (`ps`): give secrets, and URLs with a password, by the environment or by',
     '`@FILE`, such as `--notify-key @/run/secrets/notify-key` or `EVENT_LOG=@/run/secrets/event-log`. White space at the ends of the file',
-    'is ignored.',
+    'is ignored. Write `@@` for a value that itself begins with `@`.',
     '',
     ...lines.map((cells) => `| ${cells.join(' | ')} |`),
     '',

@@ -57,6 +57,9 @@ describe('affilog settings', () => {
       NOTIFY_KEY: '@/run/secrets/key | --notify-key',
       READ_STORE_API_KEY: '@key | environment',
     });
+    expect(await settings([], { NOTIFY_KEY: `@@${'k'.repeat(40)}` })).toMatchObject({
+      NOTIFY_KEY: '(hidden) | environment',
+    });
     for (const command of [['serve'], ['parked', 'list'], ['log', 'copy'], ['receiver']]) {
       const help = (await run([...command, '--help'])).out.replace(/\s+/g, ' ');
       expect(help).toMatch(/`ps` shows /);

@@ -150,6 +150,17 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
       expect(SETTINGS[name]).toMatchObject({ fromFile: true });
     });
 
+    it.each<[SettingName, string]>([
+      ['NOTIFY_KEY', 'notifyKey'],
+      ['READ_STORE_API_KEY', 'readStoreKey'],
+    ])('%s that begins with @ is given with @@', (name, field) => {
+      expect(readConfig({ [name]: `@@${key}` })).toHaveProperty(field, `@${key}`);
+      expect(readConfig({}, { [name]: ` @@@${key}` })).toHaveProperty(field, `@@${key}`);
+      expect(() => readConfig({ [name]: `@${key}` })).toThrow(
+        /^\w+: the file k+ cannot be read: .* write @@ for a value that itself begins with @$/,
+      );
+    });
+
     it('are all that are: other values may begin with @', () => {
       const others = SETTING_NAMES.filter((name) => !('fromFile' in SETTINGS[name]));
       for (const name of others) expect(name).not.toMatch(/KEY|TOKEN|SECRET|PASSWORD/);

@@ -17,6 +17,7 @@ import {
   settingsTable,
   withoutPassword,
 } from '../../settings';
+import { namesFile } from '../../secret-value';
 import { type Start } from '../../host/serve';
 import { type Output } from './progress';
 
@@ -58,7 +59,7 @@ function settingsInForce({ environment }: CliContext, flags: Flags): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
     const { value, source } = settingInForce(name, environment, flags);
-    const isFile = setting.fromFile === true && value?.trim().startsWith('@') === true;
+    const isFile = setting.fromFile === true && namesFile(value?.trim() ?? '');
     const shown = setting.secret === true && !isFile ? '(hidden)' : withoutPassword(value ?? '');
     return [name, value === undefined ? '(not set)' : shown, source === 'flag' ? flagOf(name) : source];
   });
