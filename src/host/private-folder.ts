@@ -13,8 +13,7 @@ const OWN_FOLDERS: Readonly<Record<string, RegExp>> = {
   cache: /^feed-\d+\.fingerprints(\.new)?$/,
   spool: new RegExp(`^${ID}\\.(spool|download)$`),
   alive: new RegExp(`^(leases${SQLITE}|${ID}\\.lock(-journal)?)$`),
-  // Of whose names more than the id may change.
-  uncounted: new RegExp(`(^|\\W)${ID}(\\W|$)`),
+  uncounted: new RegExp(`^\\d+_\\d+-\\d+_${ID}(\\.uncounted|\\.\\d+\\.counting)?$`),
 };
 /** The names of the folders are usual ones: one of these shows that a folder with other files is a data folder. */
 const MARKS = ['log.sqlite', 'deliveries.sqlite', 'notify.key', 'read/registry.sqlite'];

@@ -10,7 +10,7 @@ const FILES = {
   cache: ['feed-7.fingerprints', 'feed-7.fingerprints.new'],
   spool: [`${ID}.spool`, `${ID}.download`],
   alive: ['leases.sqlite', 'leases.sqlite-journal', `${ID}.lock`, `${ID}.lock-journal`],
-  uncounted: [`1795000000000-${ID}.uncounted`, `1795000000000-${ID}.1795000000001.counting`],
+  uncounted: ['', '.uncounted', '.1795000000001.counting'].map((end) => `1795000000000_22-7_${ID}${end}`),
 } as const;
 const FOLDERS = Object.keys(FILES) as (keyof typeof FILES)[];
 
