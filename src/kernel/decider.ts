@@ -75,7 +75,8 @@ export const MAX_ATTEMPTS = 200;
 
 /**
  * Loads an aggregate, decides, and appends at the loaded revision. On a conflict it starts over. If the answer is lost, it
- * repeats the append with the same ids, which is idempotent. `cached` saves the first load.
+ * repeats the append with the same ids, which is idempotent. `cached` saves the first load; `loaded` loads, by default the
+ * stream.
  */
 export async function execute<Command, State, Event extends DomainEvent>(
   log: EventLog,
@@ -83,10 +84,11 @@ export async function execute<Command, State, Event extends DomainEvent>(
   id: string | number,
   command: Command,
   cached?: StateAt<State>,
+  loaded: () => Promise<StateAt<State>> = () => load(log, decider, id),
 ): Promise<Executed<State, Event>> {
   const stream = streamOf(decider.category, id);
   for (let attempt = 1; ; attempt += 1) {
-    const { state, revision } = attempt === 1 && cached !== undefined ? cached : await load(log, decider, id);
+    const { state, revision } = attempt === 1 && cached !== undefined ? cached : await loaded();
     const events = decider.decide(command, state);
     if (events.length === 0) return { events, ids: [], state, revision };
     try {

@@ -1,8 +1,9 @@
-import { type StateAt, toDomainEvent } from '../kernel/decider';
+import { execute, type Executed, type StateAt, toDomainEvent } from '../kernel/decider';
 import { NO_STREAM, type Position, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import {
   SUBSCRIPTION,
+  type SubscriptionCommand,
   subscriptionDecider,
   type SubscriptionEvent,
   type SubscriptionState,
@@ -59,6 +60,16 @@ export async function loadSubscription(log: EventLog, id: string): Promise<Subsc
     if (cache.size > MOST) cache.delete(oldest);
   }
   return { state: folded.state, revision: folded.revision, position: folded.position };
+}
+
+/** Executes a command on a subscription, whose stream may be large. `known` saves the first load. */
+export async function changeSubscription(
+  log: EventLog,
+  id: string,
+  command: SubscriptionCommand,
+  known?: StateAt<SubscriptionState>,
+): Promise<Executed<SubscriptionState, SubscriptionEvent>> {
+  return await execute(log, subscriptionDecider, id, command, known, () => loadSubscription(log, id));
 }
 
 /** A subscription as it was when the event at `position` was appended. */

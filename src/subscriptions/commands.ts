@@ -5,17 +5,17 @@ import { FollowedDirectory } from '../directory/follower';
 import { type Caller } from '../directory/organisations';
 import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
-import { execute, type StateAt } from '../kernel/decider';
+import { type StateAt } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { without } from '../kernel/without';
+import { changeSubscription } from '../notifications/loaded-subscription';
 import {
   type ActiveSubscription,
   MOST_ROTATIONS,
   nextRotation,
   type SubscriptionCommand,
   type SubscriptionContent,
-  subscriptionDecider,
 } from '../notifications/subscription';
 import { type Posted } from '../wire/posted';
 import { type SubscriptionKind } from './kind';
@@ -126,7 +126,7 @@ export class Subscriptions {
     command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
     known: StateAt<ActiveSubscription>,
   ): Promise<Changed> {
-    const executed = await execute(this.log, subscriptionDecider, id, command, known);
+    const executed = await changeSubscription(this.log, id, command, known);
     const isDeleted = command.do === 'delete' && executed.events.length > 0;
     if (executed.state.is !== 'active' && !isDeleted) throw missingSubscription(id);
     const subscription = executed.state.is === 'active' ? executed.state : known.state;

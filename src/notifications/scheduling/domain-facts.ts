@@ -1,9 +1,9 @@
-import { execute, toNewEvent } from '../../kernel/decider';
+import { toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, streamOf } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type DeadLetter, type DeadLetterEvent, type Outcome } from '../delivery-events';
-import { loadSubscription } from '../loaded-subscription';
-import { type DisabledReason, subscriptionDecider } from '../subscription';
+import { changeSubscription } from '../loaded-subscription';
+import { type DisabledReason } from '../subscription';
 
 /** Records in the domain log that a message is a dead letter, unless it is there already. */
 export async function recordDeadLetter(log: EventLog, deadLetter: DeadLetter): Promise<void> {
@@ -22,6 +22,5 @@ export async function disableReceiver(
   reason: DisabledReason,
 ): Promise<boolean> {
   const command = { do: 'disableReceiver', at, receiver, reason } as const;
-  const known = await loadSubscription(log, subscriptionId);
-  return (await execute(log, subscriptionDecider, subscriptionId, command, known)).position !== undefined;
+  return (await changeSubscription(log, subscriptionId, command)).position !== undefined;
 }
