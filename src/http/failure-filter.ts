@@ -10,6 +10,7 @@ import { renderErrors } from './render';
 import { namingRequest } from './request-id';
 import { errorNamespace, HttpOptions } from './service';
 import { failureRepresentation } from './representation';
+import { dropIfSlow } from './send-stream';
 
 /** Failures of this process since it started. */
 export class FailureCounts {
@@ -44,12 +45,14 @@ export class FailureFilter implements ExceptionFilter {
     const view = failureRepresentation(request);
     const { status, contentType, body } = renderErrors(faults, failure.status, namespace, view);
     addHeaders(reply, faults);
+    const text = [...body].join('');
+    dropIfSlow(reply.raw, Buffer.byteLength(text), this.options.downloadRate);
     void reply
       .code(status)
       .type(contentType)
       .header('Vary', 'Accept')
       .header('X-Content-Type-Options', 'nosniff')
-      .send([...body].join(''));
+      .send(text);
   }
 
   private failureOf(error: unknown, request: FastifyRequest): Fault | Faults {

@@ -5,6 +5,7 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Caller } from '../../src/directory/organisations';
 import { Answer } from '../../src/http/answer';
 import { PostedBody } from '../../src/http/posted-body';
+import { Fault, Faults } from '../../src/kernel/fault';
 import { notesApp } from './notes-service';
 
 /** Called when a body has been received; the handler ends with it. */
@@ -150,4 +151,28 @@ it('a body counts with what is made of it: empty objects take more memory than t
   await post(A, [`Content-Length: ${plain.length}`], plain).until(DONE);
   const nested = `[${'{},'.repeat(3_000)}{}]`;
   await post(A, [`Content-Length: ${nested.length}`], nested).until(TOO_LARGE);
+});
+
+it('a body counts until its errors are sent, and a client that does not read them is disconnected (decisions X100, X52)', async () => {
+  const faults = Array.from({ length: 50_000 }, () => new Fault('N_2', 400, 'x'.repeat(400)));
+  received = () => Promise.reject(new Faults(faults));
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+  try {
+    for (let at = 0; at < 2; at += 1) post(A, ['Content-Length: 2'], '{}').socket.pause();
+    const sending = (): boolean =>
+      serverSockets.filter(({ writableLength }) => writableLength > 0).length === 2;
+    while (!sending()) await new Promise((resolve) => setImmediate(resolve));
+    await expecting(A).until(BUSY);
+    const left = serverSockets.slice(0, 2).map((socket) => once(socket, 'close'));
+    // 20 to 28 MB at 10,000 bytes a second, and then ten seconds.
+    await jest.advanceTimersByTimeAsync(1_900_000);
+    expect(serverSockets.slice(0, 2).map(({ destroyed }) => destroyed)).toEqual([false, false]);
+    await jest.advanceTimersByTimeAsync(1_000_000);
+    expect(serverSockets.slice(0, 2).map(({ destroyed }) => destroyed)).toEqual([true, true]);
+    await Promise.all(left);
+    await expecting(A).until(CONTINUE);
+    await expecting(A).until(CONTINUE);
+  } finally {
+    jest.useRealTimers();
+  }
 });
