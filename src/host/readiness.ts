@@ -9,7 +9,7 @@ import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { withEngineTimeout } from '../kernel/unavailable';
 import { reasonOf } from '../kernel/unavailable';
 import { type Readiness } from '../ops/rest/health.controller';
-import { parkedCount, parkedEventCount } from '../ops/parked';
+import { parkedCount, parkedEventCounter } from '../ops/parked';
 
 /** Timeout for checking an engine (ms). */
 const LOOK_MS = 2_000;
@@ -107,9 +107,10 @@ export async function readinessOf(
   /** Since when no projector has been seen. */
   let vacantAt: number | undefined;
 
+  const countParkedEvents = parkedEventCounter(log);
   const findHead = shared('the event log', async () => ({
     head: await log.head(),
-    unused: (await parkedEventCount(log)) + follower.directory.unusableCount,
+    unused: (await countParkedEvents()) + follower.directory.unusableCount,
   }));
   const findAppends = shared('the event log', () => requireAppends(log));
   const findModels = shared('the read store', async () => {

@@ -1,8 +1,7 @@
-import { type Decider, execute, load } from './decider';
-import { type RecordedEvent } from './event';
-import { type EventLog } from './event-log';
+import { appendIdempotently, toDomainEvent, toNewEvent } from './decider';
+import { NO_STREAM, type RecordedEvent } from './event';
+import { type EventLog, RevisionConflict } from './event-log';
 import { reasonOf } from './unavailable';
-import { without } from './without';
 
 /** An event that a consumer cannot use: it is as if it had not happened, until a retry succeeds. */
 export interface ParkedEvent {
@@ -39,29 +38,17 @@ type ParkingEvent =
       };
     };
 
-export type Retried = Pick<ParkedEvent, 'event' | 'stream' | 'revision' | 'at'>;
-
-type ParkingCommand =
-  | ({ readonly do: 'park' } & ParkedEvent)
-  /** `other`: only if other code has failed. */
-  | { readonly do: 'retry'; readonly event: string; readonly at: string; readonly other?: string }
-  | {
-      readonly do: 'skip';
-      readonly event: string;
-      readonly reason: string;
-      readonly by: string;
-      readonly at: string;
-    };
-
-export interface Parking {
-  /** By id, in the order in which they were parked. */
-  readonly parked: ReadonlyMap<string, ParkedEvent>;
-  readonly skipped: ReadonlySet<string>;
-  /** All that were ever parked: a consumer that reads them again uses them where they were retried, if they were. */
-  readonly ever: ReadonlySet<string>;
+export interface Retried extends Pick<ParkedEvent, 'event' | 'stream' | 'revision' | 'at'> {
+  /** The code that retries it by itself; absent if an operator does. */
+  readonly code?: string;
 }
 
 const PARKED = 'parked';
+const TYPES: ReadonlySet<string> = new Set<ParkingEvent['type']>([
+  'EventParked',
+  'EventRetried',
+  'ParkedEventSkipped',
+]);
 
 /** Characters of an error that are stored. */
 const MAX_ERROR = 2_000;
@@ -78,88 +65,197 @@ export class TooManyEventsParked extends Error {
   }
 }
 
-const decider: Decider<ParkingCommand, Parking, ParkingEvent> = {
-  category: PARKED,
-  initial: { parked: new Map(), skipped: new Set(), ever: new Set() },
-  decide(command, { parked, skipped }) {
-    const known = parked.get(command.event);
-    if (command.do === 'park') {
-      const data = without(command, 'do');
-      const isSame = known !== undefined && known.code === data.code;
-      return isSame || skipped.has(data.event) ? [] : [{ type: 'EventParked', data }];
-    }
-    if (known === undefined) return [];
-    const { event, at } = command;
-    if (command.do === 'skip') {
-      const { reason, by } = command;
-      return [{ type: 'ParkedEventSkipped', data: { event, reason, by, at } }];
-    }
-    if (known.code === command.other) return [];
-    const { stream, revision } = known;
-    return [{ type: 'EventRetried', data: { event, stream, revision, at } }];
-  },
-  evolve({ parked, skipped, ever }, { type, data }) {
-    const others = new Map(parked);
-    others.delete(data.event);
-    switch (type) {
-      case 'EventParked':
-        return { parked: others.set(data.event, data), skipped, ever: new Set([...ever, data.event]) };
-      case 'EventRetried':
-        return { parked: others, skipped, ever };
-      case 'ParkedEventSkipped':
-        return { parked: others, skipped: new Set([...skipped, data.event]), ever };
-    }
-  },
-};
+/** How often code retries an event by itself: versions that lead in turn would retry it for ever. */
+const MAX_OWN_RETRIES = 3;
+
+/** Events that are retried by one append. */
+const RETRIED_AT_ONCE = 100;
+
+/** Each failed attempt means that another writer succeeded. */
+const MAX_ATTEMPTS = 200;
+
+/** What is known of an event that was ever parked. */
+interface Known {
+  /** The revision of the last event about it in the stream of the consumer. */
+  revision: number;
+  isSkipped: boolean;
+  /** How often this code has retried it by itself. */
+  ownRetries: number;
+}
 
 /** The stream of a consumer. */
 export function parkedStream(consumer: string): string {
   return `${PARKED}-${consumer}`;
 }
 
-/** What became of the events that a consumer could not use. */
-export async function parkingOf(log: EventLog, consumer: string): Promise<Parking> {
-  return (await load(log, decider, consumer)).state;
+/**
+ * What became of the events that a consumer cannot use. It is kept in memory: each event of the stream is read once, and what this
+ * object appends not at all. `code` names the running code, for a consumer that parks and retries.
+ */
+export class Parking {
+  private readonly stream: string;
+  private readonly entries = new Map<string, ParkedEvent>();
+  private readonly known = new Map<string, Known>();
+  /** The last event that was read, or appended. */
+  private last = { revision: NO_STREAM, id: '' };
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly consumer: string,
+    private readonly code = '',
+  ) {
+    this.stream = parkedStream(consumer);
+  }
+
+  /** By id, in the order in which they were parked. */
+  get parked(): ReadonlyMap<string, ParkedEvent> {
+    return this.entries;
+  }
+
+  /** Whether it was ever parked: a consumer that reads it again uses it where it was retried, if it was. */
+  wasParked(event: string): boolean {
+    return this.known.has(event);
+  }
+
+  /** Whether the event of the stream with this revision says what is true of an event now. */
+  isLatest(event: string, revision: number): boolean {
+    return (this.known.get(event)?.revision ?? revision) <= revision;
+  }
+
+  /** Reads what was appended since; everything if the log is another one by now, restored from a backup. */
+  async refresh(): Promise<this> {
+    const { revision, id } = this.last;
+    let isSame = revision === NO_STREAM;
+    for await (const batch of this.log.readStream(this.stream, { from: Math.max(revision, 0) })) {
+      isSame ||= batch[0]?.id === id;
+      if (!isSame) break;
+      for (const event of batch) this.follow(event);
+    }
+    if (isSame) return this;
+    this.entries.clear();
+    this.known.clear();
+    this.last = { revision: NO_STREAM, id: '' };
+    return await this.refresh();
+  }
+
+  /** Learns of an event that somebody has read from the log. */
+  follow(event: RecordedEvent): void {
+    const { stream, revision, id } = event;
+    if (stream !== this.stream || revision !== this.last.revision + 1) return;
+    this.fold(toDomainEvent(event) as ParkingEvent, revision);
+    this.last = { revision, id };
+  }
+
+  /**
+   * Parks an event, unless it is parked already, or was given up: true if it was not. Raises `TooManyEventsParked`,
+   * `EngineUnavailable`.
+   */
+  async park(
+    { id: event, type, stream, revision }: RecordedEvent,
+    { error, at }: { readonly error: unknown; readonly at: string },
+  ): Promise<boolean> {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const { code } = this;
+    const data: ParkedEvent = { event, type, stream, revision, error: text.slice(0, MAX_ERROR), code, at };
+    const isFull = (): boolean => this.entries.size >= MAX_PARKED_EVENTS && !this.entries.has(event);
+    if (isFull()) await this.refresh();
+    return await this.append(() => {
+      if (this.entries.has(event) || this.known.get(event)?.isSkipped === true) return [];
+      if (isFull()) throw new TooManyEventsParked(this.consumer, reasonOf(error));
+      return [{ type: 'EventParked', data }];
+    });
+  }
+
+  /** Has parked events used again. Raises `EngineUnavailable`. */
+  async retry(events: readonly string[], at: string): Promise<void> {
+    await this.retryAll(events, ({ event, stream, revision }) => ({ event, stream, revision, at }));
+  }
+
+  /**
+   * Has events used again that other code could not use, except those that this code cannot use either, and those that it has
+   * retried `MAX_OWN_RETRIES` times. `mayAppend` is called before each append, and raises what ends this. Raises
+   * `EngineUnavailable`.
+   */
+  async retryOthers(
+    at: string,
+    unusable: ReadonlySet<string>,
+    mayAppend: () => Promise<void>,
+  ): Promise<void> {
+    const { code } = this;
+    const others = [...this.entries.keys()].filter((event) => !unusable.has(event));
+    const retriedOf = (entry: ParkedEvent): Retried | undefined => {
+      const { event, stream, revision } = entry;
+      return this.isOfOtherCode(entry) ? { event, stream, revision, at, code } : undefined;
+    };
+    await this.retryAll(others, retriedOf, mayAppend);
+  }
+
+  /** Gives a parked event up for good. Raises `EngineUnavailable`. */
+  async skip(
+    event: string,
+    reason: { readonly reason: string; readonly by: string; readonly at: string },
+  ): Promise<void> {
+    await this.append(() =>
+      this.entries.has(event) ? [{ type: 'ParkedEventSkipped', data: { event, ...reason } }] : [],
+    );
+  }
+
+  private async retryAll(
+    events: readonly string[],
+    retriedOf: (entry: ParkedEvent) => Retried | undefined,
+    mayAppend: () => Promise<void> = () => Promise.resolve(),
+  ): Promise<void> {
+    for (let at = 0; at < events.length; at += RETRIED_AT_ONCE) {
+      await mayAppend();
+      const some = events.slice(at, at + RETRIED_AT_ONCE);
+      await this.append(() =>
+        some.flatMap((event): readonly ParkingEvent[] => {
+          const entry = this.entries.get(event);
+          const data = entry && retriedOf(entry);
+          return data === undefined ? [] : [{ type: 'EventRetried', data }];
+        }),
+      );
+    }
+  }
+
+  private isOfOtherCode({ event, code }: ParkedEvent): boolean {
+    return code !== this.code && (this.known.get(event)?.ownRetries ?? 0) < MAX_OWN_RETRIES;
+  }
+
+  /** Appends what is decided by what is known; true if that is anything. */
+  private async append(decide: () => readonly ParkingEvent[]): Promise<boolean> {
+    for (let attempt = 1; ; attempt += 1) {
+      const events = decide();
+      if (events.length === 0) return false;
+      const appending = events.map((event) => toNewEvent(event));
+      try {
+        const first = this.last.revision + 1;
+        const { revision } = await appendIdempotently(this.log, this.stream, first - 1, appending);
+        events.forEach((event, at) => this.fold(event, first + at));
+        this.last = { revision, id: appending.at(-1)?.id ?? '' };
+        return true;
+      } catch (error) {
+        if (!(error instanceof RevisionConflict) || attempt === MAX_ATTEMPTS) throw error;
+        await this.refresh();
+      }
+    }
+  }
+
+  /** What another program has written changes nothing. */
+  private fold(happened: ParkingEvent, revision: number): void {
+    const { event } = happened.data;
+    if (typeof event !== 'string' || !TYPES.has(happened.type)) return;
+    const known = this.known.get(event) ?? { revision, isSkipped: false, ownRetries: 0 };
+    known.revision = revision;
+    this.known.set(event, known);
+    this.entries.delete(event);
+    if (happened.type === 'EventParked') this.entries.set(event, happened.data);
+    else if (happened.type === 'ParkedEventSkipped') known.isSkipped = true;
+    else if (happened.data.code === this.code) known.ownRetries += 1;
+  }
 }
 
 /** The events that a consumer cannot use, in the order in which they were parked. */
 export async function parkedEvents(log: EventLog, consumer: string): Promise<readonly ParkedEvent[]> {
-  return [...(await parkingOf(log, consumer)).parked.values()];
-}
-
-/**
- * Parks an event, unless it is parked by this code already, or was given up: true if it was not. Raises `TooManyEventsParked`,
- * `EngineUnavailable`.
- */
-export async function parkEvent(
-  log: EventLog,
-  consumer: string,
-  { id: event, type, stream, revision }: RecordedEvent,
-  { error, code, at }: { readonly error: unknown; readonly code: string; readonly at: string },
-): Promise<boolean> {
-  const known = await load(log, decider, consumer);
-  const { parked } = known.state;
-  if (parked.size >= MAX_PARKED_EVENTS && !parked.has(event))
-    throw new TooManyEventsParked(consumer, reasonOf(error));
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  const entry: ParkedEvent = { event, type, stream, revision, error: text.slice(0, MAX_ERROR), code, at };
-  return (await execute(log, decider, consumer, { do: 'park', ...entry }, known)).position !== undefined;
-}
-
-/** Has a parked event used again; with `other` only if other code has failed. Raises `EngineUnavailable`. */
-export async function retryEvent(
-  log: EventLog,
-  consumer: string,
-  retried: { readonly event: string; readonly at: string; readonly other?: string },
-): Promise<void> {
-  await execute(log, decider, consumer, { do: 'retry', ...retried });
-}
-
-/** Gives a parked event up for good. Raises `EngineUnavailable`. */
-export async function skipEvent(
-  log: EventLog,
-  consumer: string,
-  skipped: { readonly event: string; readonly reason: string; readonly by: string; readonly at: string },
-): Promise<void> {
-  await execute(log, decider, consumer, { do: 'skip', ...skipped });
+  return [...(await new Parking(log, consumer).refresh()).parked.values()];
 }

@@ -5,7 +5,7 @@ import { countParked, keyOf, listParked, type Parked, requestRetry } from '../pr
 import { skipDecider } from '../projector/skipped-events';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
-import { type ParkedEvent, parkedEvents, retryEvent, skipEvent } from '../kernel/parked-events';
+import { type ParkedEvent, parkedEvents, Parking } from '../kernel/parked-events';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { MATCHER } from '../notifications/matching/matcher';
 import { type Projection } from '../projector/projection';
@@ -79,9 +79,10 @@ export async function parkedCount(store: ReadStore): Promise<number> {
   return await countParked(store, [...generations, AUTOMATIONS]);
 }
 
-/** Number of events that the matcher cannot use. */
-export async function parkedEventCount(log: EventLog): Promise<number> {
-  return (await parkedEvents(log, MATCHER)).length;
+/** Counts the events that the matcher cannot use. Each count reads what is new. */
+export function parkedEventCounter(log: EventLog): () => Promise<number> {
+  const parking = new Parking(log, MATCHER);
+  return async () => (await parking.refresh()).parked.size;
 }
 
 /** What is parked with this id. Raises `UnknownProjection`, `NotParked`. */
@@ -113,8 +114,8 @@ export async function retry(
     engines.store,
     parked.flatMap((one) => (one.is === 'document' ? [one.entry] : [])),
   );
-  for (const { is, entry } of parked)
-    if (is === 'event') await retryEvent(engines.log, MATCHER, { event: entry.event, at });
+  const events = parked.flatMap((one) => (one.is === 'event' ? [one.entry.event] : []));
+  if (events.length > 0) await (await new Parking(engines.log, MATCHER).refresh()).retry(events, at);
   return parked.length;
 }
 
@@ -133,7 +134,7 @@ export async function skip(
   const found = await parkedById(engines, name, id);
   if (found.is === 'event') {
     const { event, stream } = found.entry;
-    await skipEvent(engines.log, MATCHER, { event, reason, by, at });
+    await (await new Parking(engines.log, MATCHER).refresh()).skip(event, { reason, by, at });
     return { event, stream, isRetried: false };
   }
   if (found.is === 'of the directory')

@@ -10,7 +10,7 @@ import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-stor
 import { type Engines, openEngines } from '../../src/engines/open';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
-import { parkEvent } from '../../src/kernel/parked-events';
+import { Parking } from '../../src/kernel/parked-events';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { diskTrouble } from '../../src/host/disk';
 import { atMostEvery, readinessOf } from '../../src/host/readiness';
@@ -87,7 +87,7 @@ describe('health (docs/operations.md, Health)', () => {
     await app.follower.reached(position);
     await app.settled();
     const event = { ...unusable, stream: 'program-777', revision: 0, position };
-    await parkEvent(log, 'matcher', event, { error: 'e', code: 'a', at: new Date().toISOString() });
+    await new Parking(log, 'matcher', 'a').park(event, { error: 'e', at: new Date().toISOString() });
     await app.settled();
     const answer = await app.get('/health/ready');
     expect([answer.statusCode, answer.json()]).toEqual([200, { ...HEALTHY, parked: 2 }]);

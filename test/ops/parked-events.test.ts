@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { toNewEvent } from '../../src/kernel/decider';
-import { parkedEvents, parkEvent } from '../../src/kernel/parked-events';
+import { parkedEvents, Parking } from '../../src/kernel/parked-events';
 import { runCli } from '../../src/ops/cli/run-cli';
 import { defined } from '../projector/sample-events';
 import { World } from '../projector/world';
@@ -31,7 +31,7 @@ async function parkTransaction(): Promise<void> {
   await world.append('transaction-x', toNewEvent({ type: 'TransactionTracked', data: {} }));
   for await (const [event] of world.log.readStream('transaction-x')) {
     if (event === undefined) throw new Error('no event');
-    await parkEvent(world.log, 'matcher', event, { error: new TypeError('no data'), code: 'a', at: AT });
+    await new Parking(world.log, 'matcher', 'a').park(event, { error: new TypeError('no data'), at: AT });
   }
 }
 
@@ -63,7 +63,7 @@ test('an event that was given up is parked no more, whatever code fails at it (d
     out: expect.stringMatching(/^skipped event \S+ of transaction-x\n$/),
   });
   for await (const [event] of world.log.readStream('transaction-x'))
-    expect(await parkEvent(world.log, 'matcher', event!, { error: 'e', code: 'b', at: AT })).toBe(false);
+    expect(await new Parking(world.log, 'matcher', 'b').park(event!, { error: 'e', at: AT })).toBe(false);
   expect(await parked('list')).toMatchObject({ out: 'nothing is parked\n' });
 });
 

@@ -5,15 +5,7 @@ import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { LeaseHolder, MATCHER_LEASE } from '../../kernel/lease-holder';
 import { type IsGone, type Leases } from '../../kernel/leases';
-import {
-  type Parking,
-  parkingOf,
-  parkedStream,
-  parkEvent,
-  retryEvent,
-  type Retried,
-  TooManyEventsParked,
-} from '../../kernel/parked-events';
+import { Parking, parkedStream, type Retried, TooManyEventsParked } from '../../kernel/parked-events';
 import { reasonOf } from '../../kernel/unavailable';
 import { WaitablePosition } from '../../kernel/waitable-position';
 import { type Topic } from '../topic';
@@ -41,11 +33,13 @@ export interface MatcherOptions {
   readonly now?: () => number;
 }
 
-/** The matcher that leads, and the events that were ever parked when it began. */
+/** The matcher that leads. */
 interface Matching {
   readonly matcher: Matcher;
   readonly writer: MatchedWriter;
-  readonly ever: ReadonlySet<string>;
+  readonly parking: Parking;
+  /** Ids of events that could not be used in this lead. */
+  readonly unused: Set<string>;
 }
 
 /** Interval for checking the lease (ms). */
@@ -81,6 +75,11 @@ class EventNotUsed extends Error {
 /** What is known of subscriptions and rates has to be read again: events that could not be used are tried again. */
 class StateOutdated extends Error {
   override readonly name = 'StateOutdated';
+}
+
+/** Another process may lead by now. */
+class LeaseLost extends Error {
+  override readonly name = 'LeaseLost';
 }
 
 /**
@@ -136,7 +135,7 @@ export class MatcherRunner {
         if (await this.lease.acquire()) await this.lease.renewDuring(() => this.lead(() => backoff.reset()));
         else await this.standBy();
       } catch (error) {
-        if (isAbort(error) || error instanceof StateOutdated) continue;
+        if (isAbort(error) || error instanceof StateOutdated || error instanceof LeaseLost) continue;
         // Another process has appended.
         if (!(error instanceof RevisionConflict)) this.fail(error);
         await backoff.wait(signal);
@@ -150,29 +149,27 @@ export class MatcherRunner {
     const found = await continuationOf(deliveries, log);
     const writer = new MatchedWriter(deliveries, found);
     const matcher = new Matcher(topics, this.report);
-    await this.catchUp(matcher, found);
-    const parking = await parkingOf(log, MATCHER);
-    await this.retryOthers(parking);
+    const parking = await new Parking(log, MATCHER, this.code).refresh();
+    const matching = { matcher, writer, parking, unused: new Set<string>() };
+    await this.catchUp(matching, found);
+    await this.retryOthers(matching);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal]);
-    const tasks = [
-      this.follow({ matcher, writer, ever: parking.ever }, signal, onProgress),
-      this.watch(signal),
-    ];
+    const tasks = [this.follow(matching, signal, onProgress), this.watch(signal)];
     const results = await Promise.allSettled(tasks.map((task) => task.finally(() => ending.abort())));
     for (const result of results)
       if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
   }
 
   /** Reads the state as of the cursor. */
-  private async catchUp(matcher: Matcher, { cursor: { upTo } }: Continuation): Promise<void> {
+  private async catchUp(matching: Matching, { cursor: { upTo } }: Continuation): Promise<void> {
     const { log } = this.parts;
+    const { matcher } = matching;
     if ((await log.head()) < upTo) throw new MatchedBeyondLog();
-    const { signal } = this.stopping;
     for await (const { events, position } of log.readAll({ after: START, prefixes: STATE_STREAMS })) {
       for (const event of events)
-        if (event.position <= upTo) await this.usedOrParked(event, () => matcher.apply(event));
-      signal.throwIfAborted();
+        if (event.position <= upTo) await this.usedOrParked(matching, event, () => matcher.apply(event));
+      await this.requireLead();
       if (position >= upTo) return;
     }
   }
@@ -202,52 +199,70 @@ export class MatcherRunner {
   }
 
   /** What is due because of an event; nothing if it cannot be used. */
-  private async due({ matcher, writer, ever }: Matching, event: RecordedEvent): Promise<Iterable<Due>> {
-    if (ever.has(event.id)) {
+  private async due(matching: Matching, event: RecordedEvent): Promise<Iterable<Due>> {
+    const { matcher, writer, parking, unused } = matching;
+    if (parking.wasParked(event.id)) {
       // What is due because of it is made where it is retried.
-      await this.usedOrParked(event, () => matcher.apply(event));
+      await this.usedOrParked(matching, event, () => matcher.apply(event));
       return [];
     }
     const inTurn = writer.isInTurn;
     if (event.stream === parkedStream(MATCHER)) {
-      const retried = await this.retriedBy(event);
+      parking.follow(event);
+      const retried = await this.retriedBy(parking, event);
       if (retried === undefined) return [];
       if (!changesState(retried))
-        return (await this.usedOrParked(retried, () => matcher.match(retried, inTurn))) ?? [];
-      // With this event: matching continues behind it, with the state in which the one that is retried counts.
+        return (await this.usedOrParked(matching, retried, () => matcher.match(retried, inTurn))) ?? [];
+      // The state has it.
+      if (!unused.has(retried.id)) return [];
+      // With this event: matching continues behind it, with the state in which all that are retried count.
       await writer.flush(event.position, true);
       throw new StateOutdated();
     }
-    return (await this.usedOrParked(event, () => matcher.match(event, inTurn))) ?? [];
+    return (await this.usedOrParked(matching, event, () => matcher.match(event, inTurn))) ?? [];
   }
 
-  /** The event that somebody has asked to use. */
-  private async retriedBy({ type, data }: RecordedEvent): Promise<RecordedEvent | undefined> {
-    if (type !== 'EventRetried') return undefined;
+  /** The event that is to be used from an event on. */
+  private async retriedBy(
+    parking: Parking,
+    { stream: of, type, data, revision: at }: RecordedEvent,
+  ): Promise<RecordedEvent | undefined> {
+    if (of !== parkedStream(MATCHER) || type !== 'EventRetried') return undefined;
     const { event: id, stream, revision } = JSON.parse(data) as Retried;
+    // It was parked again, so it has been tried.
+    if (!parking.isLatest(id, at)) return undefined;
     for await (const [event] of this.parts.log.readStream(stream, { from: revision, limit: 1 }))
       return event?.id === id ? event : undefined;
     return undefined;
   }
 
   /** Undefined: the event cannot be used, and is parked for that. That is known before the cursor passes it. */
-  private async usedOrParked<Result>(event: RecordedEvent, use: () => Result): Promise<Result | undefined> {
+  private async usedOrParked<Result>(
+    { parking, unused }: Matching,
+    event: RecordedEvent,
+    use: () => Result,
+  ): Promise<Result | undefined> {
     try {
       return use();
     } catch (error) {
-      const parked = { error, code: this.code, at: new Date(this.now()).toISOString() };
-      const isNew = await parkEvent(this.parts.log, MATCHER, event, parked);
+      unused.add(event.id);
+      await this.requireLead();
+      const isNew = await parking.park(event, { error, at: new Date(this.now()).toISOString() });
       if (isNew) this.report(new EventNotUsed(event, error));
       return undefined;
     }
   }
 
   /** Retries what other code could not use. */
-  private async retryOthers({ parked }: Parking): Promise<void> {
-    const { log } = this.parts;
+  private async retryOthers({ parking, unused }: Matching): Promise<void> {
     const at = new Date(this.now()).toISOString();
-    for (const { event, code } of parked.values())
-      if (code !== this.code) await retryEvent(log, MATCHER, { event, at, other: this.code });
+    await parking.retryOthers(at, unused, () => this.requireLead());
+  }
+
+  /** Raises what ends the lead if it is over. */
+  private async requireLead(): Promise<void> {
+    this.stopping.signal.throwIfAborted();
+    if (!(await this.lease.acquire())) throw new LeaseLost();
   }
 
   /** Returns when the lease is lost. */

@@ -1,12 +1,6 @@
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
-import { NO_STREAM } from '../../../src/kernel/event';
-import {
-  MAX_PARKED_EVENTS,
-  parkedEvents,
-  parkingOf,
-  retryEvent,
-  skipEvent,
-} from '../../../src/kernel/parked-events';
+import { NO_STREAM, START } from '../../../src/kernel/event';
+import { MAX_PARKED_EVENTS, parkedEvents, Parking } from '../../../src/kernel/parked-events';
 import { type MatcherOptions, MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { type Topic } from '../../../src/notifications/topic';
 import { transactionTopic } from '../../../src/transactions/topic';
@@ -118,11 +112,13 @@ describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) 
       await appendAll(logs.log, [SUBSCRIBED, ['claim-2', moved({ parties: 5 as unknown as [] })]]);
       await matchAll(logs);
       const [parked] = await parkedEvents(logs.log, 'matcher');
-      await retryEvent(logs.log, 'matcher', { event: parked!.event, at: AT });
+      await (await new Parking(logs.log, 'matcher').refresh()).retry([parked!.event], AT);
       expect(await parkedIn(logs)).toEqual([]);
       expect(await matchAll(logs)).toHaveLength(1);
       expect(await parkedIn(logs)).toEqual([['ClaimMoved', 'claim-2', 0]]);
-      await skipEvent(logs.log, 'matcher', { event: parked!.event, reason: 'r', by: 'o', at: AT });
+      await (
+        await new Parking(logs.log, 'matcher').refresh()
+      ).skip(parked!.event, { reason: 'r', by: 'o', at: AT });
       expect(await matchAll(logs, { code: 'two' })).toEqual([]);
       expect(await parkedIn(logs)).toEqual([]);
     }));
@@ -159,7 +155,9 @@ describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) 
       while (matcher.trouble() === undefined) await new Promise(setImmediate);
       expect(matcher.trouble()).toContain('more than 1000 events cannot be used and are parked');
       const [first] = await parkedEvents(log, 'matcher');
-      await skipEvent(log, 'matcher', { event: first!.event, reason: 'r', by: 'o', at: AT });
+      await (
+        await new Parking(log, 'matcher').refresh()
+      ).skip(first!.event, { reason: 'r', by: 'o', at: AT });
       await matcher.reached(await log.head());
       await matcher.stop();
       expect(await appendedIn(logs.deliveries)).toHaveLength(1);
@@ -174,20 +172,27 @@ describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) 
 
 it('what was parked, retried and given up is read as it was first stored (test/golden)', () =>
   withLogs('sqlite', async ({ log }) => {
-    for (const [type, count] of [
+    for (const [type, count, variant] of [
       ['EventParked', 1],
       ['EventRetried', 0],
+      ['EventParked', 1],
+      ['EventRetried', 0, '-code'],
       ['EventParked', 1],
       ['ParkedEventSkipped', 0],
       ['EventParked', 1],
     ] as const) {
-      const { stream, event } = golden<DomainEvent>(type);
+      const { stream, event } = golden<DomainEvent>(type, variant);
       await appendAll(log, [[stream, event]]);
       const parked = await parkedEvents(log, 'matcher');
       expect(parked).toEqual(count === 0 ? [] : [event.data]);
     }
-    const { skipped, ever } = await parkingOf(log, 'matcher');
-    expect([skipped.size, ever]).toEqual([1, skipped]);
+    const { data } = golden<DomainEvent>('EventParked').event;
+    const { event } = data as { readonly event: string };
+    const parking = await new Parking(log, 'matcher', 'another').refresh();
+    await parking.retry([event], AT);
+    expect([parking.wasParked(event), parking.parked.size]).toEqual([true, 0]);
+    const again = { id: event, type: 'T', stream: 's', revision: 0, position: START, data: '{}', meta: '{}' };
+    expect(await parking.park(again, { error: 'e', at: AT })).toBe(false);
   }));
 
 /** As if they had been parked. */
