@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type ClientReadableStream } from '@grpc/grpc-js';
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { Connection } from '../../src/engines/eventstoredb/connection';
@@ -10,6 +13,8 @@ import { NO_STREAM, START } from '../../src/kernel/event';
 import { idsOf, newEvents, streamOf } from '../contracts/event-log/events';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { FakeCluster } from '../support/esdb-cluster';
+import { startFaultyProxy } from '../support/faulty-proxy';
+import { TlsFront } from '../support/tls-front';
 
 describe('A cluster that has lost its majority (decisions X96)', () => {
   let server: EsdbServer;
@@ -75,5 +80,68 @@ describe('A cluster that has lost its majority (decisions X96)', () => {
     await log.append(stream, 0, events.slice(1));
     expect(idsOf(await streamOf(log, stream))).toEqual(idsOf(events));
     await log.close();
+  });
+});
+
+describe('A cluster with a server whose certificate has expired (decisions X96)', () => {
+  const EXPIRED = 'its certificate expired on 2021-03-04T05:06:07Z: renew it';
+  let folder: string;
+  let server: EsdbServer;
+  let cluster: FakeCluster;
+  let good: TlsFront;
+  let expired: TlsFront;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'affilog-'));
+    server = await startEsdbServer();
+    cluster = await FakeCluster.start(server.port);
+    good = await cluster.overTls(folder);
+    const follower = Number(/:(\d+)$/.exec(cluster.hosts)?.[1]);
+    expired = await TlsFront.start(follower, folder, { until: '20210304050607Z' });
+  });
+  afterAll(async () => {
+    for (const front of [good, expired]) await front.stop();
+    cluster.stop();
+    await server.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  const urlOf = (ports: readonly number[], attempts: number, trusted = good): string =>
+    `esdb://${ports.map((port) => `127.0.0.1:${port}`).join(',')}?tlsCAFile=${trusted.certificate}&maxDiscoverAttempts=${attempts}&discoveryInterval=20`;
+
+  test('is used by way of the others, whichever is asked first', async () => {
+    // Each connection asks in an order of its own.
+    for (let turn = 0; turn < 12; turn += 1) {
+      const connection = new Connection(urlOf([good.port, expired.port], 1));
+      expect(await connection.version()).toMatch(/^\d+\.\d+/);
+      connection.close();
+    }
+  });
+
+  test('is reported at once if that is so of all of them', async () => {
+    const url = urlOf([expired.port, expired.port], 1_000_000, expired);
+    await expect(openEventStoreDb(url)).rejects.toMatchObject({
+      message: `the event log is not available: ${EXPIRED}`,
+    });
+  });
+
+  test('is waited for while the others are down; the message names the certificate', async () => {
+    const proxy = await startFaultyProxy(good.port);
+    proxy.faults.good = 0;
+    const ports = [expired.port, proxy.port];
+    const trusted = expired;
+    const down = openEventStoreDb(urlOf(ports, 2, trusted), { timeoutMs: 5_000, retryMs: 100 });
+    await expect(down).rejects.toMatchObject({
+      message: expect.stringContaining(`; of one that cannot be used: ${EXPIRED}`),
+    });
+
+    const failures: string[] = [];
+    const opened = openEventStoreDb(urlOf(ports, 2), { timeoutMs: 5_000, retryMs: 600_000 }, (failure) => {
+      failures.push(failure);
+      proxy.faults.good = Infinity;
+    });
+    await (await opened).close();
+    expect(failures).not.toEqual([]);
+    await proxy.close();
   });
 });

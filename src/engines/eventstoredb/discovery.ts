@@ -11,7 +11,7 @@ import { type Discovery, type Endpoint, type EsdbUrl } from './url';
 
 /**
  * Asks the servers of a cluster, in random order, for its leader, or another node that is alive. The server that failed is asked
- * last. Raises `NoNode` after the attempts of the URL, a problem with TLS at once, and the reason of `signal`.
+ * last. Raises `NoNode` after the attempts of the URL, a problem with TLS at once if all servers have one, and the reason of `signal`.
  */
 export async function discover(
   url: EsdbUrl,
@@ -24,17 +24,24 @@ export async function discover(
   let failure: unknown;
   for (let attempt = 1; ; attempt += 1) {
     const ranked = url.endpoints.map((seed) => ({ seed, rank: Math.random() + (isFailed(seed) ? 1 : 0) }));
+    const distrusted: { readonly seed: Endpoint; readonly error: unknown }[] = [];
     for (const { seed } of ranked.sort((a, b) => a.rank - b.rank)) {
       try {
         const node = determineBestNode(discovery.preference, await membersAt(seed, url, discovery, signal));
         if (node !== undefined) return node;
       } catch (error) {
         signal.throwIfAborted();
-        if (tlsProblem(error) !== undefined) throw await explainCertificate(error, seed, url);
-        failure = error;
+        if (tlsProblem(error) === undefined) failure = error;
+        else distrusted.push({ seed, error });
       }
     }
-    if (attempt >= discovery.attempts) throw new NoNode(failure);
+    const isHopeless = distrusted.length === ranked.length;
+    const isLast = attempt >= discovery.attempts;
+    if (isHopeless || isLast) {
+      const [one] = distrusted;
+      const problem = one && (await explainCertificate(one.error, one.seed, url));
+      throw isHopeless ? problem : new NoNode(failure, problem);
+    }
     await pause(discovery.intervalMs, undefined, { signal });
   }
 }

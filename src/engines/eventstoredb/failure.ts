@@ -16,9 +16,11 @@ export class Refused extends Error {
 export class NoNode extends Error {
   override readonly name = 'NoNode';
 
-  /** `cause`: why a server did not answer, if one did not. */
-  constructor(cause: unknown) {
-    super('no server of its cluster could be discovered that is a leader or has one', { cause });
+  /** `cause`: why a server did not answer, if one did not; `problem`: why another one cannot be used. */
+  constructor(cause: unknown, problem?: unknown) {
+    const also = problem === undefined ? undefined : reasonOf(problem);
+    const more = also === undefined ? '' : `; of one that cannot be used: ${also}`;
+    super(`no server of its cluster could be discovered that is a leader or has one${more}`, { cause });
   }
 }
 
@@ -72,8 +74,9 @@ function reasonOf(error: unknown): string | undefined {
 /** What makes an authority trusted. */
 export const TRUST = 'name the certificate of its authority by tlsCAFile in the URL';
 
-/** Recognizes problems with TLS by the message of an error. */
+/** Recognizes problems with TLS by the message of an error that is not one of these, which are explained already. */
 export function tlsProblem(error: unknown): string | undefined {
+  if (error instanceof NoNode || error instanceof Refused) return undefined;
   const message = messageOf(error);
   const certificate = certificateProblem(message, TRUST);
   if (certificate !== undefined) return certificate;
