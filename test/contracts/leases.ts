@@ -5,8 +5,15 @@ import { type Lease, type Leases } from '../../src/kernel/leases';
 export interface LeasesFixture {
   /** As another process has them. */
   readonly again: (clocks: Clocks) => Promise<Leases>;
+  /** The same for a process whose releases fail after `setFailing(true)`. */
+  readonly unsteady: (clocks: Clocks) => Promise<UnsteadyLeases>;
   /** Closes all. */
   readonly close: () => Promise<void>;
+}
+
+export interface UnsteadyLeases {
+  readonly leases: Leases;
+  readonly setFailing: (isFailing: boolean) => void;
 }
 
 const TTL = 600;
@@ -27,7 +34,8 @@ export function leasesContract(name: string, open: () => Promise<LeasesFixture>)
     });
     afterEach(() => fixture.close());
 
-    const another = (): Promise<Leases> => fixture.again({ wall: () => now, monotonic: () => now });
+    const clocks = { wall: () => now, monotonic: () => now };
+    const another = (): Promise<Leases> => fixture.again(clocks);
     const ask = (of: Leases, owner: string, lease = 'work', isGone?: (owner: string) => boolean) =>
       of.lease(lease, owner, now, TTL, isGone);
     const ownersOf = (of: Leases, prefix = '') => of.owners(prefix, now, TTL);
@@ -35,7 +43,10 @@ export function leasesContract(name: string, open: () => Promise<LeasesFixture>)
     /** Asks again and again until the answer is yes; returns how much time has passed. */
     async function passed(isSo: () => Promise<boolean>): Promise<number> {
       const start = now;
-      while (!(await isSo())) now += STEP;
+      while (!(await isSo())) {
+        now += STEP;
+        if (now - start > 10 * TTL) throw new Error(`it is not so after ${now - start} ms`);
+      }
       return now - start;
     }
 
@@ -106,6 +117,38 @@ export function leasesContract(name: string, open: () => Promise<LeasesFixture>)
       expect(await ask(b, 'b')).toMatchObject({ owner: 'b' });
       await a.release(first!);
       expect(await ask(a, 'a')).toBeUndefined();
+    });
+
+    it('end when they are not renewed, though their owner renews another one', async () => {
+      const { expires } = (await ask(a, 'a'))!;
+      const wait = await passed(async () => {
+        await ask(a, 'a', 'other work');
+        return (await ask(b, 'b')) !== undefined;
+      });
+      expect(wait).toBeGreaterThanOrEqual(expires - 1_000_000);
+      expect(wait).toBeLessThanOrEqual(2 * TTL + STEP);
+      expect(await ask(a, 'a')).toBeUndefined();
+      expect(await ask(b, 'b', 'other work')).toBeUndefined();
+    });
+
+    it('end within twice their time when their release failed, though their owner renews another one', async () => {
+      const { leases, setFailing } = await fixture.unsteady(clocks);
+      const names = ['work', 'more work'];
+      const [work, more] = await Promise.all(names.map((one) => ask(leases, 'a', one)));
+      await ask(leases, 'a', 'other work');
+      setFailing(true);
+      const released = await Promise.allSettled([leases.release(work!), leases.release(more!)]);
+      expect(released.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+      setFailing(false);
+      const wait = await passed(async () => {
+        await ask(leases, 'a', 'other work');
+        return (await Promise.all(names.map((one) => ask(b, 'b', one)))).every(
+          (lease) => lease !== undefined,
+        );
+      });
+      expect(wait).toBeLessThanOrEqual(2 * TTL + STEP);
+      expect(await ask(leases, 'a')).toBeUndefined();
+      expect(await ask(b, 'b', 'other work')).toBeUndefined();
     });
 
     it('are not affected by a release from before a renewal', async () => {

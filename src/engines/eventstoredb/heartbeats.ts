@@ -64,6 +64,11 @@ export class Heartbeats {
     return begun === undefined ? Infinity : msSince(begun, this.clocks);
   }
 
+  /** Whether this process acts for an owner. */
+  isOwn(owner: string): boolean {
+    return this.#hearts.has(owner);
+  }
+
   /** Appends a heartbeat; returns how old the one before was when it was appended (ms), at most. */
   async beat(owner: string): Promise<number> {
     const heart = this.#hearts.get(owner) ?? { revision: NO_STREAM, begun: undefined };

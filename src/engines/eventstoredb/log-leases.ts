@@ -3,7 +3,7 @@ import { type Clocks, SYSTEM_CLOCKS } from '../../kernel/clock-guard';
 import { NO_STREAM } from '../../kernel/event';
 import { RevisionConflict } from '../../kernel/event-log';
 import { type IsGone, type Lease, Leases } from '../../kernel/leases';
-import { Heartbeats, type LeaseLog, momentOf, msSince } from './heartbeats';
+import { Heartbeats, type LeaseLog, type Moment, momentOf, msSince } from './heartbeats';
 
 /** The stream whose last event says who has which lease. */
 const TABLE = 'table';
@@ -33,6 +33,14 @@ interface Ask {
   readonly failed: (error: unknown) => void;
 }
 
+/** A lease of an owner in this process. */
+interface Held extends Assignment {
+  /** When it was last renewed: it ends `ms` later. */
+  readonly renewed: Moment;
+  /** Its end as it was last returned; 0: its renewal has not been returned yet. */
+  readonly expires: number;
+}
+
 /** The table as it will be. */
 interface Draft {
   readonly leases: Map<string, Assignment>;
@@ -47,8 +55,11 @@ interface Draft {
  */
 export class LogLeases extends Leases {
   readonly #heartbeats: Heartbeats;
-  /** Leases of owners in this process that nobody else can have taken, with the end that was last returned. */
-  readonly #held = new Map<string, Assignment & { expires: number }>();
+  /**
+   * Leases of owners in this process that nobody else can have taken. Others that the table names as theirs (released, not renewed,
+   * or granted by an append whose answer was lost) are removed from it by the next answer: an owner that lives keeps only these.
+   */
+  readonly #held = new Map<string, Held>();
   #asks: Ask[] = [];
   #running: Promise<void> | undefined;
 
@@ -83,9 +94,13 @@ export class LogLeases extends Leases {
         },
       }));
     const left = ttl * (1 - MARGIN) - this.#heartbeats.age(owner);
-    if (!isGranted || left <= 0) return undefined;
+    if (!isGranted) return undefined;
+    if (left <= 0) {
+      this.#held.delete(name);
+      return undefined;
+    }
     const expires = Math.floor(now + msSince(asked, this.clocks) + left);
-    this.#held.set(name, { ...own, expires });
+    this.#held.set(name, { ...own, renewed: momentOf(this.clocks), expires });
     return { name, owner, expires };
   }
 
@@ -108,11 +123,9 @@ export class LogLeases extends Leases {
   async release({ name, owner, expires }: Lease): Promise<void> {
     const held = this.#held.get(name);
     if (held?.owner !== owner || held.expires !== expires) return;
+    // Released by that: if the table cannot be appended to now, the next answer removes it.
     this.#held.delete(name);
-    await this.#ask({
-      owners: () => [],
-      decide: ({ leases }) => leases.get(name)?.owner === owner && leases.delete(name),
-    });
+    await this.#ask({ owners: () => [], decide: () => undefined });
   }
 
   async close(): Promise<void> {
@@ -160,24 +173,34 @@ export class LogLeases extends Leases {
     // After the table, since an owner begins with a heartbeat.
     const watched = new Set(asks.flatMap(({ owners }) => owners(leases)));
     await this.#heartbeats.watch(watched);
-    const draft: Draft = { leases: new Map(leases), granted: new Map() };
+    this.#dropEnded(leases);
+    const isKept = ([name, { owner }]: readonly [string, Assignment]): boolean =>
+      !this.#heartbeats.isOwn(owner) || this.#held.get(name)?.owner === owner;
+    const draft: Draft = { leases: new Map([...leases].filter(isKept)), granted: new Map() };
     for (const { decide } of asks) decide(draft);
     // Before anything is granted, so that nobody takes the owner for silent.
     await this.#beatFor(draft.granted.values());
-    for (const [name, { owner }] of this.#held)
-      if (leases.get(name)?.owner !== owner) this.#held.delete(name);
     const isHeld = ([name, { owner }]: readonly [string, Assignment]): boolean =>
       this.#held.get(name)?.owner === owner;
     const isReleased = [...leases.keys()].some((name) => !draft.leases.has(name));
-    if (!isReleased && [...draft.granted].every(isHeld)) return true;
-    for (const [name, { owner, ms }] of draft.leases) {
-      const isOver = watched.has(owner) && this.#heartbeats.silence(owner) >= ms;
-      if (isOver && !draft.granted.has(name)) draft.leases.delete(name);
+    const isChanged = isReleased || ![...draft.granted].every(isHeld);
+    if (isChanged) {
+      for (const [name, { owner, ms }] of draft.leases) {
+        const isOver = watched.has(owner) && this.#heartbeats.silence(owner) >= ms;
+        if (isOver && !draft.granted.has(name)) draft.leases.delete(name);
+      }
+      if (!(await this.#append(revision, draft.leases))) return false;
+      this.#heartbeats.retain(new Set(ownersOf(draft.leases.values())));
     }
-    if (!(await this.#append(revision, draft.leases))) return false;
-    for (const [name, own] of draft.granted) this.#held.set(name, { ...own, expires: 0 });
-    this.#heartbeats.retain(new Set(ownersOf([...draft.leases.values()])));
+    const renewed = momentOf(this.clocks);
+    for (const [name, own] of draft.granted) this.#held.set(name, { ...own, renewed, expires: 0 });
     return true;
+  }
+
+  /** Forgets what somebody else has, and what has not been renewed for its time. */
+  #dropEnded(leases: Table['leases']): void {
+    for (const [name, { owner, ms, renewed }] of this.#held)
+      if (leases.get(name)?.owner !== owner || msSince(renewed, this.clocks) >= ms) this.#held.delete(name);
   }
 
   /** Appends a heartbeat for owners of leases that need one. What others may have taken before it is no longer held. */
