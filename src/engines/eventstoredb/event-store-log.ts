@@ -216,7 +216,9 @@ export class EventStoreLog extends EventLog {
       passed: this.shared.head.passed,
     });
     const subscribe: EventLog['subscribe'] = (options) => this.subscribe(options);
-    await keepIndex({ subscribe, last, end, appendTo }, signal, everyMs);
+    const lastRevision = (name: string): Promise<number> => this.#lastRevision(name, name);
+    const eventsFrom = (name: string, from: number): AsyncIterable<SentEvent> => this.#eventsFrom(name, from);
+    await keepIndex({ subscribe, last, lastRevision, eventsFrom, end, appendTo }, signal, everyMs);
   }
 
   /** The first event of a stream of the server from a revision on, or the last one; undefined if there is none. */
@@ -252,12 +254,31 @@ export class EventStoreLog extends EventLog {
 
   /** Checks the revision for an empty append. */
   async #check(stream: string, expected: number): Promise<{ revision: number; position: Position }> {
-    const { namespace } = this.shared;
-    const actual = await this.#retryingCall(() =>
-      lastRevision(stream, this.#readOne(this.serverName(stream), 'last'), namespace),
-    );
+    const actual = await this.#lastRevision(stream, this.serverName(stream));
     if (actual !== expected) throw new RevisionConflict(stream, expected, actual);
     return { revision: actual, position: await this.head() };
+  }
+
+  /** `name`: that of the stream in the server. */
+  async #lastRevision(stream: string, name: string): Promise<number> {
+    return await this.#retryingCall(() =>
+      lastRevision(stream, this.#readOne(name, 'last'), this.shared.namespace),
+    );
+  }
+
+  /** The events of a stream of the server from a revision on. */
+  async *#eventsFrom(name: string, from: number): AsyncGenerator<SentEvent> {
+    const { readers, namespace } = this.shared;
+    const { signal } = this.#closing;
+    let next = from;
+    yield* this.#retrying(signal, async function* () {
+      const request = streamRequest(name, { from: next, backwards: false, limit: Infinity });
+      for await (const sent of eventsIn(readers.read(request, signal), namespace)) {
+        next = sent.revision + 1;
+        yield sent;
+      }
+    });
+    this.#checkOpen();
   }
 
   /** The position of an event; if it can no longer be read, a later position. */

@@ -8,11 +8,13 @@ import {
   type EventBatch,
   type EventLog,
   RevisionConflict,
+  StreamDeleted,
   UnacceptableAppend,
 } from '../../kernel/event-log';
 import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
+import { without } from '../../kernel/without';
 import { recordIn, toIndexEvent } from './index-record';
-import { INDEX_STREAM, type IndexMark, MARK, markIn } from './reference-index';
+import { INDEX_STREAM, type IndexMark, MARK } from './reference-index';
 import { type End as LogEnd } from './head';
 import { type SentEvent } from './sent-event';
 
@@ -20,6 +22,10 @@ import { type SentEvent } from './sent-event';
 export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
   /** The last event of a stream of the server. */
   last(name: string): Promise<SentEvent | undefined>;
+  /** The revision of the last event of a stream of the server, even if that can no longer be read. Raises `StreamDeleted`. */
+  lastRevision(name: string): Promise<number>;
+  /** The events of a stream of the server from a revision on. */
+  eventsFrom(name: string, from: number): AsyncIterable<SentEvent>;
   /** The end of the log, and how many events have been read so far in search of it. */
   end(): Promise<LogEnd & { readonly passed: number }>;
   /** Appends to a stream of the server; returns the revision of its last event. */
@@ -40,25 +46,57 @@ const RECORD = { count: 1_000, size: 256 * 1024 } as const;
 interface End {
   /** The index is complete up to here. */
   readonly upTo: Position;
-  /** Of the last record, and up to where it is. */
+  /** Of the last event of the stream. */
   readonly revision: number;
-  readonly recorded: Position;
+  readonly chain: Chain;
   /** The last mark. */
   readonly marked: Position;
-  readonly metadata: { readonly content: object; readonly revision: number };
+  readonly metadata: { readonly content: Content; readonly revision: number };
+}
+
+/** Records that can be read, each of which continues where the one before it ends. */
+interface Chain {
+  /** Of the first and the last record; `NO_STREAM` without any. */
+  readonly first: number;
+  readonly last: number;
+  /** Up to where the last record is. */
+  readonly upTo: Position;
+}
+
+type Content = Readonly<Record<string, unknown>>;
+
+const NO_CHAIN: Chain = { first: NO_STREAM, last: NO_STREAM, upTo: START };
+
+/** Limits of a stream's metadata that would delete the first records. */
+const LIMITS = ['$maxCount', '$maxAge'] as const;
+
+/** There is no index, and cannot be one. */
+class IndexUnused extends Error {
+  override readonly name = 'IndexUnused';
+
+  constructor(reason: string, cause: unknown) {
+    super(
+      `the index of the event log is not used, so each start reads the whole log: its stream ${INDEX_STREAM} ${reason}`,
+      { cause },
+    );
+  }
 }
 
 /**
  * Keeps the index up to date until the signal aborts. Several processes may: expected revisions let one of them append, and the
- * others continue after it. Ends early if the server does not accept the index; then the log is read from where it ends.
+ * others continue after it. An index that is damaged is made again. Raises `IndexUnused` if the server does not accept the index;
+ * then the log is read from where it ends.
  */
 export async function keepIndex(log: IndexedLog, signal: AbortSignal, everyMs = EVERY_MS): Promise<void> {
   const backoff = new Backoff(BACKOFF_MS);
+  const keeper = new IndexEnd(log);
   while (!signal.aborted) {
     try {
-      await follow(log, signal, everyMs, () => backoff.reset());
+      await follow(log, await keeper.read(), signal, everyMs, () => backoff.reset());
     } catch (error) {
-      if (error instanceof UnacceptableAppend) return;
+      if (error instanceof StreamDeleted) throw new IndexUnused('was deleted for good (tombstoned)', error);
+      if (error instanceof UnacceptableAppend)
+        throw new IndexUnused(`accepts no record: ${error.message}`, error);
       if (!(error instanceof EngineUnavailable) && !(error instanceof RevisionConflict)) throw error;
     }
     await backoff.wait(signal);
@@ -67,13 +105,15 @@ export async function keepIndex(log: IndexedLog, signal: AbortSignal, everyMs = 
 
 async function follow(
   log: IndexedLog,
+  found: End,
   signal: AbortSignal,
   everyMs: number,
   onProgress: () => void,
 ): Promise<void> {
-  let end = await endOf(log);
+  const { content } = found.metadata;
   // Before the whole log is read for it, a server that does not accept the index says so.
-  if (!(MARK in end.metadata.content)) end = await mark(log, end);
+  const isDue = !(MARK in content) || LIMITS.some((limit) => limit in content);
+  let end = isDue ? await mark(log, found) : found;
   let events: RecordedEvent[] = [];
   let size = 0;
   let passed = 0;
@@ -127,16 +167,63 @@ async function* orSilence(
   }
 }
 
-async function endOf(log: IndexedLog): Promise<End> {
-  const last = await log.last(INDEX_STREAM);
-  const found = await log.last(`$$${INDEX_STREAM}`);
-  const content = JSON.parse(found?.dataText ?? '{}') as object;
-  const metadata = { content, revision: found?.revision ?? NO_STREAM };
-  const revision = last?.revision ?? NO_STREAM;
-  const recorded = (last && recordIn(last.dataText)?.upTo) ?? START;
-  const mark = markIn(found);
-  const marked = mark?.revision === revision ? mark.upTo : START;
-  return { upTo: marked > recorded ? marked : recorded, revision, recorded, marked, metadata };
+/** Finds the end of the index. Records that were checked before are not read again. */
+class IndexEnd {
+  private checked = NO_CHAIN;
+
+  constructor(private readonly log: IndexedLog) {}
+
+  async read(): Promise<End> {
+    const revision = await this.log.lastRevision(INDEX_STREAM);
+    const found = await this.log.last(`$$${INDEX_STREAM}`);
+    const content = contentOf(found);
+    const metadata = { content, revision: found?.revision ?? NO_STREAM };
+    const chain = await this.chain();
+    // Readers stop where records do not continue each other, and so would those that are appended.
+    if (chain === undefined) {
+      const behind = {
+        content: { ...without(content, MARK), $tb: revision + 1 },
+        revision: metadata.revision,
+      };
+      return { upTo: START, revision, chain: NO_CHAIN, marked: START, metadata: behind };
+    }
+    const mark = content[MARK] as Partial<IndexMark> | null | undefined;
+    const marked = mark?.revision === chain.last ? (mark.upTo ?? START) : START;
+    return { upTo: marked > chain.upTo ? marked : chain.upTo, revision, chain, marked, metadata };
+  }
+
+  /** All records; undefined if they are not continuous from the start of the log. */
+  private async chain(): Promise<Chain | undefined> {
+    const first = await firstRevision(this.log);
+    let chain = first === this.checked.first ? this.checked : NO_CHAIN;
+    this.checked = NO_CHAIN;
+    for await (const { revision, dataText } of this.log.eventsFrom(INDEX_STREAM, chain.last + 1)) {
+      const record = recordIn(dataText);
+      if (record?.after !== chain.upTo) return undefined;
+      chain = {
+        first: chain.first === NO_STREAM ? revision : chain.first,
+        last: revision,
+        upTo: record.upTo,
+      };
+    }
+    this.checked = chain;
+    return chain;
+  }
+}
+
+async function firstRevision(log: IndexedLog): Promise<number> {
+  for await (const { revision } of log.eventsFrom(INDEX_STREAM, 0)) return revision;
+  return NO_STREAM;
+}
+
+/** Empty if another program wrote something else than an object. */
+function contentOf(metadata: SentEvent | undefined): Content {
+  try {
+    const content: unknown = JSON.parse(metadata?.dataText ?? '{}');
+    return typeof content === 'object' && content !== null ? { ...content } : {};
+  } catch {
+    return {};
+  }
 }
 
 /** Appends what the index lacks, then the mark. Raises `RevisionConflict` if another process has. */
@@ -146,22 +233,22 @@ async function extend(
   events: readonly RecordedEvent[],
   upTo: Position,
 ): Promise<End> {
-  let { revision, recorded } = end;
+  let { revision, chain } = end;
   for (const part of batchesOf(events, RECORD, sizeOf)) {
     const last = part.at(-1);
     const isLast = last === events.at(-1);
-    const record = { after: recorded, upTo: isLast ? upTo : (last?.position ?? upTo), events: part };
+    const record = { after: chain.upTo, upTo: isLast ? upTo : (last?.position ?? upTo), events: part };
     revision = await log.appendTo(INDEX_STREAM, revision, [toIndexEvent(record)]);
-    recorded = record.upTo;
+    chain = { first: chain.first === NO_STREAM ? revision : chain.first, last: revision, upTo: record.upTo };
   }
-  return await mark(log, { ...end, upTo, revision, recorded });
+  return await mark(log, { ...end, upTo, revision, chain });
 }
 
 /** `last`: up to where the log has no further event. */
 async function mark(log: IndexedLog, end: Omit<End, 'marked'>, last?: Position): Promise<End> {
-  const { upTo, revision } = end;
-  const value: IndexMark = { upTo, revision, ...(last === undefined ? {} : { last }) };
-  const content = { ...end.metadata.content, [MARK]: value };
+  const { upTo, chain } = end;
+  const value: IndexMark = { upTo, revision: chain.last, ...(last === undefined ? {} : { last }) };
+  const content = { ...without(end.metadata.content, ...LIMITS), [MARK]: value };
   const event = { id: randomUUID(), type: '$metadata', data: JSON.stringify(content), meta: '{}' };
   const metadata = {
     content,

@@ -39,6 +39,14 @@ export function toIndexEvent({ after, upTo, events }: IndexRecord): NewEvent {
 
 /** The record in the data of an event; undefined if it has another shape. */
 export function recordIn(text: string): IndexRecord | undefined {
+  try {
+    return parsed(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function parsed(text: string): IndexRecord | undefined {
   const begin = /^\{"length":(\d+),"head":/.exec(text);
   if (begin === null) return undefined;
   const end = begin[0].length + Number(begin[1]);

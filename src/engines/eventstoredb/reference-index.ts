@@ -28,7 +28,7 @@ export const MARK = 'affilogIndex';
 export const INDEX_STREAM = `${INDEX}reference-${createHash('sha256').update(REFERENCE_STREAMS.join()).digest('hex').slice(0, 8)}`;
 
 /** The mark in the metadata of the index's stream. */
-export function markIn(metadata: SentEvent | undefined): IndexMark | undefined {
+function markIn(metadata: SentEvent | undefined): IndexMark | undefined {
   const content: unknown = JSON.parse(metadata?.dataText ?? '{}');
   return (content as { readonly [MARK]?: IndexMark } | null)?.[MARK];
 }
