@@ -11,7 +11,7 @@ export interface LeasesFixture {
   readonly close: () => Promise<void>;
 }
 
-export interface UnsteadyLeases {
+interface UnsteadyLeases {
   readonly leases: Leases;
   readonly setFailing: (isFailing: boolean) => void;
 }
