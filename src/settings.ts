@@ -70,7 +70,7 @@ export const SETTINGS = {
   BODY_MEMORY: {
     default: '256MB',
     description:
-      'Memory for all request bodies that are being received or processed, estimated with what is made of them; one token has at most half of it. At least 200MB.',
+      'Memory for all request bodies that are being received or processed, estimated with what is made of them; one token has at most half of it, and one large body at a time may use more. At least 200MB.',
     serving: true,
   },
   BODY_SPACE: {

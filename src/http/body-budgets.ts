@@ -10,12 +10,14 @@ const RETRY_AFTER = 5;
 
 /** Each budget, and its setting. */
 const SETTINGS = { memory: 'BODY_MEMORY', space: 'BODY_SPACE' } as const;
-const RESOURCES = ['memory', 'space'] as const;
+type Resource = keyof typeof SETTINGS;
 
-/** What all bodies that are received or processed may use together, fair between tokens (`docs/decisions.md#x100`). */
+/** What all bodies that are received or processed may use together, fair between tokens, and one large body beside it (`docs/decisions.md#x100`). */
 export class BodyBudgets {
   readonly memory: FairBudget;
   readonly space: FairBudget;
+  /** The body that uses memory beside the budget: one at a time. */
+  large: BodyShare | undefined;
 
   constructor({ memory, space }: BodyCost) {
     this.memory = new FairBudget(memory);
@@ -25,7 +27,9 @@ export class BodyBudgets {
 
 /** The part of the budgets that the body of one request uses, until its handler has ended and the answer is sent. */
 export class BodyShare {
-  private held: { memory: number; space: number } = { memory: 0, space: 0 };
+  private readonly used = { memory: 0, space: 0 };
+  /** The part of it that the budgets count. */
+  private readonly counted = { memory: 0, space: 0 };
   private isHandled = false;
 
   constructor(
@@ -35,16 +39,30 @@ export class BodyShare {
     private readonly response: ServerResponse,
   ) {}
 
-  /** Uses at least this much. Raises 503 if that is not free for the token now, 413 if it never is. */
-  grow(cost: BodyCost): void {
-    for (const resource of RESOURCES) {
-      const budget = this.budgets[resource];
-      const more = cost[resource] - this.held[resource];
-      if (more <= 0) continue;
-      if (cost[resource] > budget.most) throw tooMuch(resource, cost[resource], budget.most);
-      if (!budget.take(this.client(), more)) throw busy(resource);
-      this.held[resource] += more;
-    }
+  /**
+   * Uses at least this much, for a body of at most `limit` bytes. Raises 503 if that is not free for the token now, 413 if
+   * it never is.
+   */
+  grow({ memory, space }: BodyCost, limit: number): void {
+    this.use('memory', memory, this.budgets.memory.total + limit);
+    this.use('space', space, this.budgets.space.most);
+  }
+
+  private use(resource: Resource, needed: number, most: number): void {
+    const more = needed - this.used[resource];
+    if (more <= 0) return;
+    if (needed > most) throw tooMuch(resource, needed, most);
+    if (this.budgets[resource].take(this.client(), more)) this.counted[resource] += more;
+    else if (resource === 'memory' && this.mayBeLarge(needed)) this.budgets.large = this;
+    else throw busy(resource);
+    this.used[resource] = needed;
+  }
+
+  /** True if no other body is the large one, and this one needs more than all others of its token together. */
+  private mayBeLarge(needed: number): boolean {
+    const { memory, large } = this.budgets;
+    if (large !== undefined) return large === this;
+    return needed > memory.usedBy(this.client()) - this.counted.memory;
   }
 
   /** The handler of the request has returned, or failed: nothing is made of the body any more. */
@@ -55,14 +73,16 @@ export class BodyShare {
   }
 
   private release(): void {
-    for (const resource of RESOURCES) {
-      this.budgets[resource].give(this.client(), this.held[resource]);
-      this.held[resource] = 0;
+    const { budgets, counted, used } = this;
+    if (budgets.large === this) budgets.large = undefined;
+    for (const resource of ['memory', 'space'] as const) {
+      budgets[resource].give(this.client(), counted[resource]);
+      counted[resource] = used[resource] = 0;
     }
   }
 }
 
-function busy(resource: keyof typeof SETTINGS): Fault {
+function busy(resource: Resource): Fault {
   return httpFaults.receiving(
     `the bodies that are being received, of this token or of all, use the ${resource} there is for them ` +
       `(${SETTINGS[resource]}): repeat the request in ${RETRY_AFTER} s`,
@@ -70,9 +90,9 @@ function busy(resource: keyof typeof SETTINGS): Fault {
   );
 }
 
-function tooMuch(resource: keyof typeof SETTINGS, needed: number, most: number): Fault {
+function tooMuch(resource: Resource, needed: number, most: number): Fault {
   return httpFaults.bodyTooLarge(
-    `the body needs about ${needed} bytes of ${resource}, of which a token has at most ${most} ` +
+    `the body needs about ${needed} bytes of ${resource}, of which there are at most ${most} for it ` +
       `(${SETTINGS[resource]}): expected it in smaller parts`,
   );
 }

@@ -47,7 +47,7 @@ export class PostedBody {
     const tooLarge = () => httpFaults.bodyTooLarge(`expected a body of at most ${maxBody} bytes`);
     const declared = Number(raw.headers['content-length'] ?? 0);
     if (declared > maxBody) throw tooLarge();
-    share.grow(costOf(declared));
+    share.grow(costOf(declared), maxBody);
     askForBody(raw);
     // Ending early must not destroy the connection: the answer is sent over it.
     const iterator = raw.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined, undefined>;
@@ -61,7 +61,7 @@ export class PostedBody {
         pace.received(chunk.length);
         received += chunk.length;
         if (received > maxBody) throw tooLarge();
-        share.grow(costOf(Math.max(declared, received), chunk));
+        share.grow(costOf(Math.max(declared, received), chunk), maxBody);
         yield chunk;
       }
     } finally {
@@ -76,7 +76,7 @@ export class PostedBody {
 
   /** Its reader takes at least this much, until the request is answered. Raises 503 and 413 as `chunks` does. */
   takes(cost: BodyCost): void {
-    this.share.grow(cost);
+    this.share.grow(cost, this.maxBody);
   }
 
   /** The same with another limit, if that is lower: raises 413 beyond `limit` bytes. */

@@ -4,7 +4,7 @@
  */
 export class FairBudget {
   private used = 0;
-  private readonly usedBy = new Map<string, number>();
+  private readonly byClient = new Map<string, number>();
 
   constructor(readonly total: number) {}
 
@@ -13,9 +13,13 @@ export class FairBudget {
     return Math.floor(this.total / 2);
   }
 
+  usedBy(client: string): number {
+    return this.byClient.get(client) ?? 0;
+  }
+
   /** Takes an amount, or nothing of it: false if that is more than this client may use now. */
   take(client: string, amount: number): boolean {
-    const own = (this.usedBy.get(client) ?? 0) + amount;
+    const own = this.usedBy(client) + amount;
     if (amount > 0 && own > this.total - this.used - amount) return false;
     this.add(client, amount);
     return true;
@@ -27,9 +31,9 @@ export class FairBudget {
   }
 
   private add(client: string, amount: number): void {
-    const own = (this.usedBy.get(client) ?? 0) + amount;
+    const own = this.usedBy(client) + amount;
     this.used += amount;
-    if (own === 0) this.usedBy.delete(client);
-    else this.usedBy.set(client, own);
+    if (own === 0) this.byClient.delete(client);
+    else this.byClient.set(client, own);
   }
 }

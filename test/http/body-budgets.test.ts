@@ -132,24 +132,44 @@ it('bodies that were broken off count no more (decisions X100)', async () => {
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 const CHUNKED = ['Transfer-Encoding: chunked'];
 const TOO_LARGE =
-  /^HTTP\/1.1 413 .*"message":"the body needs about \d+ bytes of memory.* at most 131072 .*BODY_MEMORY/s;
+  /^HTTP\/1.1 413 .*"message":"the body needs about \d+ bytes of memory.* at most 1262144 .*BODY_MEMORY/s;
+
+const firstLine = /^HTTP\/1.1 \d+ /;
 
 it('a body without a length is refused once it has more than is free, or than there ever is (decisions X100)', async () => {
-  const held = post(B, CHUNKED, chunk('x'.repeat(50 * KB)));
-  const asked = expecting(B);
-  await asked.until(/^HTTP\/1.1 \d+ /);
-  const larger = post(A, CHUNKED, chunk('x'.repeat(50 * KB)));
+  const large = post(B, CHUNKED, chunk('x'.repeat(70 * KB)));
+  await expecting(B).until(firstLine);
+  const larger = post(A, CHUNKED, chunk('x'.repeat(70 * KB)));
   await larger.until(BUSY);
-  held.socket.destroy();
-  asked.socket.destroy();
-  await post(A, CHUNKED, chunk('x'.repeat(70 * KB))).until(TOO_LARGE);
-  await expecting(A, 70 * KB).until(TOO_LARGE);
+  large.socket.destroy();
+  await post(A, CHUNKED, chunk('x'.repeat(700 * KB))).until(TOO_LARGE);
+  await expecting(A, 700 * KB).until(TOO_LARGE);
+});
+
+it('one body at a time may use more than its token may, and another token finds as much as before (decisions X100)', async () => {
+  const large = expecting(A, 600 * KB);
+  await large.until(CONTINUE);
+  large.socket.write('x'.repeat(500 * KB));
+  // A second one waits; what fits does not, of any token.
+  await expecting(B, 600 * KB).until(BUSY);
+  await expecting(A, 600 * KB).until(BUSY);
+  for (const token of [B, A, B]) await post(token, ['Content-Length: 2'], '{}').until(DONE);
+  large.socket.write('x'.repeat(100 * KB));
+  await large.until(DONE);
+  await expecting(B, 600 * KB).until(CONTINUE);
+});
+
+it('many small bodies of a token are no large one (decisions X100)', async () => {
+  for (const held of [expecting(A), expecting(A)]) await held.until(CONTINUE);
+  await expecting(A).until(BUSY);
+  await expecting(A, 60 * KB).until(BUSY);
+  await expecting(A, 70 * KB).until(CONTINUE);
 });
 
 it('a body counts with what is made of it: empty objects take more memory than their text (decisions X100)', async () => {
-  const plain = `["${'x'.repeat(9_000)}"]`;
+  const plain = `["${'x'.repeat(30_000)}"]`;
   await post(A, [`Content-Length: ${plain.length}`], plain).until(DONE);
-  const nested = `[${'{},'.repeat(3_000)}{}]`;
+  const nested = `[${'{},'.repeat(10_000)}{}]`;
   await post(A, [`Content-Length: ${nested.length}`], nested).until(TOO_LARGE);
 });
 

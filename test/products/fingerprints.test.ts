@@ -16,6 +16,19 @@ describe('the numbers that ids are given', () => {
     for (let at = 0; at < 20_000; at += 1) expect(table.find(`p${at}`)).toBe(at);
   });
 
+  test.each([1, 12, 36, 80])(
+    'count with what is used, not with what is reserved: %i characters (decisions X100)',
+    (length) => {
+      const table = new IdTable();
+      // One more than what the slots are doubled for.
+      const count = 2 ** 16 + 1;
+      for (let at = 0; at < count; at += 1) table.add(at.toString(36).padStart(length, '-'));
+      const { ends, bytes } = table.columns();
+      expect(table.memory).toBeGreaterThanOrEqual(ends.byteLength + bytes.length + 16 * count - 64);
+      expect(table.memory).toBeLessThanOrEqual(bytes.length + 24 * count + 64);
+    },
+  );
+
   test('are consecutive, unique, and found again', () => {
     fc.assert(
       fc.property(fc.array(ids, { maxLength: 3000 }), (list) => {

@@ -26,9 +26,10 @@ export class IdTable {
     return this.count;
   }
 
-  /** Size in bytes. */
+  /** Bytes in use: each id takes its own and at most 24. What the columns reserve beyond that is not touched. */
   get memory(): number {
-    return this.slots.byteLength + this.hashes.byteLength + this.ends.byteLength + this.bytes.byteLength;
+    const { BYTES_PER_ELEMENT } = this.hashes;
+    return this.slots.byteLength + this.count * 2 * BYTES_PER_ELEMENT + this.startOf(this.count);
   }
 
   /** The number of an id, or -1. */

@@ -67,7 +67,9 @@ export class ProductIntake {
 
   /** Bytes of memory that grow with the body: everything else is bounded. */
   get memory(): number {
-    return this.ids.memory + this.last.byteLength + this.faults.listed.length * FAULT_BYTES;
+    return (
+      this.ids.memory + this.ids.size * this.last.BYTES_PER_ELEMENT + this.faults.listed.length * FAULT_BYTES
+    );
   }
 
   /** Backpressure: if this returns a promise, await it before adding more. */
