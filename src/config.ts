@@ -113,7 +113,7 @@ const url = text
   .transform((value) => value.replace(/\/+$/, ''));
 
 const size = sizeFrom('1');
-/** The most that a list of 32 MiB, the largest body that is parsed in memory, may use is half of this. */
+/** Half of this is what a usual list of 32 MiB needs, the largest body that is parsed in memory. */
 const LEAST_MEMORY = '200MB';
 /** Half of this is more than a product may have. */
 const LEAST_SPACE = '1MB';
