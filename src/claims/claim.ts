@@ -178,7 +178,7 @@ export const claimDecider: Decider<ClaimCommand, ClaimState, ClaimEvent> = {
   category: CLAIM,
   initial: { is: 'unknown' },
   // Only an open claim is revised, which nobody has ruled on. A screening follows in the same append.
-  supersedes: (type) => type === 'ClaimRevised',
+  supersedes: ({ type }) => type === 'ClaimRevised',
   decide: (command, state) => decide(command, state).map(stored),
   evolve(state, event) {
     if (event.type === 'ClaimWithdrawn') return { is: 'withdrawn' };

@@ -33,11 +33,11 @@ export interface Decider<Command, State, Event extends DomainEvent> {
   readonly category: string;
   readonly initial: State;
   /**
-   * Whether the state after an event of this type depends on nothing but the first event of the stream and this one. `load`
+   * Whether the state after an event depends on nothing but the first event of the stream and this one. `load`
    * then reads backwards to the last such event, and the first one: however long a stream grows, a command reads a few events.
    * Without it, every command reads the whole stream.
    */
-  readonly supersedes?: (type: Event['type']) => boolean;
+  readonly supersedes?: (event: Event) => boolean;
   decide(command: Command, state: State): readonly Event[];
   evolve(state: State, event: Folded<Event>): State;
 }
@@ -115,7 +115,9 @@ export async function load<State, Event extends DomainEvent>(
   const stream = streamOf(decider.category, id);
   const { supersedes } = decider;
   const events =
-    supersedes === undefined ? eventsOf(log, stream) : neededOf(log, stream, (type) => supersedes(type));
+    supersedes === undefined
+      ? eventsOf(log, stream)
+      : neededOf(log, stream, (recorded) => supersedes(toDomainEvent(recorded) as Event));
   let state = decider.initial;
   let revision = NO_STREAM;
   for await (const recorded of events) {
@@ -140,7 +142,7 @@ const AT_A_TIME = 2;
 async function* neededOf(
   log: EventLog,
   stream: string,
-  supersedes: (type: string) => boolean,
+  supersedes: (event: RecordedEvent) => boolean,
 ): AsyncGenerator<RecordedEvent, undefined> {
   const newestFirst: RecordedEvent[] = [];
   let from: number | undefined;
@@ -151,7 +153,7 @@ async function* neededOf(
     for await (const event of eventsOf(log, stream, options)) {
       newestFirst.push(event);
       from = event.revision - 1;
-      isComplete ||= supersedes(event.type);
+      isComplete ||= supersedes(event);
     }
   } while (from !== NO_STREAM && !isComplete);
   if (from !== NO_STREAM) yield* eventsOf(log, stream, { limit: 1 });

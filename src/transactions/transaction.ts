@@ -134,7 +134,7 @@ export const transactionDecider: Decider<TransactionCommand, TransactionState, T
   category: TRANSACTION,
   initial: { name: 'Unknown' },
   // Of what is before Pending only the report matters, and no ruling is before it: no move leads back.
-  supersedes: (type) => STATE_OF[type] === 'Pending',
+  supersedes: ({ type }) => STATE_OF[type] === 'Pending',
   decide: (command, state) => decide(command, state).map(stored),
   evolve(state, event) {
     const { type, data } = event;

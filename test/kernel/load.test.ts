@@ -14,7 +14,7 @@ const seen = {
   evolve: (before: readonly number[], { data }: Seen) => [...before, data.number],
 } as const;
 
-const isWhole = (type: string): boolean => type === 'Whole';
+const isWhole = ({ type }: Seen): boolean => type === 'Whole';
 
 it.each([
   { stream: '', state: [], reads: 1 },

@@ -14,7 +14,9 @@ import { type EventLog } from '../../src/kernel/event-log';
 import { Fault } from '../../src/kernel/fault';
 import { reservations } from '../../src/kernel/reservation';
 import { changeSubscription, loadSubscription } from '../../src/notifications/loaded-subscription';
+import { RATES_ID, RATES_STREAM, ratesDecider } from '../../src/notifications/matching/rates';
 import { type SubscriptionCommand } from '../../src/notifications/subscription';
+import { quota } from '../../src/products/quota';
 import { type TransactionCommand, transactionDecider } from '../../src/transactions/transaction';
 import { voucherDecider, type VoucherCommand } from '../../src/vouchers/voucher';
 import { contentOf } from '../claims/claim-log';
@@ -248,6 +250,24 @@ const keyCommand = fc.record({
   at,
 });
 
+const download = fc.record(
+  {
+    feedId: fc.constant(1),
+    organisationId: fc.constant(2),
+    version: fc.constantFrom(10, 20),
+    page: fc.integer({ min: 1, max: 3 }),
+    at,
+    head: fc.constant(30),
+  },
+  { requiredKeys: ['feedId', 'organisationId', 'version', 'at', 'head'] },
+);
+
+const ratesCommand = fc.record({
+  at,
+  day: fc.constantFrom('2026-03-01', '2026-03-02', '2026-03-03'),
+  rates: fc.constantFrom({ SEK: 10 }, { SEK: 11 }),
+});
+
 describe('a state is the fold of its whole stream, though only a part is read: of', () => {
   const runs = { numRuns: cases(500, 60) };
   const law = <One>(one: fc.Arbitrary<One>, check: (log: EventLog, all: readonly One[]) => Promise<void>) =>
@@ -271,4 +291,20 @@ describe('a state is the fold of its whole stream, though only a part is read: o
     law(voucherCommand, (log, all) => requireExactLoads(log, voucherDecider, constantly(all))));
   it('keys', () =>
     law(keyCommand, (log, all) => requireExactLoads(log, reservations('key'), constantly(all))));
+  it('downloads', () => law(download, (log, all) => requireExactLoads(log, quota, constantly(all))));
+  it('exchange rates', () =>
+    law(ratesCommand, (log, all) => requireExactLoads(log, ratesDecider, constantly(all))));
 });
+
+it('exchange rates are those published last, though events without rates follow them (decisions N12)', () =>
+  withLog(async (log) => {
+    const published = { at: AT, rates: { SEK: 10 } };
+    const unusable = { type: 'ExchangeRatesPublished', data: {} };
+    for (const day of ['2026-03-05', '2026-03-07'])
+      await execute(log, ratesDecider, RATES_ID, { day, ...published });
+    for (const revision of [1, 2, 3]) await log.append(RATES_STREAM, revision, [toNewEvent(unusable)]);
+    const newest = { day: '2026-03-07', rates: { SEK: 10 } };
+    expect(await load(log, ratesDecider, RATES_ID)).toEqual({ state: newest, revision: 4 });
+    const repeated = await execute(log, ratesDecider, RATES_ID, { ...published, day: '2026-03-06' });
+    expect(repeated.events).toEqual([]);
+  }));

@@ -28,7 +28,7 @@ export const RATES_STREAM = `${CATEGORY}-${ID}`;
 export const ratesDecider: Decider<RatesEvent['data'], PublishedRates | undefined, RatesEvent> = {
   category: CATEGORY,
   initial: undefined,
-  supersedes: () => true,
+  supersedes: hasRates,
   decide: ({ at, day, rates }, known) => {
     if (known !== undefined && (day < known.day || isDeepStrictEqual({ day, rates }, known))) return [];
     return [{ type: 'ExchangeRatesPublished', data: { at, day, rates } }];
