@@ -4,7 +4,7 @@ import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { FollowedLog } from '../../kernel/followed-log';
 import { changesSubscription, SUBSCRIPTION_STREAMS, subscriptionOf } from '../matching/subscription-book';
-import { RATES_STREAM } from '../matching/rates';
+import { hasRates, RATES_STREAM } from '../matching/rates';
 import { sharedRenderingOf } from '../matching/rendering';
 import { contentIdOf, receiversOf } from '../receiver-id';
 import {
@@ -50,7 +50,7 @@ export class Standings {
 
   /** Applies the next event of the log; ignores those of other streams. */
   apply(event: RecordedEvent): void {
-    if (event.stream === RATES_STREAM) this.newestRates = event.position;
+    if (event.stream === RATES_STREAM && hasRates(toDomainEvent(event))) this.newestRates = event.position;
     if (!changesSubscription(event)) return;
     this.receivers = undefined;
     const id = subscriptionOf(event);

@@ -57,7 +57,7 @@ export function runnerWorld() {
       deliveries,
       leases: engines.leases,
       recipients,
-      rendering: new Rendering(engines.log, [transactionTopic]),
+      rendering: new Rendering(engine.log ?? engines.log, [transactionTopic]),
       attempt,
       report,
       ...engine,

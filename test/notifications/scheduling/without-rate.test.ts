@@ -10,6 +10,7 @@ import {
 } from '../../../src/notifications/subscription';
 import { transactionTopic } from '../../../src/transactions/topic';
 import { golden } from '../../support/golden';
+import { overrideLog } from '../../support/temporary-log';
 import { runnerWorld } from './runner-world';
 
 const AT = '2026-03-01T12:00:00.000Z';
@@ -94,6 +95,31 @@ describe('A message that shows amounts without their currency, while there is no
     // The same bytes, whatever is published afterwards.
     await published({ SEK: 5, NOK: 20 }, 4);
     expect(attempts).toHaveLength(2);
+  });
+
+  it('waits quietly after an event without rates (decisions N12)', async () => {
+    await subscribed();
+    await published({ SEK: 11 }, 1);
+    let reads = 0;
+    const log = overrideLog(world.engines.log, {
+      readStream: (...args) => {
+        if (args[0] === RATES_STREAM) reads += 1;
+        return world.engines.log.readStream(...args);
+      },
+    });
+    start('one', attempt, { log });
+    await happens('transaction-t1', NOK);
+    await until(async () => (await outcomes()).length === 1);
+    await happens(RATES_STREAM, { type: 'ExchangeRatesPublished', data: {} }, revision);
+    revision += 1;
+    await world.subscriptions.reached(await log.head());
+    await happens('transaction-t2', SEK);
+    await until(() => attempts.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(reads).toBeLessThan(20);
+    await published({ SEK: 10, NOK: 20 }, 3);
+    await until(() => attempts.length === 2);
+    expect(sent()).toEqual(['https://a.example/?v=1299', 'https://a.example/?v=649.5']);
   });
 
   it('waits in another process after the one that had it was stopped, or rates were published meanwhile', async () => {
