@@ -254,10 +254,10 @@ const download = fc.record(
   {
     feedId: fc.constant(1),
     organisationId: fc.constant(2),
-    version: fc.constantFrom(10, 20),
+    version: fc.constantFrom('10', '20'),
     page: fc.integer({ min: 1, max: 3 }),
     at,
-    head: fc.constant(30),
+    head: fc.constant('30'),
   },
   { requiredKeys: ['feedId', 'organisationId', 'version', 'at', 'head'] },
 );
