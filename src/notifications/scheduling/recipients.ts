@@ -1,4 +1,4 @@
-import { type Position } from '../../kernel/event';
+import { type Position, START } from '../../kernel/event';
 import { type Message } from '../delivery-events';
 import { type Secrets } from '../secrets';
 import { type FollowedSubscriptions, type Standings } from './followed-subscriptions';
@@ -50,7 +50,8 @@ export class Recipients {
 
   /**
    * The position since which the subscription of a message has to be read to render it, if it was rendered by an older version of
-   * its receiver or not at all, or awaits a rate and others were published; undefined: it is sent as it is.
+   * its receiver or not at all, or awaits a rate and others were published; undefined: it is sent as it is. One that was not
+   * rendered since it exceeds the budget, or because of an error, is only rendered for a redelivery.
    */
   outdatedBy(
     { subscriptionId, receiver, cause, rendered = cause, awaitsRate, renderable }: Message,
@@ -59,8 +60,8 @@ export class Recipients {
     const { book } = this.subscriptions;
     const since = book.renderedSince(subscriptionId, receiver);
     const hasNewRates = awaitsRate !== undefined && awaitsRate.upTo < book.ratesPublished;
-    const isAskedFor = isRedelivery && renderable === true;
-    return since !== undefined && (rendered < since || hasNewRates || isAskedFor) ? since : undefined;
+    const isOutdated = renderable === true ? isRedelivery : rendered < (since ?? START) || hasNewRates;
+    return isOutdated ? since : undefined;
   }
 
   /** What decides whether messages to a receiver await a rate: the same as long as nothing of it has changed. */

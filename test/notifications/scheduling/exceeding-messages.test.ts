@@ -9,6 +9,7 @@ import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatch
 import {
   type ActiveSubscription,
   type Receiver,
+  type SubscriptionContent,
   subscriptionDecider,
 } from '../../../src/notifications/subscription';
 import { type Topic } from '../../../src/notifications/topic';
@@ -63,15 +64,19 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     );
   }
 
+  const contentOf = (subscription: number): SubscriptionContent => {
+    const receivers = Array.from({ length: RECEIVERS }, (_, receiver): Receiver => ({
+      httpMethod: 'POST',
+      receiverUrl: `https://r.example/${subscription}/${receiver}`,
+      receiverFormat: 'custom',
+      receiverBody,
+    }));
+    return { filter: { stateIds: [1] }, receivers };
+  };
+
   async function subscribed(subscriptions: number): Promise<void> {
     for (let subscription = 0; subscription < subscriptions; subscription += 1) {
-      const receivers = Array.from({ length: RECEIVERS }, (_, receiver): Receiver => ({
-        httpMethod: 'POST',
-        receiverUrl: `https://r.example/${subscription}/${receiver}`,
-        receiverFormat: 'custom',
-        receiverBody,
-      }));
-      const content = { filter: { stateIds: [1] }, receivers };
+      const content = contentOf(subscription);
       const command = { do: 'create', at: AT, topic: 'transactions', organisationId: party } as const;
       await execute(world.engines.log, subscriptionDecider, `s${subscription}`, {
         ...command,
@@ -103,6 +108,23 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     await until(async () => (await outcomes()).length === all + 1);
     expect((await outcomes()).at(-1)).toMatchObject({ id, outcome: 'delivered', isManual: true });
     expect(attempts.get(id)).toBe(expected);
+  }, 60_000);
+
+  it('are dead letters also if what their subscriptions render by is replaced before they are sent', async () => {
+    await subscribed(SUBSCRIPTIONS);
+    await happens('transaction-t1', large);
+    const customAttribute = { userAttribute: 'u', tdAttributes: ['epi'], rules: [] };
+    for (let at = 0; at < SUBSCRIPTIONS; at += 1) {
+      const subscription = { ...contentOf(at), customAttribute };
+      const command = { do: 'replace', at: AT, subscription } as const;
+      await execute(world.engines.log, subscriptionDecider, `s${at}`, command);
+    }
+    await world.subscriptions.reached(await world.engines.log.head());
+    start('one', attempt);
+    const all = SUBSCRIPTIONS * RECEIVERS;
+    await until(async () => (await outcomes()).length === all);
+    const dead = (await outcomes()).filter(({ outcome }) => outcome === 'dead');
+    expect([attempts.size, dead.length]).toEqual([FITTING, all - FITTING]);
   }, 60_000);
 
   it('are limited in the same way of a backfill', async () => {
