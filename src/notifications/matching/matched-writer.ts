@@ -66,11 +66,15 @@ export class MatchedWriter {
     [this.added, this.appended] = [position, 0];
   }
 
-  /** Appends what has been added, if anything, and the cursor; with `always` at least the cursor. */
+  /**
+   * Appends what has been added, if anything, and the cursor; with `always` at least the cursor. Nothing while the event after
+   * `upTo` has been appended in part: the last cursor describes that part.
+   */
   async flush(upTo: Position, always: boolean): Promise<void> {
+    if (this.appended > 0) return;
     this.added = upTo;
     const isNew = upTo > this.last.upTo;
-    if (this.pending.length > 0 || (always && isNew)) await this.append({ upTo, messages: this.appended });
+    if (this.pending.length > 0 || (always && isNew)) await this.append({ upTo, messages: 0 });
   }
 
   private async append(cursor: Cursor): Promise<void> {

@@ -216,6 +216,7 @@ export class MatcherRunner {
       // The state has it.
       if (!unused.has(retried.id)) return [];
       // With this event: matching continues behind it, with the state in which all that are retried count.
+      await writer.add(event.position, event.id, []);
       await writer.flush(event.position, true);
       throw new StateOutdated();
     }

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { type DomainEvent } from '../../../src/kernel/decider';
+import { type EventLog } from '../../../src/kernel/event-log';
 import { type Receiver } from '../../../src/notifications/subscription';
-import { eventsOf } from '../../support/temporary-log';
+import { eventsOf, overrideLog } from '../../support/temporary-log';
 import { cases } from '../../support/size';
 import { histories, type Step } from './histories';
 import {
@@ -13,7 +14,7 @@ import {
   type MatchingLogs,
   withLogs,
 } from './matching-logs';
-import { expectedOf } from './matching-model';
+import { type Expected, expectedOf } from './matching-model';
 import { claimTopic, created, moved } from './recorded-events';
 
 const example = (stateId: number, at: Date) => claimTopic.example(stateId, at);
@@ -21,11 +22,12 @@ const example = (stateId: number, at: Date) => claimTopic.example(stateId, at);
 /** How a matcher ends: killed at its n-th append, which is done or not, or stopped. */
 type End = readonly [n: number, when: 'before' | 'after' | 'stopped'];
 
-/** Appends a part of the history for each end, and matches until then; at last without one. */
+/** Appends a part of the history for each end, and matches until then; at last without one, reading by `read`. */
 async function matchInterrupted(
   logs: MatchingLogs,
   steps: readonly Step[],
   ends: readonly End[],
+  read: Partial<EventLog> = {},
 ): Promise<void> {
   const size = Math.ceil(steps.length / (ends.length + 1));
   for (const [at, [n, when]] of ends.entries()) {
@@ -37,7 +39,7 @@ async function matchInterrupted(
     await (dying === undefined ? reached : Promise.race([dying.died, reached]));
     await matcher.stop();
   }
-  const matcher = matcherOf(logs);
+  const matcher = matcherOf({ ...logs, log: overrideLog(logs.log, read) });
   matcher.start();
   await appendAll(logs.log, steps.slice(ends.length * size));
   await matcher.reached(await logs.log.head());
@@ -98,6 +100,34 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
         expect(cursors.filter((messages) => messages > 0).length).toBeGreaterThan(3);
         expect(cursors.at(-1)).toBe(0);
         expect(await appendedIn(logs.deliveries)).toEqual(expectedOf(await eventsOf(logs.log), example));
+      });
+    });
+
+    it('continues in the midst of an event after a batch that ends before it', async () => {
+      const receivers = Array.from({ length: 10 }, (_, at): Receiver => {
+        return { httpMethod: 'GET', receiverUrl: `https://a.example/${at}/\${epi}` };
+      });
+      // Those of two organisations, which do not take turns to the end.
+      const subscriptions = Array.from({ length: 60 }, (_, at): Step => [
+        `subscription-${at}`,
+        created(at < 40 ? 1 : 2, { receivers }),
+      ]);
+      await withLogs(engine, async (logs) => {
+        const before = await appendAll(logs.log, [
+          ...subscriptions,
+          ['other-1', { type: 'Other', data: {} }],
+        ]);
+        await appendAll(logs.log, [['claim-1', moved()]]);
+        await matchInterrupted(logs, [], [[2, 'before']], {
+          async *subscribe(options) {
+            // As a server that lags.
+            yield { events: [], position: before, caughtUp: true };
+            yield* logs.log.subscribe({ ...options, after: before });
+          },
+        });
+        const ids = (all: readonly Expected[]) => all.map(({ id }) => id).sort();
+        const expected = expectedOf(await eventsOf(logs.log), example);
+        expect(ids(await appendedIn(logs.deliveries))).toEqual(ids(expected));
       });
     });
   },
