@@ -116,7 +116,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     const customAttribute = { userAttribute: 'u', tdAttributes: ['epi'], rules: [] };
     for (let at = 0; at < SUBSCRIPTIONS; at += 1) {
       const subscription = { ...contentOf(at), customAttribute };
-      const command = { do: 'replace', at: AT, subscription } as const;
+      const command = { do: 'replace', at: AT, subscriptionId: `s${at}`, subscription } as const;
       await execute(world.engines.log, subscriptionDecider, `s${at}`, command);
     }
     await world.subscriptions.reached(await world.engines.log.head());
