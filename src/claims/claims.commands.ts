@@ -29,10 +29,10 @@ import { type LoadedClaim } from './update-check';
 /** Streams loaded or written at a time. */
 const AT_ONCE = 256;
 
-/** Updates that are executed at once, however many other lists there are. */
+/** Items of lists that are executed at once, however many other lists there are. */
 const FEW = 20;
 
-/** Longer lists of updates. All claims of a list are in memory, and each may have some 50 KB. */
+/** Longer lists. All claims that a list names, or that have its keys, are in memory, and each may have some 50 KB. */
 const LONG_LISTS = { atOnce: 4, perClient: 2, reserved: 1 } as const;
 
 /** What the commands have in common. */
@@ -107,13 +107,13 @@ export class Claims {
     throw new Error('there are faults');
   }
 
-  /** Executes a list of updates. */
-  async update<Result>(
+  /** Executes a list of claims or updates, in its turn if it is long. */
+  async inTurn<Result>(
     { organisationId }: ClaimsCaller,
-    updates: readonly unknown[],
+    list: readonly unknown[],
     execute: () => Promise<Result>,
   ): Promise<Result> {
-    if (updates.length <= FEW) return await execute();
+    if (list.length <= FEW) return await execute();
     return await this.longLists.run(String(organisationId), execute);
   }
 

@@ -94,7 +94,7 @@ class RefuseClaimsHandler implements ICommandHandler<RefuseClaims> {
 
   async execute({ list, refused, caller }: RefuseClaims): Promise<never> {
     requirePublisher(caller);
-    return await this.claims.refuse(list, refused);
+    return await this.claims.inTurn(caller, refused.found, () => this.claims.refuse(list, refused));
   }
 }
 
@@ -102,7 +102,12 @@ class RefuseClaimsHandler implements ICommandHandler<RefuseClaims> {
 class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
   constructor(private readonly claims: Claims) {}
 
-  async execute({ claims, caller }: CreateClaims): Promise<FiledClaims> {
+  async execute(command: CreateClaims): Promise<FiledClaims> {
+    const { claims, caller } = command;
+    return await this.claims.inTurn(caller, claims, () => this.create(command));
+  }
+
+  private async create({ claims, caller }: CreateClaims): Promise<FiledClaims> {
     const now = this.claims.now();
     // The key of a single claim is not read before it is reserved: if it is taken, that is the only fault left.
     const checked =
@@ -119,7 +124,8 @@ class CheckClaimsHandler implements ICommandHandler<CheckClaims> {
   constructor(private readonly claims: Claims) {}
 
   async execute({ claims, caller }: CheckClaims): Promise<readonly Screening[]> {
-    const checked = await this.claims.checked(claims, caller, this.claims.now());
+    const check = () => this.claims.checked(claims, caller, this.claims.now());
+    const checked = await this.claims.inTurn(caller, claims, check);
     return checked.map(({ screening }) => screening);
   }
 }
@@ -133,7 +139,7 @@ class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
 
   async execute(command: ReviseClaims): Promise<Visible> {
     const { updates, caller } = command;
-    return await this.claims.update(caller, updates, () => this.revise(command));
+    return await this.claims.inTurn(caller, updates, () => this.revise(command));
   }
 
   private async revise({ updates, caller }: ReviseClaims): Promise<Visible> {
@@ -175,7 +181,7 @@ class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
 
   async execute(command: RuleOnClaims): Promise<Visible> {
     const { updates, caller } = command;
-    return await this.claims.update(caller, updates, () => this.rule(command));
+    return await this.claims.inTurn(caller, updates, () => this.rule(command));
   }
 
   private async rule({ updates, caller }: RuleOnClaims): Promise<Visible> {

@@ -2,7 +2,7 @@ import { execute } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';
 import { transactionDecider } from '../../src/transactions/transaction';
 import { overrideLog } from '../support/temporary-log';
-import { CLAIM_TOKENS, claimWorld } from './claim-network';
+import { CLAIM_TOKENS, claimOf, claimWorld } from './claim-network';
 import { CONVERSION_TOKENS, PATH, type Result, transactionWorld } from './transaction-network';
 import { NOW } from './voucher-network';
 
@@ -91,7 +91,7 @@ describe('transitions that name many transactions (decisions T5)', () => {
   });
 });
 
-describe('long lists of updates of claims (decisions C9)', () => {
+describe('long lists of claims and of updates (decisions C9)', () => {
   const world = claimWorld();
 
   it('are executed four at a time, of one caller two', async () => {
@@ -109,4 +109,27 @@ describe('long lists of updates of claims (decisions C9)', () => {
       expect([statusCode, body.includes('UTS_402')]).toEqual([404, true]);
     expect(seen.most).toBeLessThanOrEqual(100);
   });
+
+  it.each([
+    ['new claims', '/1.0/claims', {}, 409],
+    ['checked claims', '/1.0/claims/check', {}, 409],
+    ['refused claims', '/1.0/claims', { orderValue: 'a' }, 400],
+  ])(
+    'are executed two at a time of one caller: %s, whose keys are taken',
+    async (_, url, changes, status) => {
+      const { log, seen } = watched(world.app.engines.log, ['claimkey-', 'claim-']);
+      const app = await world.app.again({ eventLog: log });
+      const list = Array.from({ length: 50 }, (_, at) => claimOf(`taken-${at}`));
+      const post = (path: string, claims: readonly object[]) =>
+        app.inject(inject(path, CLAIM_TOKENS.preisblick, { claims }));
+      await post('/1.0/claims', list);
+      seen.most = 0;
+      const changed = list.map((claim) => ({ ...claim, ...changes }));
+      const answers = await Promise.all(Array.from({ length: 5 }, () => post(url, changed)));
+      await app.close();
+      for (const { statusCode, body } of answers)
+        expect([statusCode, body.match(/UTS_397/g)?.length]).toEqual([status, 50]);
+      expect(seen.most).toBeLessThanOrEqual(100);
+    },
+  );
 });
