@@ -117,6 +117,11 @@ export class Parking {
     return this.known.has(event);
   }
 
+  /** Whether it counts as not having happened: it is parked, or was given up. */
+  isDisregarded(event: string): boolean {
+    return this.entries.has(event) || this.known.get(event)?.isSkipped === true;
+  }
+
   /** Whether the event of the stream with this revision says what is true of an event now. */
   isLatest(event: string, revision: number): boolean {
     return (this.known.get(event)?.revision ?? revision) <= revision;
@@ -160,7 +165,7 @@ export class Parking {
     const isFull = (): boolean => this.entries.size >= MAX_PARKED_EVENTS && !this.entries.has(event);
     if (isFull()) await this.refresh();
     return await this.append(() => {
-      if (this.entries.has(event) || this.known.get(event)?.isSkipped === true) return [];
+      if (this.isDisregarded(event)) return [];
       if (isFull()) throw new TooManyEventsParked(this.consumer, reasonOf(error));
       return [{ type: 'EventParked', data }];
     });

@@ -40,6 +40,11 @@ interface Matching {
   readonly parking: Parking;
   /** Ids of events that could not be used in this lead. */
   readonly unused: Set<string>;
+  /**
+   * An event has been matched in part, by code that had parked others: the rest of it is matched without them too, so that its
+   * messages are the same. Then the state is read again.
+   */
+  isWithoutParked: boolean;
 }
 
 /** Interval for checking the lease (ms). */
@@ -150,9 +155,9 @@ export class MatcherRunner {
     const writer = new MatchedWriter(deliveries, found);
     const matcher = new Matcher(topics, this.report);
     const parking = await new Parking(log, MATCHER, this.code).refresh();
-    const matching = { matcher, writer, parking, unused: new Set<string>() };
+    const matching = { matcher, writer, parking, unused: new Set<string>(), isWithoutParked: false };
     await this.catchUp(matching, found);
-    await this.retryOthers(matching);
+    if (!matching.isWithoutParked) await this.retryOthers(matching);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal]);
     const tasks = [this.follow(matching, signal, onProgress), this.watch(signal)];
@@ -162,13 +167,16 @@ export class MatcherRunner {
   }
 
   /** Reads the state as of the cursor. */
-  private async catchUp(matching: Matching, { cursor: { upTo } }: Continuation): Promise<void> {
+  private async catchUp(matching: Matching, { cursor: { upTo, messages } }: Continuation): Promise<void> {
     const { log } = this.parts;
-    const { matcher } = matching;
+    const { matcher, parking } = matching;
     if ((await log.head()) < upTo) throw new MatchedBeyondLog();
     for await (const { events, position } of log.readAll({ after: START, prefixes: STATE_STREAMS })) {
-      for (const event of events)
-        if (event.position <= upTo) await this.usedOrParked(matching, event, () => matcher.apply(event));
+      for (const event of events) {
+        if (event.position > upTo) break;
+        if (messages > 0 && parking.isDisregarded(event.id)) matching.isWithoutParked = true;
+        else await this.usedOrParked(matching, event, () => matcher.apply(event));
+      }
       await this.requireLead();
       if (position >= upTo) return;
     }
@@ -187,13 +195,15 @@ export class MatcherRunner {
       for (const event of events) await writer.add(event.position, event.id, await this.due(matching, event));
       read += events.length;
       const isStart = appendedAt === -Infinity && !writer.hasPending && writer.cursor === before;
-      await writer.flush(position, read >= IDLE.events || this.now() - appendedAt >= IDLE.ms);
+      const isIdle = read >= IDLE.events || this.now() - appendedAt >= IDLE.ms;
+      await writer.flush(position, isIdle || matching.isWithoutParked);
       if (writer.cursor !== before && !isStart) marked = writer.cursor.upTo;
       if (writer.cursor !== before || isStart) [read, appendedAt] = [0, this.now()];
       if (caughtUp) await mark.setIfDue(this.now(), marked);
       this.matched.advance(position);
       this.failure = undefined;
       onProgress();
+      if (matching.isWithoutParked && writer.cursor.messages === 0) throw new StateOutdated();
     }
     if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
   }

@@ -1,12 +1,13 @@
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
-import { NO_STREAM, START } from '../../../src/kernel/event';
+import { NO_STREAM, type RecordedEvent, START } from '../../../src/kernel/event';
 import { MAX_PARKED_EVENTS, parkedEvents, Parking } from '../../../src/kernel/parked-events';
 import { type MatcherOptions, MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { type Topic } from '../../../src/notifications/topic';
 import { transactionTopic } from '../../../src/transactions/topic';
 import { golden } from '../../support/golden';
+import { overrideLog } from '../../support/temporary-log';
 import { type Step } from './histories';
-import { appendAll, appendedIn, matchedIn, type MatchingLogs, withLogs } from './matching-logs';
+import { appendAll, appendedIn, dyingAt, matchedIn, type MatchingLogs, withLogs } from './matching-logs';
 import { AT, claimTopic, created, GET, moved, POST, replaced } from './recorded-events';
 
 const WITHOUT_DATA: DomainEvent = { type: 'TransactionTracked', data: {} };
@@ -139,6 +140,48 @@ describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) 
       expect(await appendedIn(logs.deliveries)).toHaveLength(4);
     }));
 
+  it('makes the same messages about an event that was matched in part, though other code can use more (decisions X103)', () =>
+    withLogs(engine, async (logs) => {
+      const { log, deliveries } = logs;
+      // More messages about an event than an append has; the event that is parked has 10 of them.
+      const receivers = Array.from({ length: 10 }, (_, at) => ({
+        ...GET,
+        receiverUrl: `https://a.example/${at}`,
+      }));
+      const subscribed = (name: string): Step => [`subscription-${name}`, created(1, { receivers })];
+      const names = Array.from({ length: 60 }, (_, at) => `s${at}`);
+      await appendAll(log, [subscribed('parked'), ...names.map(subscribed)]);
+      const [event] = await eventsIn(logs, 'subscription-parked', 0);
+      const parked = { event, type: 'SubscriptionCreated', stream: 'subscription-parked', revision: 0 };
+      const entry = { ...parked, error: 'e', code: 'one', at: AT };
+      await log.append('parked-matcher', NO_STREAM, [toNewEvent({ type: 'EventParked', data: entry })]);
+      const before = await log.head();
+      await appendAll(log, [MOVED]);
+      // What the code that had parked it appends until it is killed: without that subscription.
+      const hidden = overrideLog(log, {
+        readAll: (options) => without(log.readAll(options), 'subscription-parked'),
+        subscribe: (options) => without(log.subscribe(options), 'subscription-parked'),
+      });
+      const dying = dyingAt(deliveries, 2, 'before');
+      const old = new MatcherRunner(
+        { ...logs, ...dying, log: hidden, topics: [claimTopic] },
+        { owner: 'old', code: 'one' },
+      );
+      old.start();
+      await dying.died;
+      await old.stop();
+      const cursor = (await matchedIn(deliveries)).at(-1)!;
+      expect(cursor).toMatchObject({ type: 'Matched', data: { messages: 499 } });
+      expect((cursor.data as { upTo: string }).upTo <= before).toBe(true);
+      await matchAll(logs, { code: 'two' });
+      const ids = (await appendedIn(deliveries)).map(({ id }) => id);
+      expect([ids.length, new Set(ids).size]).toEqual([600, 600]);
+      expect(await parkedIn(logs)).toEqual([]);
+      await appendAll(log, [MOVED]);
+      await matchAll(logs, { code: 'two' });
+      expect(await appendedIn(deliveries)).toHaveLength(600 + 610);
+    }));
+
   it('stops at more than 1,000 events that it cannot use, so that none is lost by a bug, and continues when some are given up (decisions X103)', () =>
     withLogs(engine, async (logs) => {
       const { log } = logs;
@@ -194,6 +237,15 @@ it('what was parked, retried and given up is read as it was first stored (test/g
     const again = { id: event, type: 'T', stream: 's', revision: 0, position: START, data: '{}', meta: '{}' };
     expect(await parking.park(again, { error: 'e', at: AT })).toBe(false);
   }));
+
+/** Batches of a log without the events of a stream. */
+async function* without<Batch extends { readonly events: readonly RecordedEvent[] }>(
+  batches: AsyncIterable<Batch>,
+  stream: string,
+) {
+  for await (const batch of batches)
+    yield { ...batch, events: batch.events.filter((event) => event.stream !== stream) };
+}
 
 /** As if they had been parked. */
 function toNewEventsOf({ type }: DomainEvent, count: number) {
