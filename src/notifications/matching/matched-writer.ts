@@ -1,6 +1,6 @@
 import { appendIdempotently, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, type Position } from '../../kernel/event';
-import { APPEND_LIMITS, type EventLog } from '../../kernel/event-log';
+import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { namedUuid } from '../../kernel/named-uuid';
 import { type Cursor, MATCHED } from '../delivery-events';
 import { type Continuation } from './cursor';
@@ -75,6 +75,13 @@ export class MatchedWriter {
     this.added = upTo;
     const isNew = upTo > this.last.upTo;
     if (this.pending.length > 0 || (always && isNew)) await this.append({ upTo, messages: 0 });
+  }
+
+  /** Raises `RevisionConflict` if another process has appended. */
+  async requireLast(): Promise<void> {
+    for await (const [last] of this.deliveries.readStream(MATCHED, { backwards: true, limit: 1 }))
+      if (last !== undefined && last.revision !== this.revision)
+        throw new RevisionConflict(MATCHED, this.revision, last.revision);
   }
 
   private async append(cursor: Cursor): Promise<void> {

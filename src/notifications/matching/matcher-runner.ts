@@ -249,7 +249,7 @@ export class MatcherRunner {
 
   /** Undefined: the event cannot be used, and is parked for that. That is known before the cursor passes it. */
   private async usedOrParked<Result>(
-    { parking, unused }: Matching,
+    { writer, parking, unused }: Matching,
     event: RecordedEvent,
     use: () => Result,
   ): Promise<Result | undefined> {
@@ -258,6 +258,8 @@ export class MatcherRunner {
     } catch (error) {
       unused.add(event.id);
       await this.requireLead();
+      // Another process may have matched it: a retry would make its messages again.
+      if (!parking.isDisregarded(event.id)) await writer.requireLast();
       const isNew = await parking.park(event, { error, at: new Date(this.now()).toISOString() });
       if (isNew) this.report(new EventNotUsed(event, error));
       return undefined;

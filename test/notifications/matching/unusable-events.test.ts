@@ -1,5 +1,6 @@
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, type RecordedEvent, START } from '../../../src/kernel/event';
+import { type Leases } from '../../../src/kernel/leases';
 import { MAX_PARKED_EVENTS, parkedEvents, Parking } from '../../../src/kernel/parked-events';
 import { type MatcherOptions, MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { type Topic } from '../../../src/notifications/topic';
@@ -182,6 +183,34 @@ describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) 
       expect(await appendedIn(deliveries)).toHaveLength(600 + 610);
     }));
 
+  it('does not park what another process has matched, though both believe to lead (decisions X103)', () =>
+    withLogs(engine, async (logs) => {
+      const { log } = logs;
+      await appendAll(log, [SUBSCRIBED]);
+      await matchAll(logs);
+      await appendAll(log, [MOVED]);
+      const unable: Topic = {
+        ...claimTopic,
+        occurrence: () => {
+          throw new TypeError('older code');
+        },
+      };
+      const leases = withoutExclusion(logs.leases);
+      let isDelayed = false;
+      const slow = overrideLog(log, {
+        async *subscribe(options) {
+          // The other one leads, and matches it, after this one has read where matching continues.
+          if (!isDelayed) await matchAll({ ...logs, leases }, { code: 'new' });
+          isDelayed = true;
+          yield* log.subscribe(options);
+        },
+      });
+      await matchAll({ ...logs, log: slow, leases }, { topics: [unable], code: 'old' });
+      expect(await parkedIn(logs)).toEqual([]);
+      await matchAll(logs, { code: 'new' });
+      expect(await appendedIn(logs.deliveries)).toHaveLength(1);
+    }));
+
   it('stops at more than 1,000 events that it cannot use, so that none is lost by a bug, and continues when some are given up (decisions X103)', () =>
     withLogs(engine, async (logs) => {
       const { log } = logs;
@@ -237,6 +266,20 @@ it('what was parked, retried and given up is read as it was first stored (test/g
     const again = { id: event, type: 'T', stream: 's', revision: 0, position: START, data: '{}', meta: '{}' };
     expect(await parking.park(again, { error: 'e', at: AT })).toBe(false);
   }));
+
+/** Leases that every owner has. */
+function withoutExclusion(leases: Leases): Leases {
+  return new Proxy(leases, {
+    get: (target, name) =>
+      name === 'lease'
+        ? async (...[lease, owner, now, ttl]: Parameters<Leases['lease']>) => ({
+            name: lease,
+            owner,
+            expires: now + ttl,
+          })
+        : (Reflect.get(target, name) as () => unknown).bind(target),
+  });
+}
 
 /** Batches of a log without the events of a stream. */
 async function* without<Batch extends { readonly events: readonly RecordedEvent[] }>(
