@@ -33,7 +33,7 @@ export class Server {
    * nothing is projected.
    */
   static async start(dataDir: string, roles: string, settings: Settings = {}): Promise<Server> {
-    const made = await mkdir(dataDir, { recursive: true });
+    const made = await mkdir(dataDir, { recursive: true, mode: 0o700 });
     if (made !== undefined) {
       const network = join(dataDir, 'network.json');
       await writeFile(network, networkFile());

@@ -75,7 +75,10 @@ describe('a posted list (decisions A20)', () => {
     [voucherOperations.postVouchers, /1,000 of them, 8 MiB in all and 1 MiB each/],
     [claimOperations.createClaims, /1,000 claims and 900 KiB/],
     [claimOperations.updateClaims, /1,000 updates and 900 KiB/],
-    [mappingOperations.changeMappings, /16 MiB, 10,000 lines of JSON or 200,000 of CSV/],
+    [
+      mappingOperations.changeMappings,
+      /16 MiB, 10,000 lines of JSON, each of at most 64 KiB, or 200,000 of CSV/,
+    ],
   ])('has its limits in the OpenAPI description: %#', ({ description }, limits) => {
     expect(description).toMatch(limits);
   });
