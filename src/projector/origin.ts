@@ -187,6 +187,7 @@ export async function lastEventUpTo(
   position: Position,
   prefixes: readonly string[],
 ): Promise<RecordedEvent | undefined> {
+  if (position === START) return undefined;
   let read = 0;
   for await (const events of log.readAllBackwards({ batchSize: 100 })) {
     const found = events.find(

@@ -175,6 +175,8 @@ export class Runner {
     const results = await Promise.allSettled(tasks.map((task) => task.finally(() => restart.abort())));
     for (const result of results)
       if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
+    // It may have been stopped before the log has delivered anything.
+    this.applied ??= await lastEventUpTo(this.log, group.position, group.prefixes);
     await this.origin.record(this.applied, 0);
   }
 
