@@ -88,11 +88,15 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (docs/archit
       /^the log can be read at (esdb:\S+)$/m.exec(apis[0]?.stdoutLines.join('\n') ?? '')?.[1] ?? '',
     ];
     const clients = urls.map((url) => EventStoreDBClient.connectionString(url));
-    const [own = [], offered = []] = await Promise.all(
-      clients.map((client) => collected(client.readAll({ fromPosition: START, maxCount: 50 }))),
+    const [all = [], offered = []] = await Promise.all(
+      clients.map((client, at) =>
+        collected(client.readAll({ fromPosition: START, maxCount: [100, 50][at] ?? 0 })),
+      ),
     );
+    // Leases and the index of reference streams share the server, and are not of the log.
+    const own = all.filter(({ event }) => !/^(\$\$)?(leases|index)\./.test(event?.streamId ?? ''));
     expect(offered).toHaveLength(50);
-    expect(offered).toEqual(own);
+    expect(offered).toEqual(own.slice(0, 50));
     const written = clients[1]?.appendToStream('feed-22', happened());
     await expect(written).rejects.toMatchObject({ type: 'access-denied' });
     await Promise.all(clients.map((client) => client.dispose()));
