@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { AutomationRunner } from '../../src/automation/runner';
 import { type NetworkFile } from '../../src/directory/network-file';
+import { LeaseFile } from '../../src/engines/embedded/lease-file';
 import { transactionAutomations } from '../../src/transactions/automations';
 import { type TransactionFacts } from '../../src/transactions/transaction-facts';
 import { TestApp } from '../support/app';
@@ -22,8 +24,11 @@ export class AutomatedApp {
   readonly reports: string[] = [];
   readonly runner: AutomationRunner;
   private readonly runners: AutomationRunner[] = [];
+  /** With the clock of the test, whatever the log is: those in EventStoreDB measure time themselves (`test/engines/leases.test.ts`). */
+  private readonly leases: LeaseFile;
 
   private constructor(readonly app: TestApp) {
+    this.leases = new LeaseFile(join(app.folder, 'alive', 'leases.sqlite'));
     this.runner = this.newRunner();
   }
 
@@ -33,7 +38,8 @@ export class AutomatedApp {
 
   /** Like one of another process. */
   newRunner({ owner = randomUUID(), follower = this.app.follower } = {}): AutomationRunner {
-    const { log, store, leases } = this.app.engines;
+    const { leases } = this;
+    const { log, store } = this.app.engines;
     const runner = new AutomationRunner({ log, store, leases, follower }, transactionAutomations, {
       owner,
       clocks: { wall: () => this.wall, monotonic: () => this.monotonic },
@@ -79,6 +85,7 @@ export class AutomatedApp {
 
   async close(): Promise<void> {
     for (const runner of this.runners) await runner.stop();
+    await this.leases.close();
     await this.app.close();
   }
 }
