@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { crash } from './crash';
 
 /** Milliseconds of synchronous work between two yields to the event loop. */
 export const SLICE_MS = 5;
@@ -16,14 +17,35 @@ export async function yieldToEventLoop(): Promise<void> {
 }
 
 /**
- * For loops of long work: yields to the event loop whenever it is called after a slice of work, and otherwise returns nothing.
+ * For long work, in one loop or in several at once. Returns nothing while a slice of work is not over, and else a promise to be
+ * awaited before more work. Those who wait continue in their order, as many as fit into a slice: with a round of the event loop
+ * for each of them, rounds would have hardly any work.
  */
 export function pacer(): () => Promise<void> | undefined {
   let began = performance.now();
+  const waiting: (() => void)[] = [];
+  let isResuming = false;
+  const isOver = (): boolean => performance.now() - began >= SLICE_MS;
+  const resume = async (): Promise<void> => {
+    isResuming = true;
+    for (;;) {
+      if (isOver()) {
+        await yieldToEventLoop();
+        began = performance.now();
+      }
+      const next = waiting.shift();
+      if (next === undefined) break;
+      next();
+      // It works before the next one.
+      await Promise.resolve();
+    }
+    isResuming = false;
+  };
   return () => {
-    if (performance.now() - began < SLICE_MS) return undefined;
-    return yieldToEventLoop().then(() => {
-      began = performance.now();
+    if (!isResuming && !isOver()) return undefined;
+    return new Promise((resolve) => {
+      waiting.push(resolve);
+      if (!isResuming) resume().catch(crash);
     });
   };
 }

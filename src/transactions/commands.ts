@@ -123,7 +123,8 @@ export class Transactions {
     const written: { readonly position?: Position | undefined }[] = [];
     const pace = pacer();
     await this.inParallel(caller, posted, async (item, at) => {
-      await pace();
+      const pause = pace();
+      if (pause !== undefined) await pause;
       try {
         const { position, ...recorded } = await one(item);
         results[at] = recorded;
