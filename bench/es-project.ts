@@ -1,4 +1,4 @@
-import { PROJECTIONS } from '../projections/index';
+import { PROJECTIONS } from '../projections';
 import { openElasticsearch } from '../src/engines/elasticsearch/open-store';
 import { BareBulk } from './bare/es-bulk';
 import { ownStore } from './es-server';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { PROJECTIONS } from '../projections/index';
+import { PROJECTIONS } from '../projections';
 import { BareTables } from './bare/tables';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { openLoaded, projected, type Wanted, wantedOf } from './read-models';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { buildGenerations } from '../src/projector/build-generations';
-import { PROJECTIONS } from '../projections/index';
+import { PROJECTIONS } from '../projections';
 import { directoryAt } from '../src/directory/directory';
 import { prepareParked } from '../src/projector/parked';
 import { type Projection } from '../src/projector/projection';

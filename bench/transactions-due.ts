@@ -1,12 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { PROJECTIONS } from '../projections/index';
+import { PROJECTIONS } from '../projections';
 import { transactions } from '../projections/transactions';
 import { periodsEndedBy } from '../projections/transactions-due';
 import { type Engines, openEngines } from '../src/engines/open';
 import { execute } from '../src/kernel/decider';
-import { inParallel } from '../src/kernel/in-parallel';
+import { inParallel } from '../src/runtime/in-parallel';
 import { waitForPosition } from '../src/projector/wait';
 import { transactionDecider } from '../src/transactions/transaction';
 import { legacyIdOf, transactionIdOf } from '../src/transactions/transaction-id';

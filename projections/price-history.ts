@@ -2,7 +2,7 @@ import { type Directory } from '../src/directory/directory';
 import { type Position } from '../src/kernel/event';
 import { type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { mapInSlices } from '../src/kernel/slices';
+import { mapInSlices } from '../src/runtime/slices';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from '../src/projector/projection';
 

@@ -10,7 +10,7 @@ import {
   type QueryOptions,
 } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { mapInSlices } from '../src/kernel/slices';
+import { mapInSlices } from '../src/runtime/slices';
 import { IDENTIFIERS } from '../src/products/fields';
 import { type Offer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';

@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
-import { PROJECTIONS } from '../projections/index';
+import { PROJECTIONS } from '../projections';
 import { ClaimsModule, claimService } from './claims/claims.module';
 import { baseUrlAt, type Config } from './config';
 import { claimSubscriptionService, conversionService } from './conversions/conversion-service';

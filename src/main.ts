@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import './node-version';
-import { crash } from './kernel/crash';
+import { crash } from './runtime/crash';
 import { runCli } from './ops/cli/run-cli';
 
 /** A timer that keeps the process alive until its threads, which do not, have been closed. */

@@ -1,6 +1,6 @@
 import { type Directory } from '../directory/directory';
 import { CategorySuggester, type Suggestion } from './suggest';
-import { mapInSlices } from '../kernel/slices';
+import { mapInSlices } from '../runtime/slices';
 import { type CategoryMapping } from './category-mappings';
 
 /** Suggested categories for a name, best first. */

@@ -1,4 +1,4 @@
-import { mapInSlices } from '../kernel/slices';
+import { mapInSlices } from '../runtime/slices';
 import { wordsOf } from '../wire/words';
 import { type CategoryDefinition } from '../directory/events';
 import { stemOf, synonymsOf } from './word-stems';

@@ -2,7 +2,7 @@ import { trackedOrders } from '../../projections/tracked-orders';
 import { EngineUnavailable } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
-import { withEngineTimeout } from '../kernel/unavailable';
+import { withEngineTimeout } from '../runtime/unavailable';
 import { type TrackedOrder } from './screening';
 
 /** Transactions by order number. */

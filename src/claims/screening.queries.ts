@@ -1,5 +1,5 @@
 import { type Directory } from '../directory/directory';
-import { inParallel } from '../kernel/in-parallel';
+import { inParallel } from '../runtime/in-parallel';
 import { type ClaimOrigin, type Screening } from './claim';
 import { originOf } from './claim-check';
 import { type OrderSearch, type OrdersFound } from './order-search.queries';

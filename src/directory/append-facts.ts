@@ -1,10 +1,10 @@
 import { directoryDecider, type Fact, missingOf } from './decider';
 import { type Directory } from './directory';
-import { batchesOf } from '../kernel/batches';
+import { batchesOf } from '../runtime/batches';
 import { execute, type StateAt } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
-import { inParallel } from '../kernel/in-parallel';
+import { inParallel } from '../runtime/in-parallel';
 
 export interface Appended {
   /** Number of appended events; 0 if nothing had to change. */

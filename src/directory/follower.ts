@@ -1,5 +1,5 @@
 import { type EventLog } from '../kernel/event-log';
-import { FollowedLog } from '../kernel/followed-log';
+import { FollowedLog } from '../runtime/followed-log';
 import { Directory } from './directory';
 import { DIRECTORY_PREFIXES } from './events';
 

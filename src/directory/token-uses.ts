@@ -1,6 +1,6 @@
 import { positionOf } from '../kernel/event';
 import { EngineUnavailable } from '../kernel/event-log';
-import { withEngineTimeout } from '../kernel/unavailable';
+import { withEngineTimeout } from '../runtime/unavailable';
 import { type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
 
 /** One document per token: its id is the token's hash, its body the day. Not projected from the log. */

@@ -10,7 +10,7 @@ import { Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { LazyLeases } from './lazy-leases';
 import { OpenedOnce } from './opened-once';
-import { type OnRetry, UnusableUrl } from '../kernel/unavailable';
+import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
 
 /** Which engines to use, and where. The two choices are independent. */
 export interface EngineSettings {

@@ -13,7 +13,7 @@ import { diskTrouble } from './disk';
 import { allowedBy, secretsOf } from './installation';
 import { NotificationFacts } from './notification-facts';
 import { startExporter } from './exporter';
-import { type Report } from './failure-report';
+import { type Report } from '../runtime/failure-report';
 import { startLoader } from './loader';
 import { makeLoader } from '../products/load/make-loader';
 import { type Base } from './open-base';

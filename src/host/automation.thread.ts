@@ -3,7 +3,7 @@ import { AutomationRunner } from '../automation/runner';
 import { type EngineTicket } from '../engines/open';
 import { automationsOver } from './automations';
 import { joinBase } from './open-base';
-import { serveThread } from './thread';
+import { serveThread } from '../runtime/thread';
 
 /** Runs the automations away from the thread that serves HTTP. */
 serveThread(async ({ ticket }: { readonly ticket: EngineTicket }, report) => {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { type AutomationRunner } from '../automation/runner';
 import { type Engines, type EngineTicket } from '../engines/open';
-import { type Remote } from '../kernel/calls';
-import { startThread } from './thread';
+import { type Remote } from '../runtime/calls';
+import { startThread } from '../runtime/thread';
 
 /** Automations, in this thread or another. */
 export type Automating = Pick<Remote<AutomationRunner>, 'start' | 'trouble' | 'stop'>;

@@ -1,7 +1,7 @@
 import { type EngineTicket } from '../engines/open';
 import { Exporter } from '../products/download/exporter';
 import { joinBase } from './open-base';
-import { serveThread } from './thread';
+import { serveThread } from '../runtime/thread';
 
 /** Renders downloads away from the thread that serves HTTP. */
 serveThread(async ({ ticket }: { readonly ticket: EngineTicket }) => {

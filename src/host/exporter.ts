@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
 import { type Exporter } from '../products/download/exporter';
 import { type ProductExporter } from '../products/download/rendered-feed';
-import { type Report } from './failure-report';
-import { startThread } from './thread';
+import { type Report } from '../runtime/failure-report';
+import { startThread } from '../runtime/thread';
 
 /** An exporter in a thread of its own; needs compiled code. */
 export function startExporter(engines: Engines, report: Report): ProductExporter {

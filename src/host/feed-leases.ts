@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { LeaseHolder } from '../kernel/lease-holder';
+import { LeaseHolder } from '../runtime/lease-holder';
 import { EngineUnavailable } from '../kernel/event-log';
-import { withEngineTimeout } from '../kernel/unavailable';
+import { withEngineTimeout } from '../runtime/unavailable';
 import { type Leases } from '../kernel/leases';
 import { type FeedLock } from '../products/load/fingerprints/fingerprint-cache';
 

@@ -2,7 +2,7 @@ import { feedLeases } from './feed-leases';
 import { type LoaderThreadData } from './loader';
 import { makeLoader } from '../products/load/make-loader';
 import { joinBase } from './open-base';
-import { serveThread } from './thread';
+import { serveThread } from '../runtime/thread';
 import { validatorThreads } from './validators';
 
 /** Loads feeds away from the thread that serves HTTP. */

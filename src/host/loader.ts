@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
 import { type ProductLoader } from '../products/commands';
 import { type Loader } from '../products/load/loader';
-import { type Report } from './failure-report';
-import { startThread } from './thread';
+import { type Report } from '../runtime/failure-report';
+import { startThread } from '../runtime/thread';
 
 export interface LoaderThreadData {
   readonly ticket: EngineTicket;

@@ -1,7 +1,7 @@
 import { type EsdbEndpoint, serveEsdb } from '../engines/esdb-endpoint/serve-esdb';
 import { joinEngines } from '../engines/open';
 import { type LogEndpoint, type LogEndpointData } from './log-endpoint';
-import { serveThread } from './thread';
+import { serveThread } from '../runtime/thread';
 
 const LOOPBACK = '127.0.0.1';
 

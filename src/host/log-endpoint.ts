@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
-import { type Report } from './failure-report';
-import { startThread, type Thread } from './thread';
+import { type Report } from '../runtime/failure-report';
+import { startThread, type Thread } from '../runtime/thread';
 
 export interface LogEndpointData {
   readonly ticket: EngineTicket;

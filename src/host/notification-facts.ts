@@ -1,6 +1,6 @@
 import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
-import { FollowedLog } from '../kernel/followed-log';
+import { FollowedLog } from '../runtime/followed-log';
 import { hasRates, RATES_STREAM, type RatesEvent } from '../notifications/matching/rates';
 import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../notifications/ownership';
 import { type Secrets } from '../notifications/secrets';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { crash } from '../kernel/crash';
+import { crash } from '../runtime/crash';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type IsGone, type Leases } from '../kernel/leases';
-import { reasonOf } from '../kernel/unavailable';
+import { reasonOf } from '../runtime/unavailable';
 import { Rendering } from '../notifications/matching/rendering';
 import { MatcherRunner } from '../notifications/matching/matcher-runner';
 import { RatesPublisher } from '../notifications/matching/rates-publisher';

@@ -6,7 +6,7 @@ import { runningCode } from '../projector/running-code';
 import { transactionTopic } from '../transactions/topic';
 import { allowedBy, ownerOf, secretsOf } from './installation';
 import { Notifier } from './notifier-run';
-import { serveThread } from './thread';
+import { serveThread } from '../runtime/thread';
 
 /** Of all services. */
 const TOPICS: readonly Topic[] = [transactionTopic, claimTopic];

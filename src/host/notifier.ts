@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { type Config } from '../config';
 import { type Engines } from '../engines/open';
-import { type Remote } from '../kernel/calls';
+import { type Remote } from '../runtime/calls';
 import { type Notifier } from './notifier-run';
 import { type NotifierData } from './notifier.thread';
-import { startThread } from './thread';
+import { startThread } from '../runtime/thread';
 
 /** Sends notifications, in another thread. */
 export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'stop'>;

@@ -1,4 +1,4 @@
-import { type Report } from './failure-report';
+import { type Report } from '../runtime/failure-report';
 
 /** Open resources, closed in reverse order. */
 export class Opened {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type EngineTicket, joinEngines } from '../engines/open';
 import { runningCode } from '../projector/running-code';
 import { ReadModels } from './read-models';
-import { serveThread } from './thread';
+import { serveThread } from '../runtime/thread';
 
 interface Data {
   readonly ticket: EngineTicket;

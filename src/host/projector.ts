@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
-import { type Remote } from '../kernel/calls';
-import { type Report } from './failure-report';
+import { type Remote } from '../runtime/calls';
+import { type Report } from '../runtime/failure-report';
 import { type ReadModels } from './read-models';
-import { startThread } from './thread';
+import { startThread } from '../runtime/thread';
 
 /** A projector, in this thread or another. */
 export type Projector = Pick<Remote<ReadModels>, 'start' | 'status' | 'progress' | 'trouble' | 'stop'>;

@@ -1,4 +1,4 @@
-import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections/index';
+import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
 import { DELIVERY_STREAMS } from '../notifications/delivery-events';
 import { type ExpiryOptions } from '../projector/expiry';

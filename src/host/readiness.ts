@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { PROJECTIONS } from '../../projections/index';
-import { PROJECTOR_LEASE } from '../kernel/lease-holder';
+import { PROJECTIONS } from '../../projections';
+import { PROJECTOR_LEASE } from '../runtime/lease-holder';
 import { visiblePosition, waitForPosition } from '../projector/wait';
 import { type FollowedDirectory } from '../directory/follower';
 import { type Engines } from '../engines/open';
 import { type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
-import { withEngineTimeout } from '../kernel/unavailable';
-import { reasonOf } from '../kernel/unavailable';
+import { withEngineTimeout } from '../runtime/unavailable';
+import { reasonOf } from '../runtime/unavailable';
 import { type Readiness } from '../ops/rest/health.controller';
 import { parkedCount, parkedEventCounter } from '../ops/parked';
 

@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { PROJECTIONS } from '../../projections/index';
+import { PROJECTIONS } from '../../projections';
 import { type ReadStore } from '../kernel/read-store';
-import { reasonOf } from '../kernel/unavailable';
+import { reasonOf } from '../runtime/unavailable';
 import { availabilityOf } from '../projector/generations';
 import { type RebuildProgress } from '../projector/rebuild';
 import { type Projector } from './projector';

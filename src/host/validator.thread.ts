@@ -1,6 +1,6 @@
 import { type Slice } from '../products/load/ingest/slices';
 import { type ValidatedSlice, validateSlice } from '../products/load/ingest/validate';
-import { serveThread } from './thread';
+import { serveThread } from '../runtime/thread';
 
 /** A thread that reads and validates products for the loader. */
 export interface Validator {

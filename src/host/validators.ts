@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { type Validate } from '../products/load/ingest/product-intake';
-import { type Report } from './failure-report';
-import { startThread, type Thread } from './thread';
+import { type Report } from '../runtime/failure-report';
+import { startThread, type Thread } from '../runtime/thread';
 import { type Validator } from './validator.thread';
 
 /** More threads would wait for the one that cuts bodies. */

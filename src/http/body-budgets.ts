@@ -1,5 +1,5 @@
 import { type ServerResponse } from 'node:http';
-import { FairBudget } from '../kernel/fair-budget';
+import { FairBudget } from '../runtime/fair-budget';
 import { type Fault } from '../kernel/fault';
 import { httpFaults } from '../wire/http-faults';
 import { type BodyCost } from './body-cost';

@@ -1,4 +1,4 @@
-import { SLICE_MS, yieldToEventLoop } from '../kernel/slices';
+import { SLICE_MS, yieldToEventLoop } from '../runtime/slices';
 
 /** Characters of a chunk, more or less. */
 const CHUNK = 256 * 1024;

@@ -2,8 +2,8 @@ import { type FastifyBaseLogger } from 'fastify';
 import { EngineUnavailable, STREAM_DELETED } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { NoGeneration } from '../kernel/read-store';
-import { RepeatedFailures } from '../kernel/repeated-failures';
-import { reasonsOf } from '../kernel/unavailable';
+import { RepeatedFailures } from '../runtime/repeated-failures';
+import { reasonsOf } from '../runtime/unavailable';
 
 /** An engine is unavailable, or a read model is not built yet. */
 export function isUnavailable(error: unknown): error is EngineUnavailable | NoGeneration {

@@ -1,7 +1,7 @@
 import { finished } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
-import { FairQueue, QueueFull } from '../kernel/fair-queue';
+import { FairQueue, QueueFull } from '../runtime/fair-queue';
 import { type Fault } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
 import { httpFaults } from '../wire/http-faults';

@@ -1,7 +1,7 @@
 import { type ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { Injectable } from '@nestjs/common';
-import { FairBudget } from '../kernel/fair-budget';
+import { FairBudget } from '../runtime/fair-budget';
 import { httpFaults } from '../wire/http-faults';
 import { HttpOptions } from './service';
 

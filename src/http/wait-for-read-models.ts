@@ -1,6 +1,6 @@
 import { type Position } from '../kernel/event';
 import { EngineUnavailable } from '../kernel/event-log';
-import { withEngineTimeout } from '../kernel/unavailable';
+import { withEngineTimeout } from '../runtime/unavailable';
 
 /** Writes up to this size wait until queries see them, for at most this long (`docs/decisions.md#x8`). */
 const SMALL = { changes: 1000, milliseconds: 2000 } as const;

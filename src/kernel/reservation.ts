@@ -1,7 +1,7 @@
 import { type Decider, type DomainEvent, execute, type Executed, load, type StateAt } from './decider';
 import { NO_STREAM } from './event';
 import { type EventLog } from './event-log';
-import { KeyedMutex } from './keyed-mutex';
+import { KeyedMutex } from '../runtime/keyed-mutex';
 import { Sequence } from './sequence';
 
 /**

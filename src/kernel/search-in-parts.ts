@@ -8,7 +8,7 @@ import {
   type Search,
 } from './query';
 import { type ReadStore, type Target } from './read-store';
-import { mapInSlices } from './slices';
+import { mapInSlices } from '../runtime/slices';
 
 /** About how many characters of documents one answer holds in memory at once (`docs/decisions.md#x72`). */
 const BODY_LIMIT = 4 * 1024 * 1024;

@@ -5,7 +5,7 @@ import { countParked, keyOf, listParked, type Parked, requestRetry } from '../pr
 import { skipDecider } from '../projector/skipped-events';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
-import { type ParkedEvent, parkedEvents, Parking } from '../kernel/parked-events';
+import { type ParkedEvent, parkedEvents, Parking } from '../runtime/parked-events';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { MATCHER } from '../notifications/matching/matcher';
 import { type Projection } from '../projector/projection';

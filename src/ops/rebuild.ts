@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections/index';
+import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
 import { type EventLog } from '../kernel/event-log';
 import { type Projection } from '../projector/projection';

@@ -5,7 +5,7 @@ import { type Caller } from '../directory/organisations';
 import { WaitForReadModels } from '../http/wait-for-read-models';
 import { type BodyCost } from '../http/body-cost';
 import { type PostedBody } from '../http/posted-body';
-import { type Remote } from '../kernel/calls';
+import { type Remote } from '../runtime/calls';
 import { EngineUnavailable } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { DownloadCounter } from './download-counter';

@@ -5,8 +5,8 @@ import { appendIdempotently, load, MAX_ATTEMPTS, toNewEvent } from '../kernel/de
 import { NO_STREAM, type Position, streamOf } from '../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
-import { KeyedMutex } from '../kernel/keyed-mutex';
-import { unavailableIfSystem, withEngineTimeout } from '../kernel/unavailable';
+import { KeyedMutex } from '../runtime/keyed-mutex';
+import { unavailableIfSystem, withEngineTimeout } from '../runtime/unavailable';
 import { type CountedDownload, quota, quotaId } from './quota';
 
 /** A download at a time (`at`: ISO 8601). Its id is that of the event that records it. */

@@ -7,7 +7,7 @@ import { compareWithLive, type Comparison } from './compare';
 import { buildGenerations, catchUp, type OnBatch } from './build-generations';
 import { type GenerationProjector } from './generation-projector';
 import { dropGenerations, liveGeneration, nameOf } from './generations';
-import { LeaseHolder } from '../kernel/lease-holder';
+import { LeaseHolder } from '../runtime/lease-holder';
 import { ProgressMeter, type Progress } from './progress-meter';
 import { prepareParked } from './parked';
 import { type Projection } from './projection';

@@ -1,4 +1,4 @@
-import { type LeaseKind, PROJECTOR_LEASE, REBUILD_LEASE } from '../kernel/lease-holder';
+import { type LeaseKind, PROJECTOR_LEASE, REBUILD_LEASE } from '../runtime/lease-holder';
 
 /** A log that read models are projected from: what the read store keeps for it, under these names. */
 export interface Source {

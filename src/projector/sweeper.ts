@@ -1,4 +1,4 @@
-import { LeaseHolder } from '../kernel/lease-holder';
+import { LeaseHolder } from '../runtime/lease-holder';
 import { type Generation, type ReadStore } from '../kernel/read-store';
 import { dropGenerations, nameOf } from './generations';
 import { type Projection } from './projection';

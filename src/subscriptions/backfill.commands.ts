@@ -3,7 +3,7 @@ import { conversionFaults as fault } from '../conversions/faults';
 import { Clock } from '../http/clock';
 import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
-import { KeyedMutex } from '../kernel/keyed-mutex';
+import { KeyedMutex } from '../runtime/keyed-mutex';
 import { EventLog, RevisionConflict } from '../kernel/event-log';
 import { missedMessages, type MissedMessage } from '../notifications/matching/missed-messages';
 import { receiversOf } from '../notifications/receiver-id';

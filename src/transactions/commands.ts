@@ -9,11 +9,11 @@ import { VisibleWrites } from '../http/visible-writes';
 import { execute, load, type StateAt } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
-import { FairQueue } from '../kernel/fair-queue';
+import { FairQueue } from '../runtime/fair-queue';
 import { Fault, Faults } from '../kernel/fault';
-import { inParallel } from '../kernel/in-parallel';
-import { KeyedMutex } from '../kernel/keyed-mutex';
-import { pacer } from '../kernel/slices';
+import { inParallel } from '../runtime/in-parallel';
+import { KeyedMutex } from '../runtime/keyed-mutex';
+import { pacer } from '../runtime/slices';
 import {
   type Named,
   onlyOne,

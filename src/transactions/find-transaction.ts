@@ -3,7 +3,7 @@ import { type Programs } from '../directory/programs';
 import { load, type StateAt, toDomainEvent } from '../kernel/decider';
 import { NO_STREAM, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { inParallel } from '../kernel/in-parallel';
+import { inParallel } from '../runtime/in-parallel';
 import { TRANSACTION, transactionDecider, type TransactionEvent, type TransactionState } from './transaction';
 import { type TransactionFacts } from './transaction-facts';
 import { mayHaveFormerIds } from './former-ids';

@@ -1,4 +1,4 @@
-import { pacer } from '../kernel/slices';
+import { pacer } from '../runtime/slices';
 import { NotParsable } from './not-parsable';
 
 /** A row of a CSV text, and its first line, from 1. */

@@ -1,4 +1,4 @@
-import { pacer } from '../kernel/slices';
+import { pacer } from '../runtime/slices';
 import { isPosted, notesOf } from './posted';
 import { type RecordKind } from './record';
 

@@ -1,5 +1,5 @@
 import { once, EventEmitter } from 'node:events';
-import { DELIVERY_PROJECTIONS } from '../../projections/index';
+import { DELIVERY_PROJECTIONS } from '../../projections';
 import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
 import { deliveryRunner } from '../../src/host/read-models';
 import { type ExpiringLog } from '../../src/kernel/event-log';

@@ -7,7 +7,7 @@ import { FollowedDirectory } from '../../src/directory/follower';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { START } from '../../src/kernel/event';
-import { AUTOMATION_LEASE } from '../../src/kernel/lease-holder';
+import { AUTOMATION_LEASE } from '../../src/runtime/lease-holder';
 import { type CollectionSpec, NoGeneration, type ReadStore } from '../../src/kernel/read-store';
 import { parkedCount, parkedIn, retry } from '../../src/ops/parked';
 import { prepareParked } from '../../src/projector/parked';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
-import { UnusableUrl } from '../../src/kernel/unavailable';
+import { UnusableUrl } from '../../src/runtime/unavailable';
 import { EVERYTHING } from '../../src/kernel/query';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
-import { UnusableUrl } from '../../src/kernel/unavailable';
+import { UnusableUrl } from '../../src/runtime/unavailable';
 import { NO_STREAM, START } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { gather, idsOf, newEvent, newEvents, streamOf } from '../contracts/event-log/events';

@@ -4,7 +4,7 @@ import { openEventStoreDb, openEventStoreLeases } from '../../src/engines/events
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
 import { UnacceptableAppend } from '../../src/kernel/event-log';
-import { LeaseHolder } from '../../src/kernel/lease-holder';
+import { LeaseHolder } from '../../src/runtime/lease-holder';
 import { type Leases } from '../../src/kernel/leases';
 import { esdbFixture } from '../support/esdb-fixture';
 import { startFaultyProxy } from '../support/faulty-proxy';

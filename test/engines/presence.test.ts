@@ -4,7 +4,7 @@ import { cp, mkdtemp, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Presence } from '../../src/engines/embedded/presence';
-import { LeaseHolder } from '../../src/kernel/lease-holder';
+import { LeaseHolder } from '../../src/runtime/lease-holder';
 import { DIST } from '../support/built';
 import { openTestedEngines } from '../support/engines';
 

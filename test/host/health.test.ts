@@ -10,7 +10,7 @@ import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-stor
 import { type Engines, openEngines } from '../../src/engines/open';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
-import { Parking } from '../../src/kernel/parked-events';
+import { Parking } from '../../src/runtime/parked-events';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { diskTrouble } from '../../src/host/disk';
 import { atMostEvery, readinessOf } from '../../src/host/readiness';

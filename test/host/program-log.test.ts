@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream';
-import { failureReporter } from '../../src/host/failure-report';
+import { failureReporter } from '../../src/runtime/failure-report';
 import { logOutput } from '../../src/host/log-output';
 import { programLog } from '../../src/host/program-log';
 import { EngineUnavailable } from '../../src/kernel/event-log';

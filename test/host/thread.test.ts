@@ -1,9 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
-import { type Thread } from '../../src/host/thread';
+import { type Thread } from '../../src/runtime/thread';
 import { built, DIST } from '../support/built';
 
-const { startThread } = built('src/host/thread') as typeof import('../../src/host/thread');
+const { startThread } = built('src/runtime/thread') as typeof import('../../src/runtime/thread');
 
 interface Dying {
   id(): number;

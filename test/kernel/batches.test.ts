@@ -1,4 +1,4 @@
-import { batchesOf } from '../../src/kernel/batches';
+import { batchesOf } from '../../src/runtime/batches';
 
 const split = (items: readonly string[], count: number, size: number): readonly (readonly string[])[] => [
   ...batchesOf(items, { count, size }, ({ length }) => length),

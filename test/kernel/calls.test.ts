@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { callsOver, type Remote, serveCalls } from '../../src/kernel/calls';
+import { callsOver, type Remote, serveCalls } from '../../src/runtime/calls';
 
 const METHODS = {
   double: (n: number) => 2 * n,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { FairBudget } from '../../src/kernel/fair-budget';
+import { FairBudget } from '../../src/runtime/fair-budget';
 
 it('leaves as much free as the client that takes has then (decisions X100)', () => {
   const budget = new FairBudget(100);

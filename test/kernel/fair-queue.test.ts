@@ -1,4 +1,4 @@
-import { FairQueue, QueueFull } from '../../src/kernel/fair-queue';
+import { FairQueue, QueueFull } from '../../src/runtime/fair-queue';
 
 /** Work whose end the test controls. */
 function workload(queue: FairQueue) {

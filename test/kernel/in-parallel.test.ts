@@ -1,5 +1,5 @@
-import { inParallel } from '../../src/kernel/in-parallel';
-import { yieldToEventLoop } from '../../src/kernel/slices';
+import { inParallel } from '../../src/runtime/in-parallel';
+import { yieldToEventLoop } from '../../src/runtime/slices';
 
 describe('Work in parallel', () => {
   it('is done on every item, and on no more at a time than allowed', async () => {

@@ -7,7 +7,7 @@ import {
   type ReservationEvent,
   reservations,
 } from '../../src/kernel/reservation';
-import { yieldToEventLoop } from '../../src/kernel/slices';
+import { yieldToEventLoop } from '../../src/runtime/slices';
 import { golden } from '../support/golden';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 

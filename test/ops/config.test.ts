@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { baseUrlAt, type Config, InvalidSetting, readConfig, warningsOf } from '../../src/config';
-import { FairBudget } from '../../src/kernel/fair-budget';
+import { FairBudget } from '../../src/runtime/fair-budget';
 import { flagOf, SETTING_NAMES, type SettingName, SETTINGS, settingsTable } from '../../src/settings';
 import { cliFolder } from './cli-run';
 

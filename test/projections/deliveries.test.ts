@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections/index';
+import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/host/read-models';
 import { type ExpiringLog } from '../../src/kernel/event-log';

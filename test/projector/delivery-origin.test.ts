@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { DELIVERY_PROJECTIONS } from '../../projections/index';
+import { DELIVERY_PROJECTIONS } from '../../projections';
 import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
 import { EngineUnavailable, type ExpiringLog } from '../../src/kernel/event-log';
 import { DELIVERY_STREAMS } from '../../src/notifications/delivery-events';

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { DELIVERY_PROJECTIONS } from '../../projections/index';
+import { DELIVERY_PROJECTIONS } from '../../projections';
 import { deliveryOf } from '../../projections/delivery-list';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/host/read-models';

@@ -1,4 +1,4 @@
-import { LeaseHolder } from '../../src/kernel/lease-holder';
+import { LeaseHolder } from '../../src/runtime/lease-holder';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { storeFolder } from '../support/store-folder';

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { PROJECTIONS } from '../../projections/index';
+import { PROJECTIONS } from '../../projections';
 import { claimStore, recordOrigin, refuseOtherLog } from '../../src/projector/origin';
 import { waitForPosition } from '../../src/projector/wait';
 import { toNewEvent } from '../../src/kernel/decider';

@@ -1,4 +1,4 @@
-import { PROJECTIONS } from '../../projections/index';
+import { PROJECTIONS } from '../../projections';
 import { START } from '../../src/kernel/event';
 import { golden } from '../support/golden';
 

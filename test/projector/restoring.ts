@@ -3,7 +3,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { PROJECTIONS } from '../../projections/index';
+import { PROJECTIONS } from '../../projections';
 import { refuseOtherLog } from '../../src/projector/origin';
 import { Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PROJECTIONS } from '../../projections/index';
+import { PROJECTIONS } from '../../projections';
 import { type ProductCriteria, searchProducts, searchWindow } from '../../projections/product-search';
 import { createDemo } from '../../src/demo/create-demo';
 import { copyLog } from '../../src/ops/copy-log';

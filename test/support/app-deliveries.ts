@@ -1,4 +1,4 @@
-import { DELIVERY_PROJECTIONS } from '../../projections/index';
+import { DELIVERY_PROJECTIONS } from '../../projections';
 import { deliveryRunner } from '../../src/host/read-models';
 import { waitForPosition } from '../../src/projector/wait';
 import { type TestApp } from './app';

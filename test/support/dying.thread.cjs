@@ -1,6 +1,6 @@
 // A thread as servers have them, of the compiled program, which dies when it is asked to.
 const { threadId, workerData } = require('node:worker_threads');
-const { serveThread } = require(`${workerData.data.dist}/src/host/thread.js`);
+const { serveThread } = require(`${workerData.data.dist}/src/runtime/thread.js`);
 
 serveThread(({ cannotOpen }, report) => {
   if (cannotOpen) throw new Error('it cannot be opened');

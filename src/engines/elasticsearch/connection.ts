@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { type Client, type TransportRequestOptions } from '@elastic/elasticsearch';
-import { Backoff } from '../../kernel/backoff';
+import { Backoff } from '../../runtime/backoff';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../../kernel/query';
-import { noticingDelay, type OnRetry, SILENCE_MS } from '../../kernel/unavailable';
+import { noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { toFailure } from './failure';
 import { type Layout } from './layout';
 

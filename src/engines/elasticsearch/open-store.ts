@@ -1,6 +1,6 @@
 import { Client } from '@elastic/elasticsearch';
 import { type ReadStore } from '../../kernel/read-store';
-import { UnusableUrl } from '../../kernel/unavailable';
+import { UnusableUrl } from '../../runtime/unavailable';
 import { Catalogue } from './catalogue';
 import { Connection, type Notices, type RetryTimes } from './connection';
 import { Control } from './control';

@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { batchesOf } from '../../kernel/batches';
+import { batchesOf } from '../../runtime/batches';
 import { type Position } from '../../kernel/event';
 import { type Write } from '../../kernel/read-store';
 import { type IndexContext } from './connection';

@@ -1,6 +1,6 @@
 import { RevisionConflict, StreamDeleted, UnacceptableAppend } from '../../kernel/event-log';
-import { withTimeout } from '../../kernel/unavailable';
-import { FairQueue } from '../../kernel/fair-queue';
+import { withTimeout } from '../../runtime/unavailable';
+import { FairQueue } from '../../runtime/fair-queue';
 import { type Append, AppendCall, type AppendResult } from './append-call';
 import { Connection } from './connection';
 import { NoAnswer, unavailable } from './failure';

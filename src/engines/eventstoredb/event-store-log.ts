@@ -11,7 +11,7 @@ import {
   type SubscribeOptions,
   UnacceptableAppend,
 } from '../../kernel/event-log';
-import { type OnRetry } from '../../kernel/unavailable';
+import { type OnRetry } from '../../runtime/unavailable';
 import { checkAppend } from '../check-append';
 import { type AppendResult } from './append-call';
 import { type Appender } from './appender';

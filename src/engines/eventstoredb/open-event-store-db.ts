@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { type ExpiringLog } from '../../kernel/event-log';
-import { type Clocks } from '../../kernel/clock-guard';
-import { noticingDelay, type OnRetry, SILENCE_MS } from '../../kernel/unavailable';
+import { type Clocks } from '../../runtime/clock-guard';
+import { noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';
 import { type Leases } from '../../kernel/leases';

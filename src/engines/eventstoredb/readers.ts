@@ -1,5 +1,5 @@
 import { type ReadReq } from '@eventstore/db-client/generated/streams_pb';
-import { withTimeout } from '../../kernel/unavailable';
+import { withTimeout } from '../../runtime/unavailable';
 import { Connection } from './connection';
 import { Messages } from './messages';
 import { NoAnswer } from './failure';

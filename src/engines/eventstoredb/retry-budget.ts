@@ -1,5 +1,5 @@
-import { Backoff } from '../../kernel/backoff';
-import { type OnRetry } from '../../kernel/unavailable';
+import { Backoff } from '../../runtime/backoff';
+import { type OnRetry } from '../../runtime/unavailable';
 import { isTransient, unavailable } from './failure';
 
 /** Delays (ms) between retries. */

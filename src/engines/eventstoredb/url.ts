@@ -4,7 +4,7 @@ import {
   type ConnectionOptions,
   parseConnectionString,
 } from '@eventstore/db-client/dist/Client/parseConnectionString';
-import { UnusableUrl } from '../../kernel/unavailable';
+import { UnusableUrl } from '../../runtime/unavailable';
 
 /** The part before the hosts, as the client library parses it. */
 const CREDENTIALS = /^[^/]+\/\/(?:[^:]+:[^@]+@)?/;

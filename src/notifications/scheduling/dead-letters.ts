@@ -1,5 +1,5 @@
 import { type EventLog } from '../../kernel/event-log';
-import { inParallel } from '../../kernel/in-parallel';
+import { inParallel } from '../../runtime/in-parallel';
 import { recordDeadLetter } from './domain-facts';
 import { type OwnedPartition } from './owned-partition';
 import { untilDone } from './until-done';

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Backoff } from '../../kernel/backoff';
-import { crash } from '../../kernel/crash';
-import { ClockGuard, SYSTEM_CLOCKS } from '../../kernel/clock-guard';
-import { inParallel } from '../../kernel/in-parallel';
-import { LeaseHolder } from '../../kernel/lease-holder';
+import { Backoff } from '../../runtime/backoff';
+import { crash } from '../../runtime/crash';
+import { ClockGuard, SYSTEM_CLOCKS } from '../../runtime/clock-guard';
+import { inParallel } from '../../runtime/in-parallel';
+import { LeaseHolder } from '../../runtime/lease-holder';
 import { type IsGone, type Leases } from '../../kernel/leases';
-import { reasonOf } from '../../kernel/unavailable';
+import { reasonOf } from '../../runtime/unavailable';
 import { PARTITIONS } from '../receiver-id';
 import { now } from './clock';
 import { Dispatcher, type DispatcherParts } from './dispatcher';

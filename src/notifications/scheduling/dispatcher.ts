@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { FairQueue } from '../../kernel/fair-queue';
+import { FairQueue } from '../../runtime/fair-queue';
 import { type Message, type Outcome, whyUnsendable } from '../delivery-events';
 import { type Rendering } from '../matching/rendering';
 import { type Attempt, type AttemptResult } from '../sending/attempt';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { FollowedLog } from '../../kernel/followed-log';
+import { FollowedLog } from '../../runtime/followed-log';
 import { changesSubscription, SUBSCRIPTION_STREAMS, subscriptionOf } from '../matching/subscription-book';
 import { hasRates, RATES_STREAM } from '../matching/rates';
 import { sharedRenderingOf } from '../matching/rendering';

@@ -1,4 +1,4 @@
-import { Backoff } from '../../kernel/backoff';
+import { Backoff } from '../../runtime/backoff';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { MATCHED } from '../delivery-events';

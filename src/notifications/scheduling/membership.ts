@@ -1,4 +1,4 @@
-import { LeaseHolder } from '../../kernel/lease-holder';
+import { LeaseHolder } from '../../runtime/lease-holder';
 import { type IsGone, type Leases } from '../../kernel/leases';
 
 /** Starts the names of the leases by which processes are members: each has one of its own. */

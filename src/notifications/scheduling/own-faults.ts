@@ -1,4 +1,4 @@
-import { RepeatedFailures } from '../../kernel/repeated-failures';
+import { RepeatedFailures } from '../../runtime/repeated-failures';
 import { type AttemptResult } from '../sending/attempt';
 import { NO_NETWORK, UNREACHABLE } from '../sending/failures';
 

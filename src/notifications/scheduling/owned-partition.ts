@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type EventLog } from '../../kernel/event-log';
-import { type LeaseHolder } from '../../kernel/lease-holder';
+import { type LeaseHolder } from '../../runtime/lease-holder';
 import { type Outcome } from '../delivery-events';
 import { OutcomeWriter, type WriterEvents } from './outcome-writer';
 import { type TakenPartition } from './partition-log';

@@ -1,4 +1,4 @@
-import { Backoff } from '../../kernel/backoff';
+import { Backoff } from '../../runtime/backoff';
 
 const BACKOFF = { first: 100, longest: 5_000 } as const;
 

@@ -3,8 +3,8 @@ import { type Command } from 'commander';
 import { type Config } from '../../config';
 import { type Directory } from '../../directory/directory';
 import { type Engines } from '../../engines/open';
-import { type OnRetry } from '../../kernel/unavailable';
-import { retryNotices } from '../../host/retry-notices';
+import { type OnRetry } from '../../runtime/unavailable';
+import { retryNotices } from '../../runtime/retry-notices';
 import { START } from '../../kernel/event';
 import {
   describedSetting,

@@ -9,7 +9,7 @@ import { PostedBody } from '../../http/posted-body';
 import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
 import { Faults } from '../../kernel/fault';
-import { mapInSlices } from '../../kernel/slices';
+import { mapInSlices } from '../../runtime/slices';
 import { CountedFeeds } from '../../products/feed-counts.queries';
 import { csvRowsInSlices } from '../../wire/csv-read';
 import { type Keys } from '../../wire/keys';

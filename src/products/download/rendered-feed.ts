@@ -1,8 +1,8 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type Remote } from '../../kernel/calls';
+import { type Remote } from '../../runtime/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { unavailableIfSystem } from '../../kernel/unavailable';
+import { unavailableIfSystem } from '../../runtime/unavailable';
 import { type Exporter, type RenderProgress, type RenderRequest } from './exporter';
 
 /** The exporter, in this thread or another. */

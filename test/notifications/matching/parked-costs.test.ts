@@ -1,7 +1,7 @@
 import { type DomainEvent, toDomainEvent } from '../../../src/kernel/decider';
 import { type EventLog } from '../../../src/kernel/event-log';
-import { MATCHER_LEASE } from '../../../src/kernel/lease-holder';
-import { parkedEvents, Parking } from '../../../src/kernel/parked-events';
+import { MATCHER_LEASE } from '../../../src/runtime/lease-holder';
+import { parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { parkedEventCounter } from '../../../src/ops/parked';
 import { transactionTopic } from '../../../src/transactions/topic';

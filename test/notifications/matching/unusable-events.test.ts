@@ -1,7 +1,7 @@
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, type RecordedEvent, START } from '../../../src/kernel/event';
 import { type Leases } from '../../../src/kernel/leases';
-import { MAX_PARKED_EVENTS, parkedEvents, Parking } from '../../../src/kernel/parked-events';
+import { MAX_PARKED_EVENTS, parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { type MatcherOptions, MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { type Topic } from '../../../src/notifications/topic';
 import { transactionTopic } from '../../../src/transactions/topic';

@@ -1,6 +1,6 @@
 import { type Target } from '../../../bench/deliveries/due-messages';
 import { execute, load } from '../../../src/kernel/decider';
-import { LeaseHolder } from '../../../src/kernel/lease-holder';
+import { LeaseHolder } from '../../../src/runtime/lease-holder';
 import { Rendering } from '../../../src/notifications/matching/rendering';
 import { PARTITIONS, partitionOf } from '../../../src/notifications/receiver-id';
 import { Dispatcher, type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';

@@ -7,7 +7,7 @@ import { toOffset } from '../../../src/engines/esdb-endpoint/client-values';
 import { streamName } from '../../../src/engines/esdb-endpoint/read-options';
 import { invalid, Refusal, type Report, toIdentifier } from '../../../src/engines/esdb-endpoint/refusal';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
-import { withTimeout } from '../../../src/kernel/unavailable';
+import { withTimeout } from '../../../src/runtime/unavailable';
 import { expectationOf, Proposal, readUuid } from './proposal';
 import { type Expectation, timedOut, toStatus } from './refused-write';
 import { type Writer, type Written } from './writer';

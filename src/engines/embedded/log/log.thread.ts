@@ -1,5 +1,5 @@
 import { BroadcastChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { serveCalls } from '../../../kernel/calls';
+import { serveCalls } from '../../../runtime/calls';
 import { RevisionConflict } from '../../../kernel/event-log';
 import { type Sent } from './append-sender';
 import { GroupCommit } from './group-commit';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { BroadcastChannel, MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
-import { callsOver, type Remote } from '../../../kernel/calls';
+import { callsOver, type Remote } from '../../../runtime/calls';
 import { EngineUnavailable, type EventLog, type ExpiringLog } from '../../../kernel/event-log';
 import { AppendSender } from './append-sender';
 import { expireWith, type Expire, SqliteExpiringLog } from './expiring';

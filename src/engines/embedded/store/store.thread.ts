@@ -1,6 +1,6 @@
 import { type MessagePort, workerData } from 'node:worker_threads';
-import { serveCalls } from '../../../kernel/calls';
-import { crash } from '../../../kernel/crash';
+import { serveCalls } from '../../../runtime/calls';
+import { crash } from '../../../runtime/crash';
 import { EmbeddedStore } from './embedded-store';
 import { QueryClock } from './query-clock';
 

@@ -1,4 +1,4 @@
-import { Backoff } from '../../../kernel/backoff';
+import { Backoff } from '../../../runtime/backoff';
 import { appendIdempotently, toNewEvent } from '../../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../../kernel/event-log';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { streamOf } from '../../../kernel/event';
 import { type EventLog } from '../../../kernel/event-log';
-import { KeyedMutex } from '../../../kernel/keyed-mutex';
+import { KeyedMutex } from '../../../runtime/keyed-mutex';
 import { type CurrencyAt, FEED } from '../../feed';
 import { catchUp } from './catch-up';
 import { loadFingerprints, removeFingerprints, saveFingerprints } from './fingerprint-file';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EngineUnavailable } from '../../../kernel/event-log';
-import { unavailableIfSystem } from '../../../kernel/unavailable';
+import { unavailableIfSystem } from '../../../runtime/unavailable';
 import { readRecords, RecordBlock, type SpooledProduct } from './spool-records';
 
 const BLOCK = 1024 * 1024;

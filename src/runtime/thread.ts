@@ -5,9 +5,9 @@ import {
   Worker,
   workerData,
 } from 'node:worker_threads';
-import { Backoff } from '../kernel/backoff';
-import { callsOver, type Remote, serveCalls } from '../kernel/calls';
-import { crash } from '../kernel/crash';
+import { Backoff } from './backoff';
+import { callsOver, type Remote, serveCalls } from './calls';
+import { crash } from './crash';
 import { EngineUnavailable } from '../kernel/event-log';
 import { describeFailure } from './failure-report';
 

@@ -1,9 +1,9 @@
 import { type MessagePort, type Transferable } from 'node:worker_threads';
 import { crash } from './crash';
-import { Fault, Faults } from './fault';
-import { EngineUnavailable, RevisionConflict, UnacceptableAppend } from './event-log';
-import { QueryTooLong } from './query';
-import { NoGeneration, UndeclaredField } from './read-store';
+import { Fault, Faults } from '../kernel/fault';
+import { EngineUnavailable, RevisionConflict, UnacceptableAppend } from '../kernel/event-log';
+import { QueryTooLong } from '../kernel/query';
+import { NoGeneration, UndeclaredField } from '../kernel/read-store';
 
 /**
  * Calls between threads: one side serves an object's methods over a port, the other calls them. Arguments and

@@ -1,4 +1,4 @@
-import { EngineUnavailable } from './event-log';
+import { EngineUnavailable } from '../kernel/event-log';
 
 /** Receives why an engine is not available, while it is being retried: a message for operators without host, path or password. */
 export type OnRetry = (failure: string) => void;

@@ -1,4 +1,4 @@
-import { type OnRetry } from '../kernel/unavailable';
+import { type OnRetry } from './unavailable';
 
 /** When (ms) a failure that lasts is reported again: after `first`, then at intervals that double up to `longest`. */
 const REPEAT_MS = { first: 5_000, longest: 300_000 } as const;

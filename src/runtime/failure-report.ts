@@ -1,6 +1,6 @@
 import { type Logger } from 'pino';
-import { RepeatedFailures } from '../kernel/repeated-failures';
-import { reasonsOf } from '../kernel/unavailable';
+import { RepeatedFailures } from './repeated-failures';
+import { reasonsOf } from './unavailable';
 
 /**
  * Receives a failure after which the process continues: an error or its text. `stack` is that of an expected failure,

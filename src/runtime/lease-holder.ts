@@ -1,4 +1,4 @@
-import { type IsGone, type Lease, type Leases } from './leases';
+import { type IsGone, type Lease, type Leases } from '../kernel/leases';
 
 /** A lease by name, with its time in ms. */
 export interface LeaseKind {

@@ -1,4 +1,4 @@
-import { type Position, START } from './event';
+import { type Position, START } from '../kernel/event';
 
 /** How far somebody has come in the log, for others to wait for. */
 export class WaitablePosition {

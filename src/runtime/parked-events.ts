@@ -1,6 +1,6 @@
-import { appendIdempotently, toDomainEvent, toNewEvent } from './decider';
-import { NO_STREAM, type RecordedEvent } from './event';
-import { type EventLog, RevisionConflict } from './event-log';
+import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider';
+import { NO_STREAM, type RecordedEvent } from '../kernel/event';
+import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { reasonOf } from './unavailable';
 
 /** An event that a consumer cannot use: it is as if it had not happened, until a retry succeeds. */

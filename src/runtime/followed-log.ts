@@ -1,7 +1,7 @@
 import { Backoff } from './backoff';
 import { crash } from './crash';
-import { type Position, type RecordedEvent } from './event';
-import { DamagedLog, EngineUnavailable, type EventLog } from './event-log';
+import { type Position, type RecordedEvent } from '../kernel/event';
+import { DamagedLog, EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { newPromise, WaitablePosition } from './waitable-position';
 
 /** Back-off after failures (ms). */
