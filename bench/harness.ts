@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { join } from 'node:path';
-import { type BodyFormat } from '../src/wire/format';
+import { type BodyFormat } from '../src/wire/api/format';
 import { writeBody } from './products';
 
 /** A measurement and its reference: one line of the report. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { appendAll, BareLog, eventsIn } from './bare/log';
 import { type Bench, compareRates, type Figure, timed } from './harness';
-import { type BodyFormat } from '../src/wire/format';
+import { type BodyFormat } from '../src/wire/api/format';
 import { Server } from './server';
 
 /**

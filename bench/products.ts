@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { generateProducts } from './generate';
 import { type PostedProduct } from '../src/demo/products';
-import { type BodyFormat } from '../src/wire/format';
+import { type BodyFormat } from '../src/wire/api/format';
 
 /** Advertiser categories; each product has one. */
 export const CATEGORIES = Array.from({ length: 40 }, (_, at) => ({ name: `category ${at}` }));

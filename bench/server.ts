@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { type Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import { ADVERTISER_TOKEN, networkFile, PUBLISHER_TOKEN } from './network';
-import { type BodyFormat } from '../src/wire/format';
+import { type BodyFormat } from '../src/wire/api/format';
 
 const PROGRAM = join(__dirname, '../src/main.js');
 

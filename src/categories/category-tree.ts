@@ -1,9 +1,16 @@
 import { type Directory } from '../directory/directory';
 import { type CategoryDefinition } from '../directory/events';
-import { type Shape } from '../wire/description';
-import { type AnswerOf, type Fields, type List, listOf, record, type RecordKind } from '../wire/record';
-import { documentWriter } from '../wire/record-document';
-import { integer, text } from '../wire/record-kinds';
+import { type Shape } from '../wire/api/description';
+import {
+  type AnswerOf,
+  type Fields,
+  type List,
+  listOf,
+  record,
+  type RecordKind,
+} from '../wire/record/record';
+import { documentWriter } from '../wire/record/document';
+import { integer, text } from '../wire/record/kinds';
 import { type FeedCounts } from './category-counts';
 
 type NodeFields = typeof NAMED & {

@@ -1,7 +1,7 @@
-import { type AnswerOf, type Fields, listOf, record } from '../wire/record';
-import { boolean, idOf, instant, integer, text, wordOf } from '../wire/record-kinds';
-import { day } from '../wire/record-days';
-import { money } from '../wire/record-money';
+import { type AnswerOf, type Fields, listOf, record } from '../wire/record/record';
+import { boolean, idOf, instant, integer, text, wordOf } from '../wire/record/kinds';
+import { day } from '../wire/record/days';
+import { money } from '../wire/record/money';
 import { STATUSES } from './statuses';
 
 const optional = { optional: true } as const;

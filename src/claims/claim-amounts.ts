@@ -1,4 +1,4 @@
-import { fromStored, storedDecimals, type StoredDecimals, toStored } from '../wire/minor-units';
+import { fromStored, storedDecimals, type StoredDecimals, toStored } from '../wire/record/minor-units';
 
 /** Of a claim, and of a ruling that corrects them: integers (`wire/minor-units.ts`), where they are posted decimal numbers. */
 export const AMOUNTS = ['orderValue', 'expectedCommission'] as const;

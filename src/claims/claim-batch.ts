@@ -1,5 +1,5 @@
 import { type Decider } from '../kernel/decider';
-import { type StoredDecimals } from '../wire/minor-units';
+import { type StoredDecimals } from '../wire/record/minor-units';
 import {
   type ClaimContent,
   type ClaimOrigin,

@@ -1,9 +1,9 @@
-import { postedFromJson } from '../wire/json-read';
+import { postedFromJson } from '../wire/json/read';
 import { NotParsable } from '../wire/not-parsable';
-import { isPosted, notesOf, repeatedField } from '../wire/posted';
-import { postedFromCsv } from '../wire/record-csv';
-import { postedFromXml, unreadOfRoot } from '../wire/posted-xml';
-import { parseXml } from '../wire/xml-read';
+import { isPosted, notesOf, repeatedField } from '../wire/api/posted';
+import { postedFromCsv } from '../wire/record/csv';
+import { postedFromXml, unreadOfRoot } from '../wire/xml/posted';
+import { parseXml } from '../wire/xml/read';
 import { claimFaults as fault } from './faults';
 import { MOST, postedClaims, postedUpdates } from './posted-fields';
 

@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { Answer } from '../http/answer';
 import { ApiOperation, Roles } from '../http/decorators';
-import { documentWriter } from '../wire/record-document';
+import { documentWriter } from '../wire/record/document';
 import { type OutputStatus } from './answered-fields';
 import { claimOperations as operations, STATUSES_LIST } from './operations';
 import { LAST_LEGACY_STATUS, type StatusId, STATUSES } from './statuses';

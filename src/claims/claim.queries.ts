@@ -8,7 +8,7 @@ import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
-import { pageSizeHeader } from '../wire/page-size';
+import { pageSizeHeader } from '../wire/keys/page-size';
 import { type OutputClaim, type OutputVersion } from './answered-fields';
 import { claimDecider } from './claim';
 import { type ClaimsCaller } from './claim-check';

@@ -1,7 +1,7 @@
 import { type Terms } from '../directory/commission';
 import { type Decider } from '../kernel/decider';
 import { type Position } from '../kernel/event';
-import { type StoredDecimals } from '../wire/minor-units';
+import { type StoredDecimals } from '../wire/record/minor-units';
 import { withAmounts, withStoredAmounts } from './claim-amounts';
 import { claimFaults as fault } from './faults';
 import {

@@ -1,8 +1,8 @@
-import { spellingsIn } from '../wire/json-scan';
-import { ignoredFields, unknownFields } from '../wire/name-list';
-import { isPosted, type Posted, type ProblemFaults, Refusals, wrong } from '../wire/posted';
-import { type PostedOf, type RecordKind } from '../wire/record';
-import { complete, type FoundIn, recordReader } from '../wire/record-read';
+import { spellingsIn } from '../wire/json/scan';
+import { ignoredFields, unknownFields } from '../wire/keys/name-list';
+import { isPosted, type Posted, type ProblemFaults, Refusals, wrong } from '../wire/api/posted';
+import { type PostedOf, type RecordKind } from '../wire/record/record';
+import { complete, type FoundIn, recordReader } from '../wire/record/read';
 import { type PostedFormat, type PostedList } from './claim-body';
 import { claimFaults as fault, MOST_FAULTS, RefusedItems } from './faults';
 

@@ -1,5 +1,5 @@
-import { BOOLEAN, DAY, INTEGER, type KeyType, oneOf, until } from '../wire/key-types';
-import { type Keys, type KeyTable } from '../wire/keys';
+import { BOOLEAN, DAY, INTEGER, type KeyType, oneOf, until } from '../wire/keys/types';
+import { type Keys, type KeyTable } from '../wire/keys/keys';
 
 const ids = { type: INTEGER, multiple: true } as const;
 

@@ -1,8 +1,8 @@
-import { type OperationText, type PostedShape, type Shape } from '../wire/description';
-import { errorList } from '../wire/errors';
-import { INTEGER } from '../wire/key-types';
-import { IGNORED_FIELDS } from '../wire/name-list';
-import { type Kind, record } from '../wire/record';
+import { type OperationText, type PostedShape, type Shape } from '../wire/api/description';
+import { errorList } from '../wire/api/errors';
+import { INTEGER } from '../wire/keys/types';
+import { IGNORED_FIELDS } from '../wire/keys/name-list';
+import { type Kind, record } from '../wire/record/record';
 import { checkedClaims, claimStatuses, claimVersions, legacyClaims, listedClaims } from './answered-fields';
 import { postedChecks, postedClaims, postedLegacyRulings, postedUpdates } from './posted-fields';
 

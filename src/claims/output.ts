@@ -1,5 +1,5 @@
 import { type Directory } from '../directory/directory';
-import { decimalOf, textOf } from '../wire/minor-units';
+import { decimalOf, textOf } from '../wire/record/minor-units';
 import { type OutputClaim, type OutputLegacyClaim } from './answered-fields';
 import { type ListedClaim } from './stored-claim';
 import { STATUSES } from './statuses';

@@ -1,9 +1,9 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { type Program } from '../directory/programs';
-import { amountsIn } from '../wire/minor-units';
+import { amountsIn } from '../wire/record/minor-units';
 import { type Fault } from '../kernel/fault';
-import { isPosted, isUnset, nameOf, type Place, type Posted, type Refusals, wrong } from '../wire/posted';
+import { isPosted, isUnset, nameOf, type Place, type Posted, type Refusals, wrong } from '../wire/api/posted';
 import { type ClaimContent } from './claim';
 import { AMOUNTS } from './claim-amounts';
 import { type PostedList } from './claim-body';

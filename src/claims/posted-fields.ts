@@ -1,8 +1,8 @@
-import { type Field, type Fields, listOf, type PostedOf, prefixed, record } from '../wire/record';
-import { integer, text, url } from '../wire/record-kinds';
-import { day } from '../wire/record-days';
-import { atMost } from '../wire/record-lengths';
-import { money } from '../wire/record-money';
+import { type Field, type Fields, listOf, type PostedOf, prefixed, record } from '../wire/record/record';
+import { integer, text, url } from '../wire/record/kinds';
+import { day } from '../wire/record/days';
+import { atMost } from '../wire/record/lengths';
+import { money } from '../wire/record/money';
 
 /** Claims, or updates, in one post (`docs/decisions.md#c3`). */
 export const MOST = 1000;

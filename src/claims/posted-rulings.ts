@@ -1,7 +1,7 @@
 import { type Fault } from '../kernel/fault';
-import { amountsIn } from '../wire/minor-units';
-import { isUnset, type Posted, type Refusals, wrong } from '../wire/posted';
-import { type FoundIn } from '../wire/record-read';
+import { amountsIn } from '../wire/record/minor-units';
+import { isUnset, type Posted, type Refusals, wrong } from '../wire/api/posted';
+import { type FoundIn } from '../wire/record/read';
 import { type Ruling } from './claim';
 import { AMOUNTS } from './claim-amounts';
 import { type PostedList } from './claim-body';

@@ -1,7 +1,7 @@
 import { type ParsedEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type Occurrence, type Topic } from '../notifications/topic';
-import { decimalOf } from '../wire/minor-units';
+import { decimalOf } from '../wire/record/minor-units';
 import { CLAIM, type ClaimContent, type ClaimEvent, inMemory, type Ruling } from './claim';
 import { type StatusId, STATUSES } from './statuses';
 

@@ -1,6 +1,6 @@
-import { bareErrorList } from '../wire/errors';
-import { elementSchema, schemaFiles, schemaOf } from '../wire/record-document';
-import { type SchemaFiles } from '../wire/xsd';
+import { bareErrorList } from '../wire/api/errors';
+import { elementSchema, schemaFiles, schemaOf } from '../wire/record/document';
+import { type SchemaFiles } from '../wire/xml/xsd';
 import { CLAIM_FILES as FILES, claimOperations } from './operations';
 import { postedClaim, postedRuling } from './posted-fields';
 

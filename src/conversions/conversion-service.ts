@@ -1,6 +1,6 @@
 import { defineService, type Service, type ServiceDefinition } from '../http/service';
-import { type OperationText } from '../wire/description';
-import { schemaFiles } from '../wire/record-document';
+import { type OperationText } from '../wire/api/description';
+import { schemaFiles } from '../wire/record/document';
 import { conversionFaults as fault, conversionFaultTable } from './faults';
 
 type Operations = Readonly<Record<string, OperationText>>;

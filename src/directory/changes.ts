@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { shortJson } from '../wire/json-write';
+import { shortJson } from '../wire/json/write';
 import { type Fact, missingOf } from './decider';
 import { type Directory } from './directory';
 import { type DirectoryEvent, type Token } from './events';

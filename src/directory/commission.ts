@@ -1,4 +1,4 @@
-import { minorUnitOf, scaleOf } from '../wire/minor-units';
+import { minorUnitOf, scaleOf } from '../wire/record/minor-units';
 import { type Program } from './programs';
 
 /** What a publisher earns for an event. */

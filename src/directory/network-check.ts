@@ -1,4 +1,4 @@
-import { amountOf, expectedAmount } from '../wire/minor-units';
+import { amountOf, expectedAmount } from '../wire/record/minor-units';
 import {
   LIST_NAMES,
   type ListName,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { forbiddenCharacter } from '../wire/characters';
 import { isCountry, isCurrency, isLanguage } from '../wire/iso-codes';
-import { shortJson } from '../wire/json-write';
-import { isPosted } from '../wire/posted';
+import { shortJson } from '../wire/json/write';
+import { isPosted } from '../wire/api/posted';
 import { isWebUrl } from '../wire/web-url';
 import { ORGANISATION_KINDS, PROGRAM_STATUSES, SYSTEMS } from './events';
 import { TOKEN, tokenHash } from './organisations';

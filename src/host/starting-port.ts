@@ -7,11 +7,11 @@ import { HEADERS_TIMEOUT, MAX_HEADERS } from '../http/client-error';
 import { CORS_HEADERS } from '../http/cors';
 import { loggedTarget } from '../http/logged-target';
 import { namingRequest, REQUEST_ID, requestIdOf } from '../http/request-id';
-import { errorsAsJson } from '../wire/errors';
-import { CONTENT_TYPES } from '../wire/format';
-import { starting } from '../wire/http-faults';
-import { writeJson } from '../wire/json-write';
-import { parseRequestTarget } from '../wire/request-target';
+import { errorsAsJson } from '../wire/api/errors';
+import { CONTENT_TYPES } from '../wire/api/format';
+import { starting } from '../wire/api/http-faults';
+import { writeJson } from '../wire/json/write';
+import { parseRequestTarget } from '../wire/keys/request-target';
 
 interface Refusal {
   readonly status: number;

@@ -2,7 +2,7 @@ import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Caller, TOKEN, tokenHash } from '../directory/organisations';
-import { openApiFaults } from '../wire/http-faults';
+import { openApiFaults } from '../wire/api/http-faults';
 import { formatsOf, rolesOf } from './decorators';
 import { RequestsInProgress } from './requests-in-progress';
 import { HttpOptions } from './service';

@@ -1,7 +1,7 @@
 import { type Fault, Faults } from '../kernel/fault';
 import { type Position } from '../kernel/event';
-import { type Format } from '../wire/format';
-import { type XmlElement } from '../wire/xml-write';
+import { type Format } from '../wire/api/format';
+import { type XmlElement } from '../wire/xml/write';
 
 /**
  * The ways an answer can be written; only the negotiated one is called. CSV and iCalendar are lists: `ListAnswer`. Long

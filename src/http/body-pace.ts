@@ -1,4 +1,4 @@
-import { httpFaults } from '../wire/http-faults';
+import { httpFaults } from '../wire/api/http-faults';
 
 /** Seconds for which a client may keep us waiting, and bytes for which it has one of them back (`docs/decisions.md#x11`). */
 const PATIENCE = 30;

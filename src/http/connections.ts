@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server } from 'node:http';
 import { type Socket } from 'node:net';
 import { finished } from 'node:stream';
 import { type FastifyInstance } from 'fastify';
-import { notResponding } from '../wire/http-faults';
+import { notResponding } from '../wire/api/http-faults';
 import { isIdle } from './pipeline';
 
 /**

@@ -2,9 +2,9 @@ import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/
 import { Reflector } from '@nestjs/core';
 import { type FastifyRequest } from 'fastify';
 import { type Caller } from '../directory/organisations';
-import { type OperationText } from '../wire/description';
-import { type Format } from '../wire/format';
-import { type KeyTable, readKeys } from '../wire/keys';
+import { type OperationText } from '../wire/api/description';
+import { type Format } from '../wire/api/format';
+import { type KeyTable, readKeys } from '../wire/keys/keys';
 import { admissionOf } from './request-state';
 
 /** Describes an operation in OpenAPI. */

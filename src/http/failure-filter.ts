@@ -3,7 +3,7 @@ import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { QueryTooLong } from '../kernel/query';
 import { Fault, Faults } from '../kernel/fault';
 import { NoGeneration } from '../kernel/read-store';
-import { httpFaults, notBuilt, notResponding } from '../wire/http-faults';
+import { httpFaults, notBuilt, notResponding } from '../wire/api/http-faults';
 import { ExpectedFailureLog, isStreamDeleted, isUnavailable } from './failure-log';
 import { ClientGone } from './read-queue';
 import { renderErrors } from './render';

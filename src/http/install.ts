@@ -2,7 +2,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
-import { missingRoute } from '../wire/routes';
+import { missingRoute } from '../wire/api/routes';
 import { AnswerWriter } from './answer-writer';
 import { BodyBudgets } from './body-budgets';
 import { answerConnect } from './client-error';

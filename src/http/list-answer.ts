@@ -1,5 +1,5 @@
 import { type QueryOptions } from '../kernel/query';
-import { type Format } from '../wire/format';
+import { type Format } from '../wire/api/format';
 import { type Representation } from './representation';
 
 /** How a request wants a list, and the options of its queries. */

@@ -1,4 +1,4 @@
-import { type RequestTarget, type SentKey } from '../wire/request-target';
+import { type RequestTarget, type SentKey } from '../wire/keys/request-target';
 
 /** Characters of a target that are logged. */
 const MAX_LENGTH = 500;

@@ -1,6 +1,6 @@
 import { type FastifyRequest } from 'fastify';
-import { type BodyFormat, bodyFormat, type Format } from '../wire/format';
-import { httpFaults, notResponding } from '../wire/http-faults';
+import { type BodyFormat, bodyFormat, type Format } from '../wire/api/format';
+import { httpFaults, notResponding } from '../wire/api/http-faults';
 import { type BodyShare } from './body-budgets';
 import { type BodyCost, type CostOf, parsedCost } from './body-cost';
 import { BodyPace, tooSlow } from './body-pace';

@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { httpFaults } from '../wire/http-faults';
+import { httpFaults } from '../wire/api/http-faults';
 import { Clock } from './clock';
 import { HttpOptions } from './service';
 

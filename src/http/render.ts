@@ -1,9 +1,9 @@
 import { type Fault, Faults } from '../kernel/fault';
-import { errorsAsJson, errorsAsXml } from '../wire/errors';
-import { CONTENT_TYPES } from '../wire/format';
-import { jsonPieces } from '../wire/json-write';
-import { jsonpPieces, type JsonpCall } from '../wire/jsonp';
-import { xmlPieces } from '../wire/xml-write';
+import { errorsAsJson, errorsAsXml } from '../wire/api/errors';
+import { CONTENT_TYPES } from '../wire/api/format';
+import { jsonPieces } from '../wire/json/write';
+import { jsonpPieces, type JsonpCall } from '../wire/json/jsonp';
+import { xmlPieces } from '../wire/xml/write';
 import { type Renderings } from './answer';
 import { type Representation } from './representation';
 

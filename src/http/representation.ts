@@ -1,10 +1,10 @@
 import { type FastifyRequest } from 'fastify';
-import { chooseFormat, type Format } from '../wire/format';
-import { httpFaults } from '../wire/http-faults';
-import { isJsonpName } from '../wire/jsonp';
-import { BOOLEAN, TEXT } from '../wire/key-types';
-import { readKeys } from '../wire/keys';
-import { API_VERSION } from '../wire/routes';
+import { chooseFormat, type Format } from '../wire/api/format';
+import { httpFaults } from '../wire/api/http-faults';
+import { isJsonpName } from '../wire/json/jsonp';
+import { BOOLEAN, TEXT } from '../wire/keys/types';
+import { readKeys } from '../wire/keys/keys';
+import { API_VERSION } from '../wire/api/routes';
 import { type Service } from './service';
 
 /** How an answer is written. */

@@ -1,6 +1,6 @@
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type Fault } from '../kernel/fault';
-import { httpFaults } from '../wire/http-faults';
+import { httpFaults } from '../wire/api/http-faults';
 
 /** Requests whose client waits for `100 Continue` before it sends the body. */
 const awaiting = new WeakMap<IncomingMessage, ServerResponse>();

@@ -2,7 +2,7 @@ import { type ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { FairBudget } from '../runtime/fair-budget';
-import { httpFaults } from '../wire/http-faults';
+import { httpFaults } from '../wire/api/http-faults';
 import { HttpOptions } from './service';
 
 /** Value of `Retry-After`, in seconds. */

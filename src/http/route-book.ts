@@ -1,5 +1,5 @@
-import { type Operation } from '../wire/openapi-operation';
-import { API_VERSION, type Routes } from '../wire/routes';
+import { type Operation } from '../wire/api/openapi-operation';
+import { API_VERSION, type Routes } from '../wire/api/routes';
 
 /** The registered routes, to explain why a request matches none. */
 export class RouteBook implements Routes {

@@ -1,11 +1,11 @@
 import { type Caller } from '../directory/organisations';
 import { type OrganisationKind, type System } from '../directory/events';
 import { type Fault, type FaultDetails } from '../kernel/fault';
-import { type Description } from '../wire/description';
-import { type BodyFaults } from '../wire/format';
-import { type KeyFaults } from '../wire/keys';
-import { httpFaults, openApiFaults } from '../wire/http-faults';
-import { API_VERSION } from '../wire/routes';
+import { type Description } from '../wire/api/description';
+import { type BodyFaults } from '../wire/api/format';
+import { type KeyFaults } from '../wire/keys/keys';
+import { httpFaults, openApiFaults } from '../wire/api/http-faults';
+import { API_VERSION } from '../wire/api/routes';
 
 /** A service as the shared HTTP code knows it: data only. */
 export interface Service {

@@ -1,4 +1,4 @@
-import { type Format } from '../wire/format';
+import { type Format } from '../wire/api/format';
 import { type Representation } from './representation';
 
 /** How a request wants a streamed answer. */

@@ -1,8 +1,8 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { describeUnknown, unknownKeys } from '../wire/unknown-keys';
+import { describeUnknown, unknownKeys } from '../wire/keys/unknown';
 import { keyTableOf } from './decorators';
-import { nameList } from '../wire/name-list';
+import { nameList } from '../wire/keys/name-list';
 
 const READS = ['GET', 'HEAD'];
 

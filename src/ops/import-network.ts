@@ -6,7 +6,7 @@ import { networkFacts, networkOf, removalsOf, tokenFact } from '../directory/net
 import { type Network } from '../directory/network-file';
 import { tokenHash } from '../directory/organisations';
 import { type EventLog } from '../kernel/event-log';
-import { isPosted } from '../wire/posted';
+import { isPosted } from '../wire/api/posted';
 import { type Appended, appendFacts } from '../directory/append-facts';
 import { newToken } from './tokens';
 

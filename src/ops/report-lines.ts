@@ -1,5 +1,5 @@
-import { csvRows, isUnclosed, separatorOf } from '../wire/csv-read';
-import { isPosted, type Posted } from '../wire/posted';
+import { csvRows, isUnclosed, separatorOf } from '../wire/csv/read';
+import { isPosted, type Posted } from '../wire/api/posted';
 import { postedTransaction } from '../transactions/fields';
 import { fileLines, type Line, MAX_BYTES } from './file-lines';
 

@@ -6,7 +6,7 @@ import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../transactions/
 import { STATE_OF, TRANSACTION, type TransactionEvent } from '../transactions/transaction';
 import { factsIn, isAmount, type TransactionFacts } from '../transactions/transaction-facts';
 import { legacyIdOf } from '../transactions/transaction-id';
-import { textOf } from '../wire/minor-units';
+import { textOf } from '../wire/record/minor-units';
 import { transactionNamed } from './transaction-named';
 
 /** No transaction has this id. */

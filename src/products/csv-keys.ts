@@ -1,6 +1,6 @@
-import { BOOLEAN, type KeyType, oneOf } from '../wire/key-types';
-import { type CsvSeparators } from '../wire/csv-write';
-import { type Keys, type KeyTable } from '../wire/keys';
+import { BOOLEAN, type KeyType, oneOf } from '../wire/keys/types';
+import { type CsvSeparators } from '../wire/csv/write';
+import { type Keys, type KeyTable } from '../wire/keys/keys';
 import { productFaults as fault } from './faults';
 import { type CsvStyle } from './output-csv';
 

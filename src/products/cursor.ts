@@ -1,4 +1,4 @@
-import { ListCursors } from '../wire/list-cursor';
+import { ListCursors } from '../wire/keys/cursor';
 import { csvKeys } from './csv-keys';
 import { productFaults as fault } from './faults';
 import { type SearchKeys } from './search-keys';

@@ -1,5 +1,5 @@
-import { BOOLEAN, INTEGER, oneOf } from '../wire/key-types';
-import { type Keys, type KeyTable } from '../wire/keys';
+import { BOOLEAN, INTEGER, oneOf } from '../wire/keys/types';
+import { type Keys, type KeyTable } from '../wire/keys/keys';
 import { csvKeys } from './csv-keys';
 import { SINCE } from './download/since';
 import { productFaults as fault } from './faults';

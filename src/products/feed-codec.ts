@@ -5,7 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { type NewEvent, type RecordedEvent } from '../kernel/event';
-import { plainJson } from '../wire/json-write';
+import { plainJson } from '../wire/json/write';
 import { type ContentMeta, type CurrencyAt, type Product, type ProductChange } from './feed';
 import { type Digest, digestOf } from './load/fingerprints/fingerprints';
 

@@ -1,5 +1,5 @@
-import { INTEGER, LANGUAGE, oneOf } from '../wire/key-types';
-import { type KeyTable } from '../wire/keys';
+import { INTEGER, LANGUAGE, oneOf } from '../wire/keys/types';
+import { type KeyTable } from '../wire/keys/keys';
 
 /** Document 1, Category tree. */
 export const categoryKeys = {

@@ -1,11 +1,11 @@
 import { type Directory } from '../directory/directory';
 import { type FeedDefinition } from '../directory/events';
-import { type Shape } from '../wire/description';
-import { type AnswerOf, listOf, prefixed, record } from '../wire/record';
-import { documentWriter } from '../wire/record-document';
-import { boolean, integer, text, textOrNone } from '../wire/record-kinds';
-import { xmlWriter } from '../wire/record-xml';
-import { type XmlElement } from '../wire/xml-write';
+import { type Shape } from '../wire/api/description';
+import { type AnswerOf, listOf, prefixed, record } from '../wire/record/record';
+import { documentWriter } from '../wire/record/document';
+import { boolean, integer, text, textOrNone } from '../wire/record/kinds';
+import { xmlWriter } from '../wire/record/xml';
+import { type XmlElement } from '../wire/xml/write';
 import { type CountedFeed } from './feed-counts.queries';
 import { rootAttributes } from './output-xml';
 

@@ -8,8 +8,8 @@ import {
   reading,
   record,
   type Scalar,
-} from '../wire/record';
-import { count, date, DOUBLE, integer, text, url } from '../wire/record-kinds';
+} from '../wire/record/record';
+import { count, date, DOUBLE, integer, text, url } from '../wire/record/kinds';
 import { expectedPrice, formatPrice, MAX_PRICE, parsePrice } from './price';
 
 /** The body was searched for characters that XML does not allow (`docs/decisions.md#x11`). */

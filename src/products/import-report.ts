@@ -1,8 +1,8 @@
-import { type Shape } from '../wire/description';
-import { jsonList, type ListText } from '../wire/list-text';
-import { type AnswerOf, listOf, record } from '../wire/record';
-import { boolean, instant, integer, text, wordOf } from '../wire/record-kinds';
-import { listWriter, type ListView } from '../wire/record-list';
+import { type Shape } from '../wire/api/description';
+import { jsonList, type ListText } from '../wire/record/list-text';
+import { type AnswerOf, listOf, record } from '../wire/record/record';
+import { boolean, instant, integer, text, wordOf } from '../wire/record/kinds';
+import { listWriter, type ListView } from '../wire/record/list';
 
 const fault = record({
   code: { kind: text(), in: 'attribute', description: 'Code of the error' },

@@ -1,4 +1,4 @@
-import { ignoredFields } from '../wire/name-list';
+import { ignoredFields } from '../wire/keys/name-list';
 import { type Loaded, type LoadResult } from './load/loader';
 
 /** What a post or a deletion has done, as headers of its answer (`docs/decisions.md#a15`). */

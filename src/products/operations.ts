@@ -1,7 +1,7 @@
-import { type OperationText, type Shape } from '../wire/description';
-import { errorList } from '../wire/errors';
-import { INTEGER } from '../wire/key-types';
-import { IGNORED_FIELDS } from '../wire/name-list';
+import { type OperationText, type Shape } from '../wire/api/description';
+import { errorList } from '../wire/api/errors';
+import { INTEGER } from '../wire/keys/types';
+import { IGNORED_FIELDS } from '../wire/keys/name-list';
 import { CATEGORY_MAPPINGS } from '../categories/category-mappings';
 import { CATEGORY_TREES } from '../categories/category-tree';
 import { FEED_LIST, LAST_UPDATED } from './feed-list';

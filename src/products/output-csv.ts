@@ -1,4 +1,4 @@
-import { type CsvCell, csvLines, type CsvSeparators } from '../wire/csv-write';
+import { type CsvCell, csvLines, type CsvSeparators } from '../wire/csv/write';
 import { productFaults as fault } from './faults';
 import { IDENTIFIERS, OFFER_TEXTS, PRODUCT_TEXTS } from './fields';
 import { type OutputOffer, type OutputProduct, type OutputView } from './output';

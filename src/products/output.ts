@@ -1,6 +1,6 @@
 import { clickLink } from '../wire/click-link';
 import { type DateFormat, writeDate } from '../wire/date';
-import { type AnswerOf } from '../wire/record';
+import { type AnswerOf } from '../wire/record/record';
 import { type Directory } from '../directory/directory';
 import { type Position } from '../kernel/event';
 import { type Caller } from '../directory/organisations';

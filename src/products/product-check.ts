@@ -1,7 +1,7 @@
 import { type FaultDetails, type Fault } from '../kernel/fault';
 import { forbiddenCharacter } from '../wire/characters';
-import { isPosted, isUnset, type Origin, type Posted, Refusals } from '../wire/posted';
-import { complete, type FoundIn, recordReader } from '../wire/record-read';
+import { isPosted, isUnset, type Origin, type Posted, Refusals } from '../wire/api/posted';
+import { complete, type FoundIn, recordReader } from '../wire/record/read';
 import { productFaults as fault } from './faults';
 import { type Identifiers, type Product } from './feed';
 import { IDENTIFIERS, MAX_ID, postedProduct } from './fields';

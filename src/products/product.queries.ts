@@ -19,12 +19,12 @@ import { productFaults as fault } from './faults';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { searchCursors } from './cursor';
-import { pageSizeHeader } from '../wire/page-size';
+import { pageSizeHeader } from '../wire/keys/page-size';
 import { wordsOf } from '../wire/words';
 import { customFieldNames, type Offer } from './offer';
 import { type OutputProduct, type OutputView, toOutput } from './output';
 import { type SearchKeys, searchKeys } from './search-keys';
-import { TEXT } from '../wire/key-types';
+import { TEXT } from '../wire/keys/types';
 
 /** The settings that answers depend on. */
 export abstract class ProductSettings {

@@ -7,8 +7,8 @@ import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../htt
 import { markDryRun } from '../http/dry-run';
 import { ListAnswer } from '../http/list-answer';
 import { PostedBody } from '../http/posted-body';
-import { type Keys } from '../wire/keys';
-import { listPieces } from '../wire/list-text';
+import { type Keys } from '../wire/keys/keys';
+import { listPieces } from '../wire/record/list-text';
 import { DeleteProducts, LoadProducts } from './commands';
 import { csvStyleOf } from './csv-keys';
 import { Fault } from '../kernel/fault';

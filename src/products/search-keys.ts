@@ -10,10 +10,10 @@ import {
   oneOf,
   TEXT,
   until,
-} from '../wire/key-types';
-import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys';
+} from '../wire/keys/types';
+import { type KeyFaults, type Keys, type KeyTable } from '../wire/keys/keys';
 import { csvKeys } from './csv-keys';
-import { dryRunKey } from '../wire/dry-run-key';
+import { dryRunKey } from '../wire/keys/dry-run';
 import { productFaults as fault } from './faults';
 
 const values = { type: TEXT, multiple: true } as const;

@@ -1,5 +1,5 @@
-import { elementSchema, schemaFiles } from '../wire/record-document';
-import { type Schema, type SchemaFiles } from '../wire/xsd';
+import { elementSchema, schemaFiles } from '../wire/record/document';
+import { type Schema, type SchemaFiles } from '../wire/xml/xsd';
 import { FEED_ELEMENTS, FEED_LIST_FILE } from './feed-list';
 import { postedProduct } from './fields';
 import { PRODUCT_FILES as FILES, productOperations } from './operations';

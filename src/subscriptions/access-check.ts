@@ -2,7 +2,7 @@ import { conversionFaults as fault } from '../conversions/faults';
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
 import { type SubscriptionFilter } from '../notifications/subscription';
-import { type Refusals } from '../wire/posted';
+import { type Refusals } from '../wire/api/posted';
 import { type SubscriptionKind } from './kind';
 
 interface Access {

@@ -1,6 +1,6 @@
-import { type OperationText, type Shape } from '../wire/description';
-import { type AnswerOf, type PostedOf, record } from '../wire/record';
-import { boolean, integer, text } from '../wire/record-kinds';
+import { type OperationText, type Shape } from '../wire/api/description';
+import { type AnswerOf, type PostedOf, record } from '../wire/record/record';
+import { boolean, integer, text } from '../wire/record/kinds';
 import { postedRedeliveries } from './deliveries.fields';
 import { type SubscriptionKind } from './kind';
 import { SUBSCRIPTION_ID } from './operations';

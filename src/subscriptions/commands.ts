@@ -17,7 +17,7 @@ import {
   type SubscriptionCommand,
   type SubscriptionContent,
 } from '../notifications/subscription';
-import { type Posted } from '../wire/posted';
+import { type Posted } from '../wire/api/posted';
 import { type SubscriptionKind } from './kind';
 import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';
 import {

@@ -8,9 +8,9 @@ import { whyUnsendable } from '../notifications/delivery-events';
 import { receiversOf } from '../notifications/receiver-id';
 import { type ListedDelivery } from '../notifications/stored-delivery';
 import { type ActiveSubscription } from '../notifications/subscription';
-import { type Refusals } from '../wire/posted';
-import { ListCursors } from '../wire/list-cursor';
-import { complete } from '../wire/record-read';
+import { type Refusals } from '../wire/api/posted';
+import { ListCursors } from '../wire/keys/cursor';
+import { complete } from '../wire/record/read';
 import { Subscriptions, type Which } from './commands';
 import {
   type OutputDeliveryDetails,

@@ -7,12 +7,12 @@ import { ApiOperation, CurrentCaller, MatrixKeys, Roles } from '../http/decorato
 import { ListAnswer } from '../http/list-answer';
 import { QueuedAnswer } from '../http/queued-answer';
 import { PostedBody } from '../http/posted-body';
-import { listPieces } from '../wire/list-text';
-import { pageSizeHeader } from '../wire/page-size';
-import { Refusals } from '../wire/posted';
-import { documentWriter } from '../wire/record-document';
-import { listWriter } from '../wire/record-list';
-import { recordReader } from '../wire/record-read';
+import { listPieces } from '../wire/record/list-text';
+import { pageSizeHeader } from '../wire/keys/page-size';
+import { Refusals } from '../wire/api/posted';
+import { documentWriter } from '../wire/record/document';
+import { listWriter } from '../wire/record/list';
+import { recordReader } from '../wire/record/read';
 import { ChangeSubscription } from './commands';
 import { RedeliverDeadLetters, RedeliverMessage, type UncheckedPeriod } from './deliveries.commands';
 import { postedRedeliveries } from './deliveries.fields';

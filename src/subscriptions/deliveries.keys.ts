@@ -1,7 +1,7 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { DATE, INTEGER, oneOf, TEXT, until } from '../wire/key-types';
-import { type Keys, type KeyTable } from '../wire/keys';
-import { ListCursors } from '../wire/list-cursor';
+import { DATE, INTEGER, oneOf, TEXT, until } from '../wire/keys/types';
+import { type Keys, type KeyTable } from '../wire/keys/keys';
+import { ListCursors } from '../wire/keys/cursor';
 
 /** States of a delivery (`docs/decisions.md#n14`). */
 export const DELIVERY_STATES = ['due', 'retrying', 'held', 'delivered', 'dead', 'cancelled'] as const;

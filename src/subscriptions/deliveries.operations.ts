@@ -1,6 +1,6 @@
-import { type OperationText, type Shape } from '../wire/description';
-import { PAGE_HEADERS } from '../wire/page-size';
-import { listOf } from '../wire/record';
+import { type OperationText, type Shape } from '../wire/api/description';
+import { PAGE_HEADERS } from '../wire/keys/page-size';
+import { listOf } from '../wire/record/record';
 import {
   listedDelivery,
   listedReceiver,
@@ -10,7 +10,7 @@ import {
 } from './deliveries.fields';
 import { type SubscriptionKind } from './kind';
 import { SUBSCRIPTION_ID } from './operations';
-import { TEXT } from '../wire/key-types';
+import { TEXT } from '../wire/keys/types';
 
 /** The shapes of answers about messages of a kind of subscriptions. */
 export function deliveryShapes(kind: SubscriptionKind) {

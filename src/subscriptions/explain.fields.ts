@@ -1,7 +1,7 @@
-import { type OperationText, type Shape } from '../wire/description';
-import { TEXT } from '../wire/key-types';
-import { type AnswerOf, type Fields, listOf, record } from '../wire/record';
-import { instant, integer, text, wordOf } from '../wire/record-kinds';
+import { type OperationText, type Shape } from '../wire/api/description';
+import { TEXT } from '../wire/keys/types';
+import { type AnswerOf, type Fields, listOf, record } from '../wire/record/record';
+import { instant, integer, text, wordOf } from '../wire/record/kinds';
 import { DELIVERY_STATES } from './deliveries.keys';
 import { namedFor } from './deliveries.names';
 import { type SubscriptionKind } from './kind';

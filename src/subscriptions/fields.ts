@@ -1,5 +1,5 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { type MakeFault, Refusals } from '../wire/posted';
+import { type MakeFault, Refusals } from '../wire/api/posted';
 import {
   type AnswerOf,
   type Field,
@@ -10,11 +10,11 @@ import {
   reading,
   record,
   type Scalar,
-} from '../wire/record';
-import { boolean, idOf, instant, integer, text, wordOf } from '../wire/record-kinds';
-import { atMost } from '../wire/record-lengths';
-import { currency } from '../wire/record-money';
-import { type FoundIn } from '../wire/record-read';
+} from '../wire/record/record';
+import { boolean, idOf, instant, integer, text, wordOf } from '../wire/record/kinds';
+import { atMost } from '../wire/record/lengths';
+import { currency } from '../wire/record/money';
+import { type FoundIn } from '../wire/record/read';
 import { type ReceiverFormat } from '../notifications/subscription';
 import { DELIVERY_STATES } from './deliveries.keys';
 import { type SubscriptionKind } from './kind';

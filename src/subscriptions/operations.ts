@@ -1,7 +1,7 @@
-import { type OperationText, type Shape } from '../wire/description';
-import { TEXT } from '../wire/key-types';
-import { IGNORED_FIELDS } from '../wire/name-list';
-import { type Kind, listOf } from '../wire/record';
+import { type OperationText, type Shape } from '../wire/api/description';
+import { TEXT } from '../wire/keys/types';
+import { IGNORED_FIELDS } from '../wire/keys/name-list';
+import { type Kind, listOf } from '../wire/record/record';
 import {
   listedSubscription,
   postedSubscription,

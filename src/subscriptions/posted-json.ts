@@ -1,9 +1,9 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Caller } from '../directory/organisations';
-import { postedFromJson } from '../wire/json-read';
+import { postedFromJson } from '../wire/json/read';
 import { NotParsable } from '../wire/not-parsable';
-import { isPosted, type Posted, Refusals } from '../wire/posted';
-import { recordReader } from '../wire/record-read';
+import { isPosted, type Posted, Refusals } from '../wire/api/posted';
+import { recordReader } from '../wire/record/read';
 import { postedTest, stateField } from './fields';
 import { type SubscriptionKind } from './kind';
 

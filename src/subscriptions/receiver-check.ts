@@ -1,7 +1,7 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Receiver } from '../notifications/subscription';
 import { isTemplate, namesIn, parseTemplate, type Template } from '../notifications/template';
-import { isPosted, isUnset, type Refusals, wrong } from '../wire/posted';
+import { isPosted, isUnset, type Refusals, wrong } from '../wire/api/posted';
 import { bodyProblem } from './body-check';
 import { type FoundReceiver } from './fields';
 import { urlFault } from './url-check';

@@ -7,8 +7,17 @@ import {
   type SubscriptionContent,
   type SubscriptionFilter,
 } from '../notifications/subscription';
-import { isPosted, isUnset, note, notesOf, type Posted, Refusals, wholeNumber, wrong } from '../wire/posted';
-import { complete, recordReader } from '../wire/record-read';
+import {
+  isPosted,
+  isUnset,
+  note,
+  notesOf,
+  type Posted,
+  Refusals,
+  wholeNumber,
+  wrong,
+} from '../wire/api/posted';
+import { complete, recordReader } from '../wire/record/read';
 import { checkAccess } from './access-check';
 import {
   type FoundCustomAttribute,

@@ -1,12 +1,12 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { type BodyFormat } from '../wire/format';
-import { postedFromJson } from '../wire/json-read';
+import { type BodyFormat } from '../wire/api/format';
+import { postedFromJson } from '../wire/json/read';
 import { NotParsable } from '../wire/not-parsable';
-import { isPosted } from '../wire/posted';
-import { type List, type RecordKind } from '../wire/record';
-import { type ListBody, type PostedItems, postedItems } from '../wire/posted-list';
-import { postedFromXml } from '../wire/posted-xml';
-import { parseXml } from '../wire/xml-read';
+import { isPosted } from '../wire/api/posted';
+import { type List, type RecordKind } from '../wire/record/record';
+import { type ListBody, type PostedItems, postedItems } from '../wire/api/posted-list';
+import { postedFromXml } from '../wire/xml/posted';
+import { parseXml } from '../wire/xml/read';
 
 /** A posted record in the shape of JSON, unchecked; raises CON_310 for what cannot be read. */
 export function readOne({ of, each }: List<RecordKind>, bytes: Buffer, format: BodyFormat): unknown {

@@ -1,8 +1,8 @@
-import { type AnswerOf, type Fields, listOf, record } from '../wire/record';
-import { boolean, idOf, integer, text, time, wordOf } from '../wire/record-kinds';
-import { atMost } from '../wire/record-lengths';
-import { currency, money } from '../wire/record-money';
-import { errorList } from '../wire/errors';
+import { type AnswerOf, type Fields, listOf, record } from '../wire/record/record';
+import { boolean, idOf, integer, text, time, wordOf } from '../wire/record/kinds';
+import { atMost } from '../wire/record/lengths';
+import { currency, money } from '../wire/record/money';
+import { errorList } from '../wire/api/errors';
 import { DENIED_REASONS, EVENT_TYPES, STATES } from './states';
 
 /** Transactions, or requests for transitions, in one post (`docs/decisions.md#t2`, `#t5`). */

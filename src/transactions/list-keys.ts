@@ -1,8 +1,8 @@
 import { conversionFaults as fault } from '../conversions/faults';
 import { type Position, START } from '../kernel/event';
-import { CURRENCY, DATE, INTEGER, type KeyType, oneOf, TEXT, until } from '../wire/key-types';
-import { type Keys, type KeyTable } from '../wire/keys';
-import { ListCursors } from '../wire/list-cursor';
+import { CURRENCY, DATE, INTEGER, type KeyType, oneOf, TEXT, until } from '../wire/keys/types';
+import { type Keys, type KeyTable } from '../wire/keys/keys';
+import { ListCursors } from '../wire/keys/cursor';
 
 const ids = { type: INTEGER, multiple: true } as const;
 const texts = { type: TEXT, multiple: true } as const;

@@ -1,4 +1,10 @@
-import { decimalOf, fromStored, storedDecimals, type StoredDecimals, toStored } from '../wire/minor-units';
+import {
+  decimalOf,
+  fromStored,
+  storedDecimals,
+  type StoredDecimals,
+  toStored,
+} from '../wire/record/minor-units';
 import { type EventTypeId } from './states';
 
 /** What is known of a transaction. Amounts are integers (`wire/minor-units.ts`), times ISO 8601 instants. */

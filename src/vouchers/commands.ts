@@ -7,7 +7,7 @@ import { Fault, Faults } from '../kernel/fault';
 import { FairQueue } from '../runtime/fair-queue';
 import { inParallel } from '../runtime/in-parallel';
 import { mapInSlices } from '../runtime/slices';
-import { spellingsIn } from '../wire/json-scan';
+import { spellingsIn } from '../wire/json/scan';
 import { checkVoucher, type CheckOptions } from './voucher-check';
 import { type VoucherPost, VoucherWriter, type Written } from './voucher-writer';
 

@@ -1,6 +1,6 @@
-import { type AnswerOf, type Fields, listOf, record } from '../wire/record';
-import { amount, boolean, date, idOf, integer, language, text, url } from '../wire/record-kinds';
-import { errorList } from '../wire/errors';
+import { type AnswerOf, type Fields, listOf, record } from '../wire/record/record';
+import { amount, boolean, date, idOf, integer, language, text, url } from '../wire/record/kinds';
+import { errorList } from '../wire/api/errors';
 import { VOUCHER_TYPES } from './voucher';
 
 const VOUCHER_TYPE = { kind: idOf(VOUCHER_TYPES), description: 'Type' } as const;

@@ -1,8 +1,8 @@
-import { type Format } from '../wire/format';
+import { type Format } from '../wire/api/format';
 import { calendar } from '../wire/icalendar';
-import { type ListText } from '../wire/list-text';
-import { documentWriter } from '../wire/record-document';
-import { listWriter } from '../wire/record-list';
+import { type ListText } from '../wire/record/list-text';
+import { documentWriter } from '../wire/record/document';
+import { listWriter } from '../wire/record/list';
 import { type OutputVoucher } from './fields';
 import { VOUCHER_VERSIONS, VOUCHERS } from './operations';
 

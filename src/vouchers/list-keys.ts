@@ -1,6 +1,6 @@
-import { dryRunKey } from '../wire/dry-run-key';
-import { BOOLEAN, DATE, INTEGER, LANGUAGE, oneOf, TEXT, until } from '../wire/key-types';
-import { type Keys, type KeyTable } from '../wire/keys';
+import { dryRunKey } from '../wire/keys/dry-run';
+import { BOOLEAN, DATE, INTEGER, LANGUAGE, oneOf, TEXT, until } from '../wire/keys/types';
+import { type Keys, type KeyTable } from '../wire/keys/keys';
 
 const ids = { type: INTEGER, multiple: true } as const;
 

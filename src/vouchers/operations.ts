@@ -1,6 +1,6 @@
-import { type OperationText, type Shape } from '../wire/description';
-import { INTEGER } from '../wire/key-types';
-import { IGNORED_FIELDS } from '../wire/name-list';
+import { type OperationText, type Shape } from '../wire/api/description';
+import { INTEGER } from '../wire/keys/types';
+import { IGNORED_FIELDS } from '../wire/keys/name-list';
 import {
   bulkResults,
   listedVouchers,

@@ -1,9 +1,9 @@
-import { type BodyFormat } from '../wire/format';
-import { postedFromJson } from '../wire/json-read';
+import { type BodyFormat } from '../wire/api/format';
+import { postedFromJson } from '../wire/json/read';
 import { NotParsable } from '../wire/not-parsable';
-import { type PostedItems, postedItems } from '../wire/posted-list';
-import { postedFromXml } from '../wire/posted-xml';
-import { parseXml, type XmlNode } from '../wire/xml-read';
+import { type PostedItems, postedItems } from '../wire/api/posted-list';
+import { postedFromXml } from '../wire/xml/posted';
+import { parseXml, type XmlNode } from '../wire/xml/read';
 import { voucherFaults as fault } from './faults';
 import { postedVoucher, postedVouchers } from './fields';
 

@@ -1,9 +1,9 @@
 import { type Directory } from '../directory/directory';
 import { type Caller } from '../directory/organisations';
-import { amountOf, expectedAmount } from '../wire/minor-units';
-import { isPosted, isUnset, type Origin, type Posted, Refusals, wrong } from '../wire/posted';
-import { type PostedOf } from '../wire/record';
-import { complete, type FoundIn, recordReader } from '../wire/record-read';
+import { amountOf, expectedAmount } from '../wire/record/minor-units';
+import { isPosted, isUnset, type Origin, type Posted, Refusals, wrong } from '../wire/api/posted';
+import { type PostedOf } from '../wire/record/record';
+import { complete, type FoundIn, recordReader } from '../wire/record/read';
 import { voucherFaults as fault } from './faults';
 import { postedVoucher } from './fields';
 import { VOUCHER_TYPES } from './voucher';

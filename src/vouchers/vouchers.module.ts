@@ -2,7 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { defineService } from '../http/service';
 import { VisibleWrites } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
-import { schemaFiles } from '../wire/record-document';
+import { schemaFiles } from '../wire/record/document';
 import { PostVoucherHandler, PostVouchersHandler, WithdrawVoucherHandler } from './commands';
 import { voucherFaults as fault, voucherFaultTable } from './faults';
 import { voucherOperations } from './operations';

@@ -1,7 +1,7 @@
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
-import { CONTENT_TYPES, type Format } from '../../src/wire/format';
-import { type Operation } from '../../src/wire/openapi-operation';
+import { CONTENT_TYPES, type Format } from '../../src/wire/api/format';
+import { type Operation } from '../../src/wire/api/openapi-operation';
 import { TestApp } from '../support/app';
 import { goodKeys, tokenFor } from './asked-operations';
 import { CLAIM_NETWORK } from './claim-network';

@@ -1,4 +1,4 @@
-import { type Operation } from '../../src/wire/openapi-operation';
+import { type Operation } from '../../src/wire/api/openapi-operation';
 import { CLAIM_TOKENS } from './claim-network';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { CONVERSION_TOKENS } from './transaction-network';

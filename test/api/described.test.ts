@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
 import { ReadQueue } from '../../src/http/read-queue';
-import { type Operation } from '../../src/wire/openapi-operation';
+import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';

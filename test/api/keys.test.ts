@@ -1,7 +1,7 @@
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
-import { TEXT } from '../../src/wire/key-types';
-import { type Operation } from '../../src/wire/openapi-operation';
+import { TEXT } from '../../src/wire/keys/types';
+import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp } from '../support/app';
 import {
   CATEGORY_KEYS,

@@ -7,7 +7,7 @@ import { rebuild } from '../../src/projector/rebuild';
 import { amendedBy } from '../../src/transactions/commission';
 import { transactionTopic } from '../../src/transactions/topic';
 import { type TransactionFacts } from '../../src/transactions/transaction-facts';
-import { scaleOf } from '../../src/wire/minor-units';
+import { scaleOf } from '../../src/wire/record/minor-units';
 import { golden } from '../support/golden';
 import { eventsOf } from '../support/temporary-log';
 import { CLAIM_NETWORK, claimClientOf, claimOf, errorsIn, type Listed } from './claim-network';

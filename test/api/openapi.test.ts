@@ -18,7 +18,7 @@ import { explainOperations } from '../../src/subscriptions/explain.fields';
 import { subscriptionOperations } from '../../src/subscriptions/operations';
 import { transactionOperations } from '../../src/transactions/operations';
 import { voucherOperations } from '../../src/vouchers/operations';
-import { type Operation } from '../../src/wire/openapi-operation';
+import { type Operation } from '../../src/wire/api/openapi-operation';
 import { TestApp } from '../support/app';
 import { type DescribedOperation } from '../support/openapi';
 import { SEARCH_KEYS } from './document-tables';

@@ -1,4 +1,4 @@
-import { type Field } from '../../src/wire/record';
+import { type Field } from '../../src/wire/record/record';
 import { type PostedFormat, type PostedList, readPosted } from '../../src/claims/claim-body';
 import { ignoredIn } from '../../src/claims/list-check';
 import { checkClaims } from '../../src/claims/posted-claims';

@@ -1,4 +1,4 @@
-import { type Field } from '../../src/wire/record';
+import { type Field } from '../../src/wire/record/record';
 import { readPosted } from '../../src/claims/claim-body';
 import { checkClaims, checkRevisions } from '../../src/claims/posted-claims';
 import { postedRevision } from '../../src/claims/posted-fields';

@@ -1,4 +1,4 @@
-import { type Field } from '../../src/wire/record';
+import { type Field } from '../../src/wire/record/record';
 import { readPosted } from '../../src/claims/claim-body';
 import { ignoredIn } from '../../src/claims/list-check';
 import { postedLegacyRuling, postedRuling } from '../../src/claims/posted-fields';

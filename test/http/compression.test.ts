@@ -5,9 +5,9 @@ import { Answer } from '../../src/http/answer';
 import { MatrixKeys } from '../../src/http/decorators';
 import { ListAnswer } from '../../src/http/list-answer';
 import { Fault } from '../../src/kernel/fault';
-import { INTEGER } from '../../src/wire/key-types';
-import { type Keys, type KeyTable } from '../../src/wire/keys';
-import { jsonList, listPieces } from '../../src/wire/list-text';
+import { INTEGER } from '../../src/wire/keys/types';
+import { type Keys, type KeyTable } from '../../src/wire/keys/keys';
+import { jsonList, listPieces } from '../../src/wire/record/list-text';
 import { token } from './asking-notes';
 import { notesApp } from './notes-service';
 

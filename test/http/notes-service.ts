@@ -17,10 +17,10 @@ import { WaitForReadModels } from '../../src/http/wait-for-read-models';
 import { type Caller, tokenHash } from '../../src/directory/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, faultsOf } from '../../src/kernel/fault';
-import { jsonPieces } from '../../src/wire/json-write';
-import { INTEGER, TEXT } from '../../src/wire/key-types';
-import { type Keys, type KeyTable } from '../../src/wire/keys';
-import { xmlPieces } from '../../src/wire/xml-write';
+import { jsonPieces } from '../../src/wire/json/write';
+import { INTEGER, TEXT } from '../../src/wire/keys/types';
+import { type Keys, type KeyTable } from '../../src/wire/keys/keys';
+import { xmlPieces } from '../../src/wire/xml/write';
 
 /** A service made for these tests: notes, with codes of its own. */
 const fault = faultsOf({

@@ -9,7 +9,7 @@ import { validateSlice } from '../../src/products/load/ingest/validate';
 import { Spool } from '../../src/products/load/ingest/spool';
 import { type PostedProduct } from '../../src/demo/products';
 import { XmlBody } from '../../src/products/load/ingest/xml-body';
-import { type BodyFormat } from '../../src/wire/format';
+import { type BodyFormat } from '../../src/wire/api/format';
 import { toXml } from '../support/products';
 
 /** What another thread does with a slice: all it gets and gives are copies, and it may take its time. */

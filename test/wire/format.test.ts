@@ -1,5 +1,5 @@
-import { chooseFormat, type Format } from '../../src/wire/format';
-import { httpFaults } from '../../src/wire/http-faults';
+import { chooseFormat, type Format } from '../../src/wire/api/format';
+import { httpFaults } from '../../src/wire/api/http-faults';
 
 const inService =
   (followsAccept: boolean) => (accept: string | undefined, extension?: Format, contentType?: string) =>

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { JsonCutter } from '../../src/wire/json-cut';
+import { JsonCutter } from '../../src/wire/json/cut';
 import { NotParsable } from '../../src/wire/not-parsable';
 
 interface Cut {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { colonsIn, membersIn, noteRepeated } from '../../src/wire/json-members';
-import { notesOf, type Posted } from '../../src/wire/posted';
+import { colonsIn, membersIn, noteRepeated } from '../../src/wire/json/members';
+import { notesOf, type Posted } from '../../src/wire/api/posted';
 
 const repeatedIn = (text: string): readonly string[] => {
   const value = JSON.parse(text) as Posted;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { jsonProblem, repeatedMembers, spellingsIn } from '../../src/wire/json-scan';
+import { jsonProblem, repeatedMembers, spellingsIn } from '../../src/wire/json/scan';
 
 const isJson = (text: string): boolean => {
   try {

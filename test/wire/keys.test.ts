@@ -11,9 +11,9 @@ import {
   NUMBER,
   oneOf,
   TEXT,
-} from '../../src/wire/key-types';
-import { type KeyFaults, readKeys, type KeyTable } from '../../src/wire/keys';
-import { parseRequestTarget } from '../../src/wire/request-target';
+} from '../../src/wire/keys/types';
+import { type KeyFaults, readKeys, type KeyTable } from '../../src/wire/keys/keys';
+import { parseRequestTarget } from '../../src/wire/keys/request-target';
 
 const named = (code: string) => (message: string) => new Fault(code, 400, message);
 const faults: KeyFaults = {

@@ -9,7 +9,7 @@ import {
   storedDecimals,
   textOf,
   toStored,
-} from '../../src/wire/minor-units';
+} from '../../src/wire/record/minor-units';
 
 const currencies = fc.constantFrom('EUR', 'JPY', 'KWD', 'CLF', 'XAF', 'ISK');
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { plainJson } from '../../src/wire/json-write';
+import { plainJson } from '../../src/wire/json/write';
 
 describe('JSON in which nothing needs to be escaped', () => {
   it('is written as JSON.stringify writes it', () => {

@@ -3,10 +3,10 @@ import { claimOperations } from '../../src/claims/operations';
 import { mappingOperations } from '../../src/ops/rest/operations';
 import { transactionOperations } from '../../src/transactions/operations';
 import { voucherOperations } from '../../src/vouchers/operations';
-import { notesOf, type Posted } from '../../src/wire/posted';
-import { type ListBody, postedItems } from '../../src/wire/posted-list';
-import { listOf, record } from '../../src/wire/record';
-import { integer, text } from '../../src/wire/record-kinds';
+import { notesOf, type Posted } from '../../src/wire/api/posted';
+import { type ListBody, postedItems } from '../../src/wire/api/posted-list';
+import { listOf, record } from '../../src/wire/record/record';
+import { integer, text } from '../../src/wire/record/kinds';
 
 const item = record({
   id: { kind: integer(), required: true, description: 'Id' },

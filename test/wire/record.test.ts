@@ -1,13 +1,13 @@
 import { faultsOf } from '../../src/kernel/fault';
-import { Refusals } from '../../src/wire/posted';
-import { listOf, record, type RecordKind } from '../../src/wire/record';
-import { exampleOf, xmlExampleOf } from '../../src/wire/record-document';
-import { JsonSchemas } from '../../src/wire/record-json';
-import { boolean, idOf, integer, text, wordOf } from '../../src/wire/record-kinds';
-import { postedFromXml } from '../../src/wire/posted-xml';
-import { recordReader } from '../../src/wire/record-read';
-import { xmlWriter } from '../../src/wire/record-xml';
-import { parseXml } from '../../src/wire/xml-read';
+import { Refusals } from '../../src/wire/api/posted';
+import { listOf, record, type RecordKind } from '../../src/wire/record/record';
+import { exampleOf, xmlExampleOf } from '../../src/wire/record/document';
+import { JsonSchemas } from '../../src/wire/record/json';
+import { boolean, idOf, integer, text, wordOf } from '../../src/wire/record/kinds';
+import { postedFromXml } from '../../src/wire/xml/posted';
+import { recordReader } from '../../src/wire/record/read';
+import { xmlWriter } from '../../src/wire/record/xml';
+import { parseXml } from '../../src/wire/xml/read';
 
 const now = new Date('2026-03-01');
 const { bad } = faultsOf({ bad: ['1', 400, 'Bad'] });

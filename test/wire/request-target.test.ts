@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { parseRequestTarget } from '../../src/wire/request-target';
+import { parseRequestTarget } from '../../src/wire/keys/request-target';
 
 const taken = (target: string) => {
   const { path, extension, matrix, query } = parseRequestTarget(target);

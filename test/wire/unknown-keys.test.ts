@@ -1,7 +1,7 @@
-import { INTEGER, TEXT } from '../../src/wire/key-types';
-import { type KeyTable } from '../../src/wire/keys';
-import { parseRequestTarget } from '../../src/wire/request-target';
-import { describeUnknown, unknownKeys } from '../../src/wire/unknown-keys';
+import { INTEGER, TEXT } from '../../src/wire/keys/types';
+import { type KeyTable } from '../../src/wire/keys/keys';
+import { parseRequestTarget } from '../../src/wire/keys/request-target';
+import { describeUnknown, unknownKeys } from '../../src/wire/keys/unknown';
 
 const table = {
   fid: { type: INTEGER },

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { XmlCutter } from '../../src/wire/xml-cut';
-import { readXml } from '../../src/wire/xml-read';
+import { XmlCutter } from '../../src/wire/xml/cut';
+import { readXml } from '../../src/wire/xml/read';
 
 interface Cut {
   readonly elements: readonly string[];

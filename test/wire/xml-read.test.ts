@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { NotParsable } from '../../src/wire/not-parsable';
-import { parseXml, readXml } from '../../src/wire/xml-read';
-import { writeXml } from '../../src/wire/xml-write';
+import { parseXml, readXml } from '../../src/wire/xml/read';
+import { writeXml } from '../../src/wire/xml/write';
 import { anyCharacters } from '../support/any-characters';
 
 /** Everything that is read, texts joined, as one line each. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { httpFaults } from '../../wire/http-faults';
+import { httpFaults } from '../../wire/api/http-faults';
 import { PAGE, START, STYLE } from './docs-page';
 import { StaticContent } from './static-content';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { CONTENT_TYPES, prefersHtml } from '../../wire/format';
-import { httpFaults } from '../../wire/http-faults';
+import { CONTENT_TYPES, prefersHtml } from '../../wire/api/format';
+import { httpFaults } from '../../wire/api/http-faults';
 
 /** A link of an index: where it leads from the root, without a leading slash, and what is there. */
 export type Link = readonly [path: string, title: string];

@@ -1,6 +1,6 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { openApiFaults } from '../../wire/http-faults';
+import { openApiFaults } from '../../wire/api/http-faults';
 import { sentTokens } from '../sent-tokens';
 import { sendIndex } from './index-page';
 

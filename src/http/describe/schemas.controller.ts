@@ -1,10 +1,10 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { errorSchema } from '../../wire/errors';
-import { CONTENT_TYPES } from '../../wire/format';
-import { httpFaults } from '../../wire/http-faults';
-import { writeXml } from '../../wire/xml-write';
-import { type Schema, toXsd } from '../../wire/xsd';
+import { errorSchema } from '../../wire/api/errors';
+import { CONTENT_TYPES } from '../../wire/api/format';
+import { httpFaults } from '../../wire/api/http-faults';
+import { writeXml } from '../../wire/xml/write';
+import { type Schema, toXsd } from '../../wire/xml/xsd';
 import { HttpOptions } from '../service';
 import { sendIndex } from './index-page';
 

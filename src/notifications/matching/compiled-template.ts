@@ -1,7 +1,7 @@
 import { NotParsable } from '../../wire/not-parsable';
-import { parseJson } from '../../wire/json-read';
+import { parseJson } from '../../wire/json/read';
 import { parsedUrl } from '../../wire/parsed-url';
-import { parseXml } from '../../wire/xml-read';
+import { parseXml } from '../../wire/xml/read';
 import { type ReceiverFormat } from '../subscription';
 import { type Template } from '../template';
 import { type Attributes } from '../topic';

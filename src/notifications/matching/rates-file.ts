@@ -1,8 +1,8 @@
-import { csvRows } from '../../wire/csv-read';
+import { csvRows } from '../../wire/csv/read';
 import { isCurrency } from '../../wire/iso-codes';
 import { NotParsable } from '../../wire/not-parsable';
 import { utf8Text } from '../../wire/utf8';
-import { readXml } from '../../wire/xml-read';
+import { readXml } from '../../wire/xml/read';
 import { type PublishedRates } from './rates';
 
 /** The content is not what the European Central Bank publishes. The message follows the name of the source. */

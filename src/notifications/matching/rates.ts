@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../../kernel/decider';
-import { decimalsOf } from '../../wire/minor-units';
+import { decimalsOf } from '../../wire/record/minor-units';
 
 /**
  * Exchange rates, in the stream `exchange-rates` (`docs/decisions.md#n12`).

@@ -11,10 +11,10 @@ import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
-import { type Keys } from '../../wire/keys';
-import { listPieces } from '../../wire/list-text';
-import { pageSizeHeader } from '../../wire/page-size';
-import { listWriter } from '../../wire/record-list';
+import { type Keys } from '../../wire/keys/keys';
+import { listPieces } from '../../wire/record/list-text';
+import { pageSizeHeader } from '../../wire/keys/page-size';
+import { listWriter } from '../../wire/record/list';
 import { MOST_LISTED, networkClaims } from '../network-claims';
 import {
   networkClaimKeys,

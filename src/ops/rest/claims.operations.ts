@@ -1,8 +1,8 @@
 import { CLAIMS } from '../../claims/operations';
-import { type OperationText } from '../../wire/description';
-import { INTEGER, TEXT } from '../../wire/key-types';
-import { type Keys, type KeyTable } from '../../wire/keys';
-import { PAGE_HEADERS } from '../../wire/page-size';
+import { type OperationText } from '../../wire/api/description';
+import { INTEGER, TEXT } from '../../wire/keys/types';
+import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { PAGE_HEADERS } from '../../wire/keys/page-size';
 
 const ids = { type: INTEGER, multiple: true } as const;
 

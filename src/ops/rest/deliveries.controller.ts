@@ -14,9 +14,9 @@ import { type OperatorsDelivery } from '../../subscriptions/deliveries.fields';
 import { PAGE } from '../../subscriptions/deliveries.keys';
 import { namedFor } from '../../subscriptions/deliveries.names';
 import { toDelivery, toRest, toTotals, type Waiting } from '../../subscriptions/deliveries.output';
-import { listPieces } from '../../wire/list-text';
-import { pageSizeHeader } from '../../wire/page-size';
-import { listWriter } from '../../wire/record-list';
+import { listPieces } from '../../wire/record/list-text';
+import { pageSizeHeader } from '../../wire/keys/page-size';
+import { listWriter } from '../../wire/record/list';
 import { AnyWaiting } from '../any-waiting';
 import {
   ANY_DELIVERIES,

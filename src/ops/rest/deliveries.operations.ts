@@ -1,12 +1,12 @@
 import { STATES } from '../../notifications/stored-delivery';
 import { operatorsDelivery, operatorsReceiver } from '../../subscriptions/deliveries.fields';
 import { deliveryKeys, PAGE } from '../../subscriptions/deliveries.keys';
-import { type OperationText, type Shape } from '../../wire/description';
-import { INTEGER, oneOf, TEXT } from '../../wire/key-types';
-import { type Keys, type KeyTable } from '../../wire/keys';
-import { ListCursors } from '../../wire/list-cursor';
-import { PAGE_HEADERS } from '../../wire/page-size';
-import { listOf } from '../../wire/record';
+import { type OperationText, type Shape } from '../../wire/api/description';
+import { INTEGER, oneOf, TEXT } from '../../wire/keys/types';
+import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { ListCursors } from '../../wire/keys/cursor';
+import { PAGE_HEADERS } from '../../wire/keys/page-size';
+import { listOf } from '../../wire/record/record';
 import { opsFaults as fault } from './ops-service';
 
 export const ANY_DELIVERIES = {

@@ -1,8 +1,8 @@
 import { CATEGORY_MAPPINGS } from '../../categories/category-mappings';
 import { outcomes } from '../../categories/change-mappings';
-import { type OperationText, type Shape } from '../../wire/description';
-import { listOf, record } from '../../wire/record';
-import { integer, score, text, wordOf } from '../../wire/record-kinds';
+import { type OperationText, type Shape } from '../../wire/api/description';
+import { listOf, record } from '../../wire/record/record';
+import { integer, score, text, wordOf } from '../../wire/record/kinds';
 
 /** Lines in one post. */
 export const MOST = 10_000;

@@ -1,7 +1,7 @@
-import { type Format } from '../../wire/format';
-import { inScript } from '../../wire/jsonp';
-import { writeJson } from '../../wire/json-write';
-import { xmlPiece } from '../../wire/xml-write';
+import { type Format } from '../../wire/api/format';
+import { inScript } from '../../wire/json/jsonp';
+import { writeJson } from '../../wire/json/write';
+import { xmlPiece } from '../../wire/xml/write';
 import { type CsvStyle } from '../output-csv';
 import { type OutputProduct, type OutputView, toJsonProduct } from '../output';
 import { resultText } from '../result-text';

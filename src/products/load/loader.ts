@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Directory } from '../../directory/directory';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
-import { type BodyFormat } from '../../wire/format';
+import { type BodyFormat } from '../../wire/api/format';
 import { type FeedImport, isLargeRemoval, type Tally } from '../feed';
 import { appendBody } from './append/append-body';
 import { CLOSE_BYTES, FeedWriter } from './append/feed-writer';

@@ -5,7 +5,7 @@ import { type Receiver, type ReceiverFormat } from '../../../src/notifications/s
 import { isTemplate, parseTemplate } from '../../../src/notifications/template';
 import { type Attributes } from '../../../src/notifications/topic';
 import { withoutForbidden } from '../../../src/wire/characters';
-import { parseXml } from '../../../src/wire/xml-read';
+import { parseXml } from '../../../src/wire/xml/read';
 import { anyCharacters } from '../../support/any-characters';
 import { cases } from '../../support/size';
 

@@ -1,4 +1,4 @@
-import { JsonCutter } from '../../../wire/json-cut';
+import { JsonCutter } from '../../../wire/json/cut';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 import { type ProductIntake } from './product-intake';
 

@@ -1,5 +1,5 @@
-import { type BodyFormat } from '../../../wire/format';
-import { type ElementOrigin } from '../../../wire/json-cut';
+import { type BodyFormat } from '../../../wire/api/format';
+import { type ElementOrigin } from '../../../wire/json/cut';
 import { usableId } from '../../product-check';
 import { digestOf, type Fingerprints } from '../fingerprints/fingerprints';
 import { IdTable } from '../fingerprints/id-table';

@@ -1,7 +1,7 @@
-import { type XmlAttributes, type XmlReader, readXml } from '../../../wire/xml-read';
-import { note } from '../../../wire/posted';
-import { valueInText } from '../../../wire/posted-xml';
-import { type Field, type Fields } from '../../../wire/record';
+import { type XmlAttributes, type XmlReader, readXml } from '../../../wire/xml/read';
+import { note } from '../../../wire/api/posted';
+import { valueInText } from '../../../wire/xml/posted';
+import { type Field, type Fields } from '../../../wire/record/record';
 import { productFaults as fault } from '../../faults';
 import { postedProduct } from '../../fields';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';

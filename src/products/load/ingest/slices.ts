@@ -1,5 +1,5 @@
-import { type BodyFormat } from '../../../wire/format';
-import { type ElementOrigin } from '../../../wire/json-cut';
+import { type BodyFormat } from '../../../wire/api/format';
+import { type ElementOrigin } from '../../../wire/json/cut';
 
 /** Products of a body, cut out but not parsed: the unit of work of a validation thread. */
 export interface Slice {

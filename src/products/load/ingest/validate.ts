@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { type ElementOrigin } from '../../../wire/json-cut';
-import { noteRepeated } from '../../../wire/json-members';
-import { jsonProblem, spellingsIn } from '../../../wire/json-scan';
+import { type ElementOrigin } from '../../../wire/json/cut';
+import { noteRepeated } from '../../../wire/json/members';
+import { jsonProblem, spellingsIn } from '../../../wire/json/scan';
 import { productFaults as fault } from '../../faults';
 import { encodeContent } from '../../feed-codec';
 import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';

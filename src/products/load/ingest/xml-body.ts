@@ -1,4 +1,4 @@
-import { XmlCutter } from '../../../wire/xml-cut';
+import { XmlCutter } from '../../../wire/xml/cut';
 import { productFaults as fault } from '../../faults';
 import { type ProductIntake } from './product-intake';
 import { ProductXml } from './product-xml';

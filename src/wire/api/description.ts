@@ -1,0 +1,75 @@
+import { type FaultTable } from '../../kernel/fault';
+import { type KeyType } from '../keys/types';
+import { type Kind } from '../record/record';
+import { type SchemaFiles } from '../xml/xsd';
+
+/** A service's interface, as its users see it: data only. */
+export interface Description {
+  readonly title: string;
+  readonly description: string;
+  readonly faults: FaultTable;
+  readonly schemas: SchemaFiles;
+  /** File of the XML schema of its error lists. */
+  readonly errorSchema: string;
+}
+
+/** The shape of an answer or a body, by its name in OpenAPI. */
+export interface Shape<K extends Kind = Kind> {
+  readonly name: string;
+  readonly kind: K;
+  /** In CSV, fields that an answer may lack are columns too. */
+  readonly hasAllColumns?: true;
+  /** Absent for shapes without XML. */
+  readonly xml?: XmlDocument;
+}
+
+export interface XmlDocument {
+  /** File of its XML schema. */
+  readonly file: string;
+  /** Its root element. Without one, the only field of the record or the only item of the list is the root. */
+  readonly root?: string;
+  /** Attributes of the root that have one value, and its namespaces. */
+  readonly attributes?: Readonly<Record<string, string>>;
+  /** Its content in XML, if the structure differs from JSON. */
+  readonly kind?: Kind;
+}
+
+/** A body. By default its examples are composed of those of its fields. */
+export interface PostedShape extends Shape {
+  /** A request may have no body. */
+  readonly isOptional?: true;
+  readonly examples?: { readonly json?: object; readonly csv?: string };
+}
+
+interface PathParameter {
+  readonly type: KeyType<unknown>;
+  readonly description: string;
+  readonly example: unknown;
+}
+
+/** Describes an operation; its path, keys, formats and callers are read from its handler. */
+export interface OperationText {
+  /** A verb and a noun, unique. */
+  readonly id: string;
+  readonly summary: string;
+  /** Another operation replaces it. */
+  readonly isDeprecated?: true;
+  readonly description?: string;
+  /** Example keys. */
+  readonly example: Readonly<Record<string, unknown>>;
+  /** Parameters of the path. */
+  readonly path?: Readonly<Record<string, PathParameter>>;
+  readonly body?: PostedShape;
+  /** Absent: it has no body. */
+  readonly answer?: Shape;
+  /** HTTP status of a success; by default 200, and 204 without an answer. */
+  readonly status?: number;
+  /** Why a 400 may also have this shape. */
+  readonly partly?: string;
+  /** Headers of its answer, in addition to those of all operations. */
+  readonly sends?: Readonly<Record<string, string>>;
+  /** A read that may be refused with 409, which is otherwise one of writes. */
+  readonly mayConflict?: true;
+  /** Other statuses with the same answer, and what they mean. */
+  readonly also?: Readonly<Record<number, string>>;
+}

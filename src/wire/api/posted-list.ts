@@ -1,0 +1,169 @@
+import { type BodyFormat } from './format';
+import { JsonCutter } from '../json/cut';
+import { postedFromJson } from '../json/read';
+import { NotParsable } from '../not-parsable';
+import { NameList } from '../keys/name-list';
+import { isPosted, note, notesOf, type Posted } from './posted';
+import { postedFromXml, unreadOfRoot } from '../xml/posted';
+import { type List, type RecordKind } from '../record/record';
+import { readXmlChildren } from '../xml/read';
+
+/** A list that may be posted. */
+export interface ListBody {
+  /** Its items; `most` of them. */
+  readonly kind: List<RecordKind>;
+  /** Its root element in XML; without one it is posted in JSON only. */
+  readonly root?: string;
+  /** In JSON, the only member of an object that it is; without one the list is the whole body. */
+  readonly key?: string;
+  /** Bytes that an item may have, in XML characters. */
+  readonly maxItem: number;
+  /** Unknown fields of items are left out, and only the first of their names are known afterwards: a body may have millions. */
+  readonly dropsUnknown?: true;
+}
+
+/** A list as it was read, each item still unchecked. */
+export interface PostedItems {
+  readonly items: readonly unknown[];
+  /** The JSON text of each item, for messages; empty for XML. */
+  readonly texts: readonly string[];
+  /** Paths of what was not read around the items, and of what was left out of them. */
+  readonly unread: readonly string[];
+}
+
+/**
+ * Reads a posted list item by item while it arrives, so that neither its size nor the number of its items makes anybody wait:
+ * reading stops at the first item too many. An item that is too large is noted, not read. Raises `NotParsable`.
+ */
+export async function postedItems(
+  chunks: AsyncIterable<Buffer>,
+  format: BodyFormat,
+  list: ListBody,
+): Promise<PostedItems> {
+  const reader = format === 'json' ? new JsonItems(list) : new XmlItems(list);
+  for await (const chunk of chunks) reader.write(chunk);
+  return reader.end();
+}
+
+class Items {
+  readonly items: unknown[] = [];
+  private readonly dropped = new NameList();
+
+  constructor(private readonly list: ListBody) {}
+
+  get unread(): readonly string[] {
+    return this.dropped.first();
+  }
+
+  add(item: unknown): void {
+    this.push(this.list.dropsUnknown === true && isPosted(item) ? this.known(item) : item);
+  }
+
+  private known(item: Posted): Posted {
+    const { fields } = this.list.kind.of();
+    const { unread = [], repeated } = notesOf(item) ?? {};
+    this.dropped.addAll(unread);
+    const found: Record<string, unknown> = {};
+    for (const name in item)
+      if (Object.hasOwn(fields, name)) found[name] = item[name];
+      else this.dropped.add(name);
+    if (repeated !== undefined) note(found, { repeated });
+    return found;
+  }
+
+  private push(item: unknown): void {
+    const { most = Infinity } = this.list.kind;
+    if (this.items.length === most)
+      throw new NotParsable(`more than ${most} items: expected at most ${most}`);
+    this.items.push(item);
+  }
+
+  addTooLarge(): void {
+    const item = {};
+    note(item, { maxBytes: this.list.maxItem });
+    this.push(item);
+  }
+}
+
+/** How deep an item may be nested: with the list around it 32 levels. */
+const MAX_DEPTH = 31;
+
+class JsonItems {
+  private readonly found: Items;
+  private readonly texts: string[] = [];
+  private readonly cutter: JsonCutter;
+
+  constructor(list: ListBody) {
+    this.found = new Items(list);
+    this.cutter = new JsonCutter({
+      ...(list.key === undefined ? {} : { key: list.key, hasAnyElements: true }),
+      maxElement: list.maxItem,
+      maxDepth: MAX_DEPTH,
+      onElement: (bytes, _, origin) => {
+        this.found.add(postedFromJson(bytes, origin));
+        this.texts.push(list.dropsUnknown === true ? '' : bytes.toString());
+      },
+      onOversized: () => {
+        this.found.addTooLarge();
+        this.texts.push('');
+      },
+    });
+  }
+
+  write(chunk: Buffer): void {
+    this.parse(() => this.cutter.write(chunk));
+  }
+
+  end(): PostedItems {
+    this.parse(() => this.cutter.end());
+    return { items: this.found.items, texts: this.texts, unread: this.found.unread };
+  }
+
+  private parse(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      if (!(error instanceof NotParsable)) throw error;
+      const problem = this.cutter.problem();
+      throw problem === undefined ? error : new NotParsable(`the body is not JSON: ${problem}`);
+    }
+  }
+}
+
+class XmlItems {
+  private readonly found: Items;
+  private readonly reader;
+
+  constructor(list: ListBody) {
+    const { root = '', kind, maxItem } = list;
+    const { of, each } = kind;
+    this.found = new Items(list);
+    const require = (name: string, expected: string): void => {
+      if (name !== expected)
+        throw new NotParsable(
+          `expected a root element ${root} with ${each} elements, found ${name.slice(0, 100)}`,
+        );
+    };
+    this.reader = readXmlChildren({
+      maxChild: maxItem,
+      onRoot: (name) => require(name, root),
+      onChild: (node) => {
+        require(node.name, each);
+        this.found.add(postedFromXml(of(), node));
+      },
+      onOversized: (name) => {
+        require(name, each);
+        this.found.addTooLarge();
+      },
+    });
+  }
+
+  write(chunk: Buffer): void {
+    this.reader.write(chunk);
+  }
+
+  end(): PostedItems {
+    const around = unreadOfRoot(this.reader.end());
+    return { items: this.found.items, texts: [], unread: [...around, ...this.found.unread] };
+  }
+}

@@ -1,0 +1,103 @@
+import { type OperationText, type Shape, type XmlDocument } from '../api/description';
+import { type Direction, type AnswerOf, type Fields, type Kind } from './record';
+import { postedXmlWriter, xmlWriter } from './xml';
+import { XsdTypes } from './xsd';
+import { isList, writeXml, type XmlContent, type XmlElement } from '../xml/write';
+import { type Parts, type Schema } from '../xml/xsd';
+
+/** Compiles the table of an answer into a function that makes its XML document. */
+export function documentWriter<K extends Kind>({
+  kind,
+  xml = { file: '' },
+}: Pick<Shape<K>, 'kind' | 'xml'>): (answer: AnswerOf<K>) => XmlElement {
+  const write = xmlWriter(kind);
+  return (answer) => rooted(xml, write(answer));
+}
+
+function rooted({ root, attributes = {} }: XmlDocument, content: XmlContent): XmlElement {
+  const element = typeof content === 'object' ? content : {};
+  if (root === undefined) return element;
+  const own = typeof element.$ === 'object' && !isList(element.$) ? element.$ : {};
+  return { [root]: { ...element, $: { ...attributes, ...own } } };
+}
+
+/** The XML schemas of what some operations take and answer, by the names of their files. */
+export function schemaFiles(
+  operations: Readonly<Record<string, OperationText>>,
+): Readonly<Record<string, Schema>> {
+  const files: Record<string, Schema> = {};
+  const add = (shape: Shape | undefined, direction: Direction): void => {
+    if (shape?.xml === undefined) return;
+    const { kind, xml } = shape;
+    files[xml.file] = joined(files[xml.file], schemaOf(xml.kind ?? kind, xml, direction));
+  };
+  for (const { body, answer } of Object.values(operations)) {
+    add(body, 'posted');
+    add(answer, 'answered');
+  }
+  return files;
+}
+
+/** Documents with different roots may have one file. */
+function joined(first: Schema | undefined, other: Schema): Schema {
+  return {
+    elements: { ...first?.elements, ...other.elements },
+    types: { ...first?.types, ...other.types },
+    simpleTypes: { ...first?.simpleTypes, ...other.simpleTypes },
+  };
+}
+
+/** The XML schema of the elements of some fields, which schemas of other namespaces import. */
+export function elementSchema(fields: Fields, direction: Direction): Schema {
+  const types = new XsdTypes(direction);
+  const elements = Object.entries(fields).filter(([, field]) => !('in' in field));
+  return {
+    elements: Object.fromEntries(elements.map(([name, { kind }]) => [name, types.typeOf(kind)])),
+    ...types.types,
+  };
+}
+
+/** The XML schema of a document. */
+export function schemaOf(kind: Kind, { root, attributes = {} }: XmlDocument, direction: Direction): Schema {
+  const types = new XsdTypes(direction);
+  const type = types.contentOf(kind);
+  const names = Object.keys(attributes).filter((name) => !name.startsWith('xmlns'));
+  const fixed = Object.fromEntries(names.map((name) => [name, 'xs:string']));
+  const elements: Parts =
+    root === undefined
+      ? rootsIn(type.sequence ?? {})
+      : { [root]: { ...type, attributes: { ...fixed, ...type.attributes } } };
+  return { ...types.types, elements };
+}
+
+/** A root is there once. */
+function rootsIn(parts: Parts): Parts {
+  return Object.fromEntries(Object.entries(parts).map(([part, type]) => [part.replace(/[?*]$/, ''), type]));
+}
+
+/** A body as JSON, made of the examples of its fields as of now. A record within itself is left out. */
+export function exampleOf(kind: Kind, now: Date, within: readonly Kind[] = []): unknown {
+  if (kind.is === 'list') {
+    const item = exampleOf(kind.of(), now, within);
+    return item === undefined ? undefined : [item];
+  }
+  if (kind.is === 'scalar' || within.includes(kind)) return undefined;
+  const examples = Object.entries(kind.fields).map(([name, field]) => [
+    name,
+    isFunction(field.example)
+      ? field.example(now)
+      : (field.example ?? exampleOf(field.kind, now, [...within, kind])),
+  ]);
+  const given = examples.filter(([, example]) => example !== undefined);
+  return given.length === 0 ? undefined : Object.fromEntries(given);
+}
+
+function isFunction(example: unknown): example is (now: Date) => unknown {
+  return typeof example === 'function';
+}
+
+/** The same as XML. */
+export function xmlExampleOf(kind: Kind, xml: XmlDocument, now: Date): string {
+  const content = xml.kind ?? kind;
+  return writeXml(rooted(xml, postedXmlWriter(content)(exampleOf(content, now))), { pretty: true });
+}

@@ -1,0 +1,252 @@
+import { SaxesParser } from 'saxes';
+import { NotParsable } from '../not-parsable';
+import { Utf8Decoder } from '../utf8';
+import { type XmlName, xmlNames, XmlPrefixes } from './names';
+
+/**
+ * The content of a document, by local names. Prefixes and namespaces are ignored, but prefixes must be declared.
+ */
+export interface XmlHandlers {
+  readonly open: (name: string, attributes: XmlAttributes) => void;
+  /** Text of the element opened last, entities resolved; it may come in several pieces. */
+  readonly text: (piece: string) => void;
+  readonly close: (name: string) => void;
+  /** The document may declare any encoding: it is not what was sent. */
+  readonly declaresAny?: true;
+}
+
+/** Namespace declarations left out. An object without a prototype. */
+export type XmlAttributes = Readonly<Record<string, string>>;
+
+export interface XmlReader {
+  /** Consumes the next bytes; they may be cut anywhere. */
+  write(chunk: Buffer): void;
+  end(): void;
+  /** Number of open elements; undefined within markup. */
+  depth(): number | undefined;
+  /** Restarts the count of lines and columns. */
+  countFromHere(): void;
+  /** Namespace prefixes in scope. */
+  prefixes(): readonly string[];
+}
+
+/** Depth limit of elements. */
+const MAX_DEPTH = 64;
+/**
+ * Length limit of a tag with its attributes, a declaration or an instruction, to within one chunk.
+ */
+const MAX_MARKUP = 1024 * 1024;
+
+// XML 1.1, if it were not forced out, would let control characters in.
+const OPTIONS = { xmlns: false, position: false, defaultXMLVersion: '1.0', forceXMLVersion: true } as const;
+
+const NO_ATTRIBUTES = Object.freeze(Object.create(null)) as Record<string, string>;
+
+/** States of saxes in which it collects text that can be passed on in pieces. */
+const IN_TEXT = stateAfter('<a>b');
+const IN_CDATA = stateAfter('<a><![CDATA[b');
+const IN_COMMENT = stateAfter('<a><!--b');
+
+/**
+ * Reads XML 1.0 in UTF-8 as it comes in. Text of any length is passed on in pieces; depth and markup are bounded; a
+ * DOCTYPE is refused, and so are entities other than XML's own. Memory use is constant.
+ *
+ * `write` and `end` raise `NotParsable` with line and column; after that the reader cannot be used.
+ */
+export function readXml(handlers: XmlHandlers): XmlReader {
+  const decoder = new Utf8Decoder();
+  const parser = newParser();
+  const nameOf = xmlNames();
+  const prefixes = new XmlPrefixes();
+  /** Local names of the elements that are open. */
+  const path: string[] = [];
+  let attributes = NO_ATTRIBUTES;
+  let tags = 0;
+  let markup = 0;
+  let hasBegun = false;
+
+  const required = (name: string): XmlName => {
+    const found = nameOf(name);
+    if (found === undefined) parser.fail(`malformed name: ${name}.`);
+    return found ?? { prefix: '', local: name };
+  };
+  const refuse = (problem: string | undefined): void => {
+    if (problem !== undefined) parser.fail(`${problem}.`);
+  };
+  parser.on('attribute', ({ name, value }) => {
+    if (name === 'xmlns') return;
+    const { prefix, local } = required(name);
+    if (prefix === 'xmlns') {
+      refuse(prefixes.declare(local, value, path.length));
+      return;
+    }
+    if (prefix !== '') prefixes.use(prefix);
+    if (attributes === NO_ATTRIBUTES) attributes = Object.create(null) as Record<string, string>;
+    // An attribute without a prefix is the element's own one; one with a prefix only stands in for it.
+    if (prefix === '' || !(local in attributes)) attributes[local] = value;
+  });
+  parser.on('opentag', (tag) => {
+    if (path.length === MAX_DEPTH) parser.fail(`elements are nested deeper than ${MAX_DEPTH}.`);
+    const { prefix, local: name } = required(tag.name);
+    refuse(prefixes.opened(prefix));
+    path.push(name);
+    tags += 1;
+    const given = attributes;
+    attributes = NO_ATTRIBUTES;
+    handlers.open(name, given);
+  });
+  parser.on('closetag', () => {
+    tags += 1;
+    const name = path.pop() ?? '';
+    prefixes.closed(path.length);
+    handlers.close(name);
+  });
+  parser.on('text', text);
+  parser.on('cdata', text);
+  parser.on('xmldecl', ({ encoding = 'UTF-8' }) => {
+    if (handlers.declaresAny !== true && !/^utf-?8$/i.test(encoding))
+      parser.fail(`the XML declaration has the encoding ${encoding.slice(0, 100)}: expected UTF-8, or none.`);
+  });
+  parser.on('doctype', () => parser.fail('a DOCTYPE is not accepted.'));
+
+  function text(piece: string): void {
+    if (path.length > 0) handlers.text(piece);
+  }
+
+  /** Passes on text that saxes would otherwise collect until the text, section or comment ends. */
+  function flush(): void {
+    const state = parser['state'] as number;
+    if (state !== IN_TEXT && state !== IN_CDATA && state !== IN_COMMENT) return;
+    markup = 0;
+    const piece = parser['text'] as string;
+    parser['text'] = '';
+    if (piece !== '' && state !== IN_COMMENT) text(piece);
+  }
+
+  return {
+    write: (chunk) => {
+      const piece = decoder.write(chunk);
+      const before = tags;
+      // saxes would skip it, as the decoder has skipped the first.
+      if (!hasBegun && piece.startsWith('\ufeff')) parser.fail('a second byte order mark.');
+      hasBegun ||= piece !== '';
+      parser.write(piece);
+      markup = tags === before ? markup + piece.length : piece.length;
+      flush();
+      if (markup > MAX_MARKUP + piece.length) parser.fail('a tag is too long.');
+    },
+    end: () => {
+      decoder.end();
+      parser.close();
+    },
+    depth: () => (parser['state'] === IN_TEXT ? path.length : undefined),
+    countFromHere: () => {
+      parser.line = 1;
+      parser.column = 0;
+    },
+    prefixes: () => prefixes.inScope,
+  };
+}
+
+type Parser = SaxesParser<typeof OPTIONS>;
+
+function newParser(): Parser {
+  const parser: Parser = new SaxesParser(OPTIONS);
+  parser.on('error', ({ message }) => {
+    const what = message.replace(/\.$/, '');
+    throw new NotParsable(`${what}, at line ${parser.line}, column ${parser.column}`);
+  });
+  return parser;
+}
+
+function stateAfter(xml: string): number {
+  return newParser().write(xml)['state'] as number;
+}
+
+/** An element of a small document, by local names. */
+export interface XmlNode {
+  readonly name: string;
+  readonly attributes: XmlAttributes;
+  readonly children: readonly XmlNode[];
+  /** All text directly in it. */
+  readonly text: string;
+}
+
+/** Reads a small document as a whole; raises `NotParsable`. */
+export function parseXml(bytes: Buffer, options: Pick<XmlHandlers, 'declaresAny'> = {}): XmlNode {
+  const children: XmlNode[] = [];
+  const reader = readXmlChildren({
+    ...options,
+    maxChild: Infinity,
+    onChild: (node) => children.push(node),
+  });
+  reader.write(bytes);
+  return { ...reader.end(), children };
+}
+
+interface ChildrenOptions extends Pick<XmlHandlers, 'declaresAny'> {
+  /** Characters of names, attributes and texts that an element in the root may have. */
+  readonly maxChild: number;
+  readonly onRoot?: (name: string) => void;
+  /** Called at the end of each element in the root. */
+  readonly onChild: (node: XmlNode) => void;
+  /** Called at the end of one that is too large, with its name. */
+  readonly onOversized?: (name: string) => void;
+}
+
+/** Characters that count for each element beside its name. */
+const ELEMENT = 3;
+
+/**
+ * Reads the elements in the root one by one as their bytes come in. Raises `NotParsable`; `end` returns the root without them.
+ */
+export function readXmlChildren(options: ChildrenOptions): {
+  readonly write: (chunk: Buffer) => void;
+  readonly end: () => Omit<XmlNode, 'children'>;
+} {
+  const document: Growing = { name: '', attributes: {}, children: [], text: '' };
+  let root: Growing | undefined;
+  const path = [document];
+  let size = 0;
+  const isOver = (): boolean => size > options.maxChild;
+  const reader = readXml({
+    ...(options.declaresAny === true ? { declaresAny: true } : {}),
+    open: (name, attributes) => {
+      size = path.length === 2 ? 0 : size + ELEMENT + name.length;
+      for (const attribute in attributes) size += attribute.length + (attributes[attribute]?.length ?? 0);
+      const node: Growing = { name, attributes, children: [], text: '' };
+      if (path.length === 1) {
+        root = node;
+        options.onRoot?.(name);
+      } else if (path.length > 2 && !isOver()) path.at(-1)?.children.push(node);
+      path.push(node);
+    },
+    text: (piece) => {
+      const node = path.at(-1);
+      size += piece.length;
+      if (node === undefined) return;
+      // Of the text around bounded elements, whether there is any: white space between them is not collected.
+      if (node === root && options.maxChild < Infinity) node.text ||= piece.trim();
+      else if (!isOver()) node.text += piece;
+    },
+    close: () => {
+      const node = path.pop();
+      if (node === undefined || path.length !== 2) return;
+      if (isOver()) options.onOversized?.(node.name);
+      else options.onChild(node);
+    },
+  });
+  return {
+    write: (chunk) => reader.write(chunk),
+    end: () => {
+      reader.end();
+      if (root === undefined) throw new NotParsable('the document has no root element');
+      return root;
+    },
+  };
+}
+
+interface Growing extends XmlNode {
+  readonly children: Growing[];
+  text: string;
+}
