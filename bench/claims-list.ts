@@ -1,6 +1,6 @@
 import { claims } from '../projections/claims';
 import { type StoredClaim } from '../src/claims/stored-claim';
-import { Directory } from '../src/directory/directory';
+import { Directory } from '../src/network/directory';
 import { type BareQuery } from './bare/search';
 import { type Bench, type Figure } from './harness';
 import { compareListings } from './listings';

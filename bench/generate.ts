@@ -1,4 +1,4 @@
-import { type PostedCategory } from '../src/categories/mapped-category';
+import { type PostedCategory } from '../src/network/categories/mapped-category';
 import { ean13 } from '../src/demo/catalogue';
 import { type PostedProduct } from '../src/demo/products';
 import { type Random, seededRandom } from '../src/demo/random';

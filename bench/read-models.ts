@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { buildGenerations } from '../src/projector/build-generations';
 import { PROJECTIONS } from '../projections';
-import { directoryAt } from '../src/directory/directory';
+import { directoryAt } from '../src/network/directory';
 import { prepareParked } from '../src/projector/parked';
 import { type Projection } from '../src/projector/projection';
 import { Runner } from '../src/projector/runner';

@@ -1,11 +1,11 @@
 import { type ParsedEvent } from '../src/kernel/decider';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { join } from 'node:path';
-import { directoryAt } from '../src/directory/directory';
+import { directoryAt } from '../src/network/directory';
 import { type OfferEvent } from '../projections/offer-events';
 import { products } from '../projections/products';
 import { type StoredOffer } from '../src/products/offer';
-import { type Directory } from '../src/directory/directory';
+import { type Directory } from '../src/network/directory';
 import { rebuildProjections } from '../src/ops/rebuild';
 import { BareTables } from './bare/tables';
 import { type Bench, compareRates, type Figure, timed } from './harness';

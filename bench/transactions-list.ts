@@ -1,5 +1,5 @@
 import { transactions } from '../projections/transactions';
-import { Directory } from '../src/directory/directory';
+import { Directory } from '../src/network/directory';
 import { type PositionedTransaction } from '../src/transactions/stored-transaction';
 import { legacyIdOf, transactionIdOf } from '../src/transactions/transaction-id';
 import { type BareQuery } from './bare/search';

@@ -1,5 +1,5 @@
 import { vouchers } from '../projections/vouchers';
-import { Directory } from '../src/directory/directory';
+import { Directory } from '../src/network/directory';
 import { type StoredVoucher } from '../src/vouchers/stored-voucher';
 import { type BareQuery } from './bare/search';
 import { type Bench, type Figure } from './harness';

@@ -1,4 +1,4 @@
-import { type Directory } from '../src/directory/directory';
+import { type Directory } from '../src/network/directory';
 import { type Position } from '../src/kernel/event';
 import { type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { type CategoryChange, changeKey } from '../src/directory/categories';
+import { type CategoryChange, changeKey } from '../src/network/categories';
 import { numberOf, positionOf } from '../src/kernel/event';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
-import { mappedCategory, mappingKeys } from '../src/categories/mapped-category';
+import { mappedCategory, mappingKeys } from '../src/network/categories/mapped-category';
 import { DESCRIPTIVE, IDENTIFIERS } from '../src/products/fields';
 import { customFieldNames, groupingIdOf, type Offer, type StoredOffer } from '../src/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';

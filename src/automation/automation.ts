@@ -1,4 +1,4 @@
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../network/directory';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Filter, type Found } from '../kernel/query';

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type FollowedDirectory } from '../directory/follower';
+import { type FollowedDirectory } from '../network/follower';
 import { Backoff } from '../runtime/backoff';
 import { type Position, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';

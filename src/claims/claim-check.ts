@@ -1,6 +1,6 @@
-import { type Directory } from '../directory/directory';
-import { type Caller } from '../directory/organisations';
-import { termsOf } from '../directory/past-terms';
+import { type Directory } from '../network/directory';
+import { type Caller } from '../network/organisations';
+import { termsOf } from '../network/past-terms';
 import { type ClaimContent, type ClaimOrigin } from './claim';
 import { claimFaults as fault } from './faults';
 

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { type ClaimCriteria, type ClaimPage, listClaims } from '../../projections/claim-list';
-import { type Directory } from '../directory/directory';
-import { FollowedDirectory } from '../directory/follower';
-import { type Caller } from '../directory/organisations';
+import { type Directory } from '../network/directory';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
 import { Clock } from '../http/clock';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';

@@ -1,4 +1,4 @@
-import { type Terms } from '../directory/commission';
+import { type Terms } from '../network/commission';
 import { type Decider } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type StoredDecimals } from '../wire/record/minor-units';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { type Directory } from '../directory/directory';
-import { FollowedDirectory } from '../directory/follower';
+import { type Directory } from '../network/directory';
+import { FollowedDirectory } from '../network/follower';
 import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
 import { type Position } from '../kernel/event';

@@ -1,4 +1,4 @@
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../network/directory';
 import { decimalOf, textOf } from '../wire/record/minor-units';
 import { type OutputClaim, type OutputLegacyClaim } from './answered-fields';
 import { type ListedClaim } from './stored-claim';

@@ -1,6 +1,6 @@
-import { type Directory } from '../directory/directory';
-import { type Caller } from '../directory/organisations';
-import { type Program } from '../directory/programs';
+import { type Directory } from '../network/directory';
+import { type Caller } from '../network/organisations';
+import { type Program } from '../network/programs';
 import { amountsIn } from '../wire/record/minor-units';
 import { type Fault } from '../kernel/fault';
 import { isPosted, isUnset, nameOf, type Place, type Posted, type Refusals, wrong } from '../wire/api/posted';

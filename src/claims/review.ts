@@ -1,4 +1,4 @@
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../network/directory';
 import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';

@@ -1,4 +1,4 @@
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../network/directory';
 import { type Fault } from '../kernel/fault';
 import { type ClaimContent, type FiledClaim } from './claim';
 import { type CheckedRevision } from './posted-claims';

@@ -1,4 +1,4 @@
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../network/directory';
 import { inParallel } from '../runtime/in-parallel';
 import { type ClaimOrigin, type Screening } from './claim';
 import { originOf } from './claim-check';

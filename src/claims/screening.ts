@@ -1,6 +1,6 @@
-import { commissionOf } from '../directory/commission';
-import { type Directory } from '../directory/directory';
-import { type Program } from '../directory/programs';
+import { commissionOf } from '../network/commission';
+import { type Directory } from '../network/directory';
+import { type Program } from '../network/programs';
 import { type ClaimContent, type Screening } from './claim';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, type ScreenedStatusId, type TrackedStatusId } from './statuses';
 

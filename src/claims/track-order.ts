@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { type Terms } from '../directory/commission';
-import { type Directory } from '../directory/directory';
+import { type Terms } from '../network/commission';
+import { type Directory } from '../network/directory';
 import { execute, load } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';

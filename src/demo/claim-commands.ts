@@ -4,7 +4,7 @@ import { originOf } from '../claims/claim-check';
 import { ClaimWriter } from '../claims/claim-writer';
 import { screen } from '../claims/screening';
 import { track } from '../claims/track-order';
-import { type FollowedDirectory } from '../directory/follower';
+import { type FollowedDirectory } from '../network/follower';
 import { type StateAt, toDomainEvent } from '../kernel/decider';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';

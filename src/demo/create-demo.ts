@@ -1,8 +1,8 @@
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Directory } from '../directory/directory';
-import { FollowedDirectory } from '../directory/follower';
-import { type Caller } from '../directory/organisations';
+import { type Directory } from '../network/directory';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
 import { makeLoader } from '../products/load/make-loader';
 import { WaitForReadModels } from '../http/wait-for-read-models';
 import { START } from '../kernel/event';

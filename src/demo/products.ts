@@ -1,4 +1,4 @@
-import { type PostedCategory } from '../categories/mapped-category';
+import { type PostedCategory } from '../network/categories/mapped-category';
 import { type Article, catalogue } from './catalogue';
 import { CATEGORIES } from './categories';
 import { type DemoFeed, FEEDS } from './feeds';

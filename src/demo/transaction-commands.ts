@@ -1,5 +1,5 @@
-import { appendFacts } from '../directory/append-facts';
-import { type FollowedDirectory } from '../directory/follower';
+import { appendFacts } from '../network/append-facts';
+import { type FollowedDirectory } from '../network/follower';
 import { type Clock } from '../http/clock';
 import { type VisibleWrites } from '../http/visible-writes';
 import { type EventLog } from '../kernel/event-log';

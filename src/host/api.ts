@@ -3,7 +3,7 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { type AppParts } from '../app';
 import { type Config } from '../config';
-import { TokenUses } from '../directory/token-uses';
+import { TokenUses } from '../network/token-uses';
 import { DownloadCounter } from '../products/download-counter';
 import { Exporter } from '../products/download/exporter';
 import { addressProblem } from '../notifications/sending/receiver-url';

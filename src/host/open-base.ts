@@ -1,4 +1,4 @@
-import { FollowedDirectory } from '../directory/follower';
+import { FollowedDirectory } from '../network/follower';
 import { type Engines, type EngineTicket, joinEngines } from '../engines/open';
 
 /** What a process and each of its threads work with. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { PROJECTIONS } from '../../projections';
 import { PROJECTOR_LEASE } from '../runtime/lease-holder';
 import { visiblePosition, waitForPosition } from '../projector/wait';
-import { type FollowedDirectory } from '../directory/follower';
+import { type FollowedDirectory } from '../network/follower';
 import { type Engines } from '../engines/open';
 import { type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { type Caller, TOKEN, tokenHash } from '../directory/organisations';
+import { type Caller, TOKEN, tokenHash } from '../network/organisations';
 import { openApiFaults } from '../wire/api/http-faults';
 import { formatsOf, rolesOf } from './decorators';
 import { RequestsInProgress } from './requests-in-progress';

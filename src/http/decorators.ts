@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { type FastifyRequest } from 'fastify';
-import { type Caller } from '../directory/organisations';
+import { type Caller } from '../network/organisations';
 import { type OperationText } from '../wire/api/description';
 import { type Format } from '../wire/api/format';
 import { type KeyTable, readKeys } from '../wire/keys/keys';

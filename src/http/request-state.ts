@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type FastifyInstance, type FastifyRequest } from 'fastify';
-import { type Caller } from '../directory/organisations';
+import { type Caller } from '../network/organisations';
 import { parsePath, parseRequestTarget, type RequestTarget } from '../wire/keys/request-target';
 import { type BodyBudgets, BodyShare } from './body-budgets';
 import { PostedBody } from './posted-body';

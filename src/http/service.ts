@@ -1,5 +1,5 @@
-import { type Caller } from '../directory/organisations';
-import { type OrganisationKind, type System } from '../directory/events';
+import { type Caller } from '../network/organisations';
+import { type OrganisationKind, type System } from '../network/events';
 import { type Fault, type FaultDetails } from '../kernel/fault';
 import { type Description } from '../wire/api/description';
 import { type BodyFaults } from '../wire/api/format';

@@ -1,13 +1,13 @@
-import { type Fact } from '../directory/decider';
-import { Directory } from '../directory/directory';
-import { directoryAt } from '../directory/directory';
-import { readNetwork } from '../directory/network-check';
-import { networkFacts, networkOf, removalsOf, tokenFact } from '../directory/network-facts';
-import { type Network } from '../directory/network-file';
-import { tokenHash } from '../directory/organisations';
+import { type Fact } from '../network/decider';
+import { Directory } from '../network/directory';
+import { directoryAt } from '../network/directory';
+import { readNetwork } from '../network/network-check';
+import { networkFacts, networkOf, removalsOf, tokenFact } from '../network/network-facts';
+import { type Network } from '../network/network-file';
+import { tokenHash } from '../network/organisations';
 import { type EventLog } from '../kernel/event-log';
 import { isPosted } from '../wire/api/posted';
-import { type Appended, appendFacts } from '../directory/append-facts';
+import { type Appended, appendFacts } from '../network/append-facts';
 import { newToken } from './tokens';
 
 export interface ImportOptions {

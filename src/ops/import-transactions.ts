@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { FollowedDirectory } from '../directory/follower';
+import { FollowedDirectory } from '../network/follower';
 import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
 import { WaitForReadModels } from '../http/wait-for-read-models';

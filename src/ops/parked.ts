@@ -1,5 +1,5 @@
 import { AUTOMATIONS } from '../automation/postponed';
-import { directoryAt, type UnusableEvent } from '../directory/directory';
+import { directoryAt, type UnusableEvent } from '../network/directory';
 import { liveGeneration, nameOf } from '../projector/generations';
 import { countParked, keyOf, listParked, type Parked, requestRetry } from '../projector/parked';
 import { skipDecider } from '../projector/skipped-events';

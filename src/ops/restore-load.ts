@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { directoryAt } from '../directory/directory';
+import { directoryAt } from '../network/directory';
 import { type Engines } from '../engines/open';
 import { feedLeases } from '../host/feed-leases';
 import { FingerprintCache } from '../products/load/fingerprints/fingerprint-cache';

@@ -1,4 +1,4 @@
-import { type Terms } from '../directory/commission';
+import { type Terms } from '../network/commission';
 import { toDomainEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { fingerprintOf } from '../directory/changes';
-import { type Fact } from '../directory/decider';
-import { type Directory } from '../directory/directory';
-import { type System, type Token } from '../directory/events';
-import { NetworkFaults, readNetwork } from '../directory/network-check';
-import { networkOf, tokenFact } from '../directory/network-facts';
-import { isExpired, tokenHash } from '../directory/organisations';
+import { fingerprintOf } from '../network/changes';
+import { type Fact } from '../network/decider';
+import { type Directory } from '../network/directory';
+import { type System, type Token } from '../network/events';
+import { NetworkFaults, readNetwork } from '../network/network-check';
+import { networkOf, tokenFact } from '../network/network-facts';
+import { isExpired, tokenHash } from '../network/organisations';
 import { readDate } from '../wire/date';
-import { lastUses } from '../directory/token-uses';
+import { lastUses } from '../network/token-uses';
 import { type ReadStore } from '../kernel/read-store';
 
 /** Something that a command about tokens cannot use; the message names the flag. */

@@ -1,5 +1,5 @@
-import { FollowedDirectory } from '../directory/follower';
-import { type Programs } from '../directory/programs';
+import { FollowedDirectory } from '../network/follower';
+import { type Programs } from '../network/programs';
 import { type EventLog } from '../kernel/event-log';
 import { onlyOne, transactionsWith } from '../transactions/find-transaction';
 import { idsWith, TRANSACTION_ID } from '../transactions/transaction-id';

@@ -1,5 +1,5 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { directoryAt } from '../directory/directory';
+import { directoryAt } from '../network/directory';
 import { type Engines } from '../engines/open';
 import { Clock } from '../http/clock';
 import { Fault, Faults } from '../kernel/fault';

@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Inject } from '@nestjs/common';
-import { FollowedDirectory } from '../directory/follower';
-import { type Caller } from '../directory/organisations';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
 import { WaitForReadModels } from '../http/wait-for-read-models';
 import { type BodyCost } from '../http/body-cost';
 import { type PostedBody } from '../http/posted-body';

@@ -1,7 +1,7 @@
 import { categorySets } from '../../projections/category-sets';
 import { type FeedVersion } from '../../projections/feeds';
-import { CategoryTally, type FeedCounts } from '../categories/category-counts';
-import { type FollowedDirectory } from '../directory/follower';
+import { CategoryTally, type FeedCounts } from '../network/categories/category-counts';
+import { type FollowedDirectory } from '../network/follower';
 import { type ReadStore } from '../kernel/read-store';
 import { type FeedState, type FeedStates } from './feed-states.queries';
 

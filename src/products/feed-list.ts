@@ -1,5 +1,5 @@
-import { type Directory } from '../directory/directory';
-import { type FeedDefinition } from '../directory/events';
+import { type Directory } from '../network/directory';
+import { type FeedDefinition } from '../network/events';
 import { type Shape } from '../wire/api/description';
 import { type AnswerOf, listOf, prefixed, record } from '../wire/record/record';
 import { documentWriter } from '../wire/record/document';

@@ -7,8 +7,8 @@ import {
   storedFeeds,
 } from '../../projections/feeds';
 import { lastRemapping, requireUpTo } from '../../projections/product-download';
-import { type FollowedDirectory } from '../directory/follower';
-import { type Changed } from '../directory/last-changes';
+import { type FollowedDirectory } from '../network/follower';
+import { type Changed } from '../network/last-changes';
 import { type Position, START, streamOf } from '../kernel/event';
 import { type ReadStore } from '../kernel/read-store';
 

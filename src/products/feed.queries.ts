@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { lastImports } from '../../projections/imports';
-import { type FeedDefinition } from '../directory/events';
-import { FollowedDirectory } from '../directory/follower';
-import { type Caller } from '../directory/organisations';
-import { type CategoryMapping, mappingsOf } from '../categories/category-mappings';
-import { type CategoryTrees, categoryTreesOf } from '../categories/category-tree';
+import { type FeedDefinition } from '../network/events';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
+import { type CategoryMapping, mappingsOf } from '../network/categories/category-mappings';
+import { type CategoryTrees, categoryTreesOf } from '../network/categories/category-tree';
 import { WaitForReadModels } from '../http/wait-for-read-models';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';

@@ -3,7 +3,7 @@
  * `feed-codec.ts` writes and parses the events as JSON, `load/` receives bodies and appends what is decided here.
  */
 
-import { type PostedCategory } from '../categories/mapped-category';
+import { type PostedCategory } from '../network/categories/mapped-category';
 import { type Position } from '../kernel/event';
 import { type IDENTIFIERS, type TEXTS } from './fields';
 import { type Digest, type Fingerprints } from './load/fingerprints/fingerprints';

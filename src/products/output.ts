@@ -1,10 +1,10 @@
 import { clickLink } from '../wire/click-link';
 import { type DateFormat, writeDate } from '../wire/date';
 import { type AnswerOf } from '../wire/record/record';
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../network/directory';
 import { type Position } from '../kernel/event';
-import { type Caller } from '../directory/organisations';
-import { type PostedCategory } from '../categories/mapped-category';
+import { type Caller } from '../network/organisations';
+import { type PostedCategory } from '../network/categories/mapped-category';
 import { type Product } from './feed';
 import { type foundOffer, type foundProduct, OFFER_TEXTS, type pastPrice, PRODUCT_TEXTS } from './fields';
 import { groupingIdOf, type Offer } from './offer';

@@ -11,10 +11,10 @@ import {
   wholeWindow,
   windowAfter,
 } from '../../projections/product-search';
-import { FollowedDirectory } from '../directory/follower';
-import { type Caller } from '../directory/organisations';
-import { type Directory } from '../directory/directory';
-import { type FeedDefinition } from '../directory/events';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
+import { type Directory } from '../network/directory';
+import { type FeedDefinition } from '../network/events';
 import { productFaults as fault } from './faults';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';

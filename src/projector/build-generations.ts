@@ -1,4 +1,4 @@
-import { directoryAt } from '../directory/directory';
+import { directoryAt } from '../network/directory';
 import { type Position, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';

@@ -1,4 +1,4 @@
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../network/directory';
 import { type Position } from '../kernel/event';
 import { type ReadStore, type Target, UndeclaredField, type Write } from '../kernel/read-store';
 import { type Parked, type ParkedDocuments } from './parked';

@@ -1,5 +1,5 @@
-import { type CategoryChange } from '../directory/categories';
-import { type Directory } from '../directory/directory';
+import { type CategoryChange } from '../network/categories';
+import { type Directory } from '../network/directory';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Generation, type ReadStore, type Target, targetOf } from '../kernel/read-store';

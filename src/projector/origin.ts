@@ -1,4 +1,4 @@
-import { DIRECTORY_PREFIXES } from '../directory/events';
+import { DIRECTORY_PREFIXES } from '../network/events';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Found } from '../kernel/query';

@@ -1,5 +1,5 @@
-import { type Directory, directoryAt } from '../directory/directory';
-import { DIRECTORY_PREFIXES } from '../directory/events';
+import { type Directory, directoryAt } from '../network/directory';
+import { DIRECTORY_PREFIXES } from '../network/events';
 import { type Position, type RecordedEvent } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { type GenerationProjector } from './generation-projector';

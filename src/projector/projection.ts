@@ -1,6 +1,6 @@
-import { type CategoryChange } from '../directory/categories';
-import { type Directory } from '../directory/directory';
-import { DIRECTORY_PREFIXES } from '../directory/events';
+import { type CategoryChange } from '../network/categories';
+import { type Directory } from '../network/directory';
+import { DIRECTORY_PREFIXES } from '../network/events';
 import { type DomainEvent, type ParsedEvent } from '../kernel/decider';
 import { type RecordedEvent } from '../kernel/event';
 import { type Filter } from '../kernel/query';

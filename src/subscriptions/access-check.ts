@@ -1,6 +1,6 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Directory } from '../directory/directory';
-import { type Caller } from '../directory/organisations';
+import { type Directory } from '../network/directory';
+import { type Caller } from '../network/organisations';
 import { type SubscriptionFilter } from '../notifications/subscription';
 import { type Refusals } from '../wire/api/posted';
 import { type SubscriptionKind } from './kind';

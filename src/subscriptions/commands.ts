@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../conversions/faults';
-import { FollowedDirectory } from '../directory/follower';
-import { type Caller } from '../directory/organisations';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
 import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
 import { type StateAt } from '../kernel/decider';

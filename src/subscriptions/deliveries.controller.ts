@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, type Type } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Caller } from '../directory/organisations';
+import { type Caller } from '../network/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, type Type } from '@nestjs/common';
-import { type Caller } from '../directory/organisations';
+import { type Caller } from '../network/organisations';
 import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';
 import { listPieces } from '../wire/record/list-text';

@@ -1,5 +1,5 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Caller } from '../directory/organisations';
+import { type Caller } from '../network/organisations';
 import { type EventLog } from '../kernel/event-log';
 import { loadSubscription, type SubscriptionAt } from '../notifications/loaded-subscription';
 import { receiverIdOf, receiversOf } from '../notifications/receiver-id';

@@ -1,5 +1,5 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Caller } from '../directory/organisations';
+import { type Caller } from '../network/organisations';
 import { postedFromJson } from '../wire/json/read';
 import { NotParsable } from '../wire/not-parsable';
 import { isPosted, type Posted, Refusals } from '../wire/api/posted';

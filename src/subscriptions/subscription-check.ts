@@ -1,6 +1,6 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Directory } from '../directory/directory';
-import { type Caller } from '../directory/organisations';
+import { type Directory } from '../network/directory';
+import { type Caller } from '../network/organisations';
 import { contentIdOf, receiversOf } from '../notifications/receiver-id';
 import {
   type Receiver,

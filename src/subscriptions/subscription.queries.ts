@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { listSubscriptions } from '../../projections/subscription-list';
-import { type Caller } from '../directory/organisations';
+import { type Caller } from '../network/organisations';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';

@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Post, Put, Res, type Type } from 
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Caller } from '../directory/organisations';
+import { type Caller } from '../network/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
 import { ListAnswer } from '../http/list-answer';

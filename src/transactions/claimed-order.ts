@@ -1,5 +1,5 @@
-import { commissionOf, type Terms } from '../directory/commission';
-import { type Directory } from '../directory/directory';
+import { commissionOf, type Terms } from '../network/commission';
+import { type Directory } from '../network/directory';
 import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Directory } from '../directory/directory';
-import { FollowedDirectory } from '../directory/follower';
-import { type Caller } from '../directory/organisations';
+import { type Directory } from '../network/directory';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
 import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
 import { execute, load, type StateAt } from '../kernel/decider';

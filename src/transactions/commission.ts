@@ -1,4 +1,4 @@
-import { commissionOf, isCommissionBy, type Terms } from '../directory/commission';
+import { commissionOf, isCommissionBy, type Terms } from '../network/commission';
 import { type Amendments, type TransactionFacts } from './transaction-facts';
 
 /**

@@ -1,5 +1,5 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Programs } from '../directory/programs';
+import { type Programs } from '../network/programs';
 import { load, type StateAt, toDomainEvent } from '../kernel/decider';
 import { NO_STREAM, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';

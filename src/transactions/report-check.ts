@@ -1,10 +1,10 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { commissionOf } from '../directory/commission';
-import { termsOf } from '../directory/past-terms';
-import { type Directory } from '../directory/directory';
-import { type SiteDefinition } from '../directory/events';
-import { type Caller } from '../directory/organisations';
-import { type Program } from '../directory/programs';
+import { commissionOf } from '../network/commission';
+import { termsOf } from '../network/past-terms';
+import { type Directory } from '../network/directory';
+import { type SiteDefinition } from '../network/events';
+import { type Caller } from '../network/organisations';
+import { type Program } from '../network/programs';
 import { amountsIn } from '../wire/record/minor-units';
 import { isPosted, isUnset, type Posted, Refusals, wrong } from '../wire/api/posted';
 import { type PostedOf } from '../wire/record/record';

@@ -1,4 +1,4 @@
-import { type Terms } from '../directory/commission';
+import { type Terms } from '../network/commission';
 import { endOf, type Period, STATE_OF, type TransactionEvent } from './transaction';
 import { factsIn, type TransactionFacts } from './transaction-facts';
 import { type DeniedReasonId, stateIdOf, type StateId } from './states';

@@ -1,4 +1,4 @@
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../network/directory';
 import { type TransactionFacts } from './transaction-facts';
 import { type Surroundings } from './validation';
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Programs } from '../directory/programs';
+import { type Programs } from '../network/programs';
 import { type TransactionFacts } from './transaction-facts';
 
 type Key = Pick<TransactionFacts, 'orderNumber' | 'eventId' | 'advertiserId' | 'claimId'>;

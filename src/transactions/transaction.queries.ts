@@ -8,8 +8,8 @@ import {
   type TransactionPage,
 } from '../../projections/transaction-list';
 import { conversionFaults as fault } from '../conversions/faults';
-import { FollowedDirectory } from '../directory/follower';
-import { type Caller } from '../directory/organisations';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
 import { toDomainEvent } from '../kernel/decider';
 import { type Position, positionOf, START, streamOf } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';

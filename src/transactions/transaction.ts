@@ -18,7 +18,7 @@ import {
   type StoredFacts,
   type TransactionFacts,
 } from './transaction-facts';
-import { type Terms } from '../directory/commission';
+import { type Terms } from '../network/commission';
 import { amendedBy } from './commission';
 import { failuresOf, type Surroundings, triggerOf } from './validation';
 

@@ -1,7 +1,7 @@
 import { conversionFaults as fault } from '../conversions/faults';
-import { type Directory } from '../directory/directory';
-import { type Caller } from '../directory/organisations';
-import { type Programs } from '../directory/programs';
+import { type Directory } from '../network/directory';
+import { type Caller } from '../network/organisations';
+import { type Programs } from '../network/programs';
 import { START } from '../kernel/event';
 import { amountsIn } from '../wire/record/minor-units';
 import { isPosted, Refusals, wrong } from '../wire/api/posted';

@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { FollowedDirectory } from '../directory/follower';
+import { FollowedDirectory } from '../network/follower';
 import { Clock } from '../http/clock';
 import { VisibleWrites } from '../http/visible-writes';
 import { type Position } from '../kernel/event';

@@ -1,5 +1,5 @@
-import { type Directory } from '../directory/directory';
-import { type Caller } from '../directory/organisations';
+import { type Directory } from '../network/directory';
+import { type Caller } from '../network/organisations';
 import { clickLink } from '../wire/click-link';
 import { type DateFormat, writeDate } from '../wire/date';
 import { type OutputVoucher } from './fields';

@@ -1,5 +1,5 @@
-import { type Directory } from '../directory/directory';
-import { type Caller } from '../directory/organisations';
+import { type Directory } from '../network/directory';
+import { type Caller } from '../network/organisations';
 import { amountOf, expectedAmount } from '../wire/record/minor-units';
 import { isPosted, isUnset, type Origin, type Posted, Refusals, wrong } from '../wire/api/posted';
 import { type PostedOf } from '../wire/record/record';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { listVouchers, type VoucherCriteria } from '../../projections/voucher-list';
-import { type Directory } from '../directory/directory';
-import { FollowedDirectory } from '../directory/follower';
-import { type Caller } from '../directory/organisations';
+import { type Directory } from '../network/directory';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
 import { EventLog } from '../kernel/event-log';
 import { historyOf, type Version } from '../kernel/history';
 import { type QueryOptions } from '../kernel/query';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { AutomationRunner } from '../../src/automation/runner';
-import { type NetworkFile } from '../../src/directory/network-file';
+import { type NetworkFile } from '../../src/network/network-file';
 import { LeaseFile } from '../../src/engines/embedded/lease-file';
 import { transactionAutomations } from '../../src/transactions/automations';
 import { type TransactionFacts } from '../../src/transactions/transaction-facts';

@@ -1,4 +1,4 @@
-import { CATEGORY_MAPPINGS } from '../../src/categories/category-mappings';
+import { CATEGORY_MAPPINGS } from '../../src/network/categories/category-mappings';
 import { TestApp } from '../support/app';
 import { answerIn } from '../support/openapi';
 import { FEEDS, NETWORK, TOKENS } from './network';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { CATEGORY_TREES, type CategoryTrees } from '../../src/categories/category-tree';
+import { CATEGORY_TREES, type CategoryTrees } from '../../src/network/categories/category-tree';
 import { TestApp } from '../support/app';
 import { answerIn } from '../support/openapi';
 import { cases } from '../support/size';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { METHOD_METADATA } from '@nestjs/common/constants';
 import { ModulesContainer } from '@nestjs/core';
-import { SYSTEMS } from '../../src/directory/events';
+import { SYSTEMS } from '../../src/network/events';
 import { ApiOperation } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe/operations';
 import { claimOperations } from '../../src/claims/operations';

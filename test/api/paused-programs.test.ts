@@ -1,4 +1,4 @@
-import { FollowedDirectory } from '../../src/directory/follower';
+import { FollowedDirectory } from '../../src/network/follower';
 import { type EventBatch, type EventLog } from '../../src/kernel/event-log';
 import { type TransactionFacts } from '../../src/transactions/transaction-facts';
 import { overrideLog } from '../support/temporary-log';

@@ -1,6 +1,6 @@
-import { lastUses } from '../../src/directory/token-uses';
-import { appendFacts } from '../../src/directory/append-facts';
-import { tokenHash } from '../../src/directory/organisations';
+import { lastUses } from '../../src/network/token-uses';
+import { appendFacts } from '../../src/network/append-facts';
+import { tokenHash } from '../../src/network/organisations';
 import { issueToken } from '../../src/ops/tokens';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { TestApp } from '../support/app';

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { LeaseFile } from '../../src/engines/embedded/lease-file';
 import { type Automation } from '../../src/automation/automation';
 import { AutomationRunner } from '../../src/automation/runner';
-import { FollowedDirectory } from '../../src/directory/follower';
+import { FollowedDirectory } from '../../src/network/follower';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { START } from '../../src/kernel/event';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { CategoryFaults, readCategories } from '../../src/categories/category-file';
+import { CategoryFaults, readCategories } from '../../src/network/categories/category-file';
 
 /** Paths by id, to compare trees regardless of order. */
 function pathsOf(text: string): ReadonlyMap<string, string> {

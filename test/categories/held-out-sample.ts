@@ -1,4 +1,4 @@
-import { type CategoryDefinition } from '../../src/directory/events';
+import { type CategoryDefinition } from '../../src/network/events';
 import { type ExpectedMatch, namesIn } from './sample-names';
 import { treeIn } from './sample-tree';
 

@@ -1,7 +1,7 @@
-import { readCategories } from '../../src/categories/category-file';
-import { directoryAt } from '../../src/directory/directory';
+import { readCategories } from '../../src/network/categories/category-file';
+import { directoryAt } from '../../src/network/directory';
 import { type EventLog } from '../../src/kernel/event-log';
-import { importCategories } from '../../src/categories/import-categories';
+import { importCategories } from '../../src/network/categories/import-categories';
 import { importNetwork } from '../../src/ops/import-network';
 import { smallNetwork } from '../support/small-network';
 import { withLog } from '../support/temporary-log';

@@ -1,4 +1,4 @@
-import { type CategoryDefinition } from '../../src/directory/events';
+import { type CategoryDefinition } from '../../src/network/events';
 
 /** A department store tree: two spaces per level, then English | German. */
 const TREE = `

@@ -1,5 +1,5 @@
-import { Directory } from '../../src/directory/directory';
-import { type ProgramDefinition } from '../../src/directory/events';
+import { Directory } from '../../src/network/directory';
+import { type ProgramDefinition } from '../../src/network/events';
 import { type ClaimContent } from '../../src/claims/claim';
 import { screen, type ScreeningOptions, type TrackedOrder } from '../../src/claims/screening';
 import { type ScreenedStatusId, STATUSES } from '../../src/claims/statuses';

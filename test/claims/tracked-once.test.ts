@@ -1,6 +1,6 @@
 import { claimAutomations } from '../../src/claims/automations';
 import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/claims/claim';
-import { Directory } from '../../src/directory/directory';
+import { Directory } from '../../src/network/directory';
 import { type TrackingParts } from '../../src/claims/track-order';
 import { execute, load } from '../../src/kernel/decider';
 import { type Position, START } from '../../src/kernel/event';

@@ -1,6 +1,6 @@
-import { readNetwork } from '../../src/directory/network-check';
-import { networkOf } from '../../src/directory/network-facts';
-import { Directory } from '../../src/directory/directory';
+import { readNetwork } from '../../src/network/network-check';
+import { networkOf } from '../../src/network/network-facts';
+import { Directory } from '../../src/network/directory';
 import { demoNetwork } from '../../src/demo/network';
 import { CATEGORIES } from '../../src/demo/categories';
 

@@ -3,10 +3,10 @@ import { ean13 } from '../../src/demo/catalogue';
 import { demoFeed, demoPriceChanges, type PostedProduct } from '../../src/demo/products';
 import { FEEDS } from '../../src/demo/feeds';
 import { demoNetwork } from '../../src/demo/network';
-import { Directory } from '../../src/directory/directory';
-import { readNetwork } from '../../src/directory/network-check';
-import { networkFacts, networkOf } from '../../src/directory/network-facts';
-import { mappedCategory } from '../../src/categories/mapped-category';
+import { Directory } from '../../src/network/directory';
+import { readNetwork } from '../../src/network/network-check';
+import { networkFacts, networkOf } from '../../src/network/network-facts';
+import { mappedCategory } from '../../src/network/categories/mapped-category';
 import { gtinOf } from '../../src/products/offer';
 import { checkProduct } from '../../src/products/product-check';
 

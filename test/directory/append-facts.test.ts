@@ -1,6 +1,6 @@
-import { appendFacts } from '../../src/directory/append-facts';
-import { type Fact } from '../../src/directory/decider';
-import { Directory } from '../../src/directory/directory';
+import { appendFacts } from '../../src/network/append-facts';
+import { type Fact } from '../../src/network/decider';
+import { Directory } from '../../src/network/directory';
 import { toNewEvent } from '../../src/kernel/decider';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 

@@ -1,9 +1,9 @@
-import { type Change, changesOf } from '../../src/directory/changes';
-import { type Fact } from '../../src/directory/decider';
-import { Directory } from '../../src/directory/directory';
-import { networkFacts, removalsOf, networkOf } from '../../src/directory/network-facts';
-import { tokenHash } from '../../src/directory/organisations';
-import { readNetwork } from '../../src/directory/network-check';
+import { type Change, changesOf } from '../../src/network/changes';
+import { type Fact } from '../../src/network/decider';
+import { Directory } from '../../src/network/directory';
+import { networkFacts, removalsOf, networkOf } from '../../src/network/network-facts';
+import { tokenHash } from '../../src/network/organisations';
+import { readNetwork } from '../../src/network/network-check';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 
 const AT = '2026-01-05T08:00:00.000Z';

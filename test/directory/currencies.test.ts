@@ -1,5 +1,5 @@
-import { Directory } from '../../src/directory/directory';
-import { type DirectoryEvent } from '../../src/directory/events';
+import { Directory } from '../../src/network/directory';
+import { type DirectoryEvent } from '../../src/network/events';
 import { positionOf, START, streamOf } from '../../src/kernel/event';
 import { AT, small } from './small-directory';
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { Directory } from '../../src/directory/directory';
-import { type DirectoryEvent } from '../../src/directory/events';
-import { networkOf } from '../../src/directory/network-facts';
-import { type Caller, tokenHash } from '../../src/directory/organisations';
+import { Directory } from '../../src/network/directory';
+import { type DirectoryEvent } from '../../src/network/events';
+import { networkOf } from '../../src/network/network-facts';
+import { type Caller, tokenHash } from '../../src/network/organisations';
 import { networks } from '../support/networks';
 import { tokenNamed } from '../support/small-network';
 import { AT, factsFor, directoryOf, small } from './small-directory';

@@ -1,6 +1,6 @@
-import { directoryAt } from '../../src/directory/directory';
-import { FollowedDirectory } from '../../src/directory/follower';
-import { networkOf } from '../../src/directory/network-facts';
+import { directoryAt } from '../../src/network/directory';
+import { FollowedDirectory } from '../../src/network/follower';
+import { networkOf } from '../../src/network/network-facts';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';

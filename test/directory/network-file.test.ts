@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Directory } from '../../src/directory/directory';
-import { NetworkFaults, readNetwork } from '../../src/directory/network-check';
-import { networkOf } from '../../src/directory/network-facts';
-import { type Network, networkSchema } from '../../src/directory/network-file';
+import { Directory } from '../../src/network/directory';
+import { NetworkFaults, readNetwork } from '../../src/network/network-check';
+import { networkOf } from '../../src/network/network-facts';
+import { type Network, networkSchema } from '../../src/network/network-file';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 
 const NOTHING: Network = networkOf(new Directory());

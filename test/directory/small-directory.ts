@@ -1,8 +1,8 @@
-import { type Fact } from '../../src/directory/decider';
-import { Directory } from '../../src/directory/directory';
-import { readNetwork } from '../../src/directory/network-check';
-import { networkFacts, networkOf } from '../../src/directory/network-facts';
-import { type NetworkFile } from '../../src/directory/network-file';
+import { type Fact } from '../../src/network/decider';
+import { Directory } from '../../src/network/directory';
+import { readNetwork } from '../../src/network/network-check';
+import { networkFacts, networkOf } from '../../src/network/network-facts';
+import { type NetworkFile } from '../../src/network/network-file';
 import { smallNetwork } from '../support/small-network';
 
 /** Time of all events. */

@@ -1,4 +1,4 @@
-import { directoryAt } from '../../src/directory/directory';
+import { directoryAt } from '../../src/network/directory';
 import { openEngines } from '../../src/engines/open';
 import { folderWithNetwork, removeFolder, Server } from '../support/server';
 import { smallNetwork } from '../support/small-network';

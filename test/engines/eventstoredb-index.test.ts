@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EventStoreDBClient, jsonEvent, type JSONType } from '@eventstore/db-client';
 import fc from 'fast-check';
-import { DIRECTORY_PREFIXES } from '../../src/directory/events';
+import { DIRECTORY_PREFIXES } from '../../src/network/events';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { type EventStoreLog } from '../../src/engines/eventstoredb/event-store-log';
 import {

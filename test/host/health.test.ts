@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { FollowedDirectory } from '../../src/directory/follower';
+import { FollowedDirectory } from '../../src/network/follower';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type Engines, openEngines } from '../../src/engines/open';

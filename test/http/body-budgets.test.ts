@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Body, Controller, Post } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { type Caller } from '../../src/directory/organisations';
+import { type Caller } from '../../src/network/organisations';
 import { Answer } from '../../src/http/answer';
 import { PostedBody } from '../../src/http/posted-body';
 import { Fault, Faults } from '../../src/kernel/fault';

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Controller, Get } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { type Caller } from '../../src/directory/organisations';
+import { type Caller } from '../../src/network/organisations';
 import { FailureCounts } from '../../src/http/failure-filter';
 import { ListAnswer } from '../../src/http/list-answer';
 import { type QueryOptions, QueryTooLong } from '../../src/kernel/query';
 import { jsonList, listPieces } from '../../src/wire/record/list-text';
 import { codesOf, type ErrorList } from './asking-notes';
-import { tokenHash } from '../../src/directory/organisations';
+import { tokenHash } from '../../src/network/organisations';
 import { notesApp, TOKENS } from './notes-service';
 
 /** What the list below is to do, and what has become of it. */

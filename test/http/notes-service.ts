@@ -14,7 +14,7 @@ import { type Representation } from '../../src/http/representation';
 import { HttpModule } from '../../src/http/http.module';
 import { defineService, type HttpOptions } from '../../src/http/service';
 import { WaitForReadModels } from '../../src/http/wait-for-read-models';
-import { type Caller, tokenHash } from '../../src/directory/organisations';
+import { type Caller, tokenHash } from '../../src/network/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, faultsOf } from '../../src/kernel/fault';
 import { jsonPieces } from '../../src/wire/json/write';

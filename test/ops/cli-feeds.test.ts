@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openLog } from '../../src/engines/embedded/log/open-log';
-import { Directory } from '../../src/directory/directory';
+import { Directory } from '../../src/network/directory';
 import { START } from '../../src/kernel/event';
 import { FingerprintCache } from '../../src/products/load/fingerprints/fingerprint-cache';
 import { Loader } from '../../src/products/load/loader';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { type NetworkFile } from '../../src/directory/network-file';
-import { tokenHash } from '../../src/directory/organisations';
+import { type NetworkFile } from '../../src/network/network-file';
+import { tokenHash } from '../../src/network/organisations';
 import { testRealCategories } from '../support/real-products';
 import { testNetworkExample } from '../support/real-products';
 import { smallNetwork } from '../support/small-network';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { networkOf } from '../../src/directory/network-facts';
-import { type NetworkFile } from '../../src/directory/network-file';
+import { networkOf } from '../../src/network/network-facts';
+import { type NetworkFile } from '../../src/network/network-file';
 import { smallNetwork } from '../support/small-network';
 import { cliFolder, run } from './cli-run';
 

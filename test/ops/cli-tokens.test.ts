@@ -1,5 +1,5 @@
-import { tokenHash } from '../../src/directory/organisations';
-import { TokenUses } from '../../src/directory/token-uses';
+import { tokenHash } from '../../src/network/organisations';
+import { TokenUses } from '../../src/network/token-uses';
 import { openEngines } from '../../src/engines/open';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { cliFolder, run } from './cli-run';

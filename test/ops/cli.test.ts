@@ -1,4 +1,4 @@
-import { networkSchema } from '../../src/directory/network-file';
+import { networkSchema } from '../../src/network/network-file';
 import { readConfig } from '../../src/config';
 import { serve, type Start } from '../../src/host/serve';
 import { settingsTable } from '../../src/settings';

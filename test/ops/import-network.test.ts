@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { Directory } from '../../src/directory/directory';
-import { NetworkFaults } from '../../src/directory/network-check';
-import { networkOf } from '../../src/directory/network-facts';
-import { type NetworkFile } from '../../src/directory/network-file';
-import { tokenHash } from '../../src/directory/organisations';
+import { Directory } from '../../src/network/directory';
+import { NetworkFaults } from '../../src/network/network-check';
+import { networkOf } from '../../src/network/network-facts';
+import { type NetworkFile } from '../../src/network/network-file';
+import { tokenHash } from '../../src/network/organisations';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { importNetwork, type ImportOptions, type NewToken } from '../../src/ops/import-network';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { FollowedDirectory } from '../../src/directory/follower';
+import { FollowedDirectory } from '../../src/network/follower';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { type EsdbEndpoint } from '../../src/engines/esdb-endpoint/serve-esdb';
 import { type EventStoreLog } from '../../src/engines/eventstoredb/event-store-log';

@@ -4,7 +4,7 @@ import { imports } from '../../projections/imports';
 import { priceHistory } from '../../projections/price-history';
 import { products } from '../../projections/products';
 import { type StoredOffer } from '../../src/products/offer';
-import { Directory } from '../../src/directory/directory';
+import { Directory } from '../../src/network/directory';
 import { START } from '../../src/kernel/event';
 import { evolve, type FeedEvent } from '../../src/products/feed';
 import { type RefusalEvent } from '../../src/products/refusals';

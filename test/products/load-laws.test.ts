@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateProducts } from '../../bench/generate';
 import { type PostedProduct } from '../../src/demo/products';
-import { Directory } from '../../src/directory/directory';
+import { Directory } from '../../src/network/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';

@@ -1,6 +1,6 @@
 import { type OfferEvent } from '../../projections/offer-events';
 import { priceHistory } from '../../projections/price-history';
-import { Directory } from '../../src/directory/directory';
+import { Directory } from '../../src/network/directory';
 import { positionOf } from '../../src/kernel/event';
 import {
   delisted,

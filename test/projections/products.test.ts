@@ -1,5 +1,5 @@
-import { type DirectoryEvent } from '../../src/directory/events';
-import { type PostedCategory } from '../../src/categories/mapped-category';
+import { type DirectoryEvent } from '../../src/network/events';
+import { type PostedCategory } from '../../src/network/categories/mapped-category';
 import { type Product } from '../../src/products/feed';
 import { offerId } from '../../src/products/offer';
 import { foldCase } from '../../src/wire/words';

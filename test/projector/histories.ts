@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { type PostedCategory } from '../../src/categories/mapped-category';
+import { type PostedCategory } from '../../src/network/categories/mapped-category';
 import { type Product } from '../../src/products/feed';
 import { offerId } from '../../src/products/offer';
-import { type DirectoryEvent } from '../../src/directory/events';
+import { type DirectoryEvent } from '../../src/network/events';
 import {
   defined,
   delisted,

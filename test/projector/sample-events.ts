@@ -1,5 +1,5 @@
-import { Directory } from '../../src/directory/directory';
-import { type DirectoryEvent } from '../../src/directory/events';
+import { Directory } from '../../src/network/directory';
+import { type DirectoryEvent } from '../../src/network/events';
 import { type DomainEvent, type ParsedEvent } from '../../src/kernel/decider';
 import { type Position } from '../../src/kernel/event';
 import { type FeedEvent, type Product } from '../../src/products/feed';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DirectoryEvent } from '../../src/directory/events';
+import { type DirectoryEvent } from '../../src/network/events';
 import { type Engines as EngineSet, openEngines } from '../../src/engines/open';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, type Position, START } from '../../src/kernel/event';

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { directoryAt } from '../../src/directory/directory';
+import { directoryAt } from '../../src/network/directory';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { inParallel } from '../../src/runtime/in-parallel';
 import { startEsdbServer } from '../support/esdb-server';

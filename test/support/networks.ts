@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { type System } from '../../src/directory/events';
-import { type NetworkFile } from '../../src/directory/network-file';
+import { type System } from '../../src/network/events';
+import { type NetworkFile } from '../../src/network/network-file';
 import { tokenNamed } from './small-network';
 
 const SYSTEMS: readonly System[] = ['PRODUCTS', 'VOUCHERS', 'CONVERSIONS', 'CLAIMS'];

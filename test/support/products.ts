@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { ean13 } from '../../src/demo/catalogue';
 import { type PostedProduct } from '../../src/demo/products';
-import { type PostedCategory } from '../../src/categories/mapped-category';
+import { type PostedCategory } from '../../src/network/categories/mapped-category';
 import { anyCharacters } from './any-characters';
 
 /** The posted body of Document 1 in JSON. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type ListName, type NetworkFile } from '../../src/directory/network-file';
+import { type ListName, type NetworkFile } from '../../src/network/network-file';
 
 /** A token derived from a name. */
 export function tokenNamed(name: string): string {

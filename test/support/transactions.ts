@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Directory } from '../../src/directory/directory';
+import { type Directory } from '../../src/network/directory';
 import { execute } from '../../src/kernel/decider';
 import { type Position, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';

@@ -1,4 +1,4 @@
-import { commissionOf } from '../../src/directory/commission';
+import { commissionOf } from '../../src/network/commission';
 import { MOVES, STATES, type StateName, type Trigger } from '../../src/transactions/states';
 import { STATE_OF, type TransactionCommand, type TransactionEvent } from '../../src/transactions/transaction';
 import { type Amendments } from '../../src/transactions/transaction-facts';

@@ -1,4 +1,4 @@
-import { FollowedDirectory } from '../../src/directory/follower';
+import { FollowedDirectory } from '../../src/network/follower';
 import { VisibleWrites } from '../../src/http/visible-writes';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { WaitForReadModels } from '../../src/http/wait-for-read-models';

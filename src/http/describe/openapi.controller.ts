@@ -1,7 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { mayHave } from '../../directory/organisations';
+import { mayHave } from '../../network/organisations';
 import { CONTENT_TYPES } from '../../wire/api/format';
 import { httpFaults } from '../../wire/api/http-faults';
 import { openApiDocument } from '../../wire/api/openapi';

@@ -1,7 +1,7 @@
 import { RequestMethod } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import { type ModulesContainer, Reflector } from '@nestjs/core';
-import { ORGANISATION_KINDS, type OrganisationKind } from '../../directory/events';
+import { ORGANISATION_KINDS, type OrganisationKind } from '../../network/events';
 import { type Operation } from '../../wire/api/openapi-operation';
 import { ApiOperation, formatsOf, keyTable, rolesOf } from '../decorators';
 

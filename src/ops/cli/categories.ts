@@ -34,8 +34,8 @@ export function addCategories(affilog: Command, context: CliContext): void {
       { language, prune = false, merge = false, ...flags }: ImportFlags,
       command: Command,
     ) => {
-      const { readCategories } = await import('../../categories/category-file.js');
-      const { planCategories } = await import('../../categories/import-categories.js');
+      const { readCategories } = await import('../../network/categories/category-file.js');
+      const { planCategories } = await import('../../network/categories/import-categories.js');
       const { readTextFile } = await import('./text-file.js');
       const read = readCategories(await readTextFile(file));
       await withDirectory(command, context, async ({ log }, directory) => {

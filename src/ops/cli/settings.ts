@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type Command } from 'commander';
 import { type Config } from '../../config';
-import { type Directory } from '../../directory/directory';
+import { type Directory } from '../../network/directory';
 import { type Engines } from '../../engines/open';
 import { type OnRetry } from '../../runtime/unavailable';
 import { retryNotices } from '../../runtime/retry-notices';
@@ -136,7 +136,7 @@ export async function withDirectory(
   context: CliContext,
   work: (engines: Engines, directory: Directory) => Promise<void>,
 ): Promise<void> {
-  const { directoryAt } = await import('../../directory/directory.js');
+  const { directoryAt } = await import('../../network/directory.js');
   await withEngines(command, context, async (engines) => work(engines, await directoryAt(engines.log)));
 }
 

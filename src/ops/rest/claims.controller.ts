@@ -2,7 +2,7 @@ import { Controller, Get, Param, Post } from '@nestjs/common';
 import { type OutputClaim } from '../../claims/answered-fields';
 import { CLAIMS } from '../../claims/operations';
 import { rejectionOf, reviewClaim, type ReviewRequest } from '../../claims/review';
-import { FollowedDirectory } from '../../directory/follower';
+import { FollowedDirectory } from '../../network/follower';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../http/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';

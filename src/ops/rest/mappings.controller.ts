@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, Post } from '@nestjs/common';
-import { FollowedDirectory } from '../../directory/follower';
+import { FollowedDirectory } from '../../network/follower';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../http/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
@@ -20,12 +20,12 @@ import { postedItems } from '../../wire/api/posted-list';
 import { listOf } from '../../wire/record/record';
 import { complete, recordReader } from '../../wire/record/read';
 import { utf8Text } from '../../wire/utf8';
-import { changeMappings, type MappingLine } from '../../categories/change-mappings';
-import { listMappings, mappingsText } from '../../categories/category-mappings';
-import { mappingLinesOf, MAX_LINES, UnusableCsv } from '../../categories/mappings-csv';
+import { changeMappings, type MappingLine } from '../../network/categories/change-mappings';
+import { listMappings, mappingsText } from '../../network/categories/category-mappings';
+import { mappingLinesOf, MAX_LINES, UnusableCsv } from '../../network/categories/mappings-csv';
 import { MOST, mappingOperations as operations, postedMapping } from './operations';
 import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
-import { suggestMappings } from '../../categories/suggest-mappings';
+import { suggestMappings } from '../../network/categories/suggest-mappings';
 
 /** Maximum size of a posted list in bytes. */
 const MAX_BODY = 16 * 1024 * 1024;

@@ -1,5 +1,5 @@
-import { CATEGORY_MAPPINGS } from '../../categories/category-mappings';
-import { outcomes } from '../../categories/change-mappings';
+import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
+import { outcomes } from '../../network/categories/change-mappings';
 import { type OperationText, type Shape } from '../../wire/api/description';
 import { listOf, record } from '../../wire/record/record';
 import { integer, score, text, wordOf } from '../../wire/record/kinds';

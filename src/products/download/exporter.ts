@@ -11,7 +11,7 @@ import {
 } from '../../../projections/product-download';
 import { priceHistory, pricesOf } from '../../../projections/price-history';
 import { products } from '../../../projections/products';
-import { type FollowedDirectory } from '../../directory/follower';
+import { type FollowedDirectory } from '../../network/follower';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type ReadStore } from '../../kernel/read-store';

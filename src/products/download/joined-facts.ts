@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { type Directory } from '../../directory/directory';
-import { type FeedDefinition } from '../../directory/events';
-import { type Caller } from '../../directory/organisations';
-import { type Program } from '../../directory/programs';
+import { type Directory } from '../../network/directory';
+import { type FeedDefinition } from '../../network/events';
+import { type Caller } from '../../network/organisations';
+import { type Program } from '../../network/programs';
 import { type OutputView } from '../output';
 
 /** What is joined to a feed's products for one caller, as of one moment; the categories are not among it. */

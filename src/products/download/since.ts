@@ -1,4 +1,4 @@
-import { type Changed } from '../../directory/last-changes';
+import { type Changed } from '../../network/last-changes';
 import { type Position } from '../../kernel/event';
 import { expectedTime } from '../../wire/expected-numbers';
 import { type KeyType, timeIn } from '../../wire/keys/types';

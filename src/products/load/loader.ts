@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Directory } from '../../directory/directory';
+import { type Directory } from '../../network/directory';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type BodyFormat } from '../../wire/api/format';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type FollowedDirectory } from '../../directory/follower';
+import { type FollowedDirectory } from '../../network/follower';
 import { type EventLog } from '../../kernel/event-log';
 import { type FeedLock, FingerprintCache } from './fingerprints/fingerprint-cache';
 import { type Validate } from './ingest/product-intake';

@@ -1,5 +1,5 @@
-import { mappedCategory, type PostedCategory } from '../../../categories/mapped-category';
-import { type Directory } from '../../../directory/directory';
+import { mappedCategory, type PostedCategory } from '../../../network/categories/mapped-category';
+import { type Directory } from '../../../network/directory';
 
 /** The categories in a product's content as events contain it: elsewhere a quotation mark is escaped. */
 const CATEGORIES = /"categories":(\[(?:[^"\]]|"(?:[^"\\]|\\.)*")*\])/;

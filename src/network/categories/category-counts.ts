@@ -1,4 +1,4 @@
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../directory';
 import { type PostedCategory } from './mapped-category';
 
 /** A combination of posted categories, what each is mapped to (or null), and the number of products that have it. */

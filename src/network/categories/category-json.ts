@@ -1,5 +1,5 @@
-import { shortJson } from '../wire/json/write';
-import { isPosted, type Posted } from '../wire/api/posted';
+import { shortJson } from '../../wire/json/write';
+import { isPosted, type Posted } from '../../wire/api/posted';
 import {
   ID,
   MAX_LEVELS,

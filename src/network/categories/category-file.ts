@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { forbiddenCharacter } from '../wire/characters';
+import { forbiddenCharacter } from '../../wire/characters';
 import { nodesOfJson } from './category-json';
 import { nodesOfLines, type SourceNode } from './category-lines';
 

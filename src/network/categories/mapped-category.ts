@@ -1,5 +1,5 @@
-import { changeKey } from '../directory/categories';
-import { type Directory } from '../directory/directory';
+import { changeKey } from '../categories';
+import { type Directory } from '../directory';
 
 /** `id`: platform category; `name`: the advertiser's own name; at least one of the two is present. */
 export interface PostedCategory {

@@ -1,9 +1,9 @@
-import { type Directory } from '../directory/directory';
-import { type Shape } from '../wire/api/description';
-import { type AnswerOf, listOf, record } from '../wire/record/record';
-import { jsonList, type ListText } from '../wire/record/list-text';
-import { integer, text, wordOf } from '../wire/record/kinds';
-import { listWriter, type ListView } from '../wire/record/list';
+import { type Directory } from '../directory';
+import { type Shape } from '../../wire/api/description';
+import { type AnswerOf, listOf, record } from '../../wire/record/record';
+import { jsonList, type ListText } from '../../wire/record/list-text';
+import { integer, text, wordOf } from '../../wire/record/kinds';
+import { listWriter, type ListView } from '../../wire/record/list';
 import { type FeedCounts } from './category-counts';
 
 const attribute = { in: 'attribute' } as const;

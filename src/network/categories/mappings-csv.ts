@@ -1,4 +1,4 @@
-import { type CsvRow, csvRows } from '../wire/csv/read';
+import { type CsvRow, csvRows } from '../../wire/csv/read';
 import { type MappingLine } from './change-mappings';
 
 /** Maximum lines of an import. */

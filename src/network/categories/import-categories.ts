@@ -1,9 +1,9 @@
 import { CategoryFaults, type CategoryFile, type FileCategory } from './category-file';
-import { type Fact } from '../directory/decider';
-import { type CategoryDefinition } from '../directory/events';
-import { type Directory, directoryAt } from '../directory/directory';
-import { type EventLog } from '../kernel/event-log';
-import { type Appended, appendFacts } from '../directory/append-facts';
+import { type Fact } from '../decider';
+import { type CategoryDefinition } from '../events';
+import { type Directory, directoryAt } from '../directory';
+import { type EventLog } from '../../kernel/event-log';
+import { type Appended, appendFacts } from '../append-facts';
 
 export interface CategoryImport {
   /** Time of the events: ISO 8601. */

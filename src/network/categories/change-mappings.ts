@@ -1,9 +1,9 @@
-import { type Fact } from '../directory/decider';
-import { type Directory } from '../directory/directory';
-import { EngineUnavailable, type EventLog } from '../kernel/event-log';
-import { NoGeneration } from '../kernel/read-store';
-import { forbiddenCharacter } from '../wire/characters';
-import { type Appended, appendFacts } from '../directory/append-facts';
+import { type Fact } from '../decider';
+import { type Directory } from '../directory';
+import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
+import { NoGeneration } from '../../kernel/read-store';
+import { forbiddenCharacter } from '../../wire/characters';
+import { type Appended, appendFacts } from '../append-facts';
 import { type FeedCounts } from './category-counts';
 
 /** Maps a category name of a feed; without `categoryId` it removes the mapping. */

@@ -1,6 +1,6 @@
-import { type Directory } from '../directory/directory';
-import { type CategoryDefinition } from '../directory/events';
-import { type Shape } from '../wire/api/description';
+import { type Directory } from '../directory';
+import { type CategoryDefinition } from '../events';
+import { type Shape } from '../../wire/api/description';
 import {
   type AnswerOf,
   type Fields,
@@ -8,9 +8,9 @@ import {
   listOf,
   record,
   type RecordKind,
-} from '../wire/record/record';
-import { documentWriter } from '../wire/record/document';
-import { integer, text } from '../wire/record/kinds';
+} from '../../wire/record/record';
+import { documentWriter } from '../../wire/record/document';
+import { integer, text } from '../../wire/record/kinds';
 import { type FeedCounts } from './category-counts';
 
 type NodeFields = typeof NAMED & {

@@ -1,6 +1,6 @@
-import { mapInSlices } from '../runtime/slices';
-import { wordsOf } from '../wire/words';
-import { type CategoryDefinition } from '../directory/events';
+import { mapInSlices } from '../../runtime/slices';
+import { wordsOf } from '../../wire/words';
+import { type CategoryDefinition } from '../events';
 import { stemOf, synonymsOf } from './word-stems';
 
 /** A platform category that an advertiser's name may mean. */

@@ -1,4 +1,4 @@
-import { wordsOf } from '../wire/words';
+import { wordsOf } from '../../wire/words';
 
 /** Synonyms, one group per line; similar spellings need no entry. */
 const GROUPS = `

@@ -1,6 +1,6 @@
-import { type Directory } from '../directory/directory';
+import { type Directory } from '../directory';
 import { CategorySuggester, type Suggestion } from './suggest';
-import { mapInSlices } from '../runtime/slices';
+import { mapInSlices } from '../../runtime/slices';
 import { type CategoryMapping } from './category-mappings';
 
 /** Suggested categories for a name, best first. */
