@@ -6,7 +6,7 @@ import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../projections';
 import { ClaimsModule, claimService } from './claims/claims.module';
-import { baseUrlAt, type Config } from './config';
+import { baseUrlAt, type Config } from './settings/config';
 import { claimSubscriptionService, conversionService } from './conversions/conversion-service';
 import { FollowedDirectory } from './network/follower';
 import { isExpired } from './network/organisations';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { type AppParts } from '../app';
-import { type Config } from '../config';
+import { type Config } from '../settings/config';
 import { TokenUses } from '../network/token-uses';
 import { DownloadCounter } from '../products/download-counter';
 import { Exporter } from '../products/download/exporter';

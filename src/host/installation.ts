@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type BigIntStats } from 'node:fs';
 import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Config, InvalidSetting } from '../config';
+import { type Config, InvalidSetting } from '../settings/config';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type Owner } from '../notifications/ownership';
 import { Secrets } from '../notifications/secrets';

@@ -1,5 +1,5 @@
 import { claimTopic } from '../claims/topic';
-import { type Config } from '../config';
+import { type Config } from '../settings/config';
 import { type EngineTicket, joinEngines, presenceIn } from '../engines/open';
 import { type Topic } from '../notifications/topic';
 import { runningCode } from '../projector/running-code';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Config } from '../config';
+import { type Config } from '../settings/config';
 import { type Engines } from '../engines/open';
 import { type Remote } from '../runtime/calls';
 import { type Notifier } from './notifier-run';

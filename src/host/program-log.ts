@@ -1,6 +1,6 @@
 import { type Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
-import { type Config } from '../config';
+import { type Config } from '../settings/config';
 import { logOutput } from './log-output';
 import { prettyLine } from './pretty-line';
 

@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { type Config } from '../config';
+import { type Config } from '../settings/config';
 
 /** What a process may do (docs/architecture.md, Processes). */
 export const ROLES = ['api', 'projector', 'automation', 'notifier'] as const;

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { version } from '../../package.json';
 import { PROJECTIONS } from '../../projections';
-import { baseUrlAt, type Config, warningsOf } from '../config';
+import { baseUrlAt, type Config, warningsOf } from '../settings/config';
 import { createDemo } from '../demo/create-demo';
 import { type Engines, enginesOf, openEngines } from '../engines/open';
 import { EngineUnavailable } from '../kernel/event-log';

@@ -1,4 +1,4 @@
-import { type Config } from '../config';
+import { type Config } from '../settings/config';
 import { type Engines } from '../engines/open';
 import { ownerOf, secretsOf } from '../host/installation';
 import { continueFromHere } from '../notifications/matching/cursor';

@@ -1,6 +1,6 @@
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
-import { type Config } from '../../src/config';
+import { type Config } from '../../src/settings/config';
 import { product } from './posted';
 import { type Response, TestApp } from '../support/app';
 import { goodKeys, tokenFor } from './asked-operations';

@@ -6,7 +6,7 @@ import { Secrets } from '../../src/notifications/secrets';
 import { headersOf } from '../../src/notifications/sending/headers';
 import { type Attempt } from '../../src/notifications/sending/attempt';
 import { attemptTo } from '../notifications/sending/receivers';
-import { SETTINGS } from '../../src/settings';
+import { SETTINGS } from '../../src/settings/settings';
 import { subscriptionWorld, SUBSCRIPTIONS } from './subscription-network';
 
 const ROOT = join(__dirname, '../..');

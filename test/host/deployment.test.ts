@@ -6,8 +6,8 @@ import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { readConfig } from '../../src/config';
-import { SETTING_NAMES } from '../../src/settings';
+import { readConfig } from '../../src/settings/config';
+import { SETTING_NAMES } from '../../src/settings/settings';
 import { ROLES } from '../../src/host/serve';
 
 const ROOT = join(__dirname, '../..');

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { readConfig } from '../../src/config';
+import { readConfig } from '../../src/settings/config';
 import { built } from '../support/built';
 
 /** Threads of this process (Linux). */

@@ -1,7 +1,7 @@
 import { networkSchema } from '../../src/network/network-file';
-import { readConfig } from '../../src/config';
+import { readConfig } from '../../src/settings/config';
 import { serve, type Start } from '../../src/host/serve';
-import { settingsTable } from '../../src/settings';
+import { settingsTable } from '../../src/settings/settings';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { cliFolder, run } from './cli-run';
 

@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { baseUrlAt, type Config, InvalidSetting, readConfig, warningsOf } from '../../src/config';
+import { baseUrlAt, type Config, InvalidSetting, readConfig, warningsOf } from '../../src/settings/config';
 import { FairBudget } from '../../src/runtime/fair-budget';
-import { flagOf, SETTING_NAMES, type SettingName, SETTINGS, settingsTable } from '../../src/settings';
+import {
+  flagOf,
+  SETTING_NAMES,
+  type SettingName,
+  SETTINGS,
+  settingsTable,
+} from '../../src/settings/settings';
 import { cliFolder } from './cli-run';
 
 type Environment = Parameters<typeof readConfig>[0];

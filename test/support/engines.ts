@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Engines, type EngineSettings, openEngines } from '../../src/engines/open';
-import { type SettingName } from '../../src/settings';
+import { type SettingName } from '../../src/settings/settings';
 
 /** Engines for tests of the application: set by a jest configuration (`test/servers/`), by default SQLite. */
 export interface TestedEngines {

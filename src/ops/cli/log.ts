@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
-import { secretValue } from '../../secret-value';
-import { SETTINGS } from '../../settings';
+import { secretValue } from '../../settings/secret-value';
+import { SETTINGS } from '../../settings/settings';
 import { addSettings, type CliContext, closeFolder, configOf, noticesOf } from './settings';
 
 interface CopyFlags {

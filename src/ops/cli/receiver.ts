@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { secretValue } from '../../secret-value';
+import { secretValue } from '../../settings/secret-value';
 import { integerFrom } from './integers';
 import { type CliContext } from './settings';
 

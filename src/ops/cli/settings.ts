@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Command } from 'commander';
-import { type Config } from '../../config';
+import { type Config } from '../../settings/config';
 import { type Directory } from '../../network/directory';
 import { type Engines } from '../../engines/open';
 import { type OnRetry } from '../../runtime/unavailable';
@@ -16,8 +16,8 @@ import {
   SETTINGS,
   settingsTable,
   withoutPassword,
-} from '../../settings';
-import { namesFile } from '../../secret-value';
+} from '../../settings/settings';
+import { namesFile } from '../../settings/secret-value';
 import { type Start } from '../../host/serve';
 import { type Output } from './progress';
 
@@ -46,7 +46,7 @@ export function addSettingsVerb(affilog: Command, context: CliContext): void {
       stdout.write(markdown ? settingsTable() : settingsInForce(context, flagsOf(command)));
       if (markdown) return;
       const config = await configOf(command, context);
-      const { warningsOf } = await import('../../config.js');
+      const { warningsOf } = await import('../../settings/config.js');
       for (const line of warningsOf(config)) stderr.write(`affilog: ${line}\n`);
     });
   addSettings(settings, () => true);
@@ -87,7 +87,7 @@ export function isOfEngines({ serving }: Setting): boolean {
 
 /** The settings from flags and environment; flags win. Raises `InvalidSetting`. */
 export async function configOf(command: Command, { environment }: CliContext): Promise<Config> {
-  const { readConfig } = await import('../../config.js');
+  const { readConfig } = await import('../../settings/config.js');
   return readConfig(environment, flagsOf(command));
 }
 

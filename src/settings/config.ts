@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type System, SYSTEMS } from './network/events';
+import { type System, SYSTEMS } from '../network/events';
 import { secretValue } from './secret-value';
 import {
   flagOf,
