@@ -1,4 +1,4 @@
-import { type EsdbEndpoint, serveEsdb } from '../engines/esdb-endpoint/serve-esdb';
+import { type EsdbEndpoint, serveEsdb } from '../replay/serve-esdb';
 import { joinEngines } from '../engines/open';
 import { type LogEndpoint, type LogEndpointData } from './log-endpoint';
 import { serveThread } from '../runtime/thread';

@@ -1,4 +1,4 @@
-import { expressionOf } from '../../src/engines/esdb-endpoint/expression';
+import { expressionOf } from '../../src/replay/expression';
 
 // Regular expressions are those of .NET, which the real server has.
 

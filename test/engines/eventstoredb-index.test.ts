@@ -8,7 +8,7 @@ import {
   openEventStoreDb,
   openEventStoreDeliveries,
 } from '../../src/engines/eventstoredb/open-event-store-db';
-import { type EsdbEndpoint } from '../../src/engines/esdb-endpoint/serve-esdb';
+import { type EsdbEndpoint } from '../../src/replay/serve-esdb';
 import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../src/kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../../src/kernel/event-log';
 import { REFERENCE_STREAMS } from '../../src/kernel/reference-streams';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { storedName } from '../../../src/engines/esdb-endpoint/client-values';
-import { type ProposedEvent } from '../../../src/engines/esdb-endpoint/stored-event';
-import { lastOf } from '../../../src/engines/esdb-endpoint/stream-state';
+import { storedName } from '../../../src/replay/client-values';
+import { type ProposedEvent } from '../../../src/replay/stored-event';
+import { lastOf } from '../../../src/replay/stream-state';
 import { NO_STREAM, type NewEvent } from '../../../src/kernel/event';
 import { type Appended } from '../../../src/kernel/event-log';
 import { toStored } from '../esdb-writing/to-stored';

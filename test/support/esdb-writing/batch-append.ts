@@ -2,10 +2,10 @@ import { AllStreamPosition, type UUID } from '@eventstore/db-client/generated/sh
 import { type BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ServerDuplexStream } from '@grpc/grpc-js';
 import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
-import { CallWriter } from '../../../src/engines/esdb-endpoint/call-writer';
-import { toOffset } from '../../../src/engines/esdb-endpoint/client-values';
-import { streamName } from '../../../src/engines/esdb-endpoint/read-options';
-import { invalid, Refusal, type Report, toIdentifier } from '../../../src/engines/esdb-endpoint/refusal';
+import { CallWriter } from '../../../src/replay/call-writer';
+import { toOffset } from '../../../src/replay/client-values';
+import { streamName } from '../../../src/replay/read-options';
+import { invalid, Refusal, type Report, toIdentifier } from '../../../src/replay/refusal';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
 import { withTimeout } from '../../../src/runtime/unavailable';
 import { expectationOf, Proposal, readUuid } from './proposal';

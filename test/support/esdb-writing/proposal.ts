@@ -1,6 +1,6 @@
 import { type UUID } from '@eventstore/db-client/generated/shared_pb';
-import { invalid } from '../../../src/engines/esdb-endpoint/refusal';
-import { type ProposedEvent } from '../../../src/engines/esdb-endpoint/stored-event';
+import { invalid } from '../../../src/replay/refusal';
+import { type ProposedEvent } from '../../../src/replay/stored-event';
 import { APPEND_BYTES, type Expectation, notAccepted, propertyMissing, sizeExceeded } from './refused-write';
 
 /** An event as both kinds of append contain it. */

@@ -1,4 +1,4 @@
-import { type ProposedEvent } from '../../../src/engines/esdb-endpoint/stored-event';
+import { type ProposedEvent } from '../../../src/replay/stored-event';
 
 interface Place {
   readonly stream: string;

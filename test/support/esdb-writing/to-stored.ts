@@ -1,11 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import {
-  ENCODED_BYTES,
-  type ProposedEvent,
-  STAMP,
-  timeIn,
-} from '../../../src/engines/esdb-endpoint/stored-event';
-import { storedName } from '../../../src/engines/esdb-endpoint/client-values';
+import { ENCODED_BYTES, type ProposedEvent, STAMP, timeIn } from '../../../src/replay/stored-event';
+import { storedName } from '../../../src/replay/client-values';
 import { type NewEvent } from '../../../src/kernel/event';
 import { APPEND_LIMITS } from '../../../src/kernel/event-log';
 import { sizeExceeded } from './refused-write';

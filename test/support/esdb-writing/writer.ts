@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { metastreamOf, originalOf, storedName } from '../../../src/engines/esdb-endpoint/client-values';
-import { type ProposedEvent, TOMBSTONE } from '../../../src/engines/esdb-endpoint/stored-event';
-import { lastOf, stateOf, type StreamState } from '../../../src/engines/esdb-endpoint/stream-state';
+import { metastreamOf, originalOf, storedName } from '../../../src/replay/client-values';
+import { type ProposedEvent, TOMBSTONE } from '../../../src/replay/stored-event';
+import { lastOf, stateOf, type StreamState } from '../../../src/replay/stream-state';
 import { NO_STREAM, type Position } from '../../../src/kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../../src/kernel/event-log';
 import { KeyedMutex } from '../../../src/runtime/keyed-mutex';

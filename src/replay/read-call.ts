@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ServerWritableStream } from '@grpc/grpc-js';
-import { type EventLog } from '../../kernel/event-log';
+import { type EventLog } from '../kernel/event-log';
 import { EventFilter } from './event-filter';
 import { type SubscriptionPart } from './all-subscription';
 import { followAll, followStream } from './follow';

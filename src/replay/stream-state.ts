@@ -1,5 +1,5 @@
-import { type RecordedEvent } from '../../kernel/event';
-import { type EventLog } from '../../kernel/event-log';
+import { type RecordedEvent } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
 import { metastreamOf, originalOf, storedName } from './client-values';
 import { TOMBSTONE } from './stored-event';
 

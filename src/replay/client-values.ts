@@ -1,5 +1,5 @@
 import { UUID } from '@eventstore/db-client/generated/shared_pb';
-import { type Position, START } from '../../kernel/event';
+import { type Position, START } from '../kernel/event';
 import { failing } from './refusal';
 
 // Names, positions and ids, as clients send them and as the log stores them.

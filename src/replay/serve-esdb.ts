@@ -4,7 +4,7 @@ import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb';
 import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfeatures_grpc_pb';
 import { type IStreamsServer, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { type EventLog } from '../../kernel/event-log';
+import { type EventLog } from '../kernel/event-log';
 import { answerHttp1, clusterOf, supportedMethods } from './features';
 import { openFront } from './front';
 import { type Report } from './refusal';

@@ -1,5 +1,5 @@
 import { type Context, createContext, Script } from 'node:vm';
-import { type RecordedEvent } from '../../kernel/event';
+import { type RecordedEvent } from '../kernel/event';
 import { refused } from './expression';
 import { storedPrefixes } from './client-values';
 import { clientStream, clientType } from './stored-event';

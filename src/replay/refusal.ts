@@ -1,6 +1,6 @@
 import { StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
 import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { EngineUnavailable } from '../../kernel/event-log';
+import { EngineUnavailable } from '../kernel/event-log';
 
 /** A refusal in the form of EventStoreDB: a status, and trailers that clients evaluate. */
 export class Refusal extends Error {

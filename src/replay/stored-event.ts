@@ -1,4 +1,4 @@
-import { type RecordedEvent } from '../../kernel/event';
+import { type RecordedEvent } from '../kernel/event';
 import { originalOf, clientName, storedName } from './client-values';
 
 /** An event as sent by a client of EventStoreDB. */

@@ -1,6 +1,6 @@
 import { Empty } from '@eventstore/db-client/generated/shared_pb';
 import { ReadResp } from '@eventstore/db-client/generated/streams_pb';
-import { type Position } from '../../kernel/event';
+import { type Position } from '../kernel/event';
 import { type IdEncoding, TICKS_PER_MS, toOffset, toUuid } from './client-values';
 import { toIdentifier } from './refusal';
 import { type ClientEvent } from './stored-event';

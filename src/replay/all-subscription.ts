@@ -1,4 +1,4 @@
-import { type Position, type RecordedEvent, START } from '../../kernel/event';
+import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventFilter } from './event-filter';
 import { type Checkpoint } from './messages';
 import { END } from './client-values';

@@ -1,5 +1,5 @@
-import { type Position, type RecordedEvent, START } from '../../kernel/event';
-import { type EventLog } from '../../kernel/event-log';
+import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
 import { type EventFilter } from './event-filter';
 import { type ReadEvent } from './messages';
 import { storedName } from './client-values';

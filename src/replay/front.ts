@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { EngineUnavailable } from '../../kernel/event-log';
+import { EngineUnavailable } from '../kernel/event-log';
 
 /** The connection preface of HTTP/2. */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');

@@ -1,5 +1,5 @@
-import { NO_STREAM, START } from '../../kernel/event';
-import { type EventLog } from '../../kernel/event-log';
+import { NO_STREAM, START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
 import { AllSubscription, LIVE, type SubscriptionPart } from './all-subscription';
 import { metastreamOf, storedName } from './client-values';
 import { type EventFilter } from './event-filter';

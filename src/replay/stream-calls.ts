@@ -1,6 +1,6 @@
 import { type IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { type handleUnaryCall, type sendUnaryData, type ServiceError } from '@grpc/grpc-js';
-import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { answerRead } from './read-call';
 import { accessDenied, Refusal, type Report, toServiceError } from './refusal';
 
