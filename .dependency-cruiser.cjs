@@ -106,7 +106,7 @@ module.exports = {
       from: { path: plain(`(${services})`) },
       to: {
         path: '^(src|projections)/',
-        pathNot: `^src/(kernel|wire|directory|categories|$1)/|^src/conversions/faults|${told}`,
+        pathNot: `^src/(kernel|wire|directory|categories|$1)/|^src/domain/conversion-faults|${told}`,
       },
     },
     {

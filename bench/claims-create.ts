@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { CLAIM } from '../src/claims/claim';
+import { CLAIM } from '../src/domain/claims/claim';
 import { inParallel } from '../src/runtime/in-parallel';
 import { appendStreams, streamsIn } from './bare/log';
 import { type Bench, compareRates, type Figure, quantile, timed } from './harness';

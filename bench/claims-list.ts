@@ -1,5 +1,5 @@
 import { claims } from '../projections/claims';
-import { type StoredClaim } from '../src/claims/stored-claim';
+import { type StoredClaim } from '../src/domain/claims/stored-claim';
 import { Directory } from '../src/network/directory';
 import { type BareQuery } from './bare/search';
 import { type Bench, type Figure } from './harness';

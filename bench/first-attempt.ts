@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openEngines } from '../src/engines/open';
 import { execute } from '../src/kernel/decider';
-import { subscriptionDecider } from '../src/notifications/subscription';
+import { subscriptionDecider } from '../src/domain/subscriptions/subscription';
 import { memoryOf } from './deliveries';
 import { Receivers } from './deliveries/receivers';
 import { type Bench, type Figure, quantile } from './harness';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { directoryAt } from '../src/network/directory';
 import { type OfferEvent } from '../projections/offer-events';
 import { products } from '../projections/products';
-import { type StoredOffer } from '../src/products/offer';
+import { type StoredOffer } from '../src/domain/products/offer';
 import { type Directory } from '../src/network/directory';
 import { rebuildProjections } from '../src/ops/rebuild';
 import { BareTables } from './bare/tables';

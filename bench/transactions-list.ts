@@ -1,7 +1,7 @@
 import { transactions } from '../projections/transactions';
 import { Directory } from '../src/network/directory';
-import { type PositionedTransaction } from '../src/transactions/stored-transaction';
-import { legacyIdOf, transactionIdOf } from '../src/transactions/transaction-id';
+import { type PositionedTransaction } from '../src/domain/transactions/stored-transaction';
+import { legacyIdOf, transactionIdOf } from '../src/domain/transactions/transaction-id';
 import { type BareQuery } from './bare/search';
 import { type Bench, type Figure } from './harness';
 import { compareListings } from './listings';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { TRANSACTION } from '../src/transactions/transaction';
+import { TRANSACTION } from '../src/domain/transactions/transaction';
 import { appendStreams, streamsIn } from './bare/log';
 import { type Bench, compareRates, type Figure, quantile, timed } from './harness';
 import { CONVERSION_TOKENS } from './network';

@@ -1,4 +1,4 @@
-import { type TransactionFacts } from '../src/transactions/transaction-facts';
+import { type TransactionFacts } from '../src/domain/transactions/transaction-facts';
 
 /** Facts of a pending sale of the only program. */
 export function transactionOf(number: number): TransactionFacts {

@@ -1,7 +1,7 @@
 import { type Position } from '../src/kernel/event';
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
-import { type StoredOffer } from '../src/products/offer';
+import { type StoredOffer } from '../src/domain/products/offer';
 import { type CategorySet } from '../src/network/categories/category-counts';
 import { type ProductField, products } from './products';
 

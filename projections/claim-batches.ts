@@ -1,4 +1,4 @@
-import { CLAIM_BATCH, type ClaimBatchEvent } from '../src/claims/claim-batch';
+import { CLAIM_BATCH, type ClaimBatchEvent } from '../src/domain/claims/claim-batch';
 import { type ParsedEvent } from '../src/kernel/decider';
 import { type FieldType } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';

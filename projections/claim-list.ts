@@ -1,4 +1,4 @@
-import { type ListedClaim, type StoredClaim } from '../src/claims/stored-claim';
+import { type ListedClaim, type StoredClaim } from '../src/domain/claims/stored-claim';
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Filter, type Found, type Order, type QueryOptions, type Search } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';

@@ -1,5 +1,5 @@
-import { CLAIM, type ClaimEvent } from '../src/claims/claim';
-import { storedAfter, type StoredClaim, workOn } from '../src/claims/stored-claim';
+import { CLAIM, type ClaimEvent } from '../src/domain/claims/claim';
+import { storedAfter, type StoredClaim, workOn } from '../src/domain/claims/stored-claim';
 import { type ParsedEvent } from '../src/kernel/decider';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';

@@ -2,7 +2,7 @@ import { numberOf, type Position } from '../src/kernel/event';
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Filter } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
-import { type FeedEvent } from '../src/products/feed';
+import { type FeedEvent } from '../src/domain/products/feed';
 import { type Projection } from '../src/projector/projection';
 import { FEED_STREAMS, feedIdOf, offerOf } from './offer-events';
 

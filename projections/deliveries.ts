@@ -4,8 +4,8 @@ import {
   type MatchedEvent,
   type Outcome,
   type PartitionEvent,
-} from '../src/notifications/delivery-events';
-import { STATES, type StoredAttempt, type StoredDelivery } from '../src/notifications/stored-delivery';
+} from '../src/domain/deliveries/delivery-events';
+import { STATES, type StoredAttempt, type StoredDelivery } from '../src/domain/deliveries/stored-delivery';
 import { type Projection } from '../src/projector/projection';
 
 const FIELDS = {

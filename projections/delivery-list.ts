@@ -2,8 +2,8 @@ import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type Filter, type Found, type QueryOptions, type Results } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { searchInParts } from '../src/kernel/search-in-parts';
-import { type ListedDelivery, STATES, type StoredDelivery } from '../src/notifications/stored-delivery';
-import { type TopicName } from '../src/notifications/subscription';
+import { type ListedDelivery, STATES, type StoredDelivery } from '../src/domain/deliveries/stored-delivery';
+import { type TopicName } from '../src/domain/subscriptions/subscription';
 import { deliveries, type DeliveryField } from './deliveries';
 
 export type DeliveryState = (typeof STATES)[number];

@@ -1,6 +1,6 @@
 import { type Position } from '../src/kernel/event';
 import { type ReadStore } from '../src/kernel/read-store';
-import { type FeedEvent } from '../src/products/feed';
+import { type FeedEvent } from '../src/domain/products/feed';
 import { type Projection } from '../src/projector/projection';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS } from './offer-events';
 

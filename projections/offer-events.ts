@@ -1,6 +1,6 @@
 import { type ParsedEvent } from '../src/kernel/decider';
-import { FEED, type FeedClosing, type FeedEvent } from '../src/products/feed';
-import { offerId } from '../src/products/offer';
+import { FEED, type FeedClosing, type FeedEvent } from '../src/domain/products/feed';
+import { offerId } from '../src/domain/products/offer';
 
 /** Events of one product of a feed. */
 export type OfferEvent = Exclude<FeedEvent, FeedClosing>;

@@ -2,7 +2,7 @@ import { numberOf, type Position, positionOf } from '../src/kernel/event';
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { customFieldNames, type Offer } from '../src/products/offer';
+import { customFieldNames, type Offer } from '../src/domain/products/offer';
 import { EngineUnavailable } from '../src/kernel/event-log';
 import { type Projection } from '../src/projector/projection';
 import { waitForPosition } from '../src/projector/wait';

@@ -11,8 +11,8 @@ import {
 } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/slices';
-import { IDENTIFIERS } from '../src/products/fields';
-import { type Offer } from '../src/products/offer';
+import { IDENTIFIERS } from '../src/domain/products/fields';
+import { type Offer } from '../src/domain/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FOLDED_KEYS, type ProductField, products, toOffer } from './products';
 

@@ -1,11 +1,6 @@
 import { type FieldType } from '../src/kernel/read-store';
-import { MATCHED, type MatchedEvent, type PartitionEvent } from '../src/notifications/delivery-events';
-import {
-  afterOutcome,
-  afterProbeRequest,
-  type Health,
-  HEALTHY,
-} from '../src/notifications/scheduling/health';
+import { MATCHED, type MatchedEvent, type PartitionEvent } from '../src/domain/deliveries/delivery-events';
+import { afterOutcome, afterProbeRequest, type Health, HEALTHY } from '../src/domain/deliveries/health';
 import { type Projection } from '../src/projector/projection';
 
 const FIELDS = {

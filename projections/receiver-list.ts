@@ -1,7 +1,7 @@
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { type ReceiverDay, type ReceiverTotals } from '../src/notifications/stored-delivery';
+import { type ReceiverDay, type ReceiverTotals } from '../src/domain/deliveries/stored-delivery';
 import { receiverHealth, type StoredHealth } from './receiver-health';
 import { receivers, type ReceiverField } from './receivers';
 

@@ -1,6 +1,6 @@
 import { type FieldType } from '../src/kernel/read-store';
-import { type Outcome, type PartitionEvent } from '../src/notifications/delivery-events';
-import { type ReceiverAttempt, type ReceiverDay } from '../src/notifications/stored-delivery';
+import { type Outcome, type PartitionEvent } from '../src/domain/deliveries/delivery-events';
+import { type ReceiverAttempt, type ReceiverDay } from '../src/domain/deliveries/stored-delivery';
 import { type Projection } from '../src/projector/projection';
 
 const FIELDS = {

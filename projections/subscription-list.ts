@@ -2,8 +2,11 @@ import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { type PageInParts, searchInParts } from '../src/kernel/search-in-parts';
-import { type TopicName } from '../src/notifications/subscription';
-import { type ListedSubscription, type StoredSubscription } from '../src/subscriptions/stored-subscription';
+import { type TopicName } from '../src/domain/subscriptions/subscription';
+import {
+  type ListedSubscription,
+  type StoredSubscription,
+} from '../src/domain/subscriptions/stored-subscription';
 import { type SubscriptionField, subscriptions } from './subscriptions';
 
 /** Which subscriptions: those of an organisation to a topic; with a site, those that are for this site only. */

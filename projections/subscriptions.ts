@@ -1,8 +1,8 @@
-import { SUBSCRIPTION, type SubscriptionEvent } from '../src/notifications/subscription';
+import { SUBSCRIPTION, type SubscriptionEvent } from '../src/domain/subscriptions/subscription';
 import { numberOf } from '../src/kernel/event';
 import { type FieldType } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
-import { type StoredSubscription } from '../src/subscriptions/stored-subscription';
+import { type StoredSubscription } from '../src/domain/subscriptions/stored-subscription';
 
 const FIELDS = {
   organisationId: 'keyword',

@@ -1,9 +1,9 @@
-import { type TrackedOrder } from '../src/claims/screening';
+import { type TrackedOrder } from '../src/domain/claims/screening';
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { STANDINGS } from '../src/transactions/states';
-import { type StoredTransaction } from '../src/transactions/stored-transaction';
+import { STANDINGS } from '../src/domain/transactions/states';
+import { type StoredTransaction } from '../src/domain/transactions/stored-transaction';
 import { transactions, type TransactionField } from './transactions';
 
 /** Orders of one advertiser. */

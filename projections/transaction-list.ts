@@ -4,7 +4,10 @@ import { type Cursor, type Filter, type Found, type QueryOptions } from '../src/
 import { type ReadStore, type Target, targetOf } from '../src/kernel/read-store';
 import { searchInParts } from '../src/kernel/search-in-parts';
 import { liveGeneration } from '../src/projector/generations';
-import { type ListedTransaction, type StoredTransaction } from '../src/transactions/stored-transaction';
+import {
+  type ListedTransaction,
+  type StoredTransaction,
+} from '../src/domain/transactions/stored-transaction';
 import { transactions, type TransactionField } from './transactions';
 
 /** Which transactions: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */

@@ -2,10 +2,14 @@ import { type ParsedEvent } from '../src/kernel/decider';
 import { numberOf } from '../src/kernel/event';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
-import { dueOf, type PositionedTransaction, storedAfter } from '../src/transactions/stored-transaction';
-import { stateIdOf } from '../src/transactions/states';
-import { STATE_OF, TRANSACTION, type TransactionEvent } from '../src/transactions/transaction';
-import { legacyIdOf } from '../src/transactions/transaction-id';
+import {
+  dueOf,
+  type PositionedTransaction,
+  storedAfter,
+} from '../src/domain/transactions/stored-transaction';
+import { stateIdOf } from '../src/domain/transactions/states';
+import { STATE_OF, TRANSACTION, type TransactionEvent } from '../src/domain/transactions/transaction';
+import { legacyIdOf } from '../src/domain/transactions/transaction-id';
 
 const FIELDS = {
   transactionId: 'keyword',

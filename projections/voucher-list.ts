@@ -2,7 +2,7 @@ import { allOf, filtersOn } from '../src/kernel/filters';
 import { type PageInParts, searchInParts } from '../src/kernel/search-in-parts';
 import { type Filter, type Found, type Order, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { type ListedVoucher, type StoredVoucher } from '../src/vouchers/stored-voucher';
+import { type ListedVoucher, type StoredVoucher } from '../src/domain/vouchers/stored-voucher';
 import { wordsOf } from '../src/wire/words';
 import { type VoucherField, vouchers } from './vouchers';
 

@@ -1,7 +1,7 @@
 import { type ParsedEvent } from '../src/kernel/decider';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
-import { audienceOf, type StoredVoucher } from '../src/vouchers/stored-voucher';
-import { currencyIn, VOUCHER, type VoucherEvent } from '../src/vouchers/voucher';
+import { audienceOf, type StoredVoucher } from '../src/domain/vouchers/stored-voucher';
+import { currencyIn, VOUCHER, type VoucherEvent } from '../src/domain/vouchers/voucher';
 import { wordsOf } from '../src/wire/words';
 import { type Projection } from '../src/projector/projection';
 

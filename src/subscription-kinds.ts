@@ -1,9 +1,9 @@
-import { STATUSES } from './claims/statuses';
-import { claimTopic } from './claims/topic';
-import { type TopicName } from './notifications/subscription';
+import { STATUSES } from './domain/claims/statuses';
+import { claimTopic } from './domain/claims/topic';
+import { type TopicName } from './domain/subscriptions/subscription';
 import { type SubscriptionKind } from './subscriptions/kind';
-import { transactionTopic } from './transactions/topic';
-import { EVENT_TYPES, STATES } from './transactions/states';
+import { transactionTopic } from './domain/transactions/topic';
+import { EVENT_TYPES, STATES } from './domain/transactions/states';
 
 /** Subscriptions to transactions (Document 2, Subscription): put together here, since services do not import each other. */
 export const transactionSubscriptions: SubscriptionKind = {

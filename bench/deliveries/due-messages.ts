@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { execute, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, type Position } from '../../src/kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../../src/kernel/event-log';
-import { MATCHED, type MatchedEvent, type Message } from '../../src/notifications/delivery-events';
-import { messageIdOf, receiverIdOf } from '../../src/notifications/receiver-id';
-import { type Receiver, subscriptionDecider } from '../../src/notifications/subscription';
+import { MATCHED, type MatchedEvent, type Message } from '../../src/domain/deliveries/delivery-events';
+import { messageIdOf, receiverIdOf } from '../../src/domain/subscriptions/receiver-id';
+import { type Receiver, subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const PER_SUBSCRIPTION = 10;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { openEngines } from '../../src/engines/open';
 import { execute } from '../../src/kernel/decider';
-import { subscriptionDecider } from '../../src/notifications/subscription';
+import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { EVENTS, SITES } from '../network';
 import { Server } from '../server';
 import { Matched, type MessageContent, messageTo, subscribe } from './due-messages';

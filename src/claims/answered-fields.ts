@@ -2,7 +2,7 @@ import { type AnswerOf, type Fields, listOf, record } from '../wire/record/recor
 import { boolean, idOf, instant, integer, text, wordOf } from '../wire/record/kinds';
 import { day } from '../wire/record/days';
 import { money } from '../wire/record/money';
-import { STATUSES } from './statuses';
+import { STATUSES } from '../domain/claims/statuses';
 
 const optional = { optional: true } as const;
 

@@ -6,13 +6,13 @@ import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
-import { claimDecider } from './claim';
-import { claimBatchDecider } from './claim-batch';
-import { ClaimWriter } from './claim-writer';
+import { claimDecider } from '../domain/claims/claim';
+import { claimBatchDecider } from '../domain/claims/claim-batch';
+import { ClaimWriter } from '../domain/claims/claim-writer';
 import { OrderSearch } from './order-search.queries';
 import { screenAll } from './screening.queries';
-import { AWAITING_APPROVAL, CANNOT_VALIDATE, COMMISSION_MISMATCH } from './statuses';
-import { type StoredClaim } from './stored-claim';
+import { AWAITING_APPROVAL, CANNOT_VALIDATE, COMMISSION_MISMATCH } from '../domain/claims/statuses';
+import { type StoredClaim } from '../domain/claims/stored-claim';
 import { track, type TrackingParts } from './track-order';
 
 /** What the automations need. */

@@ -4,7 +4,7 @@ import { isPosted, notesOf, repeatedField } from '../wire/api/posted';
 import { postedFromCsv } from '../wire/record/csv';
 import { postedFromXml, unreadOfRoot } from '../wire/xml/posted';
 import { parseXml } from '../wire/xml/read';
-import { claimFaults as fault } from './faults';
+import { claimFaults as fault } from '../domain/claims/faults';
 import { MOST, postedClaims, postedUpdates } from './posted-fields';
 
 /** What claims may be posted in (`docs/decisions.md#c13`); updates may not be in CSV. */

@@ -4,7 +4,7 @@ import { ApiOperation, Roles } from '../http/decorators';
 import { documentWriter } from '../wire/record/document';
 import { type OutputStatus } from './answered-fields';
 import { claimOperations as operations, STATUSES_LIST } from './operations';
-import { LAST_LEGACY_STATUS, type StatusId, STATUSES } from './statuses';
+import { LAST_LEGACY_STATUS, type StatusId, STATUSES } from '../domain/claims/statuses';
 
 const toXml = documentWriter(STATUSES_LIST);
 

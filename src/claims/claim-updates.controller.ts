@@ -8,7 +8,7 @@ import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';
 import { PostedBody } from '../http/posted-body';
 import { postedList, UPDATE_FORMATS } from './claim-body';
 import { RefuseClaims, ReviseClaims, RuleOnClaims } from './commands';
-import { RefusedItems } from './faults';
+import { RefusedItems } from '../domain/claims/faults';
 import { ignoredIn } from './list-check';
 import { claimOperations as operations } from './operations';
 import { checkRevisions } from './posted-claims';

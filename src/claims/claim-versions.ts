@@ -1,10 +1,10 @@
 import { toFolded } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { eventsOnDemand } from '../kernel/history';
+import { eventsOnDemand } from '../domain/keys/history';
 import { type OutputVersion } from './answered-fields';
-import { CLAIM, claimDecider, type ClaimEvent, type ClaimState } from './claim';
-import { storedAfter, type StoredClaim } from './stored-claim';
+import { CLAIM, claimDecider, type ClaimEvent, type ClaimState } from '../domain/claims/claim';
+import { storedAfter, type StoredClaim } from '../domain/claims/stored-claim';
 
 /** A claim after an event of its stream. */
 interface ClaimAt {

@@ -10,13 +10,13 @@ import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
 import { pageSizeHeader } from '../wire/keys/page-size';
 import { type OutputClaim, type OutputVersion } from './answered-fields';
-import { claimDecider } from './claim';
-import { type ClaimsCaller } from './claim-check';
+import { claimDecider } from '../domain/claims/claim';
+import { type ClaimsCaller } from '../domain/claims/claim-check';
 import { type ClaimAtVersion, claimHistory } from './claim-versions';
-import { claimFaults as fault } from './faults';
+import { claimFaults as fault } from '../domain/claims/faults';
 import { type ClaimOrder, type ListKeys } from './list-keys';
 import { programName, siteName, toOutput } from './output';
-import { type StoredClaim } from './stored-claim';
+import { type StoredClaim } from '../domain/claims/stored-claim';
 import { ownClaim } from './update-check';
 
 /** A page of claims, in batches that are read on demand. */

@@ -9,8 +9,8 @@ import { FairQueue } from '../runtime/fair-queue';
 import { Fault } from '../kernel/fault';
 import { inParallel } from '../runtime/in-parallel';
 import { ReadStore } from '../kernel/read-store';
-import { type ClaimsCaller, requirePublisher } from './claim-check';
-import { type KeyFields, UNSEEN } from './claim-keys';
+import { type ClaimsCaller, requirePublisher } from '../domain/claims/claim-check';
+import { type KeyFields, UNSEEN } from '../domain/claims/claim-keys';
 import {
   ClaimWriter,
   type FoundKey,
@@ -18,10 +18,10 @@ import {
   notUnique,
   requireSize,
   type Written,
-} from './claim-writer';
-import { claimFaults as fault, placed, raiseFaults, type RefusedItems } from './faults';
+} from '../domain/claims/claim-writer';
+import { claimFaults as fault, placed, raiseFaults, type RefusedItems } from '../domain/claims/faults';
 import { OrderSearch } from './order-search.queries';
-import { type Claimed } from './screening';
+import { type Claimed } from '../domain/claims/screening';
 import { type CheckedClaim } from './posted-claims';
 import { screenAll } from './screening.queries';
 import { type LoadedClaim } from './update-check';

@@ -13,17 +13,17 @@ import { listPieces } from '../wire/record/list-text';
 import { documentWriter } from '../wire/record/document';
 import { listWriter } from '../wire/record/list';
 import { type OutputCheck } from './answered-fields';
-import { type Screening } from './claim';
+import { type Screening } from '../domain/claims/claim';
 import { CLAIM_FORMATS, postedList } from './claim-body';
 import { cappedLimit, ClaimQueries } from './claim.queries';
 import { CheckClaims, CreateClaims, DeleteClaim, RefuseClaims } from './commands';
-import { claimFaults as fault, RefusedItems } from './faults';
+import { claimFaults as fault, RefusedItems } from '../domain/claims/faults';
 import { listKeys } from './list-keys';
 import { ignoredIn } from './list-check';
 import { CHECKS, claimOperations as operations, CLAIMS, VERSIONS } from './operations';
 import { type CheckedClaim, checkClaims } from './posted-claims';
 import { postedClaim } from './posted-fields';
-import { STATUSES } from './statuses';
+import { STATUSES } from '../domain/claims/statuses';
 
 const deletionKeys = {
   versionNo: { type: INTEGER, required: true, description: 'The latest version of the claim' },

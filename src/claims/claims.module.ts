@@ -6,7 +6,7 @@ import { ClaimStatusesController } from './claim-statuses.controller';
 import { ClaimUpdatesController } from './claim-updates.controller';
 import { ClaimsController } from './claims.controller';
 import { claimHandlers } from './commands';
-import { claimFaults as fault, claimFaultTable } from './faults';
+import { claimFaults as fault, claimFaultTable } from '../domain/claims/faults';
 import { LegacyClaimsController } from './legacy-claims.controller';
 import { claimSchemas } from './xml-schemas';
 

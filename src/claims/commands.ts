@@ -1,13 +1,13 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type Position } from '../kernel/event';
-import { programFacts, type Screening } from './claim';
-import { type ClaimsCaller, requirePublisher } from './claim-check';
+import { programFacts, type Screening } from '../domain/claims/claim';
+import { type ClaimsCaller, requirePublisher } from '../domain/claims/claim-check';
 import { Claims, keyFaults, raiseAll } from './claims.commands';
-import { claimFaults as fault, type RefusedItems } from './faults';
+import { claimFaults as fault, type RefusedItems } from '../domain/claims/faults';
 import { type CheckedClaim, type CheckedRevision } from './posted-claims';
 import { type CheckedRuling, rulingIn } from './posted-rulings';
 import { revisedClaim, revisionFaults } from './revised-claim';
-import { CANNOT_VALIDATE } from './statuses';
+import { CANNOT_VALIDATE } from '../domain/claims/statuses';
 import { ownClaim, updateFaults } from './update-check';
 
 /** The position from which lists include what was written. */

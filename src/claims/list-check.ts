@@ -4,7 +4,7 @@ import { isPosted, type Posted, type ProblemFaults, Refusals, wrong } from '../w
 import { type PostedOf, type RecordKind } from '../wire/record/record';
 import { complete, type FoundIn, recordReader } from '../wire/record/read';
 import { type PostedFormat, type PostedList } from './claim-body';
-import { claimFaults as fault, MOST_FAULTS, RefusedItems } from './faults';
+import { claimFaults as fault, MOST_FAULTS, RefusedItems } from '../domain/claims/faults';
 
 /** A rule between the fields of an item, as they are found and as they were posted; `place`: `claims[2]`. */
 export type CheckItem<K extends RecordKind> = (

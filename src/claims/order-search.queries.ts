@@ -3,7 +3,7 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { withEngineTimeout } from '../runtime/unavailable';
-import { type TrackedOrder } from './screening';
+import { type TrackedOrder } from '../domain/claims/screening';
 
 /** Transactions by order number. */
 export type OrdersFound = ReadonlyMap<string, readonly TrackedOrder[]> | 'unavailable';

@@ -1,8 +1,8 @@
 import { type Directory } from '../network/directory';
 import { decimalOf, textOf } from '../wire/record/minor-units';
 import { type OutputClaim, type OutputLegacyClaim } from './answered-fields';
-import { type ListedClaim } from './stored-claim';
-import { STATUSES } from './statuses';
+import { type ListedClaim } from '../domain/claims/stored-claim';
+import { STATUSES } from '../domain/claims/statuses';
 
 const DAY = 24 * 60 * 60 * 1000;
 

@@ -4,10 +4,10 @@ import { type Program } from '../network/programs';
 import { amountsIn } from '../wire/record/minor-units';
 import { type Fault } from '../kernel/fault';
 import { isPosted, isUnset, nameOf, type Place, type Posted, type Refusals, wrong } from '../wire/api/posted';
-import { type ClaimContent } from './claim';
-import { AMOUNTS } from './claim-amounts';
+import { type ClaimContent } from '../domain/claims/claim';
+import { AMOUNTS } from '../domain/claims/claim-amounts';
 import { type PostedList } from './claim-body';
-import { claimFaults as fault } from './faults';
+import { claimFaults as fault } from '../domain/claims/faults';
 import { checkEach, problemsIn } from './list-check';
 import { type PostedClaim, postedClaim, postedRevision } from './posted-fields';
 

@@ -2,13 +2,19 @@ import { type Fault } from '../kernel/fault';
 import { amountsIn } from '../wire/record/minor-units';
 import { isUnset, type Posted, type Refusals, wrong } from '../wire/api/posted';
 import { type FoundIn } from '../wire/record/read';
-import { type Ruling } from './claim';
-import { AMOUNTS } from './claim-amounts';
+import { type Ruling } from '../domain/claims/claim';
+import { AMOUNTS } from '../domain/claims/claim-amounts';
 import { type PostedList } from './claim-body';
-import { claimFaults as fault } from './faults';
+import { claimFaults as fault } from '../domain/claims/faults';
 import { checkEach, type CheckItem } from './list-check';
 import { postedLegacyRuling, postedRuling } from './posted-fields';
-import { APPROVED, CHANNELS, LAST_LEGACY_STATUS, type RulingStatusId, STATUSES } from './statuses';
+import {
+  APPROVED,
+  CHANNELS,
+  LAST_LEGACY_STATUS,
+  type RulingStatusId,
+  STATUSES,
+} from '../domain/claims/statuses';
 
 /** A claim as its advertiser rules on it. */
 export interface CheckedRuling {

@@ -4,11 +4,11 @@ import { type Position } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { forbiddenCharacter } from '../wire/characters';
-import { claimDecider, type FiledClaim, type Review } from './claim';
-import { claimFaults as fault } from './faults';
+import { claimDecider, type FiledClaim, type Review } from '../domain/claims/claim';
+import { claimFaults as fault } from '../domain/claims/faults';
 import { OrderSearch } from './order-search.queries';
-import { awaiting, trackedAlready, trackedOrder } from './screening';
-import { AWAITING_APPROVAL, CHANNELS, type ReviewStatusId, STATUSES } from './statuses';
+import { awaiting, trackedAlready, trackedOrder } from '../domain/claims/screening';
+import { AWAITING_APPROVAL, CHANNELS, type ReviewStatusId, STATUSES } from '../domain/claims/statuses';
 
 /** What an operator decides about a claim that is pending at the network (`docs/decisions.md#c14`). */
 export interface ReviewRequest {

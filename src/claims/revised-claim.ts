@@ -1,6 +1,6 @@
 import { type Directory } from '../network/directory';
 import { type Fault } from '../kernel/fault';
-import { type ClaimContent, type FiledClaim } from './claim';
+import { type ClaimContent, type FiledClaim } from '../domain/claims/claim';
 import { type CheckedRevision } from './posted-claims';
 
 /** What an update may omit (Document 3, Claim update posted by a publisher). */

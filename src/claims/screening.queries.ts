@@ -1,9 +1,9 @@
 import { type Directory } from '../network/directory';
 import { inParallel } from '../runtime/in-parallel';
-import { type ClaimOrigin, type Screening } from './claim';
-import { originOf } from './claim-check';
+import { type ClaimOrigin, type Screening } from '../domain/claims/claim';
+import { originOf } from '../domain/claims/claim-check';
 import { type OrderSearch, type OrdersFound } from './order-search.queries';
-import { type Claimed, screen } from './screening';
+import { type Claimed, screen } from '../domain/claims/screening';
 
 /** Advertisers searched for at a time. */
 const AT_ONCE = 8;

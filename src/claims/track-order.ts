@@ -4,10 +4,10 @@ import { type Directory } from '../network/directory';
 import { execute, load } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { reservations } from '../kernel/reservation';
-import { claimDecider, type FiledClaim } from './claim';
-import { type TrackedOrder, trackedOrder } from './screening';
-import { APPROVED } from './statuses';
+import { reservations } from '../domain/keys/reservation';
+import { claimDecider, type FiledClaim } from '../domain/claims/claim';
+import { type TrackedOrder, trackedOrder } from '../domain/claims/screening';
+import { APPROVED } from '../domain/claims/statuses';
 
 /** An approved claim as an order; amounts are integers (`wire/minor-units.ts`). */
 interface ApprovedOrder {

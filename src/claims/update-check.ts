@@ -1,8 +1,8 @@
 import { type StateAt } from '../kernel/decider';
 import { Fault } from '../kernel/fault';
-import { claimDecider, type ClaimCommand, type ClaimState, type FiledClaim } from './claim';
-import { type ClaimsCaller } from './claim-check';
-import { claimFaults as fault } from './faults';
+import { claimDecider, type ClaimCommand, type ClaimState, type FiledClaim } from '../domain/claims/claim';
+import { type ClaimsCaller } from '../domain/claims/claim-check';
+import { claimFaults as fault } from '../domain/claims/faults';
 
 /** The claim of an update. `isRepeated`: an earlier update of the same post has the same claim. */
 export interface LoadedClaim {

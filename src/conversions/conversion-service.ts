@@ -1,7 +1,7 @@
 import { defineService, type Service, type ServiceDefinition } from '../http/service';
 import { type OperationText } from '../wire/api/description';
 import { schemaFiles } from '../wire/record/document';
-import { conversionFaults as fault, conversionFaultTable } from './faults';
+import { conversionFaults as fault, conversionFaultTable } from '../domain/conversion-faults';
 
 type Operations = Readonly<Record<string, OperationText>>;
 

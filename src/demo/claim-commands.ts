@@ -1,16 +1,16 @@
 import { toTrackedOrder } from '../../projections/tracked-orders';
-import { type ClaimContent, type ClaimState, programFacts, type Ruling } from '../claims/claim';
-import { originOf } from '../claims/claim-check';
-import { ClaimWriter } from '../claims/claim-writer';
-import { screen } from '../claims/screening';
+import { type ClaimContent, type ClaimState, programFacts, type Ruling } from '../domain/claims/claim';
+import { originOf } from '../domain/claims/claim-check';
+import { ClaimWriter } from '../domain/claims/claim-writer';
+import { screen } from '../domain/claims/screening';
 import { track } from '../claims/track-order';
 import { type FollowedDirectory } from '../network/follower';
 import { type StateAt, toDomainEvent } from '../kernel/decider';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { claimedTransaction, trackClaimedOrder } from '../transactions/claimed-order';
-import { storedAfter, type StoredTransaction } from '../transactions/stored-transaction';
-import { TRANSACTION, type TransactionEvent } from '../transactions/transaction';
+import { storedAfter, type StoredTransaction } from '../domain/transactions/stored-transaction';
+import { TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
 import { type DemoClaimCommands, type KnownOrder } from './claims';
 
 /** Executes what the demo does with claims. There are no read models yet, so claims are screened against the log. */

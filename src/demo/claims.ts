@@ -1,6 +1,6 @@
-import { type ClaimContent, type Ruling } from '../claims/claim';
-import { type TrackedOrder } from '../claims/screening';
-import { CHANNELS, type RulingStatusId } from '../claims/statuses';
+import { type ClaimContent, type Ruling } from '../domain/claims/claim';
+import { type TrackedOrder } from '../domain/claims/screening';
+import { CHANNELS, type RulingStatusId } from '../domain/claims/statuses';
 import { DEMO } from './network';
 import { DAY } from './products';
 import { type Random, seededRandom } from './random';

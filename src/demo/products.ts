@@ -2,7 +2,7 @@ import { type PostedCategory } from '../network/categories/mapped-category';
 import { type Article, catalogue } from './catalogue';
 import { CATEGORIES } from './categories';
 import { type DemoFeed, FEEDS } from './feeds';
-import { type Identifiers, type Product } from '../products/feed';
+import { type Identifiers, type Product } from '../domain/products/feed';
 import { type Random, seededRandom } from './random';
 import { inLanguage, type Words } from './words';
 

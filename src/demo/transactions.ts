@@ -1,5 +1,5 @@
 import { type Recorded } from '../transactions/commands';
-import { type StateId } from '../transactions/states';
+import { type StateId } from '../domain/transactions/states';
 import { DEMO } from './network';
 import { DAY } from './products';
 import { type Random, seededRandom } from './random';

@@ -4,8 +4,8 @@ import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, InvalidSetting } from '../settings/config';
 import { EngineUnavailable } from '../kernel/event-log';
-import { type Owner } from '../notifications/ownership';
-import { Secrets } from '../notifications/secrets';
+import { type Owner } from '../domain/deliveries/ownership';
+import { Secrets } from '../domain/subscriptions/secrets';
 import { AllowedAddresses, UnusableNetwork } from '../notifications/sending/allowed-addresses';
 
 type Place = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;

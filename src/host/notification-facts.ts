@@ -2,8 +2,8 @@ import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { FollowedLog } from '../runtime/followed-log';
 import { hasRates, RATES_STREAM, type RatesEvent } from '../notifications/matching/rates';
-import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../notifications/ownership';
-import { type Secrets } from '../notifications/secrets';
+import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../domain/deliveries/ownership';
+import { type Secrets } from '../domain/subscriptions/secrets';
 
 /**
  * What the API answers about notifications from the log: rates, and whose deliveries it has. Follows the log until `signal`

@@ -6,14 +6,14 @@ import { reasonOf } from '../runtime/unavailable';
 import { Rendering } from '../notifications/matching/rendering';
 import { MatcherRunner } from '../notifications/matching/matcher-runner';
 import { RatesPublisher } from '../notifications/matching/rates-publisher';
-import { claimDeliveries, type Owner } from '../notifications/ownership';
+import { claimDeliveries, type Owner } from '../domain/deliveries/ownership';
 import { DeliveryRunner } from '../notifications/scheduling/delivery-runner';
 import { FollowedSubscriptions } from '../notifications/scheduling/followed-subscriptions';
 import { Recipients } from '../notifications/scheduling/recipients';
-import { type Secrets } from '../notifications/secrets';
+import { type Secrets } from '../domain/subscriptions/secrets';
 import { type AllowedAddresses } from '../notifications/sending/allowed-addresses';
 import { Sender } from '../notifications/sending/sender';
-import { type Topic } from '../notifications/topic';
+import { type Topic } from '../domain/subscriptions/topic';
 
 export interface NotifierParts {
   readonly log: EventLog;

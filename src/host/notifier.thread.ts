@@ -1,9 +1,9 @@
-import { claimTopic } from '../claims/topic';
+import { claimTopic } from '../domain/claims/topic';
 import { type Config } from '../settings/config';
 import { type EngineTicket, joinEngines, presenceIn } from '../engines/open';
-import { type Topic } from '../notifications/topic';
+import { type Topic } from '../domain/subscriptions/topic';
 import { runningCode } from '../projector/running-code';
-import { transactionTopic } from '../transactions/topic';
+import { transactionTopic } from '../domain/transactions/topic';
 import { allowedBy, ownerOf, secretsOf } from './installation';
 import { Notifier } from './notifier-run';
 import { serveThread } from '../runtime/thread';

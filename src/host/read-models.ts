@@ -1,6 +1,6 @@
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
-import { DELIVERY_STREAMS } from '../notifications/delivery-events';
+import { DELIVERY_STREAMS } from '../domain/deliveries/delivery-events';
 import { type ExpiryOptions } from '../projector/expiry';
 import { type RebuildProgress } from '../projector/rebuild';
 import { type ProjectionStatus, Runner, type RunnerOptions } from '../projector/runner';

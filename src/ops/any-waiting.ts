@@ -1,8 +1,8 @@
 import { restingUntil } from '../../projections/receiver-list';
 import { type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
-import { loadSubscription } from '../notifications/loaded-subscription';
-import { type ListedDelivery } from '../notifications/stored-delivery';
+import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
+import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
 import { heldReceivers, type Waiting } from '../subscriptions/deliveries.output';
 import { withoutCancelled } from '../subscriptions/redeliveries';
 

@@ -1,4 +1,4 @@
-import { type ListedDelivery } from '../notifications/stored-delivery';
+import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
 import { deliveryOf } from '../../projections/delivery-list';
 import { type Engines } from '../engines/open';
 import { streamOf } from '../kernel/event';
@@ -10,13 +10,13 @@ import {
   type Explanation,
   explainMatches,
 } from '../notifications/matching/explain';
-import { CLAIM } from '../claims/claim';
-import { claimTopic } from '../claims/topic';
+import { CLAIM } from '../domain/claims/claim';
+import { claimTopic } from '../domain/claims/topic';
 import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
 import { toDelivery, type Waiting } from '../subscriptions/deliveries.output';
 import { type SubscriptionKind } from '../subscriptions/kind';
-import { transactionTopic } from '../transactions/topic';
-import { TRANSACTION } from '../transactions/transaction';
+import { transactionTopic } from '../domain/transactions/topic';
+import { TRANSACTION } from '../domain/transactions/transaction';
 import { AnyWaiting } from './any-waiting';
 import { transactionNamed } from './transaction-named';
 

@@ -11,7 +11,7 @@ import {
   type Results,
   Transactions,
 } from '../transactions/commands';
-import { MOST } from '../transactions/fields';
+import { MOST } from '../domain/transactions/fields';
 import { type ReportLine, reportLines } from './report-lines';
 
 /** `events` are lines. */

@@ -2,7 +2,7 @@ import { listClaims } from '../../projections/claim-list';
 import { type OutputClaim } from '../claims/answered-fields';
 import { toOutput } from '../claims/output';
 import { reviewClaim, type ReviewParts, type ReviewRequest } from '../claims/review';
-import { isAtNetwork, type StatusId, STATUSES } from '../claims/statuses';
+import { isAtNetwork, type StatusId, STATUSES } from '../domain/claims/statuses';
 import { type Directory } from '../network/directory';
 import { type Program } from '../network/programs';
 import { Fault } from '../kernel/fault';

@@ -2,7 +2,7 @@ import { type Config } from '../settings/config';
 import { type Engines } from '../engines/open';
 import { ownerOf, secretsOf } from '../host/installation';
 import { continueFromHere } from '../notifications/matching/cursor';
-import { takeDeliveries } from '../notifications/ownership';
+import { takeDeliveries } from '../domain/deliveries/ownership';
 
 /**
  * Makes this installation the one that sends the notifications of its log. Without a delivery log, which a copy may lack, nothing

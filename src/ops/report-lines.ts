@@ -1,6 +1,6 @@
 import { csvRows, isUnclosed, separatorOf } from '../wire/csv/read';
 import { isPosted, type Posted } from '../wire/api/posted';
-import { postedTransaction } from '../transactions/fields';
+import { postedTransaction } from '../domain/transactions/fields';
 import { fileLines, type Line, MAX_BYTES } from './file-lines';
 
 /** A report in a file, unchecked, or what is wrong with its line. */

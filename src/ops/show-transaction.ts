@@ -2,10 +2,10 @@ import { type Terms } from '../network/commission';
 import { toDomainEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../transactions/states';
-import { STATE_OF, TRANSACTION, type TransactionEvent } from '../transactions/transaction';
-import { factsIn, isAmount, type TransactionFacts } from '../transactions/transaction-facts';
-import { legacyIdOf } from '../transactions/transaction-id';
+import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../domain/transactions/states';
+import { STATE_OF, TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
+import { factsIn, isAmount, type TransactionFacts } from '../domain/transactions/transaction-facts';
+import { legacyIdOf } from '../domain/transactions/transaction-id';
 import { textOf } from '../wire/record/minor-units';
 import { transactionNamed } from './transaction-named';
 

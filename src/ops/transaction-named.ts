@@ -1,8 +1,8 @@
 import { FollowedDirectory } from '../network/follower';
 import { type Programs } from '../network/programs';
 import { type EventLog } from '../kernel/event-log';
-import { onlyOne, transactionsWith } from '../transactions/find-transaction';
-import { idsWith, TRANSACTION_ID } from '../transactions/transaction-id';
+import { onlyOne, transactionsWith } from '../domain/transactions/find-transaction';
+import { idsWith, TRANSACTION_ID } from '../domain/transactions/transaction-id';
 
 /** The ids of all transactions that an id can name, either a `transactionId` or a `legacyTransactionId`. */
 export async function transactionIdsOf(log: EventLog, id: string): Promise<readonly string[]> {

@@ -1,10 +1,10 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { directoryAt } from '../network/directory';
 import { type Engines } from '../engines/open';
 import { Clock } from '../http/clock';
 import { Fault, Faults } from '../kernel/fault';
 import { type EventLog } from '../kernel/event-log';
-import { loadSubscription } from '../notifications/loaded-subscription';
+import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
 import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
 import { Subscriptions, type Which } from '../subscriptions/commands';
 import { heldReceivers } from '../subscriptions/deliveries.output';

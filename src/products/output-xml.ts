@@ -1,9 +1,16 @@
 import { listOf, pick, prefixed, record, type Scalar } from '../wire/record/record';
 import { date, text, wordOf } from '../wire/record/kinds';
 import { type XmlElement } from '../wire/xml/write';
-import { foundOffer, foundProduct, foundProducts, IDENTIFIERS, OFFER_TEXTS, PRODUCT_TEXTS } from './fields';
+import {
+  foundOffer,
+  foundProduct,
+  foundProducts,
+  IDENTIFIERS,
+  OFFER_TEXTS,
+  PRODUCT_TEXTS,
+} from '../domain/products/fields';
 import { type OutputOffer, type OutputProduct, type OutputView, type PastPrice } from './output';
-import { formatPrice } from './price';
+import { formatPrice } from '../domain/products/price';
 
 const { identifiers, ...PRODUCT } = foundProduct.fields;
 const OFFER = foundOffer.fields;

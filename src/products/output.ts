@@ -5,10 +5,16 @@ import { type Directory } from '../network/directory';
 import { type Position } from '../kernel/event';
 import { type Caller } from '../network/organisations';
 import { type PostedCategory } from '../network/categories/mapped-category';
-import { type Product } from './feed';
-import { type foundOffer, type foundProduct, OFFER_TEXTS, type pastPrice, PRODUCT_TEXTS } from './fields';
-import { groupingIdOf, type Offer } from './offer';
-import { formatPrice } from './price';
+import { type Product } from '../domain/products/feed';
+import {
+  type foundOffer,
+  type foundProduct,
+  OFFER_TEXTS,
+  type pastPrice,
+  PRODUCT_TEXTS,
+} from '../domain/products/fields';
+import { groupingIdOf, type Offer } from '../domain/products/offer';
+import { formatPrice } from '../domain/products/price';
 
 /**
  * Prices of an offer, newest first: minor units, since when (epoch ms), the position of the event, and the currency, empty

@@ -3,8 +3,8 @@ import { forbiddenCharacter } from '../wire/characters';
 import { isPosted, isUnset, type Origin, type Posted, Refusals } from '../wire/api/posted';
 import { complete, type FoundIn, recordReader } from '../wire/record/read';
 import { productFaults as fault } from './faults';
-import { type Identifiers, type Product } from './feed';
-import { IDENTIFIERS, MAX_ID, postedProduct } from './fields';
+import { type Identifiers, type Product } from '../domain/products/feed';
+import { IDENTIFIERS, MAX_ID, postedProduct } from '../domain/products/fields';
 
 /** A posted product that may be stored: its content as `ProductListed` has it, its price in minor units. */
 export interface CheckedProduct {

@@ -21,7 +21,7 @@ import { ReadStore } from '../kernel/read-store';
 import { searchCursors } from './cursor';
 import { pageSizeHeader } from '../wire/keys/page-size';
 import { wordsOf } from '../wire/words';
-import { customFieldNames, type Offer } from './offer';
+import { customFieldNames, type Offer } from '../domain/products/offer';
 import { type OutputProduct, type OutputView, toOutput } from './output';
 import { type SearchKeys, searchKeys } from './search-keys';
 import { TEXT } from '../wire/keys/types';

@@ -1,7 +1,7 @@
 import { elementSchema, schemaFiles } from '../wire/record/document';
 import { type Schema, type SchemaFiles } from '../wire/xml/xsd';
 import { FEED_ELEMENTS, FEED_LIST_FILE } from './feed-list';
-import { postedProduct } from './fields';
+import { postedProduct } from '../domain/products/fields';
 import { PRODUCT_FILES as FILES, productOperations } from './operations';
 import { ANSWERED_COMMON } from './output-xml';
 

@@ -1,7 +1,7 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type Directory } from '../network/directory';
 import { type Caller } from '../network/organisations';
-import { type SubscriptionFilter } from '../notifications/subscription';
+import { type SubscriptionFilter } from '../domain/subscriptions/subscription';
 import { type Refusals } from '../wire/api/posted';
 import { type SubscriptionKind } from './kind';
 

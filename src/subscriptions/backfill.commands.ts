@@ -1,13 +1,13 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { Clock } from '../http/clock';
 import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { KeyedMutex } from '../runtime/keyed-mutex';
 import { EventLog, RevisionConflict } from '../kernel/event-log';
 import { missedMessages, type MissedMessage } from '../notifications/matching/missed-messages';
-import { receiversOf } from '../notifications/receiver-id';
-import { SUBSCRIPTION, type SubscriptionEvent } from '../notifications/subscription';
+import { receiversOf } from '../domain/subscriptions/receiver-id';
+import { SUBSCRIPTION, type SubscriptionEvent } from '../domain/subscriptions/subscription';
 import { type Refusals } from '../wire/api/posted';
 import { complete } from '../wire/record/read';
 import { type OutputBackfill, type PostedBackfill } from './backfill.fields';

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Param, Post, type Type } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type Caller } from '../network/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';

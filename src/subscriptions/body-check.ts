@@ -1,6 +1,6 @@
-import { compiledBody, UnusableTemplate } from '../notifications/matching/compiled-template';
-import { type ReceiverFormat } from '../notifications/subscription';
-import { type Template } from '../notifications/template';
+import { compiledBody, UnusableTemplate } from '../domain/subscriptions/compiled-template';
+import { type ReceiverFormat } from '../domain/subscriptions/subscription';
+import { type Template } from '../domain/subscriptions/template';
 
 /**
  * Why a body would not be in its format, in UTF-8, whatever values its placeholders have (`docs/decisions.md#n10`); undefined if

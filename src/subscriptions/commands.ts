@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { FollowedDirectory } from '../network/follower';
 import { type Caller } from '../network/organisations';
 import { Clock } from '../http/clock';
@@ -9,14 +9,14 @@ import { type StateAt } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { without } from '../kernel/without';
-import { changeSubscription } from '../notifications/loaded-subscription';
+import { changeSubscription } from '../domain/subscriptions/loaded-subscription';
 import {
   type ActiveSubscription,
   MOST_ROTATIONS,
   nextRotation,
   type SubscriptionCommand,
   type SubscriptionContent,
-} from '../notifications/subscription';
+} from '../domain/subscriptions/subscription';
 import { type Posted } from '../wire/api/posted';
 import { type SubscriptionKind } from './kind';
 import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';

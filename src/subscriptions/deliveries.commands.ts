@@ -1,13 +1,13 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { oldestDeliveries, type OldestDeliveries } from '../../projections/delivery-list';
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type Position } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
-import { whyUnsendable } from '../notifications/delivery-events';
-import { receiversOf } from '../notifications/receiver-id';
-import { type ListedDelivery } from '../notifications/stored-delivery';
-import { type ActiveSubscription } from '../notifications/subscription';
+import { whyUnsendable } from '../domain/deliveries/delivery-events';
+import { receiversOf } from '../domain/subscriptions/receiver-id';
+import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
+import { type ActiveSubscription } from '../domain/subscriptions/subscription';
 import { type Refusals } from '../wire/api/posted';
 import { ListCursors } from '../wire/keys/cursor';
 import { complete } from '../wire/record/read';

@@ -1,6 +1,6 @@
 import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../wire/record/record';
 import { boolean, instant, integer, text, time, wordOf } from '../wire/record/kinds';
-import { STATES } from '../notifications/stored-delivery';
+import { STATES } from '../domain/deliveries/stored-delivery';
 import { DELIVERY_STATES } from './deliveries.keys';
 import { namedFor } from './deliveries.names';
 import { type SubscriptionKind } from './kind';

@@ -1,4 +1,4 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { DATE, INTEGER, oneOf, TEXT, until } from '../wire/keys/types';
 import { type Keys, type KeyTable } from '../wire/keys/keys';
 import { ListCursors } from '../wire/keys/cursor';

@@ -1,12 +1,12 @@
-import { type Message } from '../notifications/delivery-events';
+import { type Message } from '../domain/deliveries/delivery-events';
 import {
   type StoredAttempt,
   type ListedDelivery,
   type ReceiverTotals,
-} from '../notifications/stored-delivery';
-import { receiversOf } from '../notifications/receiver-id';
-import { sentUrl } from '../notifications/sent-url';
-import { type ActiveSubscription, type Receiver } from '../notifications/subscription';
+} from '../domain/deliveries/stored-delivery';
+import { receiversOf } from '../domain/subscriptions/receiver-id';
+import { sentUrl } from '../domain/subscriptions/sent-url';
+import { type ActiveSubscription, type Receiver } from '../domain/subscriptions/subscription';
 import {
   type OutputDelivery,
   type OutputDeliveryDetails,

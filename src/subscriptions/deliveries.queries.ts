@@ -1,4 +1,4 @@
-import { type ListedDelivery } from '../notifications/stored-delivery';
+import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
 import { Injectable } from '@nestjs/common';
 import {
   type DeliveryCriteria,
@@ -7,16 +7,16 @@ import {
   type StateCriterion,
 } from '../../projections/delivery-list';
 import { restingUntil, totalsOfReceivers } from '../../projections/receiver-list';
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { Clock } from '../http/clock';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
-import { MATCHED, type Message } from '../notifications/delivery-events';
+import { MATCHED, type Message } from '../domain/deliveries/delivery-events';
 import { Rendering } from '../notifications/matching/rendering';
-import { type ActiveSubscription } from '../notifications/subscription';
-import { receiversOf } from '../notifications/receiver-id';
+import { type ActiveSubscription } from '../domain/subscriptions/subscription';
+import { receiversOf } from '../domain/subscriptions/receiver-id';
 import { type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver } from './deliveries.fields';
 import { deliveryCursors, type DeliveryKeys, type OutputState, PAGE } from './deliveries.keys';
 import { namedFor } from './deliveries.names';

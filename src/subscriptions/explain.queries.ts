@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { deliveryOf } from '../../projections/delivery-list';
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
 import { type ExplainedEvent, type Explanation, explainMatches } from '../notifications/matching/explain';
-import { messageIdOf, receiversOf } from '../notifications/receiver-id';
-import { type ActiveSubscription } from '../notifications/subscription';
+import { messageIdOf, receiversOf } from '../domain/subscriptions/receiver-id';
+import { type ActiveSubscription } from '../domain/subscriptions/subscription';
 import { type Which } from './commands';
 import { namedFor } from './deliveries.names';
 import { heldReceivers, toDelivery } from './deliveries.output';

@@ -1,4 +1,4 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type MakeFault, Refusals } from '../wire/api/posted';
 import {
   type AnswerOf,
@@ -15,7 +15,7 @@ import { boolean, idOf, instant, integer, text, wordOf } from '../wire/record/ki
 import { atMost } from '../wire/record/lengths';
 import { currency } from '../wire/record/money';
 import { type FoundIn } from '../wire/record/read';
-import { type ReceiverFormat } from '../notifications/subscription';
+import { type ReceiverFormat } from '../domain/subscriptions/subscription';
 import { DELIVERY_STATES } from './deliveries.keys';
 import { type SubscriptionKind } from './kind';
 

@@ -1,5 +1,5 @@
-import { type TopicName } from '../notifications/subscription';
-import { type Topic } from '../notifications/topic';
+import { type TopicName } from '../domain/subscriptions/subscription';
+import { type Topic } from '../domain/subscriptions/topic';
 
 /** Integer ids that have names. */
 type Named = Readonly<Record<number, { readonly name: string }>>;

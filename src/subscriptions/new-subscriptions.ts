@@ -2,14 +2,14 @@ import { createHash, randomInt } from 'node:crypto';
 import { execute, type Executed } from '../kernel/decider';
 import { NO_STREAM, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { loadSubscription } from '../notifications/loaded-subscription';
+import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
 import {
   SUBSCRIPTION,
   type SubscriptionCommand,
   subscriptionDecider,
   type SubscriptionEvent,
   type SubscriptionState,
-} from '../notifications/subscription';
+} from '../domain/subscriptions/subscription';
 
 /** Subscriptions of an organisation (`docs/decisions.md#n15`). */
 export const MOST_SUBSCRIPTIONS = 100;

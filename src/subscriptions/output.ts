@@ -1,6 +1,6 @@
 import { without } from '../kernel/without';
-import { receiverIdOf } from '../notifications/receiver-id';
-import { type Receiver, type SubscriptionContent } from '../notifications/subscription';
+import { receiverIdOf } from '../domain/subscriptions/receiver-id';
+import { type Receiver, type SubscriptionContent } from '../domain/subscriptions/subscription';
 import { type OutputSubscription } from './fields';
 import { type SubscriptionKind } from './kind';
 

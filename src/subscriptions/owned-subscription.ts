@@ -1,9 +1,9 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type Caller } from '../network/organisations';
 import { type EventLog } from '../kernel/event-log';
-import { loadSubscription, type SubscriptionAt } from '../notifications/loaded-subscription';
-import { receiverIdOf, receiversOf } from '../notifications/receiver-id';
-import { type ActiveSubscription } from '../notifications/subscription';
+import { loadSubscription, type SubscriptionAt } from '../domain/subscriptions/loaded-subscription';
+import { receiverIdOf, receiversOf } from '../domain/subscriptions/receiver-id';
+import { type ActiveSubscription } from '../domain/subscriptions/subscription';
 import { type SubscriptionKind } from './kind';
 
 const ID = /^[0-9a-f]{32}$/;

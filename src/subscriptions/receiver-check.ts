@@ -1,6 +1,6 @@
-import { conversionFaults as fault } from '../conversions/faults';
-import { type Receiver } from '../notifications/subscription';
-import { isTemplate, namesIn, parseTemplate, type Template } from '../notifications/template';
+import { conversionFaults as fault } from '../domain/conversion-faults';
+import { type Receiver } from '../domain/subscriptions/subscription';
+import { isTemplate, namesIn, parseTemplate, type Template } from '../domain/subscriptions/template';
 import { isPosted, isUnset, type Refusals, wrong } from '../wire/api/posted';
 import { bodyProblem } from './body-check';
 import { type FoundReceiver } from './fields';

@@ -2,13 +2,13 @@ import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider
 import { type Position, streamOf } from '../kernel/event';
 import { without } from '../kernel/without';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
-import { type ListedDelivery } from '../notifications/stored-delivery';
+import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
 import {
   SUBSCRIPTION,
   type SubscriptionCommand,
   subscriptionDecider,
   type SubscriptionEvent,
-} from '../notifications/subscription';
+} from '../domain/subscriptions/subscription';
 import { type Subscriptions, type Which } from './commands';
 import { type OwnedSubscription } from './owned-subscription';
 

@@ -1,12 +1,12 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type Directory } from '../network/directory';
 import { type Caller } from '../network/organisations';
-import { contentIdOf, receiversOf } from '../notifications/receiver-id';
+import { contentIdOf, receiversOf } from '../domain/subscriptions/receiver-id';
 import {
   type Receiver,
   type SubscriptionContent,
   type SubscriptionFilter,
-} from '../notifications/subscription';
+} from '../domain/subscriptions/subscription';
 import {
   isPosted,
   isUnset,

@@ -1,5 +1,5 @@
 import { type EventLog } from '../kernel/event-log';
-import { type Secrets } from '../notifications/secrets';
+import { type Secrets } from '../domain/subscriptions/secrets';
 
 /** What subscriptions need of others, provided by the process; the container's token for it. */
 export abstract class SubscriptionParts {

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Param, Post, Put, Res, type Type } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type Caller } from '../network/organisations';
 import { Answer } from '../http/answer';
 import { ApiOperation, CurrentCaller, Roles } from '../http/decorators';

@@ -1,5 +1,5 @@
-import { MAX_URL, sentUrl } from '../notifications/sent-url';
-import { type Template } from '../notifications/template';
+import { MAX_URL, sentUrl } from '../domain/subscriptions/sent-url';
+import { type Template } from '../domain/subscriptions/template';
 import { parsedUrl } from '../wire/parsed-url';
 
 /** What is wrong with the URL of a receiver: its protocol, or anything else about it. */

@@ -2,10 +2,10 @@ import { transactions } from '../../projections/transactions';
 import { pausedOutside, periodsEndedBy } from '../../projections/transactions-due';
 import { type Automation } from '../automation/automation';
 import { execute, type StateAt } from '../kernel/decider';
-import { STATES } from './states';
-import { periodOf, type StoredTransaction } from './stored-transaction';
-import { surroundingsOf } from './surroundings';
-import { transactionDecider, type TransactionState } from './transaction';
+import { STATES } from '../domain/transactions/states';
+import { periodOf, type StoredTransaction } from '../domain/transactions/stored-transaction';
+import { surroundingsOf } from '../domain/transactions/surroundings';
+import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
 
 /** The automatic transitions (`docs/decisions.md#t4`). */
 export const transactionAutomations: readonly Automation[] = [

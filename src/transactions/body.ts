@@ -1,4 +1,4 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type BodyFormat } from '../wire/api/format';
 import { postedFromJson } from '../wire/json/read';
 import { NotParsable } from '../wire/not-parsable';

@@ -3,11 +3,11 @@ import { type Directory } from '../network/directory';
 import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { reportedTransaction } from './find-transaction';
-import { STANDINGS, stateIdOf } from './states';
-import { transactionDecider, type TransactionState } from './transaction';
-import { type TransactionFacts } from './transaction-facts';
-import { type Surroundings } from './validation';
+import { reportedTransaction } from '../domain/transactions/find-transaction';
+import { STANDINGS, stateIdOf } from '../domain/transactions/states';
+import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
+import { type TransactionFacts } from '../domain/transactions/transaction-facts';
+import { type Surroundings } from '../domain/transactions/validation';
 
 /** An order that a publisher has claimed, as it was approved; amounts are integers (`wire/minor-units.ts`). */
 export interface ClaimedOrder {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type Directory } from '../network/directory';
 import { FollowedDirectory } from '../network/follower';
 import { type Caller } from '../network/organisations';
@@ -20,17 +20,17 @@ import {
   type Reported,
   reportedTransaction,
   transactionsWith,
-} from './find-transaction';
+} from '../domain/transactions/find-transaction';
 import { checkReport } from './report-check';
-import { stateIdOf, type StateId } from './states';
+import { stateIdOf, type StateId } from '../domain/transactions/states';
 import {
   type TransactionCommand,
   transactionDecider,
   type TransactionEvent,
   type TransactionState,
-} from './transaction';
-import { type TransactionFacts } from './transaction-facts';
-import { legacyIdOf } from './transaction-id';
+} from '../domain/transactions/transaction';
+import { type TransactionFacts } from '../domain/transactions/transaction-facts';
+import { legacyIdOf } from '../domain/transactions/transaction-id';
 import { checkTransition, type Transition, transitionCommand } from './transition-check';
 
 /** What a report or a requested transition has done. */

@@ -1,4 +1,4 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type Position, START } from '../kernel/event';
 import { CURRENCY, DATE, INTEGER, type KeyType, oneOf, TEXT, until } from '../wire/keys/types';
 import { type Keys, type KeyTable } from '../wire/keys/keys';

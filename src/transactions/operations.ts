@@ -12,7 +12,7 @@ import {
   transactionResult,
   transactionResults,
   transactionTotals,
-} from './fields';
+} from '../domain/transactions/fields';
 
 export const RESULT = {
   name: 'TransactionResult',

@@ -1,4 +1,4 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { commissionOf } from '../network/commission';
 import { termsOf } from '../network/past-terms';
 import { type Directory } from '../network/directory';
@@ -9,12 +9,12 @@ import { amountsIn } from '../wire/record/minor-units';
 import { isPosted, isUnset, type Posted, Refusals, wrong } from '../wire/api/posted';
 import { type PostedOf } from '../wire/record/record';
 import { complete, type FoundIn, recordReader } from '../wire/record/read';
-import { postedTransaction } from './fields';
-import { isReportInfo } from './report-info';
-import { EVENT_TYPES } from './states';
-import { surroundingsOf } from './surroundings';
-import { type TransactionCommand } from './transaction';
-import { AMOUNTS, type TransactionFacts } from './transaction-facts';
+import { postedTransaction } from '../domain/transactions/fields';
+import { isReportInfo } from '../domain/transactions/report-info';
+import { EVENT_TYPES } from '../domain/transactions/states';
+import { surroundingsOf } from '../domain/transactions/surroundings';
+import { type TransactionCommand } from '../domain/transactions/transaction';
+import { AMOUNTS, type TransactionFacts } from '../domain/transactions/transaction-facts';
 
 /** What a report is checked against. */
 export interface CheckOptions {

@@ -7,27 +7,31 @@ import {
   type TransactionCriteria,
   type TransactionPage,
 } from '../../projections/transaction-list';
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { FollowedDirectory } from '../network/follower';
 import { type Caller } from '../network/organisations';
 import { toDomainEvent } from '../kernel/decider';
 import { type Position, positionOf, START, streamOf } from '../kernel/event';
 import { EventLog } from '../kernel/event-log';
-import { eventsOnDemand } from '../kernel/history';
+import { eventsOnDemand } from '../domain/keys/history';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
 import { type DateFormat } from '../wire/date';
-import { type OutputTransaction, type OutputTotal } from './fields';
+import { type OutputTransaction, type OutputTotal } from '../domain/transactions/fields';
 import { decimalOf } from '../wire/record/minor-units';
 import { pageSizeHeader } from '../wire/keys/page-size';
-import { onlyOne } from './find-transaction';
+import { onlyOne } from '../domain/transactions/find-transaction';
 import { type FilterKeys, type HistoryKeys, listCursors, type ListKeys, nextSince } from './list-keys';
-import { toOutput } from './output';
-import { STATES, type StateId } from './states';
-import { type ListedTransaction, storedAfter, type StoredTransaction } from './stored-transaction';
-import { TRANSACTION, type TransactionEvent } from './transaction';
-import { idsWith, TRANSACTION_ID } from './transaction-id';
+import { toOutput } from '../domain/transactions/output';
+import { STATES, type StateId } from '../domain/transactions/states';
+import {
+  type ListedTransaction,
+  storedAfter,
+  type StoredTransaction,
+} from '../domain/transactions/stored-transaction';
+import { TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
+import { idsWith, TRANSACTION_ID } from '../domain/transactions/transaction-id';
 
 /** A page of transactions, in batches that are read on demand. */
 export interface ListedPage {

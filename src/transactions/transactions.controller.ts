@@ -16,7 +16,7 @@ import { documentWriter } from '../wire/record/document';
 import { listWriter } from '../wire/record/list';
 import { readOne, readSeveral } from './body';
 import { MoveTransactions, ReportTransactions, type Results } from './commands';
-import { postedTransactions, postedTransitions, type TransactionResult } from './fields';
+import { postedTransactions, postedTransitions, type TransactionResult } from '../domain/transactions/fields';
 import {
   dateKeys,
   type FilterKeys,

@@ -1,4 +1,4 @@
-import { conversionFaults as fault } from '../conversions/faults';
+import { conversionFaults as fault } from '../domain/conversion-faults';
 import { type Directory } from '../network/directory';
 import { type Caller } from '../network/organisations';
 import { type Programs } from '../network/programs';
@@ -7,14 +7,14 @@ import { amountsIn } from '../wire/record/minor-units';
 import { isPosted, Refusals, wrong } from '../wire/api/posted';
 import { type PostedOf } from '../wire/record/record';
 import { complete, recordReader } from '../wire/record/read';
-import { postedTransition } from './fields';
-import { isReportInfo } from './report-info';
+import { postedTransition } from '../domain/transactions/fields';
+import { isReportInfo } from '../domain/transactions/report-info';
 import { PROBLEMS } from './report-check';
-import { type DeniedReasonId, RULING_REASONS } from './states';
-import { surroundingsOf } from './surroundings';
-import { type KnownTransaction, type TransactionCommand } from './transaction';
-import { AMENDABLE, AMOUNTS } from './transaction-facts';
-import { idsWith, TRANSACTION_ID } from './transaction-id';
+import { type DeniedReasonId, RULING_REASONS } from '../domain/transactions/states';
+import { surroundingsOf } from '../domain/transactions/surroundings';
+import { type KnownTransaction, type TransactionCommand } from '../domain/transactions/transaction';
+import { AMENDABLE, AMOUNTS } from '../domain/transactions/transaction-facts';
+import { idsWith, TRANSACTION_ID } from '../domain/transactions/transaction-id';
 
 /** A checked request for a transition (`docs/decisions.md#t5`). */
 export interface Transition {

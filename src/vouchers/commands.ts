@@ -9,7 +9,7 @@ import { inParallel } from '../runtime/in-parallel';
 import { mapInSlices } from '../runtime/slices';
 import { spellingsIn } from '../wire/json/scan';
 import { checkVoucher, type CheckOptions } from './voucher-check';
-import { type VoucherPost, VoucherWriter, type Written } from './voucher-writer';
+import { type VoucherPost, VoucherWriter, type Written } from '../domain/vouchers/voucher-writer';
 
 /** A posted voucher, published or edited: its id, and the position from which listings include it. */
 export interface PostedVoucher {

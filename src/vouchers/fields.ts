@@ -1,7 +1,7 @@
 import { type AnswerOf, type Fields, listOf, record } from '../wire/record/record';
 import { amount, boolean, date, idOf, integer, language, text, url } from '../wire/record/kinds';
 import { errorList } from '../wire/api/errors';
-import { VOUCHER_TYPES } from './voucher';
+import { VOUCHER_TYPES } from '../domain/vouchers/voucher';
 
 const VOUCHER_TYPE = { kind: idOf(VOUCHER_TYPES), description: 'Type' } as const;
 

@@ -3,8 +3,8 @@ import { type Caller } from '../network/organisations';
 import { clickLink } from '../wire/click-link';
 import { type DateFormat, writeDate } from '../wire/date';
 import { type OutputVoucher } from './fields';
-import { type ListedVoucher } from './stored-voucher';
-import { isOfMoney, type VoucherCurrency } from './voucher';
+import { type ListedVoucher } from '../domain/vouchers/stored-voucher';
+import { isOfMoney, type VoucherCurrency } from '../domain/vouchers/voucher';
 
 /** The context of an answer. */
 export interface OutputView {

@@ -4,7 +4,7 @@ import { NotParsable } from '../wire/not-parsable';
 import { type PostedItems, postedItems } from '../wire/api/posted-list';
 import { postedFromXml } from '../wire/xml/posted';
 import { parseXml, type XmlNode } from '../wire/xml/read';
-import { voucherFaults as fault } from './faults';
+import { voucherFaults as fault } from '../domain/vouchers/faults';
 import { postedVoucher, postedVouchers } from './fields';
 
 /**

@@ -4,10 +4,10 @@ import { amountOf, expectedAmount } from '../wire/record/minor-units';
 import { isPosted, isUnset, type Origin, type Posted, Refusals, wrong } from '../wire/api/posted';
 import { type PostedOf } from '../wire/record/record';
 import { complete, type FoundIn, recordReader } from '../wire/record/read';
-import { voucherFaults as fault } from './faults';
+import { voucherFaults as fault } from '../domain/vouchers/faults';
 import { postedVoucher } from './fields';
-import { VOUCHER_TYPES } from './voucher';
-import { type VoucherPost } from './voucher-writer';
+import { VOUCHER_TYPES } from '../domain/vouchers/voucher';
+import { type VoucherPost } from '../domain/vouchers/voucher-writer';
 
 /** Days that `endDate` may lie ahead (Document 2, Limits; `docs/decisions.md#v16`). */
 const MAX_DAYS = 366;

@@ -4,18 +4,18 @@ import { type Directory } from '../network/directory';
 import { FollowedDirectory } from '../network/follower';
 import { type Caller } from '../network/organisations';
 import { EventLog } from '../kernel/event-log';
-import { historyOf, type Version } from '../kernel/history';
+import { historyOf, type Version } from '../domain/keys/history';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../kernel/search-in-parts';
 import { httpFaults } from '../wire/api/http-faults';
 import { pageSizeHeader } from '../wire/keys/page-size';
-import { voucherFaults as fault } from './faults';
+import { voucherFaults as fault } from '../domain/vouchers/faults';
 import { type OutputVoucher } from './fields';
 import { type ListKeys } from './list-keys';
 import { codeIn, toOutput } from './output';
-import { audiencesIn } from './stored-voucher';
-import { postedFields, voucherDecider } from './voucher';
+import { audiencesIn } from '../domain/vouchers/stored-voucher';
+import { postedFields, voucherDecider } from '../domain/vouchers/voucher';
 
 /** The settings that answers depend on. */
 export abstract class VoucherSettings {

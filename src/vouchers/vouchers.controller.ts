@@ -15,7 +15,7 @@ import { type Keys } from '../wire/keys/keys';
 import { listPieces } from '../wire/record/list-text';
 import { ignoredFieldsOf } from '../wire/keys/name-list';
 import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
-import { voucherFaults as fault } from './faults';
+import { voucherFaults as fault } from '../domain/vouchers/faults';
 import { postedVoucher } from './fields';
 import { dateKeys, type ListKeys, listKeys, postKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';

@@ -4,10 +4,10 @@ import { VisibleWrites } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
 import { schemaFiles } from '../wire/record/document';
 import { PostVoucherHandler, PostVouchersHandler, WithdrawVoucherHandler } from './commands';
-import { voucherFaults as fault, voucherFaultTable } from './faults';
+import { voucherFaults as fault, voucherFaultTable } from '../domain/vouchers/faults';
 import { voucherOperations } from './operations';
 import { VoucherQueries, VoucherSettings } from './voucher.queries';
-import { VoucherWriter } from './voucher-writer';
+import { VoucherWriter } from '../domain/vouchers/voucher-writer';
 import { VouchersController } from './vouchers.controller';
 
 /** The voucher service (Document 2; in XML `docs/decisions.md#x61`). Any problem with a key is 101 (`docs/decisions.md#v14`). */

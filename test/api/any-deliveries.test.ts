@@ -1,5 +1,5 @@
 import { execute } from '../../src/kernel/decider';
-import { subscriptionDecider } from '../../src/notifications/subscription';
+import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { CONVERSION_TOKENS } from './transaction-network';
 import { at, deliveryWorld, type Due, type Json } from './delivery-samples';
 import { OTHER_TOKENS, TOKENS } from './network';

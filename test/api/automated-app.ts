@@ -4,7 +4,7 @@ import { AutomationRunner } from '../../src/automation/runner';
 import { type NetworkFile } from '../../src/network/network-file';
 import { LeaseFile } from '../../src/engines/embedded/lease-file';
 import { transactionAutomations } from '../../src/transactions/automations';
-import { type TransactionFacts } from '../../src/transactions/transaction-facts';
+import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { TestApp } from '../support/app';
 import { smallNetwork } from '../support/small-network';
 import { eventsOfTransaction, report, sale } from '../support/transactions';

@@ -1,5 +1,5 @@
 import { AutomationRunner } from '../../src/automation/runner';
-import { claimDecider, type ClaimEvent, type FiledClaim } from '../../src/claims/claim';
+import { claimDecider, type ClaimEvent, type FiledClaim } from '../../src/domain/claims/claim';
 import { automationsOver } from '../../src/host/automations';
 import { load, toDomainEvent } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';

@@ -1,5 +1,5 @@
-import { type Identifiers } from '../../src/products/feed';
-import { groupingIdOf } from '../../src/products/offer';
+import { type Identifiers } from '../../src/domain/products/feed';
+import { groupingIdOf } from '../../src/domain/products/offer';
 import { TestApp } from '../support/app';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, outcome, product, refusals, XML_UTF8 } from './posted';

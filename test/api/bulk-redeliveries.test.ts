@@ -1,5 +1,5 @@
 import { oldestDeliveries } from '../../projections/delivery-list';
-import { type SubscriptionEvent } from '../../src/notifications/subscription';
+import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
 import { streamOf } from '../contracts/event-log/events';
 import { deliveryLines } from '../../src/ops/notifications';
 import { OTHER_TOKENS } from './network';

@@ -1,9 +1,9 @@
-import { claimDecider } from '../../src/claims/claim';
-import { claimBatchDecider } from '../../src/claims/claim-batch';
+import { claimDecider } from '../../src/domain/claims/claim';
+import { claimBatchDecider } from '../../src/domain/claims/claim-batch';
 import { execute, load } from '../../src/kernel/decider';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { transactionIdOf } from '../../src/transactions/transaction-id';
+import { transactionIdOf } from '../../src/domain/transactions/transaction-id';
 import { overrideLog } from '../support/temporary-log';
 import { eventsOfTransaction } from '../support/transactions';
 import { automatedClaims } from './automated-claims';

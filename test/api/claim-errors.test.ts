@@ -1,5 +1,5 @@
 import { claimService } from '../../src/claims/claims.module';
-import { claimFaultTable } from '../../src/claims/faults';
+import { claimFaultTable } from '../../src/domain/claims/faults';
 import { type Response, type TestRequest } from '../support/app';
 import { APPROVED, ERROR_CASES, OPEN, ruling } from './claim-error-cases';
 import { CLAIM_TOKENS, type ClaimClient, claimOf, claimWorld, errorsIn } from './claim-network';

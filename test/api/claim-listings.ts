@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/claims/claim';
-import { type RulingStatusId, type ScreenedStatusId } from '../../src/claims/statuses';
+import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/domain/claims/claim';
+import { type RulingStatusId, type ScreenedStatusId } from '../../src/domain/claims/statuses';
 import { execute } from '../../src/kernel/decider';
 import { TestApp, type TestAppOptions } from '../support/app';
 import { CLAIM_NETWORK, type ClaimClient } from './claim-network';

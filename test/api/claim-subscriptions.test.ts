@@ -1,10 +1,10 @@
-import { STATUSES } from '../../src/claims/statuses';
-import { claimTopic } from '../../src/claims/topic';
+import { STATUSES } from '../../src/domain/claims/statuses';
+import { claimTopic } from '../../src/domain/claims/topic';
 import { START } from '../../src/kernel/event';
-import { type Message } from '../../src/notifications/delivery-events';
+import { type Message } from '../../src/domain/deliveries/delivery-events';
 import { Matcher } from '../../src/notifications/matching/matcher';
-import { receiverIdOf } from '../../src/notifications/receiver-id';
-import { transactionTopic } from '../../src/transactions/topic';
+import { receiverIdOf } from '../../src/domain/subscriptions/receiver-id';
+import { transactionTopic } from '../../src/domain/transactions/topic';
 import { CLAIM_TOKENS, claimWorld, errorsIn } from './claim-network';
 import { reportOf, transactionClientOf } from './transaction-network';
 import { subscriptionClientOf } from './subscription-network';

@@ -1,4 +1,4 @@
-import { type Message } from '../../src/notifications/delivery-events';
+import { type Message } from '../../src/domain/deliveries/delivery-events';
 import { type DeliveryHistory } from '../support/delivery-history';
 import { type Response } from '../support/app';
 import { type Effect } from './key-effects';

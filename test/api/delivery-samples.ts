@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RecordedEvent } from '../../src/kernel/event';
-import { receiverIdOf } from '../../src/notifications/receiver-id';
-import { type Message, type Outcome } from '../../src/notifications/delivery-events';
-import { type Receiver } from '../../src/notifications/subscription';
+import { receiverIdOf } from '../../src/domain/subscriptions/receiver-id';
+import { type Message, type Outcome } from '../../src/domain/deliveries/delivery-events';
+import { type Receiver } from '../../src/domain/subscriptions/subscription';
 import { streamOf } from '../contracts/event-log/events';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { type DeliveryHistory } from '../support/delivery-history';

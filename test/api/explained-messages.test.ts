@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type DomainEvent, execute, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
-import { subscriptionDecider } from '../../src/notifications/subscription';
+import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { golden } from '../support/golden';
 import { at, deliveryWorld } from './delivery-samples';
 import { POST_RECEIVER, subscription } from './subscription-network';

@@ -1,8 +1,8 @@
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { type TransactionFacts } from '../../src/transactions/transaction-facts';
-import { formerIdOf, legacyIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
+import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
+import { formerIdOf, legacyIdOf, transactionIdOf } from '../../src/domain/transactions/transaction-id';
 import { eventsOfTransaction, sale } from '../support/transactions';
 import { automatedClaims } from './automated-claims';
 import { claimWorld, INQUIRY } from './claim-network';

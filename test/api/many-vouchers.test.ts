@@ -1,5 +1,5 @@
 import { vouchers } from '../../projections/vouchers';
-import { type StoredVoucher } from '../../src/vouchers/stored-voucher';
+import { type StoredVoucher } from '../../src/domain/vouchers/stored-voucher';
 import { TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
 import { inRandomOrder } from '../support/random-order';

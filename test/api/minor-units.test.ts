@@ -1,12 +1,12 @@
 import { claims } from '../../projections/claims';
 import { transactions } from '../../projections/transactions';
-import { claimTopic } from '../../src/claims/topic';
+import { claimTopic } from '../../src/domain/claims/topic';
 import { type DomainEvent, toDomainEvent, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { rebuild } from '../../src/projector/rebuild';
-import { amendedBy } from '../../src/transactions/commission';
-import { transactionTopic } from '../../src/transactions/topic';
-import { type TransactionFacts } from '../../src/transactions/transaction-facts';
+import { amendedBy } from '../../src/domain/transactions/commission';
+import { transactionTopic } from '../../src/domain/transactions/topic';
+import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { scaleOf } from '../../src/wire/record/minor-units';
 import { golden } from '../support/golden';
 import { eventsOf } from '../support/temporary-log';

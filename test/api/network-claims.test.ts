@@ -1,4 +1,4 @@
-import { claimDecider } from '../../src/claims/claim';
+import { claimDecider } from '../../src/domain/claims/claim';
 import { execute } from '../../src/kernel/decider';
 import { type Response } from '../support/app';
 import { automatedClaims } from './automated-claims';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Secrets } from '../../src/notifications/secrets';
+import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { headersOf } from '../../src/notifications/sending/headers';
 import { type Attempt } from '../../src/notifications/sending/attempt';
 import { attemptTo } from '../notifications/sending/receivers';

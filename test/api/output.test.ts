@@ -1,4 +1,4 @@
-import { offerId } from '../../src/products/offer';
+import { offerId } from '../../src/domain/products/offer';
 import { type TestApp, TestApp as App } from '../support/app';
 import { missingFrom, OFFER_FIELDS, OUTPUT_FIELDS } from './document-tables';
 import { type Client, FEEDS, NETWORK, TOKENS } from './network';

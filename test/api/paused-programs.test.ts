@@ -1,6 +1,6 @@
 import { FollowedDirectory } from '../../src/network/follower';
 import { type EventBatch, type EventLog } from '../../src/kernel/event-log';
-import { type TransactionFacts } from '../../src/transactions/transaction-facts';
+import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { overrideLog } from '../support/temporary-log';
 import { report, sale } from '../support/transactions';
 import { AT, AutomatedApp, DAY, NETWORK } from './automated-app';

@@ -1,5 +1,5 @@
 import { execute } from '../../src/kernel/decider';
-import { transactionDecider } from '../../src/transactions/transaction';
+import { transactionDecider } from '../../src/domain/transactions/transaction';
 import { cases } from '../support/size';
 import { AT, AutomatedApp, DAY, NETWORK } from './automated-app';
 

@@ -1,6 +1,6 @@
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
-import { type FeedEvent } from '../../src/products/feed';
+import { type FeedEvent } from '../../src/domain/products/feed';
 import { rebuildProjections } from '../../src/ops/rebuild';
 import { loadHistory, undoLoad } from '../../src/ops/restore-load';
 import { TestApp } from '../support/app';

@@ -1,8 +1,8 @@
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { execute } from '../../src/kernel/decider';
-import { Secrets } from '../../src/notifications/secrets';
-import { subscriptionDecider } from '../../src/notifications/subscription';
+import { Secrets } from '../../src/domain/subscriptions/secrets';
+import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
 import { SUBSCRIPTIONS } from './subscription-network';
 import { CONVERSION_TOKENS } from './transaction-network';

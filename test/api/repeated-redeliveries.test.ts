@@ -1,5 +1,5 @@
 import { toNewEvent } from '../../src/kernel/decider';
-import { type SubscriptionEvent } from '../../src/notifications/subscription';
+import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
 import { SUBSCRIPTIONS } from './subscription-network';

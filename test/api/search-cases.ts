@@ -1,4 +1,4 @@
-import { offerId } from '../../src/products/offer';
+import { offerId } from '../../src/domain/products/offer';
 import { FEEDS } from './network';
 import { product } from './posted';
 

@@ -1,4 +1,4 @@
-import { offerId } from '../../src/products/offer';
+import { offerId } from '../../src/domain/products/offer';
 import { TestApp } from '../support/app';
 import { FEEDS, NETWORK } from './network';
 import { clientOf, product } from './posted';

@@ -1,6 +1,6 @@
 import { execute } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';
-import { transactionDecider } from '../../src/transactions/transaction';
+import { transactionDecider } from '../../src/domain/transactions/transaction';
 import { overrideLog } from '../support/temporary-log';
 import { CLAIM_TOKENS, claimOf, claimWorld } from './claim-network';
 import { CONVERSION_TOKENS, PATH, type Result, transactionWorld } from './transaction-network';

@@ -1,5 +1,5 @@
 import { execute } from '../../src/kernel/decider';
-import { type SubscriptionContent, subscriptionDecider } from '../../src/notifications/subscription';
+import { type SubscriptionContent, subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { CONVERSION_TOKENS } from './transaction-network';
 import {
   type Copy,

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { type DomainEvent, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, streamOf } from '../../src/kernel/event';
-import { receiverIdOf } from '../../src/notifications/receiver-id';
+import { receiverIdOf } from '../../src/domain/subscriptions/receiver-id';
 import { type Response, type TestApp } from '../support/app';
 import { golden } from '../support/golden';
 import { type AppDeliveries } from '../support/app-deliveries';

@@ -1,5 +1,5 @@
 import { execute } from '../../src/kernel/decider';
-import { subscriptionDecider } from '../../src/notifications/subscription';
+import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { at, deliveryWorld, type Sample } from './delivery-samples';
 import { GET_RECEIVER, POST_RECEIVER } from './subscription-network';
 

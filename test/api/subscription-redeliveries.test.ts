@@ -1,4 +1,4 @@
-import { DELIVERY_STREAMS } from '../../src/notifications/delivery-events';
+import { DELIVERY_STREAMS } from '../../src/domain/deliveries/delivery-events';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
 import { POST_RECEIVER, subscription } from './subscription-network';

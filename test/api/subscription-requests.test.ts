@@ -1,4 +1,4 @@
-import { Secrets } from '../../src/notifications/secrets';
+import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { type TestRequest } from '../support/app';
 import { subscription, SUBSCRIPTIONS, subscriptionWorld } from './subscription-network';
 import { CONVERSION_TOKENS } from './transaction-network';

@@ -1,5 +1,5 @@
 import { execute, load } from '../../src/kernel/decider';
-import { subscriptionDecider } from '../../src/notifications/subscription';
+import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { faultsBySchema } from '../support/xml-schemas';
 import {
   type Copy,
@@ -272,7 +272,7 @@ describe('receivers of subscriptions (decisions N8, N14)', () => {
 
   it('that the system has disabled are enabled on request, and by a PUT', async () => {
     const { subscriptionId: id } = await create();
-    const { receiverIdOf } = await import('../../src/notifications/receiver-id.js');
+    const { receiverIdOf } = await import('../../src/domain/subscriptions/receiver-id.js');
     const receiverId = receiverIdOf(id, GET_RECEIVER);
     for (const enable of [
       () => send('POST', `/${id}/receivers/${receiverId}/enable`, 'nord'),
@@ -295,7 +295,7 @@ describe('receivers of subscriptions (decisions N8, N14)', () => {
 
   it('get a test about the first state of the filter, or about the one in the body', async () => {
     const { subscriptionId: id } = await create();
-    const { receiverIdOf } = await import('../../src/notifications/receiver-id.js');
+    const { receiverIdOf } = await import('../../src/domain/subscriptions/receiver-id.js');
     const path = `/${id}/receivers/${receiverIdOf(id, GET_RECEIVER)}/test`;
     expect((await send('POST', path, 'nord')).statusCode).toBe(202);
     expect((await send('POST', path, 'nord', { messageTypeId: 8 })).statusCode).toBe(202);
@@ -322,7 +322,7 @@ describe('receivers of subscriptions (decisions N8, N14)', () => {
     ['the subscription', { disabled: true }],
   ])('get no test while %s is disabled: nothing would be sent (decisions N8, N16)', async (_, changes) => {
     const { subscriptionId: id } = await create(changes);
-    const { receiverIdOf } = await import('../../src/notifications/receiver-id.js');
+    const { receiverIdOf } = await import('../../src/domain/subscriptions/receiver-id.js');
     const path = `/${id}/receivers/${receiverIdOf(id, GET_RECEIVER)}/test`;
     const { codes, message } = refusalOf(await send('POST', path, 'nord'));
     expect([codes, message]).toEqual(['400 CON_350', expect.stringMatching(/disabled: .*PUT/)]);

@@ -1,4 +1,4 @@
-import { postedTransaction, postedTransition } from '../../src/transactions/fields';
+import { postedTransaction, postedTransition } from '../../src/domain/transactions/fields';
 import { faultsBySchema } from '../support/xml-schemas';
 import { XML_UTF8 } from './posted';
 import { CONVERSION_TOKENS, PATH, reportOf, transactionWorld } from './transaction-network';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { transactionIdOf } from '../../src/transactions/transaction-id';
+import { transactionIdOf } from '../../src/domain/transactions/transaction-id';
 import { CONVERSION_TOKENS, PATH, reportOf, type Result, transactionWorld } from './transaction-network';
 import { XML_UTF8 } from './posted';
 import { NOW, refusalOf } from './voucher-network';

@@ -1,7 +1,7 @@
-import { type ClaimContent, claimDecider, type FiledClaim } from '../../src/claims/claim';
-import { claimBatchDecider } from '../../src/claims/claim-batch';
-import { keyOf } from '../../src/claims/claim-keys';
-import { ClaimWriter, type NewClaim } from '../../src/claims/claim-writer';
+import { type ClaimContent, claimDecider, type FiledClaim } from '../../src/domain/claims/claim';
+import { claimBatchDecider } from '../../src/domain/claims/claim-batch';
+import { keyOf } from '../../src/domain/claims/claim-keys';
+import { ClaimWriter, type NewClaim } from '../../src/domain/claims/claim-writer';
 import { load } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';

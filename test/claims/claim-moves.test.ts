@@ -1,5 +1,10 @@
-import { type ClaimCommand, claimDecider, type ClaimEvent, type ClaimState } from '../../src/claims/claim';
-import { type RulingStatusId, type ScreenedStatusId } from '../../src/claims/statuses';
+import {
+  type ClaimCommand,
+  claimDecider,
+  type ClaimEvent,
+  type ClaimState,
+} from '../../src/domain/claims/claim';
+import { type RulingStatusId, type ScreenedStatusId } from '../../src/domain/claims/statuses';
 import { STATUS_TABLE } from '../api/claim-tables';
 import { AT, contentOf, LATER } from './claim-log';
 import { refusalOf } from './posted';

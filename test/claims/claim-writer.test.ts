@@ -1,7 +1,7 @@
-import { claimDecider, type ClaimEvent, type ClaimState } from '../../src/claims/claim';
-import { claimBatchDecider, type ClaimBatchEvent } from '../../src/claims/claim-batch';
-import { ClaimKeys } from '../../src/claims/claim-keys';
-import { ClaimWriter, requireSize } from '../../src/claims/claim-writer';
+import { claimDecider, type ClaimEvent, type ClaimState } from '../../src/domain/claims/claim';
+import { claimBatchDecider, type ClaimBatchEvent } from '../../src/domain/claims/claim-batch';
+import { ClaimKeys } from '../../src/domain/claims/claim-keys';
+import { ClaimWriter, requireSize } from '../../src/domain/claims/claim-writer';
 import { load, type StateAt, toNewEvent } from '../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { golden } from '../support/golden';

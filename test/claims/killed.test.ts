@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { ClaimWriter, type NewClaim } from '../../src/claims/claim-writer';
+import { ClaimWriter, type NewClaim } from '../../src/domain/claims/claim-writer';
 import { DIST } from '../support/built';
 import { SHARED_LOGS, type SharedLog } from '../support/shared-logs';
 import { AT, contentOf, finishBatches, LATER, newClaim, ordersIn } from './claim-log';

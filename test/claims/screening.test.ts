@@ -1,8 +1,8 @@
 import { Directory } from '../../src/network/directory';
 import { type ProgramDefinition } from '../../src/network/events';
-import { type ClaimContent } from '../../src/claims/claim';
-import { screen, type ScreeningOptions, type TrackedOrder } from '../../src/claims/screening';
-import { type ScreenedStatusId, STATUSES } from '../../src/claims/statuses';
+import { type ClaimContent } from '../../src/domain/claims/claim';
+import { screen, type ScreeningOptions, type TrackedOrder } from '../../src/domain/claims/screening';
+import { type ScreenedStatusId, STATUSES } from '../../src/domain/claims/statuses';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const now = new Date(AT);

@@ -1,5 +1,5 @@
 import { claims } from '../../projections/claims';
-import { claimDecider, type ClaimEvent } from '../../src/claims/claim';
+import { claimDecider, type ClaimEvent } from '../../src/domain/claims/claim';
 import { directoryOf, project } from '../projector/sample-events';
 import { golden } from '../support/golden';
 

@@ -1,5 +1,5 @@
 import { claimAutomations } from '../../src/claims/automations';
-import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/claims/claim';
+import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/domain/claims/claim';
 import { Directory } from '../../src/network/directory';
 import { type TrackingParts } from '../../src/claims/track-order';
 import { execute, load } from '../../src/kernel/decider';
@@ -7,7 +7,7 @@ import { type Position, START } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { claimedTransaction, trackClaimedOrder } from '../../src/transactions/claimed-order';
-import { transactionDecider } from '../../src/transactions/transaction';
+import { transactionDecider } from '../../src/domain/transactions/transaction';
 import { overrideLog } from '../support/temporary-log';
 import { SHARED_LOGS, type SharedLog } from '../support/shared-logs';
 import { report, sale } from '../support/transactions';

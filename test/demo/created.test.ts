@@ -10,11 +10,11 @@ import { type EventLog } from '../../src/kernel/event-log';
 import { createDemo } from '../../src/demo/create-demo';
 import { DAY } from '../../src/demo/products';
 import { toDomainEvent } from '../../src/kernel/decider';
-import { type StateId } from '../../src/transactions/states';
-import { type ClaimEvent } from '../../src/claims/claim';
-import { storedAfter as claimAfter, type StoredClaim, workOn } from '../../src/claims/stored-claim';
-import { dueOf, storedAfter, type StoredTransaction } from '../../src/transactions/stored-transaction';
-import { type TransactionEvent } from '../../src/transactions/transaction';
+import { type StateId } from '../../src/domain/transactions/states';
+import { type ClaimEvent } from '../../src/domain/claims/claim';
+import { storedAfter as claimAfter, type StoredClaim, workOn } from '../../src/domain/claims/stored-claim';
+import { dueOf, storedAfter, type StoredTransaction } from '../../src/domain/transactions/stored-transaction';
+import { type TransactionEvent } from '../../src/domain/transactions/transaction';
 
 let log: EventLog;
 let folder: string;

@@ -14,7 +14,7 @@ import { APPEND_LIMITS, type EventLog } from '../../src/kernel/event-log';
 import { REFERENCE_STREAMS } from '../../src/kernel/reference-streams';
 import { RATES_STREAM } from '../../src/notifications/matching/rates';
 import { STATE_STREAMS } from '../../src/notifications/matching/matcher';
-import { OWNER_STREAM } from '../../src/notifications/ownership';
+import { OWNER_STREAM } from '../../src/domain/deliveries/ownership';
 import { CountedLog } from '../support/esdb-writing/counted-log';
 import { serveWritable } from '../support/esdb-writing/serve-writable';
 import { logFolder } from '../support/log-folder';

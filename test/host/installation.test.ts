@@ -13,9 +13,9 @@ import {
   type DeliveriesOwned,
   ownerOfDeliveries,
   takeDeliveries,
-} from '../../src/notifications/ownership';
-import { PARTITIONS } from '../../src/notifications/receiver-id';
-import { Secrets } from '../../src/notifications/secrets';
+} from '../../src/domain/deliveries/ownership';
+import { PARTITIONS } from '../../src/domain/subscriptions/receiver-id';
+import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { AllowedAddresses } from '../../src/notifications/sending/allowed-addresses';
 import { NETWORK } from '../api/network';
 import { TestApp } from '../support/app';

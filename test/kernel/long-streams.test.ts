@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { type ClaimCommand, claimDecider, type ClaimState } from '../../src/claims/claim';
+import { type ClaimCommand, claimDecider, type ClaimState } from '../../src/domain/claims/claim';
 import {
   type Decider,
   type DomainEvent,
@@ -12,13 +12,13 @@ import {
 import { streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { Fault } from '../../src/kernel/fault';
-import { reservations } from '../../src/kernel/reservation';
-import { changeSubscription, loadSubscription } from '../../src/notifications/loaded-subscription';
+import { reservations } from '../../src/domain/keys/reservation';
+import { changeSubscription, loadSubscription } from '../../src/domain/subscriptions/loaded-subscription';
 import { RATES_ID, RATES_STREAM, ratesDecider } from '../../src/notifications/matching/rates';
-import { type SubscriptionCommand } from '../../src/notifications/subscription';
+import { type SubscriptionCommand } from '../../src/domain/subscriptions/subscription';
 import { quota } from '../../src/products/quota';
-import { type TransactionCommand, transactionDecider } from '../../src/transactions/transaction';
-import { voucherDecider, type VoucherCommand } from '../../src/vouchers/voucher';
+import { type TransactionCommand, transactionDecider } from '../../src/domain/transactions/transaction';
+import { voucherDecider, type VoucherCommand } from '../../src/domain/vouchers/voucher';
 import { contentOf } from '../claims/claim-log';
 import { cases } from '../support/size';
 import { overrideLog, withLog } from '../support/temporary-log';

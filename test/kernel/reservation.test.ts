@@ -6,7 +6,7 @@ import {
   type KeyedResult,
   type ReservationEvent,
   reservations,
-} from '../../src/kernel/reservation';
+} from '../../src/domain/keys/reservation';
 import { yieldToEventLoop } from '../../src/runtime/slices';
 import { golden } from '../support/golden';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { execute, load, toNewEvent } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';
-import { loadSubscription } from '../../src/notifications/loaded-subscription';
+import { loadSubscription } from '../../src/domain/subscriptions/loaded-subscription';
 import {
   type SubscriptionCommand,
   type SubscriptionContent,
   subscriptionDecider,
-} from '../../src/notifications/subscription';
+} from '../../src/domain/subscriptions/subscription';
 import { ownedSubscription } from '../../src/subscriptions/owned-subscription';
 import { cases } from '../support/size';
 import { overrideLog, withLog } from '../support/temporary-log';

@@ -1,4 +1,4 @@
-import { receiverIdOf, receiversOf } from '../../src/notifications/receiver-id';
+import { receiverIdOf, receiversOf } from '../../src/domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
   nextRotation,
@@ -8,7 +8,7 @@ import {
   subscriptionDecider,
   type SubscriptionEvent,
   type SubscriptionState,
-} from '../../src/notifications/subscription';
+} from '../../src/domain/subscriptions/subscription';
 import { golden } from '../support/golden';
 
 const AT = '2026-03-01T12:00:00.000Z';

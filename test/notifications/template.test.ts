@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { isTemplate, namesIn, parseTemplate } from '../../src/notifications/template';
+import { isTemplate, namesIn, parseTemplate } from '../../src/domain/subscriptions/template';
 import { cases } from '../support/size';
 
 describe('templates (decisions N10)', () => {

@@ -1,6 +1,6 @@
 import { execute } from '../../src/kernel/decider';
-import { messageIdOf } from '../../src/notifications/receiver-id';
-import { subscriptionDecider } from '../../src/notifications/subscription';
+import { messageIdOf } from '../../src/domain/subscriptions/receiver-id';
+import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { at, deliveryWorld, type Due, type Sample } from '../api/delivery-samples';
 import { GET_RECEIVER, POST_RECEIVER } from '../api/subscription-network';
 import { transactionClientOf } from '../api/transaction-network';

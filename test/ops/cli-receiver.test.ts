@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Secrets } from '../../src/notifications/secrets';
+import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { AllowedAddresses } from '../../src/notifications/sending/allowed-addresses';
 import { Sender } from '../../src/notifications/sending/sender';
 import { signatureOf } from '../../src/notifications/sending/signature';

@@ -1,5 +1,5 @@
 import { execute } from '../../src/kernel/decider';
-import { subscriptionDecider } from '../../src/notifications/subscription';
+import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { at, deliveryWorld, type Json, type Sample } from '../api/delivery-samples';
 import { POST_RECEIVER } from '../api/subscription-network';
 import { NOW } from '../api/voucher-network';

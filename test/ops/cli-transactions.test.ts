@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { openLog } from '../../src/engines/embedded/log/open-log';
-import { transactionIdOf } from '../../src/transactions/transaction-id';
+import { transactionIdOf } from '../../src/domain/transactions/transaction-id';
 import { smallNetwork } from '../support/small-network';
 import { eventsOf } from '../support/temporary-log';
 import { cliFolder, run } from './cli-run';

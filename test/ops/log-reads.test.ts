@@ -7,7 +7,7 @@ import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-stor
 import { type EventLog } from '../../src/kernel/event-log';
 import { explainMatches } from '../../src/notifications/matching/explain';
 import { FollowedSubscriptions } from '../../src/notifications/scheduling/followed-subscriptions';
-import { transactionTopic } from '../../src/transactions/topic';
+import { transactionTopic } from '../../src/domain/transactions/topic';
 import { CountedLog } from '../support/esdb-writing/counted-log';
 import { serveWritable } from '../support/esdb-writing/serve-writable';
 import { smallNetwork } from '../support/small-network';

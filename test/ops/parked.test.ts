@@ -10,7 +10,7 @@ import { type EventSkipped, skippedEvents } from '../../src/projector/skipped-ev
 import { toNewEvent } from '../../src/kernel/decider';
 import { runCli } from '../../src/ops/cli/run-cli';
 import { parkedCount } from '../../src/ops/parked';
-import { offerId } from '../../src/products/offer';
+import { offerId } from '../../src/domain/products/offer';
 import { defined, FEED_ID, listed, mapped, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { type NewEvent, type RecordedEvent, START } from '../../src/kernel/event';
-import { type CurrencyAt, type ProductChange } from '../../src/products/feed';
-import { encodeChange, parseChange } from '../../src/products/feed-codec';
-import { digestOf } from '../../src/products/load/fingerprints/fingerprints';
+import { type CurrencyAt, type ProductChange } from '../../src/domain/products/feed';
+import { encodeChange, parseChange } from '../../src/domain/products/feed-codec';
+import { digestOf } from '../../src/domain/products/fingerprints';
 import { anyCharacters } from '../support/any-characters';
 
 const AT = '2026-01-05T08:00:00.000Z';

@@ -3,7 +3,7 @@ import { MOST_VERSIONS } from '../../projections/feeds';
 import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { rebuild } from '../../src/projector/rebuild';
 import { PROJECTIONS } from '../../projections';
-import { type FeedEvent } from '../../src/products/feed';
+import { type FeedEvent } from '../../src/domain/products/feed';
 import { FeedStates } from '../../src/products/feed-states.queries';
 import { FEEDS, NETWORK } from '../api/network';
 import { TestApp } from '../support/app';

@@ -6,7 +6,7 @@ import {
   postedProduct,
   PRODUCT_TEXTS,
   TEXTS,
-} from '../../src/products/fields';
+} from '../../src/domain/products/fields';
 import { searchKeys } from '../../src/products/search-keys';
 import { OFFER_FIELDS, OUTPUT_FIELDS, POSTED_FIELDS } from '../api/document-tables';
 

@@ -2,9 +2,9 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { digestOf, Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
+import { digestOf, Fingerprints } from '../../src/domain/products/fingerprints';
 import { loadFingerprints, saveFingerprints } from '../../src/products/load/fingerprints/fingerprint-file';
-import { IdTable } from '../../src/products/load/fingerprints/id-table';
+import { IdTable } from '../../src/domain/products/id-table';
 import { anyCharacters } from '../support/any-characters';
 
 const ids = fc.oneof(anyCharacters({ maxLength: 40 }), fc.constantFrom('a', 'b', 'SKU-1', 'ü', '😀'));

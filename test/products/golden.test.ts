@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { imports } from '../../projections/imports';
 import { priceHistory } from '../../projections/price-history';
 import { products } from '../../projections/products';
-import { type StoredOffer } from '../../src/products/offer';
+import { type StoredOffer } from '../../src/domain/products/offer';
 import { Directory } from '../../src/network/directory';
 import { START } from '../../src/kernel/event';
-import { evolve, type FeedEvent } from '../../src/products/feed';
-import { type RefusalEvent } from '../../src/products/refusals';
-import { parseChange } from '../../src/products/feed-codec';
+import { evolve, type FeedEvent } from '../../src/domain/products/feed';
+import { type RefusalEvent } from '../../src/domain/products/refusals';
+import { parseChange } from '../../src/domain/products/feed-codec';
 import { endedLoad } from '../../src/products/load/restore/load-history';
-import { Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
+import { Fingerprints } from '../../src/domain/products/fingerprints';
 
 type Sample = FeedEvent & {
   readonly stream: string;

@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type SpooledProduct } from '../../src/products/load/ingest/spool-records';
-import { digestOf, Fingerprints } from '../../src/products/load/fingerprints/fingerprints';
+import { digestOf, Fingerprints } from '../../src/domain/products/fingerprints';
 import { JsonBody } from '../../src/products/load/ingest/json-body';
 import { ProductIntake, type Validate } from '../../src/products/load/ingest/product-intake';
 import { validateSlice } from '../../src/products/load/ingest/validate';

@@ -1,7 +1,7 @@
 import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { digestOf } from '../../src/products/load/fingerprints/fingerprints';
+import { digestOf } from '../../src/domain/products/fingerprints';
 import { type SpooledProduct } from '../../src/products/load/ingest/spool-records';
 import { Spool } from '../../src/products/load/ingest/spool';
 import { openFilesIn } from '../support/open-files';

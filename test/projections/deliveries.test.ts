@@ -7,7 +7,7 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/host/read-models';
 import { type ExpiringLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
-import { DELIVERY_STREAMS, type Message } from '../../src/notifications/delivery-events';
+import { DELIVERY_STREAMS, type Message } from '../../src/domain/deliveries/delivery-events';
 import { parkedIn } from '../../src/ops/parked';
 import { type Projection } from '../../src/projector/projection';
 import { rebuild } from '../../src/projector/rebuild';

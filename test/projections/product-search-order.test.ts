@@ -1,5 +1,5 @@
 import { type ProductOrder, searchGroupedProducts, searchWindow } from '../../projections/product-search';
-import { groupingIdOf } from '../../src/products/offer';
+import { groupingIdOf } from '../../src/domain/products/offer';
 import { wordsOf } from '../../src/wire/words';
 import { allOf, EVERYTHING, type Offer, offers, searchedOffers } from './searched-offers';
 

@@ -1,7 +1,7 @@
 import { type DirectoryEvent } from '../../src/network/events';
 import { type PostedCategory } from '../../src/network/categories/mapped-category';
-import { type Product } from '../../src/products/feed';
-import { offerId } from '../../src/products/offer';
+import { type Product } from '../../src/domain/products/feed';
+import { offerId } from '../../src/domain/products/offer';
 import { foldCase } from '../../src/wire/words';
 import { type OfferEvent } from '../../projections/offer-events';
 import { products } from '../../projections/products';

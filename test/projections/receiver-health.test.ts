@@ -1,7 +1,7 @@
 import { restingUntil } from '../../projections/receiver-list';
 import { type Engines } from '../../src/engines/open';
 import { EVERYTHING } from '../../src/kernel/query';
-import { type Message } from '../../src/notifications/delivery-events';
+import { type Message } from '../../src/domain/deliveries/delivery-events';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { type DeliveryHistory } from '../support/delivery-history';
 import { openTestedEngines, type TestedFolder } from '../support/engines';

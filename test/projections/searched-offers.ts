@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { type FeedEvent, type Product } from '../../src/products/feed';
-import { offerId } from '../../src/products/offer';
+import { type FeedEvent, type Product } from '../../src/domain/products/feed';
+import { offerId } from '../../src/domain/products/offer';
 import { type ProductCriteria, searchProducts } from '../../projections/product-search';
 import { rebuild } from '../../src/projector/rebuild';
 import { defined, listed } from '../projector/sample-events';

@@ -3,7 +3,7 @@ import { pausedOutside, periodsEndedBy } from '../../projections/transactions-du
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { type Filter } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { type PositionedTransaction } from '../../src/transactions/stored-transaction';
+import { type PositionedTransaction } from '../../src/domain/transactions/stored-transaction';
 import { live, put } from '../contracts/read-store/subject';
 import { small } from '../directory/small-directory';
 import { storeFolder } from '../support/store-folder';

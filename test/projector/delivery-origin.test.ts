@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DELIVERY_PROJECTIONS } from '../../projections';
 import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
 import { EngineUnavailable, type ExpiringLog } from '../../src/kernel/event-log';
-import { DELIVERY_STREAMS } from '../../src/notifications/delivery-events';
+import { DELIVERY_STREAMS } from '../../src/domain/deliveries/delivery-events';
 import { rebuildProjections } from '../../src/ops/rebuild';
 import { refuseOtherLog } from '../../src/projector/origin';
 import { DELIVERY_LOG } from '../../src/projector/source';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type PostedCategory } from '../../src/network/categories/mapped-category';
-import { type Product } from '../../src/products/feed';
-import { offerId } from '../../src/products/offer';
+import { type Product } from '../../src/domain/products/feed';
+import { offerId } from '../../src/domain/products/offer';
 import { type DirectoryEvent } from '../../src/network/events';
 import {
   defined,

@@ -1,4 +1,4 @@
-import { offerId } from '../../src/products/offer';
+import { offerId } from '../../src/domain/products/offer';
 import { listParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';

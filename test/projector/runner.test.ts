@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { offerId } from '../../src/products/offer';
+import { offerId } from '../../src/domain/products/offer';
 import { GenerationProjector } from '../../src/projector/generation-projector';
 import { ProjectionGroup } from '../../src/projector/projection-group';
 import { listParked, prepareParked, requestRetry } from '../../src/projector/parked';

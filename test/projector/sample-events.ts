@@ -2,7 +2,7 @@ import { Directory } from '../../src/network/directory';
 import { type DirectoryEvent } from '../../src/network/events';
 import { type DomainEvent, type ParsedEvent } from '../../src/kernel/decider';
 import { type Position } from '../../src/kernel/event';
-import { type FeedEvent, type Product } from '../../src/products/feed';
+import { type FeedEvent, type Product } from '../../src/domain/products/feed';
 import { type OfferEvent } from '../../projections/offer-events';
 import { type Described, type Projection } from '../../src/projector/projection';
 

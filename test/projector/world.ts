@@ -8,7 +8,7 @@ import { NO_STREAM, type Position, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { type FeedEvent } from '../../src/products/feed';
+import { type FeedEvent } from '../../src/domain/products/feed';
 import { type OfferEvent } from '../../projections/offer-events';
 import { priceHistory } from '../../projections/price-history';
 import { products } from '../../projections/products';

@@ -4,7 +4,7 @@ import { listParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
 import { runCli } from '../../src/ops/cli/run-cli';
-import { offerId } from '../../src/products/offer';
+import { offerId } from '../../src/domain/products/offer';
 import { FEED_ID, listed, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';
 import { ownStore } from './server';

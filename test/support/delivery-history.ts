@@ -8,8 +8,8 @@ import {
   type Outcome,
   partitionStream,
   type PartitionEvent,
-} from '../../src/notifications/delivery-events';
-import { messageIdOf, partitionOf } from '../../src/notifications/receiver-id';
+} from '../../src/domain/deliveries/delivery-events';
+import { messageIdOf, partitionOf } from '../../src/domain/subscriptions/receiver-id';
 
 /** An organisation of `subscriptionNetwork`, and a subscription of it that need not exist. */
 const SAMPLE = {

@@ -1,5 +1,5 @@
 import { type EventLog } from '../../src/kernel/event-log';
-import { type FeedEvent } from '../../src/products/feed';
+import { type FeedEvent } from '../../src/domain/products/feed';
 
 /** Reads the stream of a feed and tracks its products: every event must change something. */
 export class FeedHistory {

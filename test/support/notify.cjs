@@ -10,7 +10,7 @@ const { FollowedSubscriptions } = require(
 );
 const { DeliveryRunner } = require(join(dist, 'src/notifications/scheduling/delivery-runner.js'));
 const { Recipients } = require(join(dist, 'src/notifications/scheduling/recipients.js'));
-const { Secrets } = require(join(dist, 'src/notifications/secrets.js'));
+const { Secrets } = require(join(dist, 'src/domain/subscriptions/secrets.js'));
 const { AllowedAddresses } = require(join(dist, 'src/notifications/sending/allowed-addresses.js'));
 const { Sender } = require(join(dist, 'src/notifications/sending/sender.js'));
 

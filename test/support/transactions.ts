@@ -3,10 +3,14 @@ import { type Directory } from '../../src/network/directory';
 import { execute } from '../../src/kernel/decider';
 import { type Position, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { surroundingsOf } from '../../src/transactions/surroundings';
-import { TRANSACTION, transactionDecider, type TransactionEvent } from '../../src/transactions/transaction';
-import { type TransactionFacts } from '../../src/transactions/transaction-facts';
-import { legacyIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
+import { surroundingsOf } from '../../src/domain/transactions/surroundings';
+import {
+  TRANSACTION,
+  transactionDecider,
+  type TransactionEvent,
+} from '../../src/domain/transactions/transaction';
+import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
+import { legacyIdOf, transactionIdOf } from '../../src/domain/transactions/transaction-id';
 
 /** A sale of the small network at site 52, which is connected to program 31. */
 export function sale(order: Partial<TransactionFacts> = {}): TransactionFacts {

@@ -7,7 +7,7 @@ const { join } = require('node:path');
 const [dist, where, commands, category, when] = process.argv.slice(2);
 const { openLog } = require(join(dist, 'src/engines/embedded/log/open-log.js'));
 const { openEventStoreDb } = require(join(dist, 'src/engines/eventstoredb/open-event-store-db.js'));
-const { ClaimWriter } = require(join(dist, 'src/claims/claim-writer.js'));
+const { ClaimWriter } = require(join(dist, 'src/domain/claims/claim-writer.js'));
 
 const AT = '2026-03-01T12:00:00.000Z';
 

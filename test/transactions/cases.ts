@@ -3,10 +3,10 @@ import {
   transactionDecider,
   type TransactionEvent,
   type TransactionState,
-} from '../../src/transactions/transaction';
-import { type TransactionFacts } from '../../src/transactions/transaction-facts';
-import { type Surroundings } from '../../src/transactions/validation';
-import { type StateName } from '../../src/transactions/states';
+} from '../../src/domain/transactions/transaction';
+import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
+import { type Surroundings } from '../../src/domain/transactions/validation';
+import { type StateName } from '../../src/domain/transactions/states';
 
 export const AT = '2026-03-01T12:00:00.000Z';
 

@@ -1,9 +1,9 @@
 import { NO_STREAM, START } from '../../src/kernel/event';
 import { toNewEvent } from '../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
-import { reportedTransaction } from '../../src/transactions/find-transaction';
-import { type TransactionFacts } from '../../src/transactions/transaction-facts';
-import { formerIdOf, legacyIdOf, transactionIdOf } from '../../src/transactions/transaction-id';
+import { reportedTransaction } from '../../src/domain/transactions/find-transaction';
+import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
+import { formerIdOf, legacyIdOf, transactionIdOf } from '../../src/domain/transactions/transaction-id';
 import { overrideLog, withLog } from '../support/temporary-log';
 import { sale } from '../support/transactions';
 

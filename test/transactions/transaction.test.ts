@@ -1,8 +1,12 @@
 import { commissionOf } from '../../src/network/commission';
-import { MOVES, STATES, type StateName, type Trigger } from '../../src/transactions/states';
-import { STATE_OF, type TransactionCommand, type TransactionEvent } from '../../src/transactions/transaction';
-import { type Amendments } from '../../src/transactions/transaction-facts';
-import { type Surroundings } from '../../src/transactions/validation';
+import { MOVES, STATES, type StateName, type Trigger } from '../../src/domain/transactions/states';
+import {
+  STATE_OF,
+  type TransactionCommand,
+  type TransactionEvent,
+} from '../../src/domain/transactions/transaction';
+import { type Amendments } from '../../src/domain/transactions/transaction-facts';
+import { type Surroundings } from '../../src/domain/transactions/validation';
 import { golden } from '../support/golden';
 import { AT, after, decide, FACTS, FINE, report, stateAfter, WAYS } from './cases';
 

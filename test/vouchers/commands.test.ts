@@ -13,7 +13,7 @@ import {
   WithdrawVoucher,
   WithdrawVoucherHandler,
 } from '../../src/vouchers/commands';
-import { VoucherWriter } from '../../src/vouchers/voucher-writer';
+import { VoucherWriter } from '../../src/domain/vouchers/voucher-writer';
 import { smallNetwork } from '../support/small-network';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 import { AT } from './posted';

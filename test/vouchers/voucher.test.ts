@@ -3,7 +3,7 @@ import {
   voucherDecider,
   type VoucherEvent,
   type VoucherState,
-} from '../../src/vouchers/voucher';
+} from '../../src/domain/vouchers/voucher';
 import { golden } from '../support/golden';
 import { AT, checked } from './posted';
 

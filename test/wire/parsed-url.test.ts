@@ -1,6 +1,6 @@
 import { isWebUrl } from '../../src/wire/web-url';
-import { sentUrl } from '../../src/notifications/sent-url';
-import { compiledUrl } from '../../src/notifications/matching/compiled-template';
+import { sentUrl } from '../../src/domain/subscriptions/sent-url';
+import { compiledUrl } from '../../src/domain/subscriptions/compiled-template';
 import { urlFault } from '../../src/subscriptions/url-check';
 
 /** Calls after which V8 has optimised a function. */

@@ -1,7 +1,7 @@
 import { toDomainEvent, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, NO_STREAM, type Position, START } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { type Cursor, MATCHED, type MatchedEvent } from '../delivery-events';
+import { type Cursor, MATCHED, type MatchedEvent } from '../../domain/deliveries/delivery-events';
 
 /**
  * A mark in the domain log: everything before it is matched, except what was appended at the same moment. It counts where there

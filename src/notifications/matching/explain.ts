@@ -1,15 +1,15 @@
 import { toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { eventsOnDemand } from '../../kernel/history';
-import { messageIdOf } from '../receiver-id';
+import { eventsOnDemand } from '../../domain/keys/history';
+import { messageIdOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
   SUBSCRIPTION,
   type SubscriptionContent,
   type SubscriptionFilter,
-} from '../subscription';
-import { type Occurrence, type Topic, usableOccurrence } from '../topic';
+} from '../../domain/subscriptions/subscription';
+import { type Occurrence, type Topic, usableOccurrence } from '../../domain/subscriptions/topic';
 import { receiversIn, SUBSCRIPTION_STREAMS, SubscriptionBook, subscriptionOf } from './subscription-book';
 
 /** A clause of a filter, or the site of a subscription, that an occurrence does not meet. */

@@ -2,7 +2,7 @@ import { appendIdempotently, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, type Position } from '../../kernel/event';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { namedUuid } from '../../kernel/named-uuid';
-import { type Cursor, MATCHED } from '../delivery-events';
+import { type Cursor, MATCHED } from '../../domain/deliveries/delivery-events';
 import { type Continuation } from './cursor';
 import { type Due } from './matcher';
 

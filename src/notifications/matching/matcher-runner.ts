@@ -8,7 +8,7 @@ import { type IsGone, type Leases } from '../../kernel/leases';
 import { Parking, parkedStream, type Retried, TooManyEventsParked } from '../../runtime/parked-events';
 import { reasonOf } from '../../runtime/unavailable';
 import { WaitablePosition } from '../../runtime/waitable-position';
-import { type Topic } from '../topic';
+import { type Topic } from '../../domain/subscriptions/topic';
 import { type Continuation, continuationOf, DailyMark } from './cursor';
 import { MatchedWriter } from './matched-writer';
 import { changesState, type Due, Matcher, MATCHER, STATE_STREAMS } from './matcher';

@@ -1,9 +1,9 @@
 import { type DomainEvent, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
-import { type MatchedEvent } from '../delivery-events';
-import { type ActiveSubscription, type SubscriptionEvent } from '../subscription';
-import { type Occurrence, occurrenceOf, type Topic } from '../topic';
-import { isUsable } from '../usable-event';
+import { type MatchedEvent } from '../../domain/deliveries/delivery-events';
+import { type ActiveSubscription, type SubscriptionEvent } from '../../domain/subscriptions/subscription';
+import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
+import { isUsable } from '../../domain/subscriptions/usable-event';
 import { type BudgetLimits, ByteBudget, MESSAGE_BYTES } from './byte-budget';
 import { BEYOND, messagesOf, preparedOf, testOf } from './messages-of';
 import { hasRates, type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';

@@ -1,8 +1,12 @@
 import { type RecordedEvent, START } from '../../kernel/event';
-import { type MatchedEvent, type Message, type MessageRequest } from '../delivery-events';
-import { messageIdOf } from '../receiver-id';
-import { type ActiveSubscription, type SubscriptionContent } from '../subscription';
-import { type Attributes, type Occurrence, type Topic } from '../topic';
+import {
+  type MatchedEvent,
+  type Message,
+  type MessageRequest,
+} from '../../domain/deliveries/delivery-events';
+import { messageIdOf } from '../../domain/subscriptions/receiver-id';
+import { type ActiveSubscription, type SubscriptionContent } from '../../domain/subscriptions/subscription';
+import { type Attributes, type Occurrence, type Topic } from '../../domain/subscriptions/topic';
 import { type ByteBudget, MESSAGE_BYTES } from './byte-budget';
 import { type PreparedSubscription, preparedSubscription } from './prepared-subscription';
 import { type Renderer } from './render';

@@ -7,8 +7,8 @@ import {
   subscriptionDecider,
   type SubscriptionEvent,
   type SubscriptionState,
-} from '../subscription';
-import { type Occurrence, type Topic, usableOccurrence } from '../topic';
+} from '../../domain/subscriptions/subscription';
+import { type Occurrence, type Topic, usableOccurrence } from '../../domain/subscriptions/topic';
 import { markBefore } from './cursor';
 import { ByteBudget } from './byte-budget';
 import { BEYOND, messagesOf, preparedOf } from './messages-of';

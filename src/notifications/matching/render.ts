@@ -1,9 +1,9 @@
 import { APPEND_LIMITS } from '../../kernel/event-log';
-import { type MessageRequest } from '../delivery-events';
-import { MAX_URL, sentUrl } from '../sent-url';
-import { type Receiver, type ReceiverFormat } from '../subscription';
-import { isTemplate, parseTemplate, type Template } from '../template';
-import { type Attributes } from '../topic';
+import { type MessageRequest } from '../../domain/deliveries/delivery-events';
+import { MAX_URL, sentUrl } from '../../domain/subscriptions/sent-url';
+import { type Receiver, type ReceiverFormat } from '../../domain/subscriptions/subscription';
+import { isTemplate, parseTemplate, type Template } from '../../domain/subscriptions/template';
+import { type Attributes } from '../../domain/subscriptions/topic';
 import {
   type CompiledTemplate,
   compiledBody,
@@ -11,7 +11,7 @@ import {
   filled,
   sample,
   UnusableTemplate,
-} from './compiled-template';
+} from '../../domain/subscriptions/compiled-template';
 
 /** A message as it is sent, or why it cannot be. */
 type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };

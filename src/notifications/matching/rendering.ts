@@ -2,16 +2,16 @@ import { toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { without } from '../../kernel/without';
-import { type Message } from '../delivery-events';
-import { loadSubscription, subscriptionAsOf } from '../loaded-subscription';
-import { contentIdOf, receiversOf } from '../receiver-id';
+import { type Message } from '../../domain/deliveries/delivery-events';
+import { loadSubscription, subscriptionAsOf } from '../../domain/subscriptions/loaded-subscription';
+import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
   SUBSCRIPTION,
   type SubscriptionContent,
   type SubscriptionEvent,
-} from '../subscription';
-import { type Occurrence, occurrenceOf, type Topic } from '../topic';
+} from '../../domain/subscriptions/subscription';
+import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
 import { messagesOf, preparedOf, testOf } from './messages-of';
 import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
 

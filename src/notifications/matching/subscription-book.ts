@@ -1,13 +1,13 @@
 import { toDomainEvent } from '../../kernel/decider';
 import { type RecordedEvent } from '../../kernel/event';
-import { receiversOf } from '../receiver-id';
+import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
   type Receiver,
   SUBSCRIPTION,
   subscriptionDecider,
   type SubscriptionEvent,
-} from '../subscription';
+} from '../../domain/subscriptions/subscription';
 
 /** The streams of subscriptions. */
 export const SUBSCRIPTION_STREAMS = `${SUBSCRIPTION}-`;

@@ -6,7 +6,7 @@ import { inParallel } from '../../runtime/in-parallel';
 import { LeaseHolder } from '../../runtime/lease-holder';
 import { type IsGone, type Leases } from '../../kernel/leases';
 import { reasonOf } from '../../runtime/unavailable';
-import { PARTITIONS } from '../receiver-id';
+import { PARTITIONS } from '../../domain/subscriptions/receiver-id';
 import { now } from './clock';
 import { Dispatcher, type DispatcherParts } from './dispatcher';
 import { MatchedReader } from './matched-reader';

@@ -1,7 +1,7 @@
 import { type EventLog } from '../../kernel/event-log';
-import { type Outcome } from '../delivery-events';
+import { type Outcome } from '../../domain/deliveries/delivery-events';
 import { disableReceiver } from './domain-facts';
-import { disables, endedOf, type Health } from './health';
+import { disables, endedOf, type Health } from '../../domain/deliveries/health';
 import { disabledBy } from './outcome';
 import { type OwnedPartition } from './owned-partition';
 import { untilDone } from './until-done';

@@ -1,9 +1,9 @@
 import { toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, streamOf } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { type DeadLetter, type DeadLetterEvent, type Outcome } from '../delivery-events';
-import { changeSubscription } from '../loaded-subscription';
-import { type DisabledReason } from '../subscription';
+import { type DeadLetter, type DeadLetterEvent, type Outcome } from '../../domain/deliveries/delivery-events';
+import { changeSubscription } from '../../domain/subscriptions/loaded-subscription';
+import { type DisabledReason } from '../../domain/subscriptions/subscription';
 
 /** Records in the domain log that a message is a dead letter, unless it is there already. */
 export async function recordDeadLetter(log: EventLog, deadLetter: DeadLetter): Promise<void> {

@@ -6,13 +6,13 @@ import { FollowedLog } from '../../runtime/followed-log';
 import { changesSubscription, SUBSCRIPTION_STREAMS, subscriptionOf } from '../matching/subscription-book';
 import { hasRates, RATES_STREAM } from '../matching/rates';
 import { sharedRenderingOf } from '../matching/rendering';
-import { contentIdOf, receiversOf } from '../receiver-id';
+import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
   subscriptionDecider,
   type SubscriptionContent,
   type SubscriptionEvent,
-} from '../subscription';
+} from '../../domain/subscriptions/subscription';
 
 /** What may be sent to a receiver, by its subscription: nothing if it is `gone`; if it is disabled, later. */
 export type Standing = 'active' | 'disabled by its owner' | 'disabled by the system' | 'gone';

@@ -1,4 +1,4 @@
-import { type Message, type OutcomeKind } from '../delivery-events';
+import { type Message, type OutcomeKind } from '../../domain/deliveries/delivery-events';
 import { Fifo } from './fifo';
 import { type ReceiverState } from './receiver-state';
 

@@ -1,5 +1,5 @@
 import { type RecordedEvent } from '../../kernel/event';
-import { type MatchedEvent } from '../delivery-events';
+import { type MatchedEvent } from '../../domain/deliveries/delivery-events';
 import { type PartitionState } from './partition-state';
 import { isUsableMatched } from './usable-deliveries';
 

@@ -1,8 +1,8 @@
 import { Backoff } from '../../runtime/backoff';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../../kernel/event-log';
-import { MATCHED } from '../delivery-events';
-import { partitionOf } from '../receiver-id';
+import { MATCHED } from '../../domain/deliveries/delivery-events';
+import { partitionOf } from '../../domain/subscriptions/receiver-id';
 import { receiverIn, takeMatched } from './matched-events';
 import { type OwnedPartition } from './owned-partition';
 

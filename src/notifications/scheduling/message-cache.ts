@@ -1,5 +1,5 @@
 import { type EventLog } from '../../kernel/event-log';
-import { MATCHED, type Message } from '../delivery-events';
+import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
 import { receiverIn } from './matched-events';
 import { isUsableMessage } from './usable-deliveries';
 

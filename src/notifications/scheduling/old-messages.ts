@@ -1,4 +1,4 @@
-import { type Message, type Outcome, whyUnsendable } from '../delivery-events';
+import { type Message, type Outcome, whyUnsendable } from '../../domain/deliveries/delivery-events';
 import { type MessageCache } from './message-cache';
 import { type Sendable } from './lane';
 import { cancelledOutcome, outcomeWithout } from './outcome';

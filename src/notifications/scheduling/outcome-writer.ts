@@ -2,7 +2,7 @@ import { Backoff } from '../../runtime/backoff';
 import { toNewEvent } from '../../kernel/decider';
 import { type NewEvent } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { type Outcome, type PartitionEvent, partitionStream } from '../delivery-events';
+import { type Outcome, type PartitionEvent, partitionStream } from '../../domain/deliveries/delivery-events';
 import { savePartition } from './saved-partition';
 import { type TakenPartition } from './partition-log';
 import { type PartitionState } from './partition-state';

@@ -1,5 +1,10 @@
-import { type DisabledReason } from '../subscription';
-import { type DeadLetter, type Message, type Outcome, whyUnsendable } from '../delivery-events';
+import { type DisabledReason } from '../../domain/subscriptions/subscription';
+import {
+  type DeadLetter,
+  type Message,
+  type Outcome,
+  whyUnsendable,
+} from '../../domain/deliveries/delivery-events';
 import { type AttemptResult } from '../sending/attempt';
 import { type Sendable } from './lane';
 import { type ReceiverState } from './receiver-state';

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { type EventLog } from '../../kernel/event-log';
 import { type LeaseHolder } from '../../runtime/lease-holder';
-import { type Outcome } from '../delivery-events';
+import { type Outcome } from '../../domain/deliveries/delivery-events';
 import { OutcomeWriter, type WriterEvents } from './outcome-writer';
 import { type TakenPartition } from './partition-log';
 import { type PartitionState } from './partition-state';

@@ -1,7 +1,7 @@
 import { toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { type Outcome, type PartitionEvent, partitionStream } from '../delivery-events';
+import { type Outcome, type PartitionEvent, partitionStream } from '../../domain/deliveries/delivery-events';
 import { PartitionState } from './partition-state';
 import { restorePartition, type SavedPart } from './saved-partition';
 import { isUsableOutcome, isUsablePart } from './usable-deliveries';

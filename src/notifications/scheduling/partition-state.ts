@@ -1,5 +1,5 @@
-import { type DeadLetter, type Outcome } from '../delivery-events';
-import { afterProbeRequest } from './health';
+import { type DeadLetter, type Outcome } from '../../domain/deliveries/delivery-events';
+import { afterProbeRequest } from '../../domain/deliveries/health';
 import { deadLetterOf, deletedDeadLetter } from './outcome';
 import { ReceiverState } from './receiver-state';
 

@@ -1,5 +1,5 @@
-import { type Outcome } from '../delivery-events';
-import { afterOutcome, type Health, HEALTHY } from './health';
+import { type Outcome } from '../../domain/deliveries/delivery-events';
+import { afterOutcome, type Health, HEALTHY } from '../../domain/deliveries/health';
 import { Pointers } from './pointers';
 
 /** A message that has failed. */

@@ -1,6 +1,6 @@
 import { type Position, START } from '../../kernel/event';
-import { type Message } from '../delivery-events';
-import { type Secrets } from '../secrets';
+import { type Message } from '../../domain/deliveries/delivery-events';
+import { type Secrets } from '../../domain/subscriptions/secrets';
 import { type FollowedSubscriptions, type Standings } from './followed-subscriptions';
 import { type Permission } from './scheduler';
 

@@ -1,5 +1,5 @@
-import { type DeadLetter } from '../delivery-events';
-import { type Health, HEALTHY } from './health';
+import { type DeadLetter } from '../../domain/deliveries/delivery-events';
+import { type Health, HEALTHY } from '../../domain/deliveries/health';
 import { type PartitionState } from './partition-state';
 import { ReceiverState, type Retry } from './receiver-state';
 import { decodeIntegers, differences, encodeIntegers, sums } from './varints';

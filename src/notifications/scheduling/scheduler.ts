@@ -1,9 +1,9 @@
 import { type Position } from '../../kernel/event';
 import { parsedUrl } from '../../wire/parsed-url';
-import { type Message, type Outcome } from '../delivery-events';
+import { type Message, type Outcome } from '../../domain/deliveries/delivery-events';
 import { Fifo } from './fifo';
 import { Lane, type Sendable } from './lane';
-import { type Health } from './health';
+import { type Health } from '../../domain/deliveries/health';
 import { LONGEST_DELAY_MS } from './schedule';
 import { LIMITS, type Occupant, type Request, Slots } from './slots';
 import { type ReceiverState } from './receiver-state';

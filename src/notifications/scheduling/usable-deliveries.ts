@@ -1,5 +1,5 @@
 import { type RecordedEvent } from '../../kernel/event';
-import { type Message, type Outcome, type OutcomeKind } from '../delivery-events';
+import { type Message, type Outcome, type OutcomeKind } from '../../domain/deliveries/delivery-events';
 import { type SavedPart } from './saved-partition';
 
 /*

@@ -1,4 +1,4 @@
-import { type MessageRequest } from '../delivery-events';
+import { type MessageRequest } from '../../domain/deliveries/delivery-events';
 
 /** A message as it is sent this time. */
 export interface Attempt {

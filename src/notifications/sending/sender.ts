@@ -1,4 +1,4 @@
-import { sentUrl } from '../sent-url';
+import { sentUrl } from '../../domain/subscriptions/sent-url';
 import { AllowedAddresses } from './allowed-addresses';
 import { type Attempt, type AttemptResult } from './attempt';
 import { Connections } from './connections';

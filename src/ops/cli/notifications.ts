@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type DeliveryState } from '../../../projections/delivery-list';
-import { STATES } from '../../notifications/stored-delivery';
+import { STATES } from '../../domain/deliveries/stored-delivery';
 import { confirm } from './confirm';
 import { integerFrom } from './integers';
 import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';

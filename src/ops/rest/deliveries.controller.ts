@@ -1,4 +1,4 @@
-import { type ListedDelivery } from '../../notifications/stored-delivery';
+import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
 import { Controller, Get } from '@nestjs/common';
 import { listDeliveries } from '../../../projections/delivery-list';
 import { listReceivers } from '../../../projections/receiver-list';
@@ -8,7 +8,7 @@ import { ListAnswer } from '../../http/list-answer';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
 import { type PageInParts } from '../../kernel/search-in-parts';
-import { type TopicName } from '../../notifications/subscription';
+import { type TopicName } from '../../domain/subscriptions/subscription';
 import { SUBSCRIPTION_KINDS } from '../../subscription-kinds';
 import { type OperatorsDelivery } from '../../subscriptions/deliveries.fields';
 import { PAGE } from '../../subscriptions/deliveries.keys';

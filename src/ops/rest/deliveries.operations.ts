@@ -1,4 +1,4 @@
-import { STATES } from '../../notifications/stored-delivery';
+import { STATES } from '../../domain/deliveries/stored-delivery';
 import { operatorsDelivery, operatorsReceiver } from '../../subscriptions/deliveries.fields';
 import { deliveryKeys, PAGE } from '../../subscriptions/deliveries.keys';
 import { type OperationText, type Shape } from '../../wire/api/description';

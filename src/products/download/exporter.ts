@@ -15,7 +15,7 @@ import { type FollowedDirectory } from '../../network/follower';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type ReadStore } from '../../kernel/read-store';
-import { type Offer } from '../offer';
+import { type Offer } from '../../domain/products/offer';
 import { type OutputProduct, type OutputView, toOutput } from '../output';
 import { blocksOf } from './blocks';
 import { feedFormat, type FormatOptions } from './feed-format';

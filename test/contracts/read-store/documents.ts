@@ -6,7 +6,7 @@ import {
   type FieldValue,
   MAX_TEXT,
 } from '../../../src/kernel/read-store';
-import { offerId } from '../../../src/products/offer';
+import { offerId } from '../../../src/domain/products/offer';
 import { wordsOf } from '../../../src/wire/words';
 import { REAL_PRODUCTS } from '../../support/real-products';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { rendererOf } from '../../../src/notifications/matching/render';
-import { isTemplate, parseTemplate } from '../../../src/notifications/template';
+import { isTemplate, parseTemplate } from '../../../src/domain/subscriptions/template';
 import { urlFault } from '../../../src/subscriptions/url-check';
 import { anyCharacters } from '../../support/any-characters';
 import { cases } from '../../support/size';

@@ -1,14 +1,14 @@
 import { streamOf } from '../../../src/kernel/event';
 import { Matcher } from '../../../src/notifications/matching/matcher';
-import { type Receiver } from '../../../src/notifications/subscription';
-import { STATES, type StateId } from '../../../src/transactions/states';
-import { transactionTopic } from '../../../src/transactions/topic';
+import { type Receiver } from '../../../src/domain/subscriptions/subscription';
+import { STATES, type StateId } from '../../../src/domain/transactions/states';
+import { transactionTopic } from '../../../src/domain/transactions/topic';
 import {
   TRANSACTION,
   type TransactionCommand,
   transactionDecider,
-} from '../../../src/transactions/transaction';
-import { type TransactionFacts } from '../../../src/transactions/transaction-facts';
+} from '../../../src/domain/transactions/transaction';
+import { type TransactionFacts } from '../../../src/domain/transactions/transaction-facts';
 import { MESSAGE_ATTRIBUTES } from '../../api/document-tables';
 import { AT, FACTS, WAYS } from '../../transactions/cases';
 import { created, Recorded } from './recorded-events';

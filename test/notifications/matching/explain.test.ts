@@ -4,7 +4,7 @@ import { START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { type Explanation, explainMatches } from '../../../src/notifications/matching/explain';
 import { Matcher } from '../../../src/notifications/matching/matcher';
-import { receiverIdOf } from '../../../src/notifications/receiver-id';
+import { receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
 import { logFolder, type LogFolder } from '../../support/log-folder';
 import { cases } from '../../support/size';
 import { histories } from './histories';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type DomainEvent } from '../../../src/kernel/decider';
-import { type SubscriptionContent } from '../../../src/notifications/subscription';
+import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { AT, content, created, DELETED, moved, replaced } from './recorded-events';
 import { receiverId } from './matching-model';
 

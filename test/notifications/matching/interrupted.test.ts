@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type DomainEvent } from '../../../src/kernel/decider';
 import { type EventLog } from '../../../src/kernel/event-log';
-import { type Receiver } from '../../../src/notifications/subscription';
+import { type Receiver } from '../../../src/domain/subscriptions/subscription';
 import { eventsOf, overrideLog } from '../../support/temporary-log';
 import { cases } from '../../support/size';
 import { histories, type Step } from './histories';

@@ -1,8 +1,8 @@
 import { type DomainEvent } from '../../../src/kernel/decider';
-import { type Message } from '../../../src/notifications/delivery-events';
+import { type Message } from '../../../src/domain/deliveries/delivery-events';
 import { type Due, Matcher } from '../../../src/notifications/matching/matcher';
-import { type SubscriptionContent } from '../../../src/notifications/subscription';
-import { type Occurrence } from '../../../src/notifications/topic';
+import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
+import { type Occurrence } from '../../../src/domain/subscriptions/topic';
 import { claimTopic, created, moved, Recorded } from './recorded-events';
 
 /** A matcher of claims, and the log that it reads: each test of a file has its own. */

@@ -1,7 +1,7 @@
 import { Matcher } from '../../../src/notifications/matching/matcher';
-import { messageIdOf, receiverIdOf } from '../../../src/notifications/receiver-id';
-import { type Receiver, type SubscriptionFilter } from '../../../src/notifications/subscription';
-import { type Topic } from '../../../src/notifications/topic';
+import { messageIdOf, receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
+import { type Receiver, type SubscriptionFilter } from '../../../src/domain/subscriptions/subscription';
+import { type Topic } from '../../../src/domain/subscriptions/topic';
 import { golden } from '../../support/golden';
 import { matchedClaims, urls } from './matched-claims';
 import { AT, claimTopic, created, DELETED, GET, moved, POST, replaced } from './recorded-events';

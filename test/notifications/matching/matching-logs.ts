@@ -7,7 +7,7 @@ import { toDomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, type Position, START } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
 import { type Leases } from '../../../src/kernel/leases';
-import { MATCHED, type MatchedEvent } from '../../../src/notifications/delivery-events';
+import { MATCHED, type MatchedEvent } from '../../../src/domain/deliveries/delivery-events';
 import { MatcherRunner, type MatcherOptions } from '../../../src/notifications/matching/matcher-runner';
 import { isolatedEngines } from '../../support/engines';
 import { PATIENT } from '../../support/esdb-log';

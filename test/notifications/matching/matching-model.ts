@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type RecordedEvent } from '../../../src/kernel/event';
-import { type SubscriptionContent } from '../../../src/notifications/subscription';
-import { type Occurrence } from '../../../src/notifications/topic';
+import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
+import { type Occurrence } from '../../../src/domain/subscriptions/topic';
 
 /**
  * What is due because of a log, written from Document 2 and the decisions without any of the matcher's code: for each event it looks

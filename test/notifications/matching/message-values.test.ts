@@ -1,4 +1,4 @@
-import { type Receiver } from '../../../src/notifications/subscription';
+import { type Receiver } from '../../../src/domain/subscriptions/subscription';
 import { matchedClaims, urls } from './matched-claims';
 import { AT, replaced } from './recorded-events';
 

@@ -4,7 +4,7 @@ import { MATCHER_LEASE } from '../../../src/runtime/lease-holder';
 import { parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { parkedEventCounter } from '../../../src/ops/parked';
-import { transactionTopic } from '../../../src/transactions/topic';
+import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { overrideLog } from '../../support/temporary-log';
 import { type Step } from './histories';
 import { appendAll, type MatchingLogs, withLogs } from './matching-logs';

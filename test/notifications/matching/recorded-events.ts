@@ -5,8 +5,8 @@ import {
   type Receiver,
   type SubscriptionContent,
   type SubscriptionEvent,
-} from '../../../src/notifications/subscription';
-import { type Occurrence, type Topic } from '../../../src/notifications/topic';
+} from '../../../src/domain/subscriptions/subscription';
+import { type Occurrence, type Topic } from '../../../src/domain/subscriptions/topic';
 
 export const AT = '2026-03-01T12:00:00.000Z';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { compiledBody } from '../../../src/notifications/matching/compiled-template';
+import { compiledBody } from '../../../src/domain/subscriptions/compiled-template';
 import { rendererOf } from '../../../src/notifications/matching/render';
-import { type Receiver, type ReceiverFormat } from '../../../src/notifications/subscription';
-import { isTemplate, parseTemplate } from '../../../src/notifications/template';
-import { type Attributes } from '../../../src/notifications/topic';
+import { type Receiver, type ReceiverFormat } from '../../../src/domain/subscriptions/subscription';
+import { isTemplate, parseTemplate } from '../../../src/domain/subscriptions/template';
+import { type Attributes } from '../../../src/domain/subscriptions/topic';
 import { withoutForbidden } from '../../../src/wire/characters';
 import { parseXml } from '../../../src/wire/xml/read';
 import { anyCharacters } from '../../support/any-characters';

@@ -3,8 +3,8 @@ import { NO_STREAM, type RecordedEvent, START } from '../../../src/kernel/event'
 import { type Leases } from '../../../src/kernel/leases';
 import { MAX_PARKED_EVENTS, parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { type MatcherOptions, MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
-import { type Topic } from '../../../src/notifications/topic';
-import { transactionTopic } from '../../../src/transactions/topic';
+import { type Topic } from '../../../src/domain/subscriptions/topic';
+import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { golden } from '../../support/golden';
 import { overrideLog } from '../../support/temporary-log';
 import { type Step } from './histories';

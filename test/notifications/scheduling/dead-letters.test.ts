@@ -7,10 +7,10 @@ import {
   type Message,
   type Outcome,
   partitionStream,
-} from '../../../src/notifications/delivery-events';
-import { partitionOf } from '../../../src/notifications/receiver-id';
+} from '../../../src/domain/deliveries/delivery-events';
+import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
 import { takePartition } from '../../../src/notifications/scheduling/partition-log';
-import { subscriptionDecider } from '../../../src/notifications/subscription';
+import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { overrideLog } from '../../support/temporary-log';
 import { runnerWorld } from './runner-world';
 

@@ -1,11 +1,11 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, START } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
-import { MATCHED, type MatchedEvent, type Message } from '../../../src/notifications/delivery-events';
-import { PARTITIONS } from '../../../src/notifications/receiver-id';
+import { MATCHED, type MatchedEvent, type Message } from '../../../src/domain/deliveries/delivery-events';
+import { PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { type Attempt } from '../../../src/notifications/sending/attempt';
-import { subscriptionDecider } from '../../../src/notifications/subscription';
+import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { overrideLog } from '../../support/temporary-log';
 import { runnerWorld } from './runner-world';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
-import { loadSubscription } from '../../../src/notifications/loaded-subscription';
+import { loadSubscription } from '../../../src/domain/subscriptions/loaded-subscription';
 import { MESSAGE_BYTES } from '../../../src/notifications/matching/byte-budget';
 import { MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { missedMessages } from '../../../src/notifications/matching/missed-messages';
@@ -11,9 +11,9 @@ import {
   type Receiver,
   type SubscriptionContent,
   subscriptionDecider,
-} from '../../../src/notifications/subscription';
-import { type Topic } from '../../../src/notifications/topic';
-import { transactionTopic } from '../../../src/transactions/topic';
+} from '../../../src/domain/subscriptions/subscription';
+import { type Topic } from '../../../src/domain/subscriptions/topic';
+import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { golden } from '../../support/golden';
 import { runnerWorld } from './runner-world';
 

@@ -1,7 +1,7 @@
 import { serialize } from 'node:v8';
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
-import { receiverIdOf } from '../../../src/notifications/receiver-id';
+import { receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
 import {
   FollowedSubscriptions,
   Standings,

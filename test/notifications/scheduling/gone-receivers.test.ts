@@ -2,17 +2,17 @@ import { type Target } from '../../../bench/deliveries/due-messages';
 import { execute, load } from '../../../src/kernel/decider';
 import { LeaseHolder } from '../../../src/runtime/lease-holder';
 import { Rendering } from '../../../src/notifications/matching/rendering';
-import { PARTITIONS, partitionOf } from '../../../src/notifications/receiver-id';
+import { PARTITIONS, partitionOf } from '../../../src/domain/subscriptions/receiver-id';
 import { Dispatcher, type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { OwnedPartition } from '../../../src/notifications/scheduling/owned-partition';
 import { takePartition } from '../../../src/notifications/scheduling/partition-log';
 import { Recipients } from '../../../src/notifications/scheduling/recipients';
-import { Secrets } from '../../../src/notifications/secrets';
+import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import {
   type ActiveSubscription,
   type SubscriptionContent,
   subscriptionDecider,
-} from '../../../src/notifications/subscription';
+} from '../../../src/domain/subscriptions/subscription';
 import { cases } from '../../support/size';
 import { runnerWorld } from './runner-world';
 

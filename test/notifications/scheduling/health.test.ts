@@ -5,7 +5,7 @@ import {
   type Health,
   HEALTHY,
   reportedFailure,
-} from '../../../src/notifications/scheduling/health';
+} from '../../../src/domain/deliveries/health';
 import { DELAYS, nextAttempt } from '../../../src/notifications/scheduling/schedule';
 
 const SECOND = 1000;

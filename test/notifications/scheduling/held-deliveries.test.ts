@@ -1,11 +1,11 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
-import { MATCHED, partitionStream } from '../../../src/notifications/delivery-events';
-import { partitionOf } from '../../../src/notifications/receiver-id';
+import { MATCHED, partitionStream } from '../../../src/domain/deliveries/delivery-events';
+import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
 import { savePartition } from '../../../src/notifications/scheduling/saved-partition';
-import { subscriptionDecider } from '../../../src/notifications/subscription';
+import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { runnerWorld } from './runner-world';
 import { type Target } from '../../../bench/deliveries/due-messages';
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type Message } from '../../../src/notifications/delivery-events';
+import { type Message } from '../../../src/domain/deliveries/delivery-events';
 import { START } from '../../../src/kernel/event';
 import { LIMITS } from '../../../src/notifications/scheduling/slots';
 import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';

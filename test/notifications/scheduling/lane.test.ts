@@ -1,4 +1,4 @@
-import { type Message } from '../../../src/notifications/delivery-events';
+import { type Message } from '../../../src/domain/deliveries/delivery-events';
 import { Lane, type Sendable } from '../../../src/notifications/scheduling/lane';
 import { ReceiverState } from '../../../src/notifications/scheduling/receiver-state';
 

@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Engines, type EngineSettings, openEngines } from '../../../src/engines/open';
 import { toDomainEvent } from '../../../src/kernel/decider';
 import { START } from '../../../src/kernel/event';
-import { type Outcome, type PartitionEvent } from '../../../src/notifications/delivery-events';
+import { type Outcome, type PartitionEvent } from '../../../src/domain/deliveries/delivery-events';
 import { DIST } from '../../support/built';
 import { openTestedEngines, type TestedFolder } from '../../support/engines';
 import { type EsdbServer, startEsdbServer } from '../../support/esdb-server';

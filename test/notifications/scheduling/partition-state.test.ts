@@ -5,7 +5,7 @@ import {
   type Outcome,
   type OutcomeKind,
   partitionStream,
-} from '../../../src/notifications/delivery-events';
+} from '../../../src/domain/deliveries/delivery-events';
 import { receiverIn, takeMatched } from '../../../src/notifications/scheduling/matched-events';
 import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
 import {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
 import { START } from '../../../src/kernel/event';
-import { type Message } from '../../../src/notifications/delivery-events';
-import { PARTITIONS } from '../../../src/notifications/receiver-id';
+import { type Message } from '../../../src/domain/deliveries/delivery-events';
+import { PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
 import { notifierProcesses, SHORT } from './notifier-processes';
 
 /** So many are delivered before the pause; those sent after them hang. */

@@ -2,9 +2,9 @@ import { Webhook } from 'standardwebhooks';
 import { START } from '../../../src/kernel/event';
 import { Standings } from '../../../src/notifications/scheduling/followed-subscriptions';
 import { Recipients } from '../../../src/notifications/scheduling/recipients';
-import { Secrets } from '../../../src/notifications/secrets';
+import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { signatureOf } from '../../../src/notifications/sending/signature';
-import { type SubscriptionEvent } from '../../../src/notifications/subscription';
+import { type SubscriptionEvent } from '../../../src/domain/subscriptions/subscription';
 import { AT, created, Recorded } from '../matching/recorded-events';
 
 const HOUR = 3_600_000;

@@ -1,20 +1,20 @@
 import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { without } from '../../../src/kernel/without';
-import { loadSubscription } from '../../../src/notifications/loaded-subscription';
+import { loadSubscription } from '../../../src/domain/subscriptions/loaded-subscription';
 import { missedMessages } from '../../../src/notifications/matching/missed-messages';
 import { MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
 import { RATES_STREAM } from '../../../src/notifications/matching/rates';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
-import { receiverIdOf } from '../../../src/notifications/receiver-id';
+import { receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
 import {
   type ActiveSubscription,
   type Receiver,
   type SubscriptionContent,
   subscriptionDecider,
-} from '../../../src/notifications/subscription';
-import { transactionTopic } from '../../../src/transactions/topic';
+} from '../../../src/domain/subscriptions/subscription';
+import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { golden } from '../../support/golden';
 import { runnerWorld } from './runner-world';
 

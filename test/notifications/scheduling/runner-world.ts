@@ -3,15 +3,19 @@ import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliv
 import { type Engines } from '../../../src/engines/open';
 import { START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
-import { type DeadLetterEvent, type Message, type Outcome } from '../../../src/notifications/delivery-events';
+import {
+  type DeadLetterEvent,
+  type Message,
+  type Outcome,
+} from '../../../src/domain/deliveries/delivery-events';
 import { type DeliveryParts, DeliveryRunner } from '../../../src/notifications/scheduling/delivery-runner';
 import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
 import { FollowedSubscriptions } from '../../../src/notifications/scheduling/followed-subscriptions';
 import { Recipients } from '../../../src/notifications/scheduling/recipients';
 import { Rendering } from '../../../src/notifications/matching/rendering';
-import { Secrets } from '../../../src/notifications/secrets';
+import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
-import { transactionTopic } from '../../../src/transactions/topic';
+import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { openTestedEngines, type TestedFolder } from '../../support/engines';
 
 const TIMES = { leaseMs: 2_000, longestMs: 500, lookMs: 20 };

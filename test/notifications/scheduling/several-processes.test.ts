@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
 import { START } from '../../../src/kernel/event';
-import { type Message } from '../../../src/notifications/delivery-events';
-import { PARTITIONS } from '../../../src/notifications/receiver-id';
+import { type Message } from '../../../src/domain/deliveries/delivery-events';
+import { PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
 import { startFaultyProxy } from '../../support/faulty-proxy';
 import { FULL_SIZE } from '../../support/size';
 import { notifierProcesses } from './notifier-processes';

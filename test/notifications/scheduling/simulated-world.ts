@@ -1,5 +1,5 @@
-import { type Message, type Outcome } from '../../../src/notifications/delivery-events';
-import { afterProbeRequest } from '../../../src/notifications/scheduling/health';
+import { type Message, type Outcome } from '../../../src/domain/deliveries/delivery-events';
+import { afterProbeRequest } from '../../../src/domain/deliveries/health';
 import { outcomeOf, outcomeWithout } from '../../../src/notifications/scheduling/outcome';
 import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
 import {

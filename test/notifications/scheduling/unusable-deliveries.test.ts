@@ -1,10 +1,10 @@
 import { messageTo, type Target } from '../../../bench/deliveries/due-messages';
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
-import { MATCHED, partitionStream } from '../../../src/notifications/delivery-events';
+import { MATCHED, partitionStream } from '../../../src/domain/deliveries/delivery-events';
 import { continuationOf } from '../../../src/notifications/matching/cursor';
-import { claimDeliveries } from '../../../src/notifications/ownership';
-import { partitionOf } from '../../../src/notifications/receiver-id';
+import { claimDeliveries } from '../../../src/domain/deliveries/ownership';
+import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
 import { runnerWorld } from './runner-world';
 
 const AT = '2026-03-01T12:00:00.000Z';

@@ -7,8 +7,8 @@ import {
   type Receiver,
   type SubscriptionContent,
   subscriptionDecider,
-} from '../../../src/notifications/subscription';
-import { transactionTopic } from '../../../src/transactions/topic';
+} from '../../../src/domain/subscriptions/subscription';
+import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { golden } from '../../support/golden';
 import { overrideLog } from '../../support/temporary-log';
 import { runnerWorld } from './runner-world';

@@ -2,7 +2,7 @@ import { type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { version } from '../../../package.json';
 import { rendererOf } from '../../../src/notifications/matching/render';
-import { Secrets } from '../../../src/notifications/secrets';
+import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { signatureOf } from '../../../src/notifications/sending/signature';
 import { accepting, answer, attemptTo, type Behaviour, sendingTo } from './receivers';
 

@@ -1,5 +1,5 @@
-import { type FeedImport } from '../../feed';
-import { type Fingerprints } from '../fingerprints/fingerprints';
+import { type FeedImport } from '../../../domain/products/feed';
+import { type Fingerprints } from '../../../domain/products/fingerprints';
 import { type ProductIntake } from '../ingest/product-intake';
 import { type Spool } from '../ingest/spool';
 import { type RepeatedProduct, type SpooledProduct } from '../ingest/spool-records';

@@ -13,10 +13,10 @@ import {
   type ProductChange,
   type ProductCommand,
   type Tally,
-} from '../../feed';
-import { encodeChange } from '../../feed-codec';
+} from '../../../domain/products/feed';
+import { encodeChange } from '../../../domain/products/feed-codec';
 import { catchUp } from '../fingerprints/catch-up';
-import { type Digest, type Fingerprints } from '../fingerprints/fingerprints';
+import { type Digest, type Fingerprints } from '../../../domain/products/fingerprints';
 
 /** A command with what its event needs. It is decided again after a conflict. */
 export type WriteItem = (

@@ -1,7 +1,7 @@
 import { DamagedLog, type EventLog } from '../../../kernel/event-log';
-import { type CurrencyAt, evolve } from '../../feed';
-import { parseChange } from '../../feed-codec';
-import { type Fingerprints } from './fingerprints';
+import { type CurrencyAt, evolve } from '../../../domain/products/feed';
+import { parseChange } from '../../../domain/products/feed-codec';
+import { type Fingerprints } from '../../../domain/products/fingerprints';
 
 /** Events folded without a pause, in some 10 ms: other feeds that are being loaded wait no longer. */
 const BATCH = 5000;

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { streamOf } from '../../../kernel/event';
 import { type EventLog } from '../../../kernel/event-log';
 import { KeyedMutex } from '../../../runtime/keyed-mutex';
-import { type CurrencyAt, FEED } from '../../feed';
+import { type CurrencyAt, FEED } from '../../../domain/products/feed';
 import { catchUp } from './catch-up';
 import { loadFingerprints, removeFingerprints, saveFingerprints } from './fingerprint-file';
-import { Fingerprints } from './fingerprints';
+import { Fingerprints } from '../../../domain/products/fingerprints';
 
 /** A file is saved when it is this many events behind, and at least a quarter of the feed's products. */
 const SAVE_AFTER = 10_000;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Fingerprints } from './fingerprints';
+import { Fingerprints } from '../../../domain/products/fingerprints';
 
 /** Changes with the layout below or with the input of a digest. Files of another format are discarded. */
 const FORMAT = 'affilog-fingerprints-3';

@@ -1,9 +1,9 @@
 import { type BodyFormat } from '../../../wire/api/format';
 import { type ElementOrigin } from '../../../wire/json/cut';
 import { usableId } from '../../product-check';
-import { digestOf, type Fingerprints } from '../fingerprints/fingerprints';
-import { IdTable } from '../fingerprints/id-table';
-import { IgnoredFields } from './ignored-fields';
+import { digestOf, type Fingerprints } from '../../../domain/products/fingerprints';
+import { IdTable } from '../../../domain/products/id-table';
+import { IgnoredFields } from '../../../domain/products/ignored-fields';
 import { LoadFaults, oversized, type Refusal } from './load-faults';
 import { type Slice, SliceBuilder } from './slices';
 import { type Spool } from './spool';

@@ -3,7 +3,7 @@ import { note } from '../../../wire/api/posted';
 import { valueInText } from '../../../wire/xml/posted';
 import { type Field, type Fields } from '../../../wire/record/record';
 import { productFaults as fault } from '../../faults';
-import { postedProduct } from '../../fields';
+import { postedProduct } from '../../../domain/products/fields';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 
 const FIELD_OF: Fields = postedProduct.fields;

@@ -1,5 +1,5 @@
-import { type ProductFingerprint } from '../../feed';
-import { type Digest } from '../fingerprints/fingerprints';
+import { type ProductFingerprint } from '../../../domain/products/feed';
+import { type Digest } from '../../../domain/products/fingerprints';
 
 /** A product that was parsed and accepted; its text is its content as JSON. */
 export interface ValidProduct extends ProductFingerprint {

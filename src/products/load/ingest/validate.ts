@@ -3,10 +3,10 @@ import { type ElementOrigin } from '../../../wire/json/cut';
 import { noteRepeated } from '../../../wire/json/members';
 import { jsonProblem, spellingsIn } from '../../../wire/json/scan';
 import { productFaults as fault } from '../../faults';
-import { encodeContent } from '../../feed-codec';
+import { encodeContent } from '../../../domain/products/feed-codec';
 import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';
-import { type Digest, digestOf } from '../fingerprints/fingerprints';
-import { type IgnoredField, IgnoredFields } from './ignored-fields';
+import { type Digest, digestOf } from '../../../domain/products/fingerprints';
+import { type IgnoredField, IgnoredFields } from '../../../domain/products/ignored-fields';
 import {
   type FaultCounts,
   LoadFaults,

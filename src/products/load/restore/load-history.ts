@@ -1,8 +1,8 @@
 import { NO_STREAM, type RecordedEvent, streamOf } from '../../../kernel/event';
 import { DamagedLog, type EventLog } from '../../../kernel/event-log';
-import { type CurrencyAt, FEED, type FeedClosing } from '../../feed';
-import { parseChange } from '../../feed-codec';
-import { IdTable } from '../fingerprints/id-table';
+import { type CurrencyAt, FEED, type FeedClosing } from '../../../domain/products/feed';
+import { parseChange } from '../../../domain/products/feed-codec';
+import { IdTable } from '../../../domain/products/id-table';
 import { type Difference, grown, ProductStates } from './product-states';
 
 /** A load or a deletion that has ended. */

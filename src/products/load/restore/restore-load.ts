@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type RecordedEvent, streamOf } from '../../../kernel/event';
 import { type EventLog } from '../../../kernel/event-log';
-import { emptyTally, FEED, type FeedImport, type Tally } from '../../feed';
-import { contentOf } from '../../feed-codec';
+import { emptyTally, FEED, type FeedImport, type Tally } from '../../../domain/products/feed';
+import { contentOf } from '../../../domain/products/feed-codec';
 import { FeedWriter, type WriteItem } from '../append/feed-writer';
-import { digestOf, type Fingerprints } from '../fingerprints/fingerprints';
+import { digestOf, type Fingerprints } from '../../../domain/products/fingerprints';
 import { type LoadHistory, type Undo } from './load-history';
 
 export interface RestoreOptions {

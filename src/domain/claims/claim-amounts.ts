@@ -1,0 +1,30 @@
+import { fromStored, storedDecimals, type StoredDecimals, toStored } from '../../wire/record/minor-units';
+
+/** Of a claim, and of a ruling that corrects them: integers (`wire/minor-units.ts`), where they are posted decimal numbers. */
+export const AMOUNTS = ['orderValue', 'expectedCommission'] as const;
+
+type Amounts = { readonly [Name in (typeof AMOUNTS)[number]]?: number | undefined };
+
+/** What an event has of a claim: also the amounts of a ruling. Without a currency, the claim has no program. */
+interface Priced extends Amounts, StoredDecimals {
+  readonly currencyId?: string;
+  readonly claim: Amounts;
+}
+
+/** With the amounts as an event stores them. */
+export function withStoredAmounts<Data extends Priced>(data: Data): Data {
+  const { claim, currencyId = '' } = data;
+  const amounts = [claim, data].flatMap((of: Amounts) => AMOUNTS.map((name) => of[name]));
+  const stored = storedDecimals(amounts, currencyId);
+  const ofClaim = toStored(claim, AMOUNTS, currencyId, stored);
+  return { ...toStored<Data>(data, AMOUNTS, currencyId, stored), claim: ofClaim, ...stored };
+}
+
+/** The inverse of `withStoredAmounts`. */
+export function withAmounts<Data extends Priced>(data: Data): Data {
+  const { decimals, ...others } = data;
+  const stored = decimals === undefined ? {} : { decimals };
+  const { claim, currencyId = '' } = data;
+  const ofClaim = fromStored(claim, AMOUNTS, currencyId, stored);
+  return { ...fromStored(others as unknown as Data, AMOUNTS, currencyId, stored), claim: ofClaim };
+}

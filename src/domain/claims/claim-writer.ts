@@ -1,0 +1,248 @@
+import {
+  appendIdempotently,
+  execute,
+  type Executed,
+  load,
+  type StateAt,
+  toNewEvent,
+} from '../../kernel/decider';
+import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
+import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
+import { type Fault } from '../../kernel/fault';
+import { inParallel } from '../../runtime/in-parallel';
+import { Sequence } from '../keys/sequence';
+import { CLAIM, type ClaimCommand, claimDecider, type ClaimEvent, type ClaimState } from './claim';
+import { claimBatchDecider, type ClaimBatchState, type Filing, storedFiling } from './claim-batch';
+import { ClaimKeys, type KeyFields, keyOf, type SeenKey } from './claim-keys';
+import { claimFaults as fault, placed } from './faults';
+
+/**
+ * The key of a claim as it was loaded, whether another claim has it, and the index of the earlier one in the list that has it
+ * too.
+ */
+export interface FoundKey {
+  readonly seen: SeenKey;
+  readonly isTaken: boolean;
+  readonly repeats: number | undefined;
+}
+
+/** A claim to be created, and its key as `withKeys` has found it, or `UNSEEN`. */
+export type NewClaim = Omit<Filing, 'id'> & { readonly seen?: SeenKey };
+
+/** The ids of created claims, and the positions of their last events. */
+export interface Created {
+  readonly ids: readonly number[];
+  readonly written: readonly Written[];
+}
+
+/** Without `position` nothing was written. */
+export interface Written {
+  readonly position?: Position;
+}
+
+type Change<Action extends ClaimCommand['do']> = Omit<Extract<ClaimCommand, { readonly do: Action }>, 'do'>;
+
+/** Streams written at a time: enough for the log to share its commits. */
+const AT_ONCE = 256;
+
+/**
+ * Writes claims. Each has a unique key (`ClaimKeys`), whatever races and whichever process is killed; of a post all claims are
+ * filed or none.
+ *
+ * `at` is an ISO 8601 instant. All methods may raise `EngineUnavailable`: then it is not known what was written.
+ */
+export class ClaimWriter {
+  private readonly keys: ClaimKeys;
+  private readonly ids: Sequence;
+
+  constructor(private readonly log: EventLog) {
+    this.keys = new ClaimKeys(log);
+    this.ids = new Sequence(log, CLAIM);
+  }
+
+  async load(id: number): Promise<StateAt<ClaimState>> {
+    return await load(this.log, claimDecider, id);
+  }
+
+  /** Each claim with what its key is found to be. `owner`: the claim's own id, if it exists. */
+  async withKeys<Claim extends { readonly claim: KeyFields; readonly owner?: number }>(
+    claims: readonly Claim[],
+    at: string,
+  ): Promise<readonly (Claim & FoundKey)[]> {
+    const found: (Claim & FoundKey)[] = [];
+    const firstOf = new Map<string, number>();
+    const wanted = claims.map((claim, index) => {
+      const key = keyOf(claim.claim);
+      const earlier = firstOf.get(key);
+      if (earlier === undefined) firstOf.set(key, index);
+      return { claim, key, repeats: earlier };
+    });
+    await inParallel(wanted.entries(), AT_ONCE, async ([index, { claim, key, repeats }]) => {
+      const seen = await this.keys.load(key);
+      const isTaken = await this.keys.isTaken(key, seen, at, claim.owner);
+      found[index] = { ...claim, seen, isTaken, repeats };
+    });
+    return found;
+  }
+
+  /** Files claims with different keys, all of them or none. Raises UTS_397 if another claim has one of the keys. */
+  async create(claims: readonly NewClaim[], at: string): Promise<Created> {
+    const filings: (NewClaim & Filing)[] = [];
+    for (const claim of claims) filings.push({ ...claim, id: await this.ids.next() });
+    const [first] = filings;
+    if (first === undefined) return { ids: [], written: [] };
+    const written =
+      filings.length === 1 ? [await this.createOne(first, at)] : await this.createAll(filings, first.id, at);
+    return { ids: filings.map(({ id }) => id), written };
+  }
+
+  private async createOne({ seen, ...filing }: NewClaim & Filing, at: string): Promise<Written> {
+    const { id, claim } = filing;
+    if (!(await this.keys.reserve(keyOf(claim), { owner: id, at }, seen)))
+      throw placed(notUnique(claim), 'claims[0]');
+    const executed = await this.file(filing, at);
+    if (executed.state.is !== 'filed') throw tookTooLong();
+    return executed;
+  }
+
+  private async createAll(
+    claims: readonly (NewClaim & Filing)[],
+    batch: number,
+    at: string,
+  ): Promise<readonly Written[]> {
+    const filings = claims.map(({ id, origin, claim, screening }) => ({ id, origin, claim, screening }));
+    await this.reserveAll(claims, batch, at);
+    const accept = { do: 'accept', at, claims: filings } as const;
+    const { state } = await execute(this.log, claimBatchDecider, batch, accept, NEW_BATCH);
+    if (state.is !== 'accepted') throw tookTooLong();
+    try {
+      return (await this.finish(batch, state)).claims;
+    } catch (error) {
+      // They are accepted: the automation files them.
+      if (error instanceof EngineUnavailable) return [];
+      throw error;
+    }
+  }
+
+  /** Reserves the keys of all; of none, with UTS_397, if another claim has one of them. */
+  private async reserveAll(claims: readonly (NewClaim & Filing)[], batch: number, at: string): Promise<void> {
+    const reserved = async ({ id, claim, seen }: NewClaim & Filing) =>
+      await this.keys.reserve(keyOf(claim), { owner: id, at, batch }, seen);
+    // Of posts that race with the same claims, the one that reserves the first key gets all.
+    const [first, ...others] = claims.toSorted((a, b) => (keyOf(a.claim) < keyOf(b.claim) ? -1 : 1));
+    if (first !== undefined && !(await reserved(first))) throw lostBy(first, claims);
+    const lost: NewClaim[] = [];
+    await inParallel(others, AT_ONCE, async (claim) => {
+      if (lost.length === 0 && !(await reserved(claim))) lost.push(claim);
+    });
+    const [one] = lost;
+    if (one === undefined) return;
+    await execute(this.log, claimBatchDecider, batch, { do: 'abandon', at }, NEW_BATCH);
+    await inParallel(claims, AT_ONCE, ({ id, claim }) => this.releaseLater(keyOf(claim), id, at));
+    throw lostBy(one, claims);
+  }
+
+  /** Files the claims of a batch that is accepted; those that are filed stay as they are. */
+  async finish(
+    batch: number,
+    { claims, at }: Extract<ClaimBatchState, { readonly is: 'accepted' }>,
+  ): Promise<Written & { readonly claims: readonly Written[] }> {
+    const written: Written[] = [];
+    await inParallel(claims, AT_ONCE, async (filing) => {
+      written.push(await this.file(filing, at));
+    });
+    const finished = await execute(this.log, claimBatchDecider, batch, { do: 'finish', at });
+    return { ...finished, claims: written };
+  }
+
+  private async file(
+    { id, origin, claim, screening }: Filing,
+    at: string,
+  ): Promise<Executed<ClaimState, ClaimEvent>> {
+    const command = { do: 'file', at, origin, claim, screening } as const;
+    return await execute(this.log, claimDecider, id, command, NEW_CLAIM);
+  }
+
+  /** Updates a claim for its publisher. Raises UTS_397 if another claim has its new key. */
+  async revise(id: number, change: Change<'revise'>, known: StateAt<ClaimState>): Promise<Written> {
+    const { at, claim } = change;
+    const key = keyOf(claim);
+    for (let { state, revision } = known; ; { state, revision } = await this.load(id)) {
+      const before = state.is === 'filed' ? keyOf(state.claim) : key;
+      try {
+        const events = claimDecider.decide({ do: 'revise', ...change }, state);
+        if (before !== key && !(await this.keys.reserve(key, { owner: id, at, revision })))
+          throw notUnique(claim);
+        const appended = events.map((event) => toNewEvent(event));
+        const written = await appendIdempotently(this.log, streamOf(CLAIM, id), revision, appended);
+        if (before !== key) await this.releaseLater(before, id, at);
+        return written;
+      } catch (error) {
+        if (error instanceof RevisionConflict) continue;
+        await this.releaseLater(key, id, at);
+        throw error;
+      }
+    }
+  }
+
+  /** A command that leaves the key as it is. */
+  async execute(
+    id: number,
+    command: Extract<ClaimCommand, { readonly do: 'rule' | 'screen' | 'autoApprove' | 'track' }>,
+    known?: StateAt<ClaimState>,
+  ): Promise<Written> {
+    return await execute(this.log, claimDecider, id, command, known);
+  }
+
+  /** Withdraws a claim; its key is free then. */
+  async withdraw(id: number, change: Change<'withdraw'>, known: StateAt<ClaimState>): Promise<Written> {
+    const { state } = known;
+    const withdrawn = await execute(this.log, claimDecider, id, { do: 'withdraw', ...change }, known);
+    if (state.is === 'filed') await this.releaseLater(keyOf(state.claim), id, change.at);
+    return withdrawn;
+  }
+
+  /** Whoever wants the key releases it, if this fails. */
+  private async releaseLater(key: string, id: number, at: string): Promise<void> {
+    try {
+      await this.keys.release(key, id, at);
+    } catch (error) {
+      if (!(error instanceof EngineUnavailable)) throw error;
+    }
+  }
+}
+
+const NEW_CLAIM: StateAt<ClaimState> = { state: claimDecider.initial, revision: NO_STREAM };
+const NEW_BATCH: StateAt<ClaimBatchState> = { state: claimBatchDecider.initial, revision: NO_STREAM };
+
+/** Claims that are created together are stored by one append (`docs/decisions.md#c3`). */
+export function requireSize(claims: readonly Omit<Filing, 'id'>[]): void {
+  const filings = claims.map(({ origin, claim, screening }) =>
+    storedFiling({ id: LONGEST_ID, origin, claim, screening }),
+  );
+  const bytes = Buffer.byteLength(JSON.stringify(filings));
+  const most = APPEND_LIMITS.bytes - 1024;
+  if (bytes > most)
+    throw fault.illegalValue(
+      `the claims have ${bytes} bytes when stored: expected at most ${most}; post fewer at a time`,
+    );
+}
+
+const LONGEST_ID = Number.MAX_SAFE_INTEGER;
+
+/** `docs/decisions.md#c4`. */
+export function notUnique({ transactionDate, programId, eventId, orderNumber }: KeyFields): Fault {
+  return fault.notUnique(
+    `there is a claim with timeStampEvent ${transactionDate}, programId ${programId}, eventId ${eventId} and orderNumber ${JSON.stringify(orderNumber)}: expected another combination`,
+  );
+}
+
+function lostBy(one: NewClaim, claims: readonly NewClaim[]): Fault {
+  return placed(notUnique(one.claim), `claims[${claims.indexOf(one)}]`);
+}
+
+function tookTooLong(): Fault {
+  return fault.notFiled(
+    'the claim was not stored in time, and another request has reserved its key: post it again',
+  );
+}

@@ -1,0 +1,154 @@
+import { type ParsedEvent } from '../../kernel/decider';
+import { streamOf } from '../../kernel/event';
+import { type Occurrence, type Topic } from '../subscriptions/topic';
+import { decimalOf } from '../../wire/record/minor-units';
+import { CLAIM, type ClaimContent, type ClaimEvent, inMemory, type Ruling } from './claim';
+import { type StatusId, STATUSES } from './statuses';
+
+/** The events that give a claim a status. */
+type StatusEvent = Extract<ClaimEvent, { readonly type: 'ClaimScreened' | 'ClaimRuled' }>;
+
+/** Of a listed claim, without what needs the directory, the creation and the countdown. */
+const ATTRIBUTES = [
+  'claimId',
+  'statusId',
+  'statusName',
+  'statusState',
+  'statusMessage',
+  'statusChanged',
+  'publisherId',
+  'affiliateSiteId',
+  'programId',
+  'timeStampEvent',
+  'eventId',
+  'orderNumber',
+  'orderValue',
+  'adjustedOrderValue',
+  'currencyId',
+  'epi',
+  'epi2',
+  'trackingUrl',
+  'productName',
+  'expectedCommission',
+  'adjustedExpectedCommission',
+  'proofOfClaims',
+  'advertiserInformation',
+  'versionNo',
+] as const;
+
+type Attribute = (typeof ATTRIBUTES)[number];
+
+/** Notifications of claims (`docs/decisions.md#c13`). */
+export const claimTopic: Topic = {
+  name: 'claims',
+  streams: [`${CLAIM}-`],
+  streamOf: (subject) => streamOf(CLAIM, subject),
+  handles: ['ClaimScreened', 'ClaimRuled'] satisfies StatusEvent['type'][],
+  attributes: ATTRIBUTES,
+  occurrence: (event) => {
+    const { stream, revision } = event;
+    return occurrenceOf(
+      Number(stream.slice(CLAIM.length + 1)),
+      event as StatusEvent & ParsedEvent,
+      revision + 1,
+    );
+  },
+  example: (statusId, now) => occurrenceOf(1, exampleOf(statusId as StatusId, now), 1),
+};
+
+function occurrenceOf(claimId: number, event: StatusEvent, sequence: number): Occurrence {
+  const { type, data } = inMemory(event);
+  const { at, statusId, message, publisherId, advertiserId, currencyId = '', version, claim } = data;
+  const { siteId, programId, eventId } = claim;
+  const { name, state } = STATUSES[statusId];
+  const values: Readonly<Partial<Record<Attribute, string | number | undefined>>> = {
+    claimId,
+    statusId,
+    statusName: name,
+    statusState: state,
+    statusMessage: message,
+    statusChanged: at.slice(0, 10),
+    publisherId,
+    affiliateSiteId: siteId,
+    programId,
+    ...contentOf(claim, currencyId),
+    ...(type === 'ClaimRuled' ? adjustedBy(data, currencyId) : {}),
+    currencyId,
+    versionNo: version,
+  };
+  const attributes = ATTRIBUTES.flatMap((attribute) => {
+    const value = values[attribute];
+    return value === undefined ? [] : [[attribute, value] as const];
+  });
+  return {
+    subject: String(claimId),
+    sequence,
+    stateId: statusId,
+    at,
+    parties: advertiserId === undefined ? [publisherId] : [advertiserId, publisherId],
+    programId,
+    siteId,
+    eventId,
+    currencyId,
+    attributes: Object.fromEntries(attributes),
+    amounts: ['orderValue', 'adjustedOrderValue', 'expectedCommission', 'adjustedExpectedCommission'],
+  };
+}
+
+function contentOf(claim: ClaimContent, currency: string) {
+  const { transactionDate: timeStampEvent, eventId, orderNumber, epi, epi2, trackingUrl } = claim;
+  const { productName, expectedCommission, proofOfClaims, advertiserInformation } = claim;
+  return {
+    timeStampEvent,
+    ...{ eventId, orderNumber, epi, epi2, trackingUrl, productName, proofOfClaims, advertiserInformation },
+    orderValue: decimalOf(claim.orderValue, currency),
+    expectedCommission: decimal(expectedCommission, currency),
+  };
+}
+
+function adjustedBy({ orderValue, expectedCommission }: Ruling, currency: string) {
+  return {
+    adjustedOrderValue: decimal(orderValue, currency),
+    adjustedExpectedCommission: decimal(expectedCommission, currency),
+  };
+}
+
+function decimal(amount: number | undefined, currency: string): number | undefined {
+  return amount === undefined ? undefined : decimalOf(amount, currency);
+}
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** A claim with a value for each attribute that its status has. */
+function exampleOf(statusId: StatusId, now: Date): StatusEvent {
+  const at = now.toISOString();
+  const claim: ClaimContent = {
+    siteId: 1101,
+    programId: 101,
+    transactionDate: new Date(now.getTime() - 7 * DAY).toISOString().slice(0, 10),
+    eventId: 17,
+    orderNumber: 'TEST-1',
+    orderValue: 12_990,
+    epi: 'epi',
+    epi2: 'epi2',
+    trackingUrl: 'https://publisher.example/lamps',
+    productName: 'Wall lamp',
+    proofOfClaims: 'https://publisher.example/proofs/1',
+    expectedCommission: 1299,
+    advertiserInformation: 'Ordered by telephone',
+  };
+  const subject = { publisherId: 2, advertiserId: 1, currencyId: 'EUR', claim, at };
+  if (statusId === 1 || statusId === 2 || (statusId >= 100 && statusId < 200))
+    return { type: 'ClaimScreened', data: { ...subject, version: 0, statusId: statusId as 2 } };
+  return {
+    type: 'ClaimRuled',
+    data: {
+      ...subject,
+      version: 1,
+      by: 'advertiser',
+      statusId: statusId as 3,
+      ...(statusId === 201 ? { message: 'Search' } : {}),
+      ...(statusId === 3 ? { orderValue: 9990, expectedCommission: 999 } : {}),
+    },
+  };
+}

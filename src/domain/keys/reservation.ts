@@ -1,0 +1,168 @@
+import {
+  type Decider,
+  type DomainEvent,
+  execute,
+  type Executed,
+  load,
+  type StateAt,
+} from '../../kernel/decider';
+import { NO_STREAM } from '../../kernel/event';
+import { type EventLog } from '../../kernel/event-log';
+import { KeyedMutex } from '../../runtime/keyed-mutex';
+import { Sequence } from './sequence';
+
+/**
+ * The stream of a unique key: who owns it, by the last event.
+ *
+ * The names and shapes of these events are the storage format: add, never rename. `owner` is the integer id of the
+ * aggregate that the key belongs to, `at` an ISO 8601 instant.
+ */
+export type ReservationEvent =
+  | { readonly type: 'KeyReserved'; readonly data: { readonly owner: number; readonly at: string } }
+  | { readonly type: 'KeyReleased'; readonly data: { readonly owner: number; readonly at: string } };
+
+export interface ReservationCommand {
+  readonly do: 'reserve' | 'release';
+  readonly owner: number;
+  readonly at: string;
+}
+
+/**
+ * Decides who owns a key; the state is the owner. To reserve an owned key, or to release one that another owns, does
+ * nothing: the state returned shows whose it is.
+ */
+export function reservations(
+  category: string,
+): Decider<ReservationCommand, number | undefined, ReservationEvent> {
+  return {
+    category,
+    initial: undefined,
+    supersedes: () => true,
+    decide({ do: action, owner, at }, current) {
+      switch (action) {
+        case 'reserve':
+          return current === undefined ? [{ type: 'KeyReserved', data: { owner, at } }] : [];
+        case 'release':
+          return current === owner ? [{ type: 'KeyReleased', data: { owner, at } }] : [];
+      }
+    },
+    evolve(_, event) {
+      return event.type === 'KeyReserved' ? event.data.owner : undefined;
+    },
+  };
+}
+
+/** Aggregates of which a key may have one at a time. */
+export interface KeyedKind<Command, State, Event extends DomainEvent> {
+  readonly decider: Decider<Command, State, Event>;
+  /** The sequence that gives their ids. */
+  readonly ids: string;
+  /** The category of the streams of their keys. A key is part of a stream's name: a hash, if users choose it. */
+  readonly keys: string;
+  /** Whether an aggregate was removed, for ever: its key is free for another one. */
+  readonly isRemoved: (state: State) => boolean;
+}
+
+/** What became of a command, and the id of the aggregate that executed it. */
+export interface KeyedResult<State, Event> extends Executed<State, Event> {
+  readonly id: number;
+}
+
+/**
+ * Executes commands on the aggregate that a unique key stands for, and creates it where there is none. Whatever races
+ * and whichever process is killed, a key has one aggregate.
+ *
+ * The protocol (`docs/adr/0011-reservations-are-finished-by-anybody.md`): take an id from the sequence, reserve the key
+ * for this id, write the aggregate under it. Whoever finds the key reserved writes under the reserved id, whether its
+ * aggregate exists yet or not. So nobody waits for a writer that was killed, and a slow writer finds its work done.
+ * Whoever removes an aggregate releases its key afterwards; whoever finds the key of a removed aggregate still reserved
+ * releases it.
+ *
+ * `at` is an ISO 8601 instant. All methods may raise `EngineUnavailable`; repeating them is harmless.
+ */
+export class KeyedAggregates<Command, State, Event extends DomainEvent> {
+  private readonly ids: Sequence;
+  private readonly keys: ReturnType<typeof reservations>;
+  /** Within a process, racing for a key would only cause conflicts. */
+  private readonly mutex = new KeyedMutex<string>();
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly kind: KeyedKind<Command, State, Event>,
+  ) {
+    this.ids = new Sequence(log, kind.ids);
+    this.keys = reservations(kind.keys);
+  }
+
+  /** On the aggregate of this key, or on a new one. */
+  async execute(key: string, command: Command, at: string): Promise<KeyedResult<State, Event>> {
+    return this.mutex.runExclusive(key, async () => {
+      for (;;) {
+        const present = await load(this.log, this.keys, key);
+        const { id, isNew } = await this.ownerOf(key, present, at);
+        const result = await this.executeUnder(id, command, isNew);
+        if (result !== undefined) return result;
+        // The process that removed it has not released its key yet.
+        await this.release(key, id, at);
+      }
+    });
+  }
+
+  /** The aggregate that a command for this key would be executed on; undefined if that would be a new one. */
+  async find(key: string): Promise<number | undefined> {
+    const { state: owner } = await load(this.log, this.keys, key);
+    if (owner === undefined) return undefined;
+    const { state } = await load(this.log, this.kind.decider, owner);
+    return this.kind.isRemoved(state) ? undefined : owner;
+  }
+
+  /** On a new aggregate, whose key is made of its id: another aggregate may have that key, and then the id is left out. */
+  async create(
+    keyOf: (id: number) => string,
+    command: Command,
+    at: string,
+  ): Promise<KeyedResult<State, Event>> {
+    for (;;) {
+      const id = await this.ids.next();
+      const owner = await this.reserve(keyOf(id), id, at, NO_STREAM);
+      const result = owner === id ? await this.executeUnder(id, command, true) : undefined;
+      if (result !== undefined) return result;
+    }
+  }
+
+  /** After an aggregate was removed: its key becomes free, unless it has another owner. */
+  async release(key: string, id: number, at: string): Promise<void> {
+    await execute(this.log, this.keys, key, { do: 'release', owner: id, at });
+  }
+
+  /** `isNew`: this call has reserved the key, for an id that nobody else knows yet. */
+  private async ownerOf(
+    key: string,
+    present: StateAt<number | undefined>,
+    at: string,
+  ): Promise<{ readonly id: number; readonly isNew: boolean }> {
+    if (present.state !== undefined) return { id: present.state, isNew: false };
+    const own = await this.ids.next();
+    const id = await this.reserve(key, own, at, present.revision);
+    return { id, isNew: id === own };
+  }
+
+  /** The owner of a key that was free at `revision`: this one, unless another process was faster. */
+  private async reserve(key: string, owner: number, at: string, revision: number): Promise<number> {
+    const known = { state: undefined, revision };
+    const { state = owner } = await execute(this.log, this.keys, key, { do: 'reserve', owner, at }, known);
+    return state;
+  }
+
+  /** Undefined if the aggregate of this id was removed. */
+  private async executeUnder(
+    id: number,
+    command: Command,
+    isNew: boolean,
+  ): Promise<KeyedResult<State, Event> | undefined> {
+    const { decider, isRemoved } = this.kind;
+    const known = isNew ? { state: decider.initial, revision: NO_STREAM } : undefined;
+    const executed = await execute(this.log, decider, id, command, known);
+    return isRemoved(executed.state) ? undefined : { id, ...executed };
+  }
+}

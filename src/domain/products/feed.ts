@@ -1,0 +1,231 @@
+/**
+ * A feed: the products that an advertiser offers in one program. This file decides what a post or a deletion changes;
+ * `feed-codec.ts` writes and parses the events as JSON, `load/` receives bodies and appends what is decided here.
+ */
+
+import { type PostedCategory } from '../../network/categories/mapped-category';
+import { type Position } from '../../kernel/event';
+import { type IDENTIFIERS, type TEXTS } from './fields';
+import { type Digest, type Fingerprints } from './fingerprints';
+import { type IgnoredField } from './ignored-fields';
+
+// Stream
+
+/** The category of a feed's stream, `feed-22`. */
+export const FEED = 'feed';
+
+// Events: their names and shapes are the storage format. Add, never rename.
+
+type Texts<Name extends string> = Readonly<Partial<Record<Name, string>>>;
+
+/** A product's content, as events contain it: posted fields by the document's names, in a fixed order of keys. */
+export interface Product extends Texts<(typeof TEXTS)[number]> {
+  readonly name: string;
+  readonly description: string;
+  readonly productUrl: string;
+  readonly productImage: { readonly url: string; readonly width?: number; readonly height?: number };
+  readonly categories: readonly PostedCategory[];
+  readonly identifiers?: Identifiers;
+  readonly inStock?: number;
+  readonly fields?: readonly { readonly name: string; readonly value: string }[];
+}
+
+export type Identifiers = Texts<(typeof IDENTIFIERS)[number]>;
+
+/** `at` is an ISO 8601 instant. */
+export type FeedEvent =
+  | { readonly type: 'ProductListed'; readonly data: ProductContent }
+  | { readonly type: 'ProductRevised'; readonly data: ProductContent }
+  | {
+      readonly type: 'ProductRepriced';
+      readonly data: { readonly sourceProductId: string; readonly at: string } & Price;
+    }
+  | {
+      readonly type: 'ProductDelisted';
+      readonly data: { readonly sourceProductId: string; readonly at: string };
+    }
+  | FeedClosing;
+
+/** Ends a load or a deletion: what it changed is complete from here on (`docs/decisions.md#x62`). */
+export type FeedClosing =
+  | { readonly type: 'FeedImported'; readonly data: FeedImport }
+  | {
+      readonly type: 'ProductsDeleted';
+      readonly data: {
+        readonly removed: number;
+        readonly at: string;
+        /** Absent from early versions. */
+        readonly importId?: string;
+      };
+    };
+
+/** `price` in minor units (cents). */
+interface Price {
+  readonly price: number;
+  /** ISO 4217: that of the program at the time. Absent from early versions (`CurrencyAt`). */
+  readonly currency?: string;
+}
+
+/** `product` comes last, so that a reader who needs only the rest can stop before it. */
+interface ProductContent extends Price {
+  readonly sourceProductId: string;
+  readonly at: string;
+  readonly product: Product;
+}
+
+/** The `meta` of events that hold the content; those of early versions may lack it. */
+export interface ContentMeta {
+  /** Digest of the content: state is rebuilt without reading it. */
+  readonly content?: string;
+}
+
+/** The result of a load; `at`: when it ended. */
+export interface FeedImport {
+  readonly importId: string;
+  readonly mode: 'update' | 'replace';
+  readonly at: string;
+  readonly durationMs: number;
+  readonly new: number;
+  readonly revised: number;
+  readonly repriced: number;
+  readonly unchanged: number;
+  readonly removed: number;
+  readonly refused: number;
+  /** At most 1,000. */
+  readonly faults: readonly {
+    readonly code: string;
+    readonly sourceProductId?: string;
+    readonly message: string;
+  }[];
+  /** Number of further faults, if any. */
+  readonly moreFaults?: number;
+  /** How many of the new and revised products no category maps; absent from early versions. */
+  readonly unmapped?: number;
+  /** Posted fields that were ignored, if any. */
+  readonly ignoredFields?: readonly IgnoredField[];
+  /** A replacement has removed most products of a large feed (`docs/decisions.md#x89`). */
+  readonly largeRemoval?: true;
+  /** The load or deletion whose changes it has undone (`affilog feeds restore`). */
+  readonly restores?: string;
+}
+
+// State
+
+// `Fingerprints`: per product, whether it is listed, the digest of its content, its price with its currency.
+
+/** The currency that a feed had at a log position, for events that do not record it; undefined if that is unknown. */
+export type CurrencyAt = (position: Position) => string | undefined;
+
+/** A product's event without its content, of which the digest is enough. An unknown `currency` is empty. */
+export type ProductChange =
+  | {
+      readonly type: 'ProductListed' | 'ProductRevised';
+      readonly sourceProductId: string;
+      readonly price: number;
+      readonly currency: string;
+      readonly content: Digest;
+    }
+  | {
+      readonly type: 'ProductRepriced';
+      readonly sourceProductId: string;
+      readonly price: number;
+      readonly currency: string;
+    }
+  | { readonly type: 'ProductDelisted'; readonly sourceProductId: string };
+
+/** Applies an appended change, in place; returns the product's number, or -1 for a product never listed. */
+export function evolve(state: Fingerprints, change: ProductChange): number {
+  switch (change.type) {
+    case 'ProductListed':
+    case 'ProductRevised':
+      return state.set(change.sourceProductId, change.content, change.price, change.currency);
+    case 'ProductRepriced':
+      return state.reprice(change.sourceProductId, change.price, change.currency);
+    case 'ProductDelisted':
+      return state.remove(change.sourceProductId);
+  }
+}
+
+// Decisions
+
+/** A command about one product. */
+export type ProductCommand =
+  | { readonly kind: 'post'; readonly product: ProductFingerprint }
+  | { readonly kind: 'delist'; readonly product: Pick<ProductFingerprint, 'sourceProductId'> };
+
+export interface ProductFingerprint {
+  readonly sourceProductId: string;
+  /** Minor units. */
+  readonly price: number;
+  readonly content: Digest;
+}
+
+/**
+ * Decides a command (Document 1, Behaviour rules for posting); undefined if there is nothing to do. `currency` is that of
+ * posted prices, empty if it is unknown.
+ */
+export function decide(
+  state: Fingerprints,
+  command: ProductCommand,
+  currency: string,
+): ProductChange | undefined {
+  return command.kind === 'post'
+    ? decidePost(state, command.product, currency)
+    : decideDelist(state, command.product);
+}
+
+/** A product without changes writes nothing, a new price or currency alone is an event of its own. */
+function decidePost(
+  state: Fingerprints,
+  { sourceProductId, content, price }: ProductFingerprint,
+  currency: string,
+): ProductChange | undefined {
+  const product = state.find(sourceProductId);
+  if (!state.isListed(product)) return { type: 'ProductListed', sourceProductId, price, currency, content };
+  if (!state.hasContent(product, content))
+    return { type: 'ProductRevised', sourceProductId, price, currency, content };
+  if (state.priceOf(product) !== price || !state.isIn(product, currency))
+    return { type: 'ProductRepriced', sourceProductId, price, currency };
+  return undefined;
+}
+
+function decideDelist(
+  state: Fingerprints,
+  { sourceProductId }: Pick<ProductFingerprint, 'sourceProductId'>,
+): ProductChange | undefined {
+  const isListed = state.isListed(state.find(sourceProductId));
+  return isListed ? { type: 'ProductDelisted', sourceProductId } : undefined;
+}
+
+/** How many products of a load or deletion changed in which way; `unmapped` as in `FeedImport`. */
+export type Tally = {
+  -readonly [Key in 'new' | 'revised' | 'repriced' | 'unchanged' | 'removed' | 'unmapped']: number;
+};
+
+export function emptyTally(): Tally {
+  return { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0, unmapped: 0 };
+}
+
+/** True for a replacement that has removed more than half of a feed of over 100 products (`docs/decisions.md#x89`). */
+export function isLargeRemoval(
+  mode: FeedImport['mode'],
+  before: number,
+  { removed }: Pick<Tally, 'removed'>,
+): boolean {
+  return mode === 'replace' && before > LARGE_FEED && removed > before / 2;
+}
+
+const LARGE_FEED = 100;
+
+const COUNTED_AS = {
+  ProductListed: 'new',
+  ProductRevised: 'revised',
+  ProductRepriced: 'repriced',
+  ProductDelisted: 'removed',
+} as const;
+
+/** Counts a decision. Delisting a product that is not listed counts as nothing. */
+export function count(tally: Tally, command: ProductCommand, change: ProductChange | undefined): void {
+  if (change !== undefined) tally[COUNTED_AS[change.type]] += 1;
+  else if (command.kind === 'post') tally.unchanged += 1;
+}

@@ -1,0 +1,295 @@
+import {
+  type Field,
+  type Fields,
+  listOf,
+  only,
+  pick,
+  prefixed,
+  reading,
+  record,
+  type Scalar,
+} from '../../wire/record/record';
+import { count, date, DOUBLE, integer, text, url } from '../../wire/record/kinds';
+import { expectedPrice, formatPrice, MAX_PRICE, parsePrice } from './price';
+
+/** The body was searched for characters that XML does not allow (`docs/decisions.md#x11`). */
+const isSearched = true;
+const TEXT = text({ isSearched });
+/** A string; an integer stands for its digits (`docs/decisions.md#a11`). */
+const CODE = text({ isSearched, orInteger: true, isId: true });
+const URL = url({ isSearched, takesSpaces: true });
+const PIXELS = count('a number of pixels');
+const DIGITS = text({ isSearched, orInteger: true, isTrimmed: true });
+const EAN = only(DIGITS, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
+
+/** An id is named in every fault of its product, and in keys: this is its limit in bytes of UTF-8 (`docs/decisions.md#x22`). */
+export const MAX_ID = 1000;
+const SOURCE_ID = text({ isSearched, orInteger: true, isId: true, maxBytes: MAX_ID });
+
+/** `minor`: in minor units; `currency`: ISO 4217, empty when the feed was removed. */
+interface OutputPrice {
+  readonly minor: number;
+  readonly currency: string;
+}
+
+/** No decimals or two (Document 1, Limits); read to minor units. */
+const PRICE: Scalar<number, OutputPrice> = {
+  is: 'scalar',
+  posted: {
+    json: { ...DOUBLE, minimum: 0, maximum: MAX_PRICE },
+    xsd: { name: 'price', base: 'xs:string', pattern: '\\s*\\d{1,15}(\\.\\d{2})?\\s*' },
+    read: reading(parsePrice, expectedPrice, 'malformedPrice'),
+  },
+  answered: { json: DOUBLE, xsd: 'xs:decimal', write: ({ minor }) => formatPrice(minor) },
+};
+
+interface TextField extends Field<typeof TEXT> {
+  readonly on: 'product' | 'offer';
+  /** The search key that compares it, case ignored (`docs/decisions.md#p5`). */
+  readonly key?: string | undefined;
+}
+
+/** Texts that may be posted, and where an answer has them. */
+const TEXT_FIELDS = {
+  availability: textOn('offer', 'Availability', 'availability'),
+  brand: textOn('product', 'Brand', 'brand'),
+  condition: textOn('offer', 'Condition, such as used or new', 'condition'),
+  deliveryTime: textOn('offer', 'How long delivery takes', 'deliveryTime'),
+  manufacturer: textOn('product', 'Manufacturer', 'manufacturer'),
+  model: textOn('product', 'Model', 'model'),
+  promoText: textOn('product', 'Promotional text', 'promoText'),
+  shippingCost: textOn('offer', 'Cost of delivery: a word or a number', 'shippingCost'),
+  shortDescription: textOn('product', 'Short description', undefined),
+  size: textOn('product', 'Size', 'size'),
+  techSpecs: textOn('product', 'Technical specification', 'techSpec'),
+  warranty: textOn('product', 'Warranty', 'warranty'),
+  weight: textOn('product', 'Weight with its unit', 'weight'),
+} as const satisfies Readonly<Record<string, TextField>>;
+
+function textOn<On extends TextField['on'], const Key extends string | undefined>(
+  on: On,
+  description: string,
+  key: Key,
+): Omit<TextField, 'on' | 'key'> & { readonly on: On; readonly key: Key; readonly optional: true } {
+  return { kind: TEXT, on, description, key, optional: true };
+}
+
+type Texts = typeof TEXT_FIELDS;
+type TextName = keyof Texts;
+
+/** In the order that events have them in, which fingerprints depend on. */
+export const TEXTS = Object.keys(TEXT_FIELDS) as readonly TextName[];
+
+type TextsOn<On> = { [Name in TextName]: Texts[Name]['on'] extends On ? Name : never }[TextName];
+export const PRODUCT_TEXTS = TEXTS.filter(
+  (name): name is TextsOn<'product'> => TEXT_FIELDS[name].on === 'product',
+);
+export const OFFER_TEXTS = TEXTS.filter((name): name is TextsOn<'offer'> => TEXT_FIELDS[name].on === 'offer');
+
+type MatchedText = { [Name in TextName]: Texts[Name]['key'] extends string ? Name : never }[TextName];
+export type DescriptiveKey = Texts[MatchedText]['key'];
+
+/** The keys that compare descriptive fields, and which field each compares. */
+export const DESCRIPTIVE: readonly (readonly [key: DescriptiveKey, field: MatchedText])[] = TEXTS.filter(
+  (name): name is MatchedText => TEXT_FIELDS[name].key !== undefined,
+).map((name) => [TEXT_FIELDS[name].key, name]);
+
+const IDENTIFIER_FIELDS = {
+  ean: { kind: EAN, optional: true, description: 'International article number, in digits' },
+  sku: { kind: CODE, optional: true, description: 'Stock-keeping unit' },
+  upc: { kind: CODE, optional: true, description: 'Universal product code' },
+  isbn: { kind: CODE, optional: true, description: 'International standard book number' },
+  mpn: { kind: CODE, optional: true, description: 'Part number of the manufacturer' },
+} as const;
+
+export const IDENTIFIERS = Object.keys(IDENTIFIER_FIELDS) as readonly (keyof typeof IDENTIFIER_FIELDS)[];
+
+/** Fields that are answered as they were posted: on a product the required ones, and the others. */
+const REQUIRED = {
+  name: { kind: TEXT, required: true, description: 'Title', example: 'Lamp' },
+  description: {
+    kind: TEXT,
+    required: true,
+    description: 'Long description',
+    example: 'Of glass, for the desk',
+  },
+  productImage: {
+    kind: record(
+      {
+        url: {
+          kind: URL,
+          in: 'text',
+          required: true,
+          description: 'Address of the image',
+          example: 'https://img.example/lamp-1.jpg',
+        },
+        width: { kind: PIXELS, in: 'attribute', optional: true, description: 'Pixels' },
+        height: { kind: PIXELS, in: 'attribute', optional: true, description: 'Pixels' },
+      },
+      { expected: 'an object with a url' },
+    ),
+    required: true,
+    description: 'Image',
+  },
+  categories: {
+    kind: listOf(
+      record({
+        id: {
+          kind: CODE,
+          in: 'attribute',
+          optional: true,
+          description: 'Category of the platform',
+          example: '221',
+        },
+        name: {
+          kind: TEXT,
+          in: 'attribute',
+          optional: true,
+          description: 'The advertiser’s own name',
+          example: 'Lamps',
+        },
+        tdCategoryName: {
+          kind: TEXT,
+          in: 'attribute',
+          optional: true,
+          description: 'Name of the category of the platform, in English',
+        },
+      }),
+      { each: 'category', items: 'objects with an id or a name', isNoneIfEmpty: true },
+    ),
+    required: true,
+    description: 'Categories of the platform, of the advertiser, or both',
+  },
+} as const satisfies Fields;
+
+const OPTIONAL = {
+  identifiers: {
+    kind: record(IDENTIFIER_FIELDS, { isNoneIfEmpty: true }),
+    optional: true,
+    description: 'Global identifiers',
+  },
+  inStock: { kind: integer(), optional: true, description: 'Number of items in stock' },
+  fields: {
+    kind: listOf(
+      record({
+        name: { kind: TEXT, in: 'attribute', required: true, description: 'Name' },
+        value: { kind: TEXT, in: 'text', otherwise: '', description: 'Value' },
+      }),
+      { each: 'field', items: 'objects with a name and a value', isNoneIfEmpty: true },
+    ),
+    optional: true,
+    description: 'Custom fields, any number of them',
+  },
+} as const satisfies Fields;
+
+const SOURCE_PRODUCT_ID = {
+  kind: SOURCE_ID,
+  in: 'attribute',
+  required: true,
+  description: 'The advertiser’s identifier of the product',
+  example: 'lamp-1',
+} as const;
+
+const PRODUCT_URL = {
+  kind: URL,
+  required: true,
+  description: 'Page of the product; for publishers, the link that earns commission',
+  example: 'https://shop.example/lamp-1',
+} as const;
+
+/** Document 1, Product posted by an advertiser, in the order that events have fields in. */
+export const postedProduct = record(
+  prefixed('cm', {
+    sourceProductId: SOURCE_PRODUCT_ID,
+    name: REQUIRED.name,
+    description: REQUIRED.description,
+    productUrl: PRODUCT_URL,
+    price: { kind: PRICE, required: true, description: 'Price in the currency of the program', example: 12 },
+    productImage: REQUIRED.productImage,
+    categories: REQUIRED.categories,
+    ...TEXT_FIELDS,
+    identifiers: OPTIONAL.identifiers,
+    ...IDENTIFIER_FIELDS,
+    inStock: OPTIONAL.inStock,
+    fields: OPTIONAL.fields,
+  }),
+);
+
+/** Document 1, Product posted by an advertiser, JSON body shape. */
+export const postedProducts = record({
+  products: {
+    kind: listOf(postedProduct, { each: 'product' }),
+    required: true,
+    description: 'Any number of products',
+  },
+});
+
+export const pastPrice = record({
+  price: {
+    kind: record({
+      value: { kind: TEXT, description: 'Amount with two decimals' },
+      currency: { kind: TEXT, description: 'ISO 4217 code' },
+    }),
+    description: 'Price',
+  },
+  date: { kind: date(), description: 'Start of the price' },
+});
+
+/** Document 1, Offer object. */
+export const foundOffer = record(
+  {
+    sourceProductId: SOURCE_PRODUCT_ID,
+    productUrl: PRODUCT_URL,
+    price: { kind: PRICE, description: 'Price in the currency of the program' },
+    ...pick(TEXT_FIELDS, OFFER_TEXTS),
+    id: { kind: TEXT, description: 'UUID of the offer' },
+    feedId: { kind: integer(), description: 'Feed of the offer' },
+    programName: { kind: TEXT, optional: true, description: 'Program of the feed' },
+    sourceProductUrl: {
+      kind: URL,
+      optional: true,
+      description: 'Page of the product, where sourceproducturl asks for it',
+    },
+    priceHistory: {
+      kind: listOf(pastPrice, { each: 'price' }),
+      optional: true,
+      description: 'All prices, the newest first, where priceHistory asks for them',
+    },
+    modified: { kind: date(), description: 'Last modification' },
+  },
+  { name: 'Offer' },
+);
+
+/** Document 1, Product (search and bulk output). */
+export const foundProduct = record(
+  {
+    ...REQUIRED,
+    ...pick(TEXT_FIELDS, PRODUCT_TEXTS),
+    ...OPTIONAL,
+    programLogo: { kind: URL, optional: true, description: 'Logo of the program' },
+    language: { kind: TEXT, optional: true, description: 'Language of the feed, ISO 639-1' },
+    groupingId: { kind: TEXT, description: 'What grouped offers have in common' },
+    offers: {
+      kind: listOf(foundOffer, { each: 'offer' }),
+      description: 'The product in each feed, the cheapest first',
+    },
+  },
+  { name: 'Product' },
+);
+
+/** Document 1, Product (search and bulk output), JSON response shape. */
+export const foundProducts = record({
+  productHeader: {
+    kind: record({
+      totalHits: { kind: integer(), description: 'Number of products found' },
+      nextCursor: { kind: TEXT, optional: true, description: 'Key `cursor` of the next page' },
+    }),
+    description: 'The search as a whole',
+  },
+  products: { kind: listOf(foundProduct, { each: 'product' }), description: 'A page of the products found' },
+  removed: {
+    kind: listOf(TEXT, { each: 'sourceProductId' }),
+    optional: true,
+    description: 'Products that are no longer in the feed',
+  },
+});

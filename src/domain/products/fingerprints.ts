@@ -1,0 +1,252 @@
+import { hash } from 'node:crypto';
+import { NO_STREAM } from '../../kernel/event';
+import { currencyCode } from './currency-code';
+import { IdTable } from './id-table';
+
+/** 128 bits of SHA-256 as 32 hexadecimal digits. */
+export type Digest = string;
+
+export function digestOf(content: string | Uint8Array): Digest {
+  return hash('sha256', content, 'hex').slice(0, 32);
+}
+
+/** Four 32-bit words make a digest. */
+const WORDS = 4;
+
+/**
+ * The state that decides a feed, folded from its stream up to `revision`. For each product: whether it is listed, the
+ * digest of its content, and its price with its currency. Beside it a cache: the digest of the bytes that a product was last
+ * posted as, so that the same bytes need not be parsed again.
+ *
+ * About 80 bytes per product, outside the JavaScript heap.
+ */
+export class Fingerprints {
+  /** Revision of the last event folded. */
+  revision = NO_STREAM;
+  /** Id of that event, empty before the first: another log has a different one at the same revision. */
+  lastEvent = '';
+  /** How many platform categories had been removed when the posted bytes were last validated. */
+  removals = 0;
+  /** How many products are listed. */
+  listed = 0;
+  private contents = new Uint32Array(512 * WORDS);
+  private posted = new Uint32Array(512 * WORDS);
+  private prices = new Float64Array(512);
+  /** `currencyCode`; 0 if it is unknown. */
+  private currencies = new Uint16Array(512);
+  private flags = new Uint8Array(512);
+  /** Hash table of product numbers by posted digest; lookups skip outdated entries. */
+  private byPosted = new Int32Array(1024).fill(-1);
+  private postedEntries = 0;
+
+  constructor(private readonly ids: IdTable = new IdTable()) {
+    this.reserve(ids.size);
+  }
+
+  /** How many products were ever listed: their numbers are below it. */
+  get size(): number {
+    return this.ids.size;
+  }
+
+  /** Size in bytes. */
+  get memory(): number {
+    const columns = [this.contents, this.posted, this.prices, this.currencies, this.flags, this.byPosted];
+    return columns.reduce((sum, column) => sum + column.byteLength, this.ids.memory);
+  }
+
+  /** The number of a product that was ever listed, or -1. */
+  find(sourceProductId: string): number {
+    return this.ids.find(sourceProductId);
+  }
+
+  /** True if the posted bytes of any product are known. */
+  get knowsPosted(): boolean {
+    return this.postedEntries > 0;
+  }
+
+  /** The number of a listed product that was last posted as exactly these bytes, or -1. */
+  findPosted(posted: Digest): number {
+    const mask = this.byPosted.length - 1;
+    for (let slot = word(posted, 0) & mask; ; slot = (slot + 1) & mask) {
+      const product = this.byPosted[slot] ?? -1;
+      if (product < 0) return -1;
+      if (this.isListed(product) && this.hasPosted(product, posted)) return product;
+    }
+  }
+
+  idOf(product: number): string {
+    return this.ids.idOf(product);
+  }
+
+  /** False for -1. */
+  isListed(product: number): boolean {
+    return product >= 0 && this.flags[product] === 1;
+  }
+
+  /** Ids of the listed products. The state may change meanwhile. */
+  *listedIds(): Generator<string> {
+    for (let product = 0; product < this.size; product += 1) {
+      if (this.isListed(product)) yield this.idOf(product);
+    }
+  }
+
+  hasContent(product: number, content: Digest): boolean {
+    return matches(this.contents, product, content);
+  }
+
+  hasPosted(product: number, posted: Digest): boolean {
+    return matches(this.posted, product, posted);
+  }
+
+  priceOf(product: number): number {
+    return this.prices[product] ?? 0;
+  }
+
+  /** False if the price is known to be in another currency. */
+  isIn(product: number, currency: string): boolean {
+    const known = this.currencies[product] ?? 0;
+    const code = currencyCode(currency);
+    return known === code || known === 0 || code === 0;
+  }
+
+  /** Lists or revises a product; returns its number. */
+  set(sourceProductId: string, content: Digest, price: number, currency: string): number {
+    const product = this.ids.add(sourceProductId);
+    this.reserve(product + 1);
+    if (!this.isListed(product)) this.listed += 1;
+    this.flags[product] = 1;
+    write(this.contents, product, content);
+    this.posted.fill(0, product * WORDS, (product + 1) * WORDS);
+    this.prices[product] = price;
+    this.currencies[product] = currencyCode(currency);
+    return product;
+  }
+
+  /** Returns the product's number, or -1. */
+  reprice(sourceProductId: string, price: number, currency: string): number {
+    const product = this.find(sourceProductId);
+    if (product < 0) return product;
+    this.prices[product] = price;
+    this.currencies[product] = currencyCode(currency);
+    this.posted.fill(0, product * WORDS, (product + 1) * WORDS);
+    return product;
+  }
+
+  /** Delists a product; returns its number, or -1. */
+  remove(sourceProductId: string): number {
+    const product = this.find(sourceProductId);
+    if (!this.isListed(product)) return product;
+    this.flags[product] = 0;
+    this.listed -= 1;
+    return product;
+  }
+
+  /** Remembers the bytes that a product's current state was posted as. */
+  rememberPosted(product: number, posted: Digest): void {
+    if (product < 0 || this.hasPosted(product, posted)) return;
+    write(this.posted, product, posted);
+    if ((this.postedEntries + 1) * 2 > this.byPosted.length) this.indexPosted();
+    else this.enterPosted(product);
+  }
+
+  /** Forgets all posted bytes if categories were removed since, so that products are validated when posted again. */
+  forgetPostedBefore(removals: number): void {
+    if (this.removals === removals) return;
+    this.removals = removals;
+    this.posted.fill(0);
+    this.indexPosted();
+  }
+
+  /** The columns to be saved; `fromColumns` restores them. */
+  columns(): FingerprintColumns {
+    const { size } = this;
+    return {
+      ...this.ids.columns(),
+      contents: this.contents.subarray(0, size * WORDS),
+      posted: this.posted.subarray(0, size * WORDS),
+      prices: this.prices.subarray(0, size),
+      currencies: this.currencies.subarray(0, size),
+      flags: this.flags.subarray(0, size),
+    };
+  }
+
+  static fromColumns(columns: FingerprintColumns): Fingerprints {
+    const prints = new Fingerprints(IdTable.fromColumns(columns.ends, columns.bytes));
+    prints.contents = columns.contents;
+    prints.posted = columns.posted;
+    prints.prices = columns.prices;
+    prints.currencies = columns.currencies;
+    prints.flags = columns.flags;
+    prints.listed = columns.flags.reduce((sum, flag) => sum + flag, 0);
+    prints.indexPosted();
+    return prints;
+  }
+
+  private reserve(size: number): void {
+    if (size <= this.prices.length) return;
+    const length = Math.max(512, size, this.prices.length * 2);
+    this.contents = extended(this.contents, new Uint32Array(length * WORDS));
+    this.posted = extended(this.posted, new Uint32Array(length * WORDS));
+    this.prices = extended(this.prices, new Float64Array(length));
+    this.currencies = extended(this.currencies, new Uint16Array(length));
+    this.flags = extended(this.flags, new Uint8Array(length));
+  }
+
+  private enterPosted(product: number): void {
+    const mask = this.byPosted.length - 1;
+    let slot = (this.posted[product * WORDS] ?? 0) & mask;
+    while ((this.byPosted[slot] ?? -1) >= 0) slot = (slot + 1) & mask;
+    this.byPosted[slot] = product;
+    this.postedEntries += 1;
+  }
+
+  private indexPosted(): void {
+    let length = 1024;
+    while (length < this.size * 4) length *= 2;
+    this.byPosted = new Int32Array(length).fill(-1);
+    this.postedEntries = 0;
+    for (let product = 0; product < this.size; product += 1) {
+      const at = product * WORDS;
+      const isKnown = this.posted[at] !== 0 || this.posted[at + 1] !== 0 || this.posted[at + 2] !== 0;
+      if (isKnown && this.isListed(product)) this.enterPosted(product);
+    }
+  }
+}
+
+export interface FingerprintColumns {
+  readonly ends: Uint32Array;
+  readonly bytes: Buffer;
+  readonly contents: Uint32Array<ArrayBuffer>;
+  readonly posted: Uint32Array<ArrayBuffer>;
+  readonly prices: Float64Array<ArrayBuffer>;
+  readonly currencies: Uint16Array<ArrayBuffer>;
+  readonly flags: Uint8Array<ArrayBuffer>;
+}
+
+function word(digest: Digest, index: number): number {
+  let value = 0;
+  for (let at = index * 8; at < index * 8 + 8; at += 1) {
+    const code = digest.charCodeAt(at);
+    value = (value << 4) | (code > 57 ? code - 87 : code - 48);
+  }
+  return value >>> 0;
+}
+
+function matches(column: Uint32Array, product: number, digest: Digest): boolean {
+  for (let index = 0; index < WORDS; index += 1) {
+    if (column[product * WORDS + index] !== word(digest, index)) return false;
+  }
+  return true;
+}
+
+function write(column: Uint32Array, product: number, digest: Digest): void {
+  for (let index = 0; index < WORDS; index += 1) column[product * WORDS + index] = word(digest, index);
+}
+
+function extended<Column extends Uint32Array | Float64Array | Uint16Array | Uint8Array>(
+  old: Column,
+  larger: Column,
+): Column {
+  larger.set(old);
+  return larger;
+}

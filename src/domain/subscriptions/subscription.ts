@@ -1,0 +1,319 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Decider } from '../../kernel/decider';
+import { changedReceivers, continuedReceivers } from './continued-receivers';
+import { type Receiver } from './receiver-id';
+import { isUsable } from './usable-event';
+
+/**
+ * A subscription, in the stream `subscription-<id>` (Document 2, Subscription).
+ *
+ * The names and shapes of these events are the storage format: add, never rename.
+ */
+
+export type { Receiver, ReceiverFormat } from './receiver-id';
+
+/** What subscriptions may be about: each is a `Topic`. */
+export type TopicName = 'transactions' | 'claims';
+
+/** Each list has at least one id; an absent one selects all. */
+export interface SubscriptionFilter {
+  readonly programIds?: readonly number[];
+  readonly siteIds?: readonly number[];
+  readonly eventIds?: readonly number[];
+  readonly eventTypeIds?: readonly number[];
+  /** The states to be notified of: message types of transactions, statuses of claims. */
+  readonly stateIds: readonly number[];
+}
+
+/** `docs/decisions.md#n13`. */
+interface CustomAttribute {
+  readonly tdAttributes: readonly string[];
+  readonly userAttribute: string;
+  readonly rules: readonly { readonly inputs: readonly string[]; readonly output: string }[];
+}
+
+/** What a PUT replaces. */
+export interface SubscriptionContent {
+  readonly subscriptionName?: string;
+  /** Messages are about this site only: the token was for one site. */
+  readonly siteId?: number;
+  readonly filter: SubscriptionFilter;
+  readonly receivers: readonly Receiver[];
+  readonly currencyConversion?: { readonly to: string };
+  readonly customAttribute?: CustomAttribute;
+  readonly disabled?: true;
+  /** `docs/decisions.md#n6`. */
+  readonly strictOrder?: true;
+}
+
+/** Why the system has disabled a receiver (`docs/decisions.md#n8`). */
+export type DisabledReason = 'gone' | 'failing';
+
+/** `at`: an ISO 8601 instant; `receiver`: its id (`receiver-id.ts`). */
+export type SubscriptionEvent =
+  | {
+      readonly type: 'SubscriptionCreated';
+      readonly data: {
+        readonly at: string;
+        readonly topic: TopicName;
+        readonly organisationId: number;
+        readonly subscription: SubscriptionContent;
+      };
+    }
+  | {
+      readonly type: 'SubscriptionReplaced';
+      readonly data: { readonly at: string; readonly subscription: SubscriptionContent };
+    }
+  | { readonly type: 'SubscriptionDeleted'; readonly data: { readonly at: string } }
+  | {
+      readonly type: 'ReceiverDisabled';
+      readonly data: { readonly at: string; readonly receiver: string; readonly reason: DisabledReason };
+    }
+  | { readonly type: 'ReceiverEnabled'; readonly data: { readonly at: string; readonly receiver: string } }
+  /** From now on messages are signed with the secret of this number, for a day with the one before it too. */
+  | { readonly type: 'SecretRotated'; readonly data: { readonly at: string; readonly secret: number } }
+  /** A message with example values, about a state. */
+  | {
+      readonly type: 'TestRequested';
+      readonly data: { readonly at: string; readonly receiver: string; readonly stateId: number };
+    }
+  /** A receiver that rests is to be tried at once. */
+  | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
+  /**
+   * A message is made of a transition of the past, at `time`: the event before the revision `sequence` of its subject's stream.
+   */
+  | {
+      readonly type: 'MessageRequested';
+      readonly data: {
+        readonly at: string;
+        readonly receiver: string;
+        readonly message: string;
+        readonly subject: string;
+        readonly sequence: number;
+        readonly stateId: number;
+        readonly time: string;
+        /** The messages of the backfill about the event exceed what is sent (`docs/decisions.md#n15`): it is a dead letter. */
+        readonly isBeyond?: true;
+      };
+    }
+  /** Messages that were requested before are not sent, unless they were delivered. */
+  | { readonly type: 'BackfillsCancelled'; readonly data: { readonly at: string } }
+  /** Redeliveries that were asked for before are not made, unless they were attempted. */
+  | { readonly type: 'RedeliveriesCancelled'; readonly data: { readonly at: string } }
+  /** A message is to be sent again; `revision` is that of its `MessageDue` in the stream `matched`. */
+  | {
+      readonly type: 'RedeliveryRequested';
+      readonly data: {
+        readonly at: string;
+        readonly receiver: string;
+        readonly message: string;
+        readonly revision: number;
+      };
+    };
+
+export interface ActiveSubscription {
+  readonly is: 'active';
+  readonly topic: TopicName;
+  readonly organisationId: number;
+  readonly createdAt: string;
+  readonly content: SubscriptionContent;
+  /** Receivers that the system has disabled. */
+  readonly disabledReceivers: Readonly<
+    Record<string, { readonly at: string; readonly reason: DisabledReason }>
+  >;
+  /** The number of the secret, from 1, and when it replaced the one before. */
+  readonly secret: { readonly number: number; readonly since: string };
+  /** Secrets before it, oldest first: until when messages are signed with them too. */
+  readonly replacedSecrets: readonly { readonly number: number; readonly until: string }[];
+  /** When redeliveries were last cancelled. */
+  readonly redeliveriesCancelled?: string;
+}
+
+export type SubscriptionState =
+  | { readonly is: 'unknown' }
+  | { readonly is: 'deleted'; readonly organisationId: number }
+  | ActiveSubscription;
+
+/** `at`: an ISO 8601 instant. All but `create` need an active subscription; of any other they do nothing. */
+export type SubscriptionCommand =
+  | {
+      readonly do: 'create';
+      readonly at: string;
+      readonly topic: TopicName;
+      readonly organisationId: number;
+      readonly subscription: SubscriptionContent;
+    }
+  | {
+      readonly do: 'replace';
+      readonly at: string;
+      readonly subscriptionId: string;
+      /** The ids of its receivers are those that the PUT names. */
+      readonly subscription: SubscriptionContent;
+    }
+  | { readonly do: 'delete' | 'cancelBackfills' | 'cancelRedeliveries'; readonly at: string }
+  | {
+      readonly do: 'disableReceiver';
+      readonly at: string;
+      readonly receiver: string;
+      readonly reason: DisabledReason;
+    }
+  | { readonly do: 'enableReceiver' | 'probe'; readonly at: string; readonly receiver: string }
+  | { readonly do: 'rotateSecret'; readonly at: string }
+  | { readonly do: 'test'; readonly at: string; readonly receiver: string; readonly stateId: number }
+  | {
+      readonly do: 'redeliver';
+      readonly at: string;
+      readonly receiver: string;
+      readonly message: string;
+      readonly revision: number;
+    };
+
+/** How long messages are signed with a secret after it was replaced (ms). */
+const REPLACED_SECRET_MS = 24 * 60 * 60 * 1000;
+
+/** Rotations within that time: each adds a signature to every message (`docs/decisions.md#n5`). */
+export const MOST_ROTATIONS = 5;
+
+/** The category of a subscription's stream. */
+export const SUBSCRIPTION = 'subscription';
+
+export const subscriptionDecider: Decider<SubscriptionCommand, SubscriptionState, SubscriptionEvent> = {
+  category: SUBSCRIPTION,
+  initial: { is: 'unknown' },
+  decide(command, state) {
+    if (command.do === 'create') {
+      const { at, topic, organisationId, subscription } = command;
+      if (state.is !== 'unknown') return [];
+      return [{ type: 'SubscriptionCreated', data: { at, topic, organisationId, subscription } }];
+    }
+    return state.is === 'active' ? change(command, state) : [];
+  },
+  evolve(state, event) {
+    if (!isUsable(event)) return state;
+    if (event.type === 'SubscriptionCreated') {
+      const { at, topic, organisationId, subscription } = event.data;
+      const secret = { number: 1, since: at };
+      const origin = { topic, organisationId, createdAt: at };
+      return {
+        is: 'active',
+        ...origin,
+        content: subscription,
+        disabledReceivers: {},
+        secret,
+        replacedSecrets: [],
+      };
+    }
+    return state.is === 'active' ? changed(state, event) : state;
+  },
+};
+
+function change(
+  command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
+  state: ActiveSubscription,
+): readonly SubscriptionEvent[] {
+  const { at } = command;
+  const { content, disabledReceivers, secret } = state;
+  switch (command.do) {
+    case 'replace': {
+      const receivers = continuedReceivers(
+        command.subscriptionId,
+        content.receivers,
+        command.subscription.receivers,
+      );
+      const subscription = { ...command.subscription, receivers };
+      // A PUT enables what the system has disabled, so one without changes may do something.
+      if (isDeepStrictEqual(subscription, content) && Object.keys(disabledReceivers).length === 0) return [];
+      const probes = changedReceivers(command.subscriptionId, content.receivers, receivers);
+      return [
+        { type: 'SubscriptionReplaced', data: { at, subscription } },
+        ...probes.map((receiver) => ({ type: 'ProbeRequested' as const, data: { at, receiver } })),
+      ];
+    }
+    case 'cancelBackfills':
+      return [{ type: 'BackfillsCancelled', data: { at } }];
+    case 'cancelRedeliveries':
+      return [{ type: 'RedeliveriesCancelled', data: { at } }];
+    case 'delete':
+      return [{ type: 'SubscriptionDeleted', data: { at } }];
+    case 'disableReceiver': {
+      const { receiver, reason } = command;
+      if (receiver in disabledReceivers) return [];
+      return [{ type: 'ReceiverDisabled', data: { at, receiver, reason } }];
+    }
+    case 'enableReceiver': {
+      const { receiver } = command;
+      return receiver in disabledReceivers ? [{ type: 'ReceiverEnabled', data: { at, receiver } }] : [];
+    }
+    case 'probe': {
+      const { receiver } = command;
+      return receiver in disabledReceivers ? [] : [{ type: 'ProbeRequested', data: { at, receiver } }];
+    }
+    case 'rotateSecret':
+      if (nextRotation(state, at) !== undefined) return [];
+      return [{ type: 'SecretRotated', data: { at, secret: secret.number + 1 } }];
+    case 'test': {
+      const { receiver, stateId } = command;
+      return [{ type: 'TestRequested', data: { at, receiver, stateId } }];
+    }
+    case 'redeliver': {
+      const { receiver, message, revision } = command;
+      return [{ type: 'RedeliveryRequested', data: { at, receiver, message, revision } }];
+    }
+  }
+}
+
+function changed(
+  state: ActiveSubscription,
+  event: Exclude<SubscriptionEvent, { readonly type: 'SubscriptionCreated' }>,
+): SubscriptionState {
+  switch (event.type) {
+    case 'SubscriptionReplaced':
+      return { ...state, content: event.data.subscription, disabledReceivers: {} };
+    case 'RedeliveriesCancelled':
+      return { ...state, redeliveriesCancelled: event.data.at };
+    case 'SubscriptionDeleted':
+      return { is: 'deleted', organisationId: state.organisationId };
+    case 'ReceiverDisabled': {
+      const { receiver, at, reason } = event.data;
+      return { ...state, disabledReceivers: { ...state.disabledReceivers, [receiver]: { at, reason } } };
+    }
+    case 'ReceiverEnabled': {
+      const others = Object.entries(state.disabledReceivers).filter(([id]) => id !== event.data.receiver);
+      return { ...state, disabledReceivers: Object.fromEntries(others) };
+    }
+    case 'SecretRotated':
+      return rotated(state, event.data);
+    case 'MessageRequested':
+    case 'BackfillsCancelled':
+    case 'TestRequested':
+    case 'ProbeRequested':
+    case 'RedeliveryRequested':
+      return state;
+  }
+}
+
+/** When the secret can be replaced again, if that is later than `at`: there were too many rotations. */
+export function nextRotation({ replacedSecrets }: ActiveSubscription, at: string): string | undefined {
+  const signing = signingAt(replacedSecrets, at);
+  return signing.length < MOST_ROTATIONS ? undefined : signing[0]?.until;
+}
+
+type ReplacedSecrets = ActiveSubscription['replacedSecrets'];
+
+function signingAt(replaced: ReplacedSecrets, at: string): ReplacedSecrets {
+  return replaced.filter(({ until }) => Date.parse(until) > Date.parse(at));
+}
+
+function rotated(
+  state: ActiveSubscription,
+  { at, secret }: Extract<SubscriptionEvent, { readonly type: 'SecretRotated' }>['data'],
+): ActiveSubscription {
+  const until = new Date(Date.parse(at) + REPLACED_SECRET_MS).toISOString();
+  const replaced = [...signingAt(state.replacedSecrets, at), { number: state.secret.number, until }];
+  // Logs from before the limit may have more rotations.
+  return {
+    ...state,
+    secret: { number: secret, since: at },
+    replacedSecrets: replaced.slice(-MOST_ROTATIONS),
+  };
+}

@@ -1,0 +1,111 @@
+import { type ParsedEvent } from '../../kernel/decider';
+import { streamOf } from '../../kernel/event';
+import { type Attributes, type Occurrence, type Topic } from '../subscriptions/topic';
+import { listedTransaction } from './fields';
+import { toOutput } from './output';
+import { STATES, type StateId, stateIdOf } from './states';
+import { type ListedTransaction, storedAfter } from './stored-transaction';
+import { STATE_OF, TRANSACTION, type TransactionEvent } from './transaction';
+import { type TransactionFacts } from './transaction-facts';
+import { legacyIdOf, transactionIdOf } from './transaction-id';
+
+/** In lists, but no attributes of messages. */
+const NOT_IN_MESSAGES: ReadonlySet<string> = new Set(['stateName', 'changed']);
+
+/** An amendment is no transition, so nobody is notified of it. */
+const TRANSITIONS = Object.keys(STATE_OF).filter((type) => type !== 'TransactionAmended');
+
+/** Notifications of transactions (Document 2, Events). */
+export const transactionTopic: Topic = {
+  name: 'transactions',
+  streams: [`${TRANSACTION}-`],
+  streamOf: (subject) => streamOf(TRANSACTION, subject),
+  handles: TRANSITIONS,
+  attributes: Object.keys(listedTransaction.fields).filter((name) => !NOT_IN_MESSAGES.has(name)),
+  occurrence: (event) => {
+    const { stream, revision } = event;
+    const transactionId = stream.slice(TRANSACTION.length + 1);
+    return occurrenceOf(
+      { ...storedAfter(undefined, event as TransactionEvent & ParsedEvent, revision), transactionId },
+      revision + 1,
+    );
+  },
+  example: (stateId, now) => occurrenceOf(exampleOf(stateId as StateId, now), 1),
+};
+
+function occurrenceOf(listed: ListedTransaction, sequence: number): Occurrence {
+  const { transactionId, messageTypeId, transaction, changed } = listed;
+  const { advertiserId, publisherId, programId, siteId, eventId, eventTypeId, currencyId } = transaction;
+  let attributes: Attributes | undefined;
+  return {
+    subject: transactionId,
+    sequence,
+    stateId: messageTypeId,
+    at: new Date(changed).toISOString(),
+    parties: publisherId === undefined ? [advertiserId] : [advertiserId, publisherId],
+    programId,
+    siteId,
+    eventId,
+    eventTypeId,
+    currencyId,
+    // Most occurrences interest nobody.
+    get attributes() {
+      return (attributes ??= attributesOf(listed));
+    },
+    amounts: ['orderValue', 'publisherCommission', 'tdCommission', 'mediaCost'],
+  };
+}
+
+function attributesOf(listed: ListedTransaction): Attributes {
+  const output = Object.entries(toOutput(listed, 'iso8601'));
+  return Object.fromEntries(output.filter(([name]) => !NOT_IN_MESSAGES.has(name)));
+}
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** A transaction with a value for each attribute that its state has. */
+function exampleOf(messageTypeId: StateId, now: Date): ListedTransaction {
+  const at = (days: number): string => new Date(now.getTime() + days * DAY).toISOString();
+  const transaction: TransactionFacts = {
+    advertiserId: 1,
+    programId: 101,
+    programCountry: 'SE',
+    siteId: 1101,
+    siteName: 'Example site',
+    publisherId: 2,
+    eventId: 1011,
+    eventTypeId: 5,
+    orderNumber: 'TEST-1',
+    orderValue: 12_990,
+    currencyId: 'EUR',
+    publisherCommission: 1299,
+    tdCommission: 390,
+    timeOfEvent: at(0),
+    timeOfVisit: at(-1),
+    mediaCost: 100,
+    adId: 1,
+    locationId: 1,
+    batchId: 1,
+    epi: 'epi',
+    epi2: 'epi2',
+    productId: '1',
+    reportInfo: 'f1=lamp-7&f2=Wall%20lamp&f3=129.90&f4=1',
+    visitorId: 'visitor-1',
+  };
+  const ruling = {
+    pendingStatusDateChanged: at(0),
+    deniedReasonId: messageTypeId === stateIdOf('Deleted') ? 22 : 21,
+  };
+  return {
+    transactionId: transactionIdOf(legacyIdOf(transaction), transaction.programId),
+    messageTypeId,
+    transaction,
+    changed: now.getTime(),
+    sequenceNumber: 1,
+    autoApproveDate: at(30),
+    ...(STATES[messageTypeId].name === 'Pending'
+      ? {}
+      : (ruling as Pick<ListedTransaction, 'deniedReasonId'>)),
+    paymentId: 1,
+  };
+}

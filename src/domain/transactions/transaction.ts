@@ -1,0 +1,398 @@
+import { isDeepStrictEqual } from 'node:util';
+import { conversionFaults as fault } from '../conversion-faults';
+import { type Decider, type Folded } from '../../kernel/decider';
+import { type Position } from '../../kernel/event';
+import {
+  type DeniedReasonId,
+  RULING_REASONS,
+  type StateName,
+  stateIdOf,
+  targetOf,
+  type Trigger,
+} from './states';
+import {
+  type Amendments,
+  factsIn,
+  postedValues,
+  storedFacts,
+  type StoredFacts,
+  type TransactionFacts,
+} from './transaction-facts';
+import { type Terms } from '../../network/commission';
+import { amendedBy } from './commission';
+import { failuresOf, type Surroundings, triggerOf } from './validation';
+
+/**
+ * A transaction, in the stream `transaction-<transactionId>`: one event for each state it enters, in order.
+ *
+ * The names and shapes of these events are the storage format: add, never rename. Each event of a state has everything that
+ * a message about this state may contain (Document 2, Events), so that a subscriber needs no other event.
+ */
+
+/** The end of a pending period: the system approves then, or denies (Document 2, Message attributes). */
+export type Period = { readonly autoApproveDate: string } | { readonly autoDenyDate: string };
+
+/** An approval or denial; the reason is one of Document 2, Denied reason IDs. */
+interface Ruling {
+  readonly pendingStatusDateChanged: string;
+  readonly deniedReasonId: DeniedReasonId;
+}
+
+type Entered<Type extends string, More = object> = {
+  readonly type: Type;
+  readonly data: { readonly at: string } & StoredFacts & More;
+};
+
+export type TransactionEvent =
+  /** `terms`: of the commission, absent of events that were stored before these were recorded. `isHeld`: it stays Tracked until its advertiser has it validated (`docs/decisions.md#t3`). */
+  | Entered<'TransactionTracked', { readonly isHeld?: true; readonly terms?: Terms }>
+  | Entered<'TransactionInvalidated', { readonly reasons: readonly string[] }>
+  | Entered<'TransactionPaused'>
+  | Entered<'TransactionBecamePending', Period>
+  | Entered<'TransactionTrackedApproved'>
+  | Entered<'TransactionPendingApproved', Period & Ruling>
+  | Entered<'TransactionPausedDeleted'>
+  | Entered<'TransactionDeleted', Partial<Period> & Ruling>
+  | Entered<'TransactionPaid', { readonly paymentId: number }>
+  /** The only event that does not change the state. */
+  | Entered<'TransactionAmended', Period>;
+
+/** The state that each event enters. */
+export const STATE_OF = {
+  TransactionTracked: 'Tracked',
+  TransactionInvalidated: 'Invalid',
+  TransactionPaused: 'Paused',
+  TransactionBecamePending: 'Pending',
+  TransactionTrackedApproved: 'Tracked_Approved',
+  TransactionPendingApproved: 'Pending_Approved',
+  TransactionPausedDeleted: 'Paused_Deleted',
+  TransactionDeleted: 'Deleted',
+  TransactionPaid: 'Paid',
+  TransactionAmended: 'Pending',
+} as const satisfies Readonly<Record<TransactionEvent['type'], StateName>>;
+
+export type TransactionState =
+  | { readonly name: 'Unknown' }
+  | {
+      readonly name: StateName;
+      /** As first reported: a repeated report is compared with it. */
+      readonly reported: TransactionFacts;
+      readonly transaction: TransactionFacts;
+      /** Of the last event, ISO 8601. */
+      readonly changed: string;
+      /** It was reported so that it stays Tracked. */
+      readonly wasHeld?: true;
+      /** Once it was Pending. */
+      readonly period?: Period;
+      /** Of the last ruling. */
+      readonly deniedReasonId?: DeniedReasonId;
+      readonly paymentId?: number;
+      /** Of the commission, as recorded with the report. */
+      readonly terms?: Terms;
+      /** The log position of the report. */
+      readonly reportedAt?: Position;
+    };
+
+/** `at`: an ISO 8601 instant, as close to the append as possible. */
+export type TransactionCommand =
+  | {
+      readonly do: 'report';
+      readonly at: string;
+      readonly transaction: TransactionFacts;
+      /** The fields that were posted: a repeated report must agree in them. */
+      readonly posted: readonly (keyof TransactionFacts | 'validate')[];
+      readonly surroundings: Surroundings;
+      readonly terms: Terms;
+      readonly isHeld?: true;
+    }
+  /** Validates one that is held, or that is Paused while its program is not. */
+  | { readonly do: 'validate'; readonly at: string; readonly surroundings: Surroundings }
+  /** Ends the pending period if it is over. */
+  | { readonly do: 'endPeriod'; readonly at: string }
+  | { readonly do: 'invalidate'; readonly at: string; readonly reason: string }
+  | {
+      readonly do: 'approve' | 'deny' | 'delete';
+      readonly at: string;
+      /** As sent; by default `RULING_REASONS`. */
+      readonly reason?: DeniedReasonId;
+      readonly amendments?: Amendments;
+      readonly terms?: Terms;
+    }
+  | { readonly do: 'pay'; readonly at: string; readonly paymentId: number }
+  | { readonly do: 'amend'; readonly at: string; readonly amendments: Amendments; readonly terms?: Terms };
+
+/** The category of a transaction's stream. */
+export const TRANSACTION = 'transaction';
+
+export type KnownTransaction = Exclude<TransactionState, { readonly name: 'Unknown' }>;
+
+/**
+ * Repeating a command that was executed does nothing; one that the state does not allow, or that would change what it no longer can,
+ * raises 409. No event is earlier than the one before, whatever the clocks of processes say.
+ */
+export const transactionDecider: Decider<TransactionCommand, TransactionState, TransactionEvent> = {
+  category: TRANSACTION,
+  initial: { name: 'Unknown' },
+  // Of what is before Pending only the report matters, and no ruling is before it: no move leads back.
+  supersedes: ({ type }) => STATE_OF[type] === 'Pending',
+  decide: (command, state) => decide(command, state).map(stored),
+  evolve(state, event) {
+    const { type, data } = event;
+    const { at } = data;
+    const transaction = factsIn(data);
+    const before = state.name === 'Unknown' ? { reported: transaction, ...reportIn(event) } : state;
+    return {
+      ...before,
+      name: STATE_OF[type],
+      transaction,
+      changed: at,
+      ...('isHeld' in data ? { wasHeld: true as const } : {}),
+      ...periodIn(data),
+      ...('deniedReasonId' in data ? { deniedReasonId: data.deniedReasonId } : {}),
+      ...('paymentId' in data ? { paymentId: data.paymentId } : {}),
+    };
+  },
+};
+
+/** Instants in ISO 8601 of the years 0 to 9999 are ordered as texts. */
+function laterOf(one: string, other: string): string {
+  return one > other ? one : other;
+}
+
+type CommandTo<Action extends TransactionCommand['do']> = Extract<
+  TransactionCommand,
+  { readonly do: Action }
+>;
+
+function decide(given: TransactionCommand, state: TransactionState): readonly TransactionEvent[] {
+  if (given.do === 'report') return report(given, state);
+  if (state.name === 'Unknown') throw fault.unknownTransaction();
+  const command = { ...given, at: laterOf(given.at, state.changed) };
+  switch (command.do) {
+    case 'validate':
+      return validate(command, state);
+    case 'endPeriod':
+      return isOver(given.at, state) ? endPeriod(command, state) : [];
+    case 'invalidate':
+      return state.name === 'Invalid' ? [] : [invalidated(state, command.at, [command.reason])];
+    case 'approve':
+      return approve(command, state);
+    case 'deny':
+    case 'delete':
+      return state.name === 'Deleted' ? unchanged(command, state) : [deleted(command, state)];
+    case 'pay':
+      return pay(command, state);
+    case 'amend':
+      return amend(command, state);
+  }
+}
+
+/** As it is stored. */
+function stored(event: TransactionEvent): TransactionEvent {
+  return { ...event, data: { ...event.data, ...storedFacts(event.data.transaction) } } as TransactionEvent;
+}
+
+function report(command: CommandTo<'report'>, state: TransactionState): readonly TransactionEvent[] {
+  const { at, transaction, posted, surroundings, terms, isHeld } = command;
+  if (state.name === 'Unknown') {
+    const tracked = { type: 'TransactionTracked', data: { at, transaction, terms } } as const;
+    if (isHeld) return [{ ...tracked, data: { ...tracked.data, isHeld } }];
+    return [tracked, ...leave('Tracked', transaction, surroundings, at)];
+  }
+  const sent = { ...postedValues(transaction), validate: isHeld !== true };
+  const stored = { ...postedValues(state.reported), validate: state.wasHeld !== true };
+  const differing = differences(posted, sent, stored);
+  if (differing.length === 0) return [];
+  throw fault.alreadyReported(
+    `this transaction was reported with other values: ${differing.join('; ')}; expected the same report, or another orderNumber`,
+  );
+}
+
+/** As they are posted. */
+type Values = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** Each field that was sent with another value than the stored one. */
+function differences(fields: readonly string[], sent: Values, stored: Values): readonly string[] {
+  return fields
+    .filter((field) => sent[field] !== stored[field])
+    .map((field) => `${field} is ${shown(stored[field])}, got ${shown(sent[field])}`);
+}
+
+/** A ruling or payment in a state that it leads to: raises CON_520 if it would change what is stored. Defaults are not compared. */
+function unchanged(
+  command: CommandTo<'approve' | 'deny' | 'delete' | 'pay'>,
+  { name, transaction, deniedReasonId, paymentId }: KnownTransaction,
+): readonly TransactionEvent[] {
+  const amendments = command.do === 'pay' ? {} : (command.amendments ?? {});
+  const named = {
+    ...(command.do === 'pay' ? { paymentId: command.paymentId } : {}),
+    ...(command.do !== 'pay' && command.reason !== undefined ? { deniedReasonId: command.reason } : {}),
+  };
+  const sent = { ...postedValues({ ...transaction, ...amendments }), ...named };
+  const stored = { ...postedValues(transaction), deniedReasonId, paymentId };
+  const differing = differences([...Object.keys(amendments), ...Object.keys(named)], sent, stored);
+  if (differing.length === 0) return [];
+  throw fault.noSuchMove(
+    `the transaction is ${name} (${stateIdOf(name)}), where nothing can be changed: ${differing.join('; ')}`,
+  );
+}
+
+function shown(value: Values[string]): string {
+  return value === undefined ? 'none' : JSON.stringify(value);
+}
+
+function validate(
+  { at, surroundings }: CommandTo<'validate'>,
+  { name, transaction }: KnownTransaction,
+): readonly TransactionEvent[] {
+  return name === 'Tracked' || name === 'Paused' ? leave(name, transaction, surroundings, at) : [];
+}
+
+/** Where a Tracked or Paused transaction goes (Document 2, States and transitions); a Paused one may stay. */
+function leave(
+  from: 'Tracked' | 'Paused',
+  transaction: TransactionFacts,
+  surroundings: Surroundings,
+  at: string,
+): readonly TransactionEvent[] {
+  const reasons = failuresOf(from, transaction, surroundings);
+  const data = { at, transaction };
+  switch (targetOf(from, triggerOf(from, reasons, surroundings))) {
+    case 'Invalid':
+      return [{ type: 'TransactionInvalidated', data: { ...data, reasons } }];
+    case 'Paused':
+      return [{ type: 'TransactionPaused', data }];
+    case 'Paused_Deleted':
+      return [{ type: 'TransactionPausedDeleted', data }];
+    case 'Tracked_Approved':
+      return [{ type: 'TransactionTrackedApproved', data }];
+    case 'Pending':
+      return [{ type: 'TransactionBecamePending', data: { ...data, ...periodFrom(at, surroundings) } }];
+    default:
+      return [];
+  }
+}
+
+function periodFrom(at: string, { pendingDays = 0, autoDeny }: Surroundings): Period {
+  const end = new Date(Date.parse(at) + pendingDays * DAY).toISOString();
+  return autoDeny ? { autoDenyDate: end } : { autoApproveDate: end };
+}
+
+const DAY = 24 * 60 * 60 * 1000;
+
+/** By the clock, not by the time of the last event. */
+function isOver(at: string, { name, period }: KnownTransaction): boolean {
+  return name === 'Pending' && period !== undefined && Date.parse(at) >= endOf(period);
+}
+
+function endPeriod({ at }: CommandTo<'endPeriod'>, state: KnownTransaction): readonly TransactionEvent[] {
+  return 'autoDenyDate' in periodOf(state)
+    ? [deleted({ do: 'deny', at, reason: AUTO_DENIED }, state)]
+    : [pendingApproved({ do: 'approve', at, reason: AUTO_APPROVED }, state)];
+}
+
+const [AUTO_APPROVED, AUTO_DENIED] = [3, 4] as const;
+
+/** The end of a pending period in epoch ms. */
+export function endOf(period: Period): number {
+  return Date.parse('autoDenyDate' in period ? period.autoDenyDate : period.autoApproveDate);
+}
+
+function approve(
+  command: CommandTo<'approve' | 'deny' | 'delete'>,
+  state: KnownTransaction,
+): readonly TransactionEvent[] {
+  const { name } = state;
+  const isApproved = name === 'Pending_Approved' || name === 'Tracked_Approved' || name === 'Paid';
+  return isApproved ? unchanged(command, state) : [pendingApproved(command, state)];
+}
+
+function pendingApproved(
+  { do: action, at, reason, amendments, terms }: CommandTo<'approve' | 'deny' | 'delete'>,
+  state: KnownTransaction,
+): TransactionEvent {
+  requireMove(state, 'approved');
+  const transaction = amendedBy(state.transaction, amendments, terms);
+  const ruling = {
+    pendingStatusDateChanged: at,
+    deniedReasonId: reason ?? RULING_REASONS[action].otherwise,
+  };
+  return { type: 'TransactionPendingApproved', data: { at, transaction, ...periodOf(state), ...ruling } };
+}
+
+function deleted(
+  { do: action, at, reason }: CommandTo<'approve' | 'deny' | 'delete'>,
+  state: KnownTransaction,
+): TransactionEvent {
+  requireMove(state, action === 'deny' ? 'denied' : 'deleted');
+  const { transaction, period } = state;
+  const ruling = {
+    pendingStatusDateChanged: at,
+    deniedReasonId: reason ?? RULING_REASONS[action].otherwise,
+  };
+  return { type: 'TransactionDeleted', data: { at, transaction, ...period, ...ruling } };
+}
+
+function invalidated(state: KnownTransaction, at: string, reasons: readonly string[]): TransactionEvent {
+  requireMove(state, 'fails validation', 'invalidated');
+  return { type: 'TransactionInvalidated', data: { at, transaction: state.transaction, reasons } };
+}
+
+function pay(command: CommandTo<'pay'>, state: KnownTransaction): readonly TransactionEvent[] {
+  if (state.name === 'Paid') return unchanged(command, state);
+  const { at, paymentId } = command;
+  requireMove(state, 'paid');
+  return [{ type: 'TransactionPaid', data: { at, transaction: state.transaction, paymentId } }];
+}
+
+function amend(
+  { at, amendments, terms }: CommandTo<'amend'>,
+  state: KnownTransaction,
+): readonly TransactionEvent[] {
+  const transaction = amendedBy(state.transaction, amendments, terms);
+  if (isDeepStrictEqual(transaction, state.transaction)) return [];
+  if (state.name !== 'Pending')
+    throw refused(
+      state,
+      'amended',
+      differences(
+        Object.keys(amendments),
+        postedValues({ ...state.transaction, ...amendments }),
+        postedValues(state.transaction),
+      ),
+    );
+  return [{ type: 'TransactionAmended', data: { at, transaction, ...periodOf(state) } }];
+}
+
+/** `action`: what the message calls it. */
+function requireMove(state: KnownTransaction, on: Trigger, action: string = on): void {
+  if (targetOf(state.name, on) === undefined) throw refused(state, action);
+}
+
+function refused({ name }: KnownTransaction, action: string, differing: readonly string[] = []): Error {
+  const details = differing.map((one) => `; ${one}`).join('');
+  return fault.noSuchMove(
+    `the transaction is ${name} (${stateIdOf(name)}): it cannot be ${action} in this state${details}`,
+  );
+}
+
+/** A transaction has its period since it was Pending. */
+function periodOf({ period }: KnownTransaction): Period {
+  if (period === undefined) throw new Error('a pending transaction without a period');
+  return period;
+}
+
+function reportIn({
+  data,
+  position,
+}: Folded<TransactionEvent>): Pick<KnownTransaction, 'terms' | 'reportedAt'> {
+  return {
+    ...('terms' in data ? { terms: data.terms } : {}),
+    ...(position === undefined ? {} : { reportedAt: position }),
+  };
+}
+
+function periodIn(data: TransactionEvent['data']): { readonly period?: Period } {
+  if ('autoDenyDate' in data) return { period: { autoDenyDate: data.autoDenyDate } };
+  return 'autoApproveDate' in data ? { period: { autoApproveDate: data.autoApproveDate } } : {};
+}

@@ -1,0 +1,170 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type Decider, type Folded } from '../../kernel/decider';
+import { type Position, START } from '../../kernel/event';
+
+/**
+ * A voucher, in the stream `voucher-<id>`.
+ *
+ * The names and shapes of these events are the storage format: add, never rename.
+ */
+
+/** Document 2, Voucher types: `needs` is the field that a voucher of the type requires beyond those that all do. */
+export const VOUCHER_TYPES = {
+  1: { name: 'Voucher', needs: 'code' },
+  2: { name: 'Discount', needs: 'discountAmount' },
+  3: { name: 'Free article' },
+  4: { name: 'Free shipping' },
+  5: { name: 'Raffle' },
+  6: { name: 'Promotion' },
+} as const satisfies Readonly<
+  Record<number, { readonly name: string; readonly needs?: 'code' | 'discountAmount' }>
+>;
+
+type VoucherTypeId = keyof typeof VOUCHER_TYPES;
+
+/** What an edit replaces (Document 2, Voucher posted by an advertiser), in a fixed order; dates are ISO 8601 instants. */
+export interface VoucherContent {
+  readonly title: string;
+  readonly voucherTypeId: VoucherTypeId;
+  readonly code?: string;
+  readonly shortDescription: string;
+  readonly description: string;
+  readonly startDate: string;
+  readonly endDate: string;
+  /** Ascending; at least one. Absent: any site may use it. */
+  readonly siteIds?: readonly number[];
+  readonly landingUrl?: string;
+  readonly publishStartDate?: string;
+  readonly publishEndDate?: string;
+  readonly publisherInformation?: string;
+  readonly discountAmount?: number;
+  readonly isPercentage?: boolean;
+  readonly languageId?: string;
+}
+
+/** Never changed by an edit. A voucher without a `sourceId` is identified by its id (`docs/decisions.md#v15`). */
+interface VoucherOrigin {
+  readonly programId: number;
+  readonly sourceId?: string;
+}
+
+/** `currency`: ISO 4217, that of the program; absent of events that were written before it was recorded. */
+interface Posted {
+  /** An ISO 8601 instant. */
+  readonly at: string;
+  readonly voucher: VoucherContent;
+  readonly currency?: string;
+}
+
+export type VoucherEvent =
+  | { readonly type: 'VoucherPublished'; readonly data: VoucherOrigin & Posted }
+  | { readonly type: 'VoucherRevised'; readonly data: Posted }
+  | { readonly type: 'VoucherWithdrawn'; readonly data: { readonly at: string } };
+
+/**
+ * The currency of a voucher's amount: that of its program when it was posted (`docs/decisions.md#v19`). `postedAt`: not recorded,
+ * so the one that the program had at this position.
+ */
+export type VoucherCurrency = { readonly currency: string } | { readonly postedAt: Position };
+
+/** As an event has it. */
+export function currencyIn({ currency }: Posted, position: Position): VoucherCurrency {
+  return currency === undefined ? { postedAt: position } : { currency };
+}
+
+export type VoucherState =
+  | { readonly status: 'unknown' }
+  | ({
+      readonly status: 'published';
+      readonly voucher: VoucherContent;
+      readonly currency: VoucherCurrency;
+    } & VoucherOrigin)
+  | ({ readonly status: 'withdrawn' } & VoucherOrigin);
+
+/** The present currency of a program, and the position from which it has had it. */
+export interface ProgramCurrency {
+  readonly code: string;
+  readonly since: Position;
+}
+
+export type VoucherCommand =
+  | (VoucherOrigin & {
+      readonly do: 'post';
+      readonly at: string;
+      readonly voucher: VoucherContent;
+      readonly currency: ProgramCurrency;
+    })
+  | { readonly do: 'withdraw'; readonly at: string };
+
+/** The category of a voucher's stream. */
+export const VOUCHER = 'voucher';
+
+/**
+ * A post publishes a new voucher and revises an existing one, unless it changes nothing. A withdrawn voucher stays
+ * withdrawn: a post does nothing, and neither does withdrawing what is not published. The returned state shows which.
+ */
+export const voucherDecider: Decider<VoucherCommand, VoucherState, VoucherEvent> = {
+  category: VOUCHER,
+  initial: { status: 'unknown' },
+  supersedes: () => true,
+  decide(command, state) {
+    switch (command.do) {
+      case 'post': {
+        const { at, voucher } = command;
+        const posted = { at, voucher, currency: command.currency.code };
+        if (state.status === 'unknown')
+          return [{ type: 'VoucherPublished', data: { ...originOf(command), ...posted } }];
+        if (state.status === 'withdrawn') return [];
+        const isSame = isDeepStrictEqual(voucher, state.voucher) && isInCurrency(state, command.currency);
+        return isSame ? [] : [{ type: 'VoucherRevised', data: posted }];
+      }
+      case 'withdraw':
+        return state.status === 'published' ? [{ type: 'VoucherWithdrawn', data: { at: command.at } }] : [];
+    }
+  },
+  evolve(state, event) {
+    switch (event.type) {
+      case 'VoucherPublished':
+        return { status: 'published', ...originOf(event.data), ...contentOf(event) };
+      case 'VoucherRevised':
+        return state.status === 'published' ? { ...state, ...contentOf(event) } : state;
+      case 'VoucherWithdrawn':
+        return state.status === 'published' ? { status: 'withdrawn', ...originOf(state) } : state;
+    }
+  },
+};
+
+function originOf({ programId, sourceId }: VoucherOrigin): VoucherOrigin {
+  return { programId, ...(sourceId === undefined ? {} : { sourceId }) };
+}
+
+function contentOf({ data, position }: Folded<{ readonly data: Posted }>) {
+  return { voucher: data.voucher, currency: currencyIn(data, position ?? START) };
+}
+
+/** Whether its amount, if it has one, is in this currency. */
+function isInCurrency(
+  { voucher, currency }: { readonly voucher: VoucherContent; readonly currency: VoucherCurrency },
+  { code, since }: ProgramCurrency,
+): boolean {
+  if (!isOfMoney(voucher)) return true;
+  return 'currency' in currency ? currency.currency === code : currency.postedAt >= since;
+}
+
+/** Whether it has an amount of money: a percentage has no currency. */
+export function isOfMoney({ discountAmount, isPercentage }: VoucherContent): boolean {
+  return discountAmount !== undefined && isPercentage !== true;
+}
+
+/** The fields of a published voucher by the names they are posted by. The same amount in another currency is another amount. */
+export function postedFields(
+  state: VoucherState,
+  codeOf: (currency: VoucherCurrency, programId: number) => string,
+): Readonly<Record<string, unknown>> | undefined {
+  if (state.status !== 'published') return undefined;
+  const { voucher, currency, programId } = state;
+  const amount = isOfMoney(voucher)
+    ? { discountAmount: `${voucher.discountAmount} ${codeOf(currency, programId)}` }
+    : {};
+  return { ...voucher, ...amount, ...originOf(state) };
+}
