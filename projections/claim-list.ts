@@ -2,7 +2,7 @@ import { type ListedClaim, type StoredClaim } from '../src/domain/claims/stored-
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Filter, type Found, type Order, type QueryOptions, type Search } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { type PageInParts, searchInParts } from '../src/kernel/search-in-parts';
+import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
 import { type ClaimField, claims } from './claims';
 
 /** Which claims: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */

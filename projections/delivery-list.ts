@@ -1,7 +1,7 @@
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type Filter, type Found, type QueryOptions, type Results } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { searchInParts } from '../src/kernel/search-in-parts';
+import { searchInParts } from '../src/projector/search-in-parts';
 import { type ListedDelivery, STATES, type StoredDelivery } from '../src/domain/deliveries/stored-delivery';
 import { type TopicName } from '../src/domain/subscriptions/subscription';
 import { deliveries, type DeliveryField } from './deliveries';

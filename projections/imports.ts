@@ -3,7 +3,7 @@ import { numberOf, type Position, positionOf, START } from '../src/kernel/event'
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Found, type Order, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
-import { eachOf, searchInParts } from '../src/kernel/search-in-parts';
+import { eachOf, searchInParts } from '../src/projector/search-in-parts';
 import { FEED, type FeedEvent, type FeedImport } from '../src/domain/products/feed';
 import { type ReportedImport } from '../src/domain/products/import-report';
 import { REFUSALS, type RefusalEvent } from '../src/domain/products/refusals';

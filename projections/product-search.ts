@@ -1,5 +1,5 @@
 import { allOf, filtersOn } from '../src/kernel/filters';
-import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/kernel/search-in-parts';
+import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/projector/search-in-parts';
 import {
   type Cursor,
   type Filter,

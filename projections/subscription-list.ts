@@ -1,7 +1,7 @@
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
-import { type PageInParts, searchInParts } from '../src/kernel/search-in-parts';
+import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
 import { type TopicName } from '../src/domain/subscriptions/subscription';
 import {
   type ListedSubscription,

@@ -2,7 +2,7 @@ import { numberOf, type Position } from '../src/kernel/event';
 import { allOf, filtersOn } from '../src/kernel/filters';
 import { type Cursor, type Filter, type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore, type Target, targetOf } from '../src/kernel/read-store';
-import { searchInParts } from '../src/kernel/search-in-parts';
+import { searchInParts } from '../src/projector/search-in-parts';
 import { liveGeneration } from '../src/projector/generations';
 import {
   type ListedTransaction,

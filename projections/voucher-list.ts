@@ -1,5 +1,5 @@
 import { allOf, filtersOn } from '../src/kernel/filters';
-import { type PageInParts, searchInParts } from '../src/kernel/search-in-parts';
+import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
 import { type Filter, type Found, type Order, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { type ListedVoucher, type StoredVoucher } from '../src/domain/vouchers/stored-voucher';

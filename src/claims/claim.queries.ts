@@ -7,7 +7,7 @@ import { Clock } from '../http/clock';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
-import { eachOf } from '../kernel/search-in-parts';
+import { eachOf } from '../projector/search-in-parts';
 import { pageSizeHeader } from '../wire/keys/page-size';
 import { type OutputClaim, type OutputVersion } from './answered-fields';
 import { claimDecider } from '../domain/claims/claim';

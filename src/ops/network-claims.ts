@@ -8,7 +8,7 @@ import { type Program } from '../network/programs';
 import { Fault } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
 import { type ReadStore } from '../kernel/read-store';
-import { eachOf } from '../kernel/search-in-parts';
+import { eachOf } from '../projector/search-in-parts';
 
 /** Claims in an answer: at most, and by default. */
 export const MOST_LISTED = 1000;

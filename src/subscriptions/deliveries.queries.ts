@@ -12,7 +12,7 @@ import { Clock } from '../http/clock';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
-import { eachOf } from '../kernel/search-in-parts';
+import { eachOf } from '../projector/search-in-parts';
 import { MATCHED, type Message } from '../domain/deliveries/delivery-events';
 import { Rendering } from '../notifications/matching/rendering';
 import { type ActiveSubscription } from '../domain/subscriptions/subscription';

@@ -4,7 +4,7 @@ import { type Caller } from '../network/organisations';
 import { EventLog } from '../kernel/event-log';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
-import { eachOf } from '../kernel/search-in-parts';
+import { eachOf } from '../projector/search-in-parts';
 import { type ActiveSubscription } from '../domain/subscriptions/subscription';
 import { type OutputSubscription, type OutputSecret } from './fields';
 import { type SubscriptionKind } from './kind';

@@ -16,7 +16,7 @@ import { EventLog } from '../kernel/event-log';
 import { eventsOnDemand } from '../domain/keys/history';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
-import { eachOf } from '../kernel/search-in-parts';
+import { eachOf } from '../projector/search-in-parts';
 import { type DateFormat } from '../wire/date';
 import { type OutputTransaction, type OutputTotal } from '../domain/transactions/fields';
 import { decimalOf } from '../wire/record/minor-units';

@@ -7,7 +7,7 @@ import { EventLog } from '../kernel/event-log';
 import { historyOf, type Version } from '../domain/keys/history';
 import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
-import { eachOf } from '../kernel/search-in-parts';
+import { eachOf } from '../projector/search-in-parts';
 import { httpFaults } from '../wire/api/http-faults';
 import { pageSizeHeader } from '../wire/keys/page-size';
 import { voucherFaults as fault } from '../domain/vouchers/faults';

@@ -7,7 +7,7 @@ import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators
 import { ListAnswer } from '../../http/list-answer';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
-import { type PageInParts } from '../../kernel/search-in-parts';
+import { type PageInParts } from '../../projector/search-in-parts';
 import { type TopicName } from '../../domain/subscriptions/subscription';
 import { SUBSCRIPTION_KINDS } from '../../subscription-kinds';
 import { type OperatorsDelivery } from '../../subscriptions/deliveries.fields';

@@ -6,8 +6,8 @@ import {
   type QueryOptions,
   type Results,
   type Search,
-} from './query';
-import { type ReadStore, type Target } from './read-store';
+} from '../kernel/query';
+import { type ReadStore, type Target } from '../kernel/read-store';
 import { mapInSlices } from '../runtime/slices';
 
 /** About how many characters of documents one answer holds in memory at once (`docs/decisions.md#x72`). */
