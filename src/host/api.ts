@@ -6,7 +6,7 @@ import { type Config } from '../settings/config';
 import { TokenUses } from '../network/token-uses';
 import { DownloadCounter } from '../products/download-counter';
 import { Exporter } from '../products/download/exporter';
-import { addressProblem } from '../notifications/sending/receiver-url';
+import { addressProblem } from '../delivery/sending/receiver-url';
 import { type ProductExporter } from '../products/download/rendered-feed';
 import { RenderedFeeds } from '../products/download/rendered-feeds';
 import { diskTrouble } from './disk';

@@ -1,7 +1,7 @@
 import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { FollowedLog } from '../runtime/followed-log';
-import { hasRates, RATES_STREAM, type RatesEvent } from '../notifications/matching/rates';
+import { hasRates, RATES_STREAM, type RatesEvent } from '../delivery/matching/rates';
 import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../domain/deliveries/ownership';
 import { type Secrets } from '../domain/subscriptions/secrets';
 

@@ -9,7 +9,7 @@ import {
   type ExplainedEvent,
   type Explanation,
   explainMatches,
-} from '../notifications/matching/explain';
+} from '../delivery/matching/explain';
 import { CLAIM } from '../domain/claims/claim';
 import { claimTopic } from '../domain/claims/topic';
 import { SUBSCRIPTION_KINDS } from '../subscription-kinds';

@@ -7,7 +7,7 @@ import { type EventLog } from '../kernel/event-log';
 import { type Cursor } from '../kernel/query';
 import { MATCHED, type Message, whyUnsendable } from '../domain/deliveries/delivery-events';
 import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
-import { Rendering } from '../notifications/matching/rendering';
+import { Rendering } from '../delivery/matching/rendering';
 import { receiversOf } from '../domain/subscriptions/receiver-id';
 import { subscriptionDecider } from '../domain/subscriptions/subscription';
 import { SUBSCRIPTION_KINDS } from '../subscription-kinds';

@@ -1,7 +1,7 @@
 import { type Config } from '../settings/config';
 import { type Engines } from '../engines/open';
 import { ownerOf, secretsOf } from '../host/installation';
-import { continueFromHere } from '../notifications/matching/cursor';
+import { continueFromHere } from '../delivery/matching/cursor';
 import { takeDeliveries } from '../domain/deliveries/ownership';
 
 /**

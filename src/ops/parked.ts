@@ -7,7 +7,7 @@ import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { type ParkedEvent, parkedEvents, Parking } from '../runtime/parked-events';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
-import { MATCHER } from '../notifications/matching/matcher';
+import { MATCHER } from '../delivery/matching/matcher';
 import { type Projection } from '../projector/projection';
 import { logOf, type ProjectedEngines, projectionsNamed } from './rebuild';
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo } from 'node:net';
-import { printable } from '../notifications/sending/answer';
-import { problemOfSignature } from '../notifications/sending/signature';
+import { printable } from '../delivery/sending/answer';
+import { problemOfSignature } from '../delivery/sending/signature';
 
 /** A secret is not what `GET …/subscriptions/{id}/secret` returns. */
 class UnusableSecret extends Error {

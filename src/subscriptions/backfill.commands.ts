@@ -5,7 +5,7 @@ import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider
 import { type Position, START, streamOf } from '../kernel/event';
 import { KeyedMutex } from '../runtime/keyed-mutex';
 import { EventLog, RevisionConflict } from '../kernel/event-log';
-import { missedMessages, type MissedMessage } from '../notifications/matching/missed-messages';
+import { missedMessages, type MissedMessage } from '../delivery/matching/missed-messages';
 import { receiversOf } from '../domain/subscriptions/receiver-id';
 import { SUBSCRIPTION, type SubscriptionEvent } from '../domain/subscriptions/subscription';
 import { type Refusals } from '../wire/api/posted';

@@ -14,7 +14,7 @@ import { type QueryOptions } from '../kernel/query';
 import { ReadStore } from '../kernel/read-store';
 import { eachOf } from '../projector/search-in-parts';
 import { MATCHED, type Message } from '../domain/deliveries/delivery-events';
-import { Rendering } from '../notifications/matching/rendering';
+import { Rendering } from '../delivery/matching/rendering';
 import { type ActiveSubscription } from '../domain/subscriptions/subscription';
 import { receiversOf } from '../domain/subscriptions/receiver-id';
 import { type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver } from './deliveries.fields';

@@ -3,7 +3,7 @@ import { deliveryOf } from '../../projections/delivery-list';
 import { conversionFaults as fault } from '../domain/conversion-faults';
 import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
-import { type ExplainedEvent, type Explanation, explainMatches } from '../notifications/matching/explain';
+import { type ExplainedEvent, type Explanation, explainMatches } from '../delivery/matching/explain';
 import { messageIdOf, receiversOf } from '../domain/subscriptions/receiver-id';
 import { type ActiveSubscription } from '../domain/subscriptions/subscription';
 import { type Which } from './commands';

@@ -2,7 +2,7 @@ import { STATUSES } from '../../src/domain/claims/statuses';
 import { claimTopic } from '../../src/domain/claims/topic';
 import { START } from '../../src/kernel/event';
 import { type Message } from '../../src/domain/deliveries/delivery-events';
-import { Matcher } from '../../src/notifications/matching/matcher';
+import { Matcher } from '../../src/delivery/matching/matcher';
 import { receiverIdOf } from '../../src/domain/subscriptions/receiver-id';
 import { transactionTopic } from '../../src/domain/transactions/topic';
 import { CLAIM_TOKENS, claimWorld, errorsIn } from './claim-network';

@@ -14,7 +14,7 @@ import { type EventLog } from '../../src/kernel/event-log';
 import { Fault } from '../../src/kernel/fault';
 import { reservations } from '../../src/domain/keys/reservation';
 import { changeSubscription, loadSubscription } from '../../src/domain/subscriptions/loaded-subscription';
-import { RATES_ID, RATES_STREAM, ratesDecider } from '../../src/notifications/matching/rates';
+import { RATES_ID, RATES_STREAM, ratesDecider } from '../../src/delivery/matching/rates';
 import { type SubscriptionCommand } from '../../src/domain/subscriptions/subscription';
 import { quota } from '../../src/products/quota';
 import { type TransactionCommand, transactionDecider } from '../../src/domain/transactions/transaction';

@@ -1,4 +1,4 @@
-import { isAllowedPort, portProblem } from '../../src/notifications/sending/ports';
+import { isAllowedPort, portProblem } from '../../src/delivery/sending/ports';
 
 describe('ports of receivers (decisions N9)', () => {
   it('are 80, 443 and those from 1024', () => {

@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openLogAt } from '../../src/engines/open';
-import { continuationOf } from '../../src/notifications/matching/cursor';
+import { continuationOf } from '../../src/delivery/matching/cursor';
 import { messageIdOf } from '../../src/domain/subscriptions/receiver-id';
 import { formerIdOf } from '../../src/domain/transactions/transaction-id';
 import { streamOf } from '../contracts/event-log/events';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
-import { AllowedAddresses } from '../../src/notifications/sending/allowed-addresses';
-import { Sender } from '../../src/notifications/sending/sender';
-import { signatureOf } from '../../src/notifications/sending/signature';
+import { AllowedAddresses } from '../../src/delivery/sending/allowed-addresses';
+import { Sender } from '../../src/delivery/sending/sender';
+import { signatureOf } from '../../src/delivery/sending/signature';
 import { attemptTo } from '../notifications/sending/receivers';
 import { DIST } from '../support/built';
 import { Server } from '../support/server';

@@ -5,14 +5,12 @@ const { join } = require('node:path');
 
 const [dist, settings, allowed, times] = process.argv.slice(2);
 const { openEngines } = require(join(dist, 'src/engines/open.js'));
-const { FollowedSubscriptions } = require(
-  join(dist, 'src/notifications/scheduling/followed-subscriptions.js'),
-);
-const { DeliveryRunner } = require(join(dist, 'src/notifications/scheduling/delivery-runner.js'));
-const { Recipients } = require(join(dist, 'src/notifications/scheduling/recipients.js'));
+const { FollowedSubscriptions } = require(join(dist, 'src/delivery/scheduling/followed-subscriptions.js'));
+const { DeliveryRunner } = require(join(dist, 'src/delivery/scheduling/delivery-runner.js'));
+const { Recipients } = require(join(dist, 'src/delivery/scheduling/recipients.js'));
 const { Secrets } = require(join(dist, 'src/domain/subscriptions/secrets.js'));
-const { AllowedAddresses } = require(join(dist, 'src/notifications/sending/allowed-addresses.js'));
-const { Sender } = require(join(dist, 'src/notifications/sending/sender.js'));
+const { AllowedAddresses } = require(join(dist, 'src/delivery/sending/allowed-addresses.js'));
+const { Sender } = require(join(dist, 'src/delivery/sending/sender.js'));
 
 async function main() {
   const engines = await openEngines({ ...JSON.parse(settings), threads: true });

@@ -180,7 +180,7 @@ export type PartitionEvent =
   /** A process has taken over the partition: appends of the one before conflict. */
   | { readonly type: 'PartitionTaken'; readonly data: { readonly at: string; readonly owner: string } }
   | { readonly type: 'MessageAttempted'; readonly data: Outcome }
-  /** Everything that is needed to continue from here (`src/notifications/scheduling/saved-partition.ts`). */
+  /** Everything that is needed to continue from here (`src/delivery/scheduling/saved-partition.ts`). */
   | { readonly type: 'PartitionSaved'; readonly data: object };
 
 /** A message that is not tried again. */

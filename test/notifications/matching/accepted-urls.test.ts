@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { rendererOf } from '../../../src/notifications/matching/render';
+import { rendererOf } from '../../../src/delivery/matching/render';
 import { isTemplate, parseTemplate } from '../../../src/domain/subscriptions/template';
 import { urlFault } from '../../../src/subscriptions/url-check';
 import { anyCharacters } from '../../support/any-characters';

@@ -1,5 +1,5 @@
 import { streamOf } from '../../../src/kernel/event';
-import { Matcher } from '../../../src/notifications/matching/matcher';
+import { Matcher } from '../../../src/delivery/matching/matcher';
 import { type Receiver } from '../../../src/domain/subscriptions/subscription';
 import { STATES, type StateId } from '../../../src/domain/transactions/states';
 import { transactionTopic } from '../../../src/domain/transactions/topic';

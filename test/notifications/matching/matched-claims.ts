@@ -1,6 +1,6 @@
 import { type DomainEvent } from '../../../src/kernel/decider';
 import { type Message } from '../../../src/domain/deliveries/delivery-events';
-import { type Due, Matcher } from '../../../src/notifications/matching/matcher';
+import { type Due, Matcher } from '../../../src/delivery/matching/matcher';
 import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { type Occurrence } from '../../../src/domain/subscriptions/topic';
 import { claimTopic, created, moved, Recorded } from './recorded-events';

@@ -1,11 +1,7 @@
 import { toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, numberOf } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
-import {
-  continuationOf,
-  DailyMark,
-  type DeliveriesMatched,
-} from '../../../src/notifications/matching/cursor';
+import { continuationOf, DailyMark, type DeliveriesMatched } from '../../../src/delivery/matching/cursor';
 import { eventsOf, overrideLog } from '../../support/temporary-log';
 import { golden } from '../../support/golden';
 import { type Step } from './histories';

@@ -1,4 +1,4 @@
-import { Matcher } from '../../../src/notifications/matching/matcher';
+import { Matcher } from '../../../src/delivery/matching/matcher';
 import { messageIdOf, receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type Receiver, type SubscriptionFilter } from '../../../src/domain/subscriptions/subscription';
 import { type Topic } from '../../../src/domain/subscriptions/topic';

@@ -8,7 +8,7 @@ import { NO_STREAM, type Position, START } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
 import { type Leases } from '../../../src/kernel/leases';
 import { MATCHED, type MatchedEvent } from '../../../src/domain/deliveries/delivery-events';
-import { MatcherRunner, type MatcherOptions } from '../../../src/notifications/matching/matcher-runner';
+import { MatcherRunner, type MatcherOptions } from '../../../src/delivery/matching/matcher-runner';
 import { isolatedEngines } from '../../support/engines';
 import { PATIENT } from '../../support/esdb-log';
 import { overrideLog } from '../../support/temporary-log';

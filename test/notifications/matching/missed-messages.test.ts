@@ -3,7 +3,7 @@ import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { type RecordedEvent, START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { loadSubscription } from '../../../src/domain/subscriptions/loaded-subscription';
-import { missedMessages } from '../../../src/notifications/matching/missed-messages';
+import { missedMessages } from '../../../src/delivery/matching/missed-messages';
 import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
 import { logFolder, type LogFolder } from '../../support/log-folder';
 import { cases } from '../../support/size';

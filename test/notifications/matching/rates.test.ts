@@ -4,8 +4,8 @@ import {
   type PublishedRates,
   ratesDecider,
   type RatesEvent,
-} from '../../../src/notifications/matching/rates';
-import { ratesIn } from '../../../src/notifications/matching/rates-file';
+} from '../../../src/delivery/matching/rates';
+import { ratesIn } from '../../../src/delivery/matching/rates-file';
 import { golden } from '../../support/golden';
 import { cases } from '../../support/size';
 

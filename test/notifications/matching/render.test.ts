@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { compiledBody } from '../../../src/domain/subscriptions/compiled-template';
-import { rendererOf } from '../../../src/notifications/matching/render';
+import { rendererOf } from '../../../src/delivery/matching/render';
 import { type Receiver, type ReceiverFormat } from '../../../src/domain/subscriptions/subscription';
 import { isTemplate, parseTemplate } from '../../../src/domain/subscriptions/template';
 import { type Attributes } from '../../../src/domain/subscriptions/topic';

@@ -1,5 +1,5 @@
 import { type DomainEvent } from '../../../src/kernel/decider';
-import { SubscriptionBook } from '../../../src/notifications/matching/subscription-book';
+import { SubscriptionBook } from '../../../src/delivery/matching/subscription-book';
 import { AT, created, DELETED, Recorded, replaced } from './recorded-events';
 
 let book: SubscriptionBook;

@@ -2,7 +2,7 @@ import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, type RecordedEvent, START } from '../../../src/kernel/event';
 import { type Leases } from '../../../src/kernel/leases';
 import { MAX_PARKED_EVENTS, parkedEvents, Parking } from '../../../src/runtime/parked-events';
-import { type MatcherOptions, MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
+import { type MatcherOptions, MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { type Topic } from '../../../src/domain/subscriptions/topic';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { golden } from '../../support/golden';

@@ -9,7 +9,7 @@ import {
   partitionStream,
 } from '../../../src/domain/deliveries/delivery-events';
 import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
-import { takePartition } from '../../../src/notifications/scheduling/partition-log';
+import { takePartition } from '../../../src/delivery/scheduling/partition-log';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { overrideLog } from '../../support/temporary-log';
 import { runnerWorld } from './runner-world';

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { loadSubscription } from '../../../src/domain/subscriptions/loaded-subscription';
-import { MESSAGE_BYTES } from '../../../src/notifications/matching/byte-budget';
-import { MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
-import { missedMessages } from '../../../src/notifications/matching/missed-messages';
-import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
+import { MESSAGE_BYTES } from '../../../src/delivery/matching/byte-budget';
+import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
+import { missedMessages } from '../../../src/delivery/matching/missed-messages';
+import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import {
   type ActiveSubscription,
   type Receiver,

@@ -1,12 +1,12 @@
 import { type Target } from '../../../bench/deliveries/due-messages';
 import { execute, load } from '../../../src/kernel/decider';
 import { LeaseHolder } from '../../../src/runtime/lease-holder';
-import { Rendering } from '../../../src/notifications/matching/rendering';
+import { Rendering } from '../../../src/delivery/matching/rendering';
 import { PARTITIONS, partitionOf } from '../../../src/domain/subscriptions/receiver-id';
-import { Dispatcher, type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
-import { OwnedPartition } from '../../../src/notifications/scheduling/owned-partition';
-import { takePartition } from '../../../src/notifications/scheduling/partition-log';
-import { Recipients } from '../../../src/notifications/scheduling/recipients';
+import { Dispatcher, type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
+import { OwnedPartition } from '../../../src/delivery/scheduling/owned-partition';
+import { takePartition } from '../../../src/delivery/scheduling/partition-log';
+import { Recipients } from '../../../src/delivery/scheduling/recipients';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import {
   type ActiveSubscription,

@@ -6,7 +6,7 @@ import {
   HEALTHY,
   reportedFailure,
 } from '../../../src/domain/deliveries/health';
-import { DELAYS, nextAttempt } from '../../../src/notifications/scheduling/schedule';
+import { DELAYS, nextAttempt } from '../../../src/delivery/scheduling/schedule';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type Message } from '../../../src/domain/deliveries/delivery-events';
 import { START } from '../../../src/kernel/event';
-import { LIMITS } from '../../../src/notifications/scheduling/slots';
+import { LIMITS } from '../../../src/delivery/scheduling/slots';
 import { Matched, messageTo, subscribe, type Target } from '../../../bench/deliveries/due-messages';
 import { OVER_SERVERS } from '../../support/engines';
 import { type Received } from '../../support/receivers';

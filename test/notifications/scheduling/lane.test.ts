@@ -1,6 +1,6 @@
 import { type Message } from '../../../src/domain/deliveries/delivery-events';
-import { Lane, type Sendable } from '../../../src/notifications/scheduling/lane';
-import { ReceiverState } from '../../../src/notifications/scheduling/receiver-state';
+import { Lane, type Sendable } from '../../../src/delivery/scheduling/lane';
+import { ReceiverState } from '../../../src/delivery/scheduling/receiver-state';
 
 test('A lane skips redeliveries that have ended meanwhile, however many (decisions N14)', () => {
   const state = new ReceiverState();

@@ -1,4 +1,4 @@
-import { type Started } from '../../../src/notifications/scheduling/scheduler';
+import { type Started } from '../../../src/delivery/scheduling/scheduler';
 import { type Sent, type World } from './simulated-world';
 
 /** Raises as soon as a limit is broken (`docs/decisions.md#n7`). */

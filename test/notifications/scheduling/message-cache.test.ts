@@ -1,7 +1,7 @@
 import { Matched, messageTo } from '../../../bench/deliveries/due-messages';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { type EventLog } from '../../../src/kernel/event-log';
-import { MessageCache } from '../../../src/notifications/scheduling/message-cache';
+import { MessageCache } from '../../../src/delivery/scheduling/message-cache';
 import { logFolder, type LogFolder } from '../../support/log-folder';
 import { overrideLog } from '../../support/temporary-log';
 

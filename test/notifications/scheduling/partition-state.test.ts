@@ -6,13 +6,13 @@ import {
   type OutcomeKind,
   partitionStream,
 } from '../../../src/domain/deliveries/delivery-events';
-import { receiverIn, takeMatched } from '../../../src/notifications/scheduling/matched-events';
-import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
+import { receiverIn, takeMatched } from '../../../src/delivery/scheduling/matched-events';
+import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import {
   restorePartition,
   type SavedPart,
   savePartition,
-} from '../../../src/notifications/scheduling/saved-partition';
+} from '../../../src/delivery/scheduling/saved-partition';
 import { golden } from '../../support/golden';
 import { cases } from '../../support/size';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { Pointers } from '../../../src/notifications/scheduling/pointers';
-import { Timers } from '../../../src/notifications/scheduling/timers';
-import { decodeIntegers, encodeIntegers } from '../../../src/notifications/scheduling/varints';
+import { Pointers } from '../../../src/delivery/scheduling/pointers';
+import { Timers } from '../../../src/delivery/scheduling/timers';
+import { decodeIntegers, encodeIntegers } from '../../../src/delivery/scheduling/varints';
 import { cases } from '../../support/size';
 
 describe('Pointers', () => {

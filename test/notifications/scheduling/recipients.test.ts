@@ -1,9 +1,9 @@
 import { Webhook } from 'standardwebhooks';
 import { START } from '../../../src/kernel/event';
-import { Standings } from '../../../src/notifications/scheduling/followed-subscriptions';
-import { Recipients } from '../../../src/notifications/scheduling/recipients';
+import { Standings } from '../../../src/delivery/scheduling/followed-subscriptions';
+import { Recipients } from '../../../src/delivery/scheduling/recipients';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
-import { signatureOf } from '../../../src/notifications/sending/signature';
+import { signatureOf } from '../../../src/delivery/sending/signature';
 import { type SubscriptionEvent } from '../../../src/domain/subscriptions/subscription';
 import { AT, created, Recorded } from '../matching/recorded-events';
 

@@ -2,12 +2,12 @@ import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decid
 import { NO_STREAM } from '../../../src/kernel/event';
 import { without } from '../../../src/kernel/without';
 import { loadSubscription } from '../../../src/domain/subscriptions/loaded-subscription';
-import { missedMessages } from '../../../src/notifications/matching/missed-messages';
-import { MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
-import { RATES_STREAM } from '../../../src/notifications/matching/rates';
-import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
+import { missedMessages } from '../../../src/delivery/matching/missed-messages';
+import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
+import { RATES_STREAM } from '../../../src/delivery/matching/rates';
+import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
-import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
+import { type Attempt, type AttemptResult } from '../../../src/delivery/sending/attempt';
 import {
   type ActiveSubscription,
   type Receiver,

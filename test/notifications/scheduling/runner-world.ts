@@ -8,13 +8,13 @@ import {
   type Message,
   type Outcome,
 } from '../../../src/domain/deliveries/delivery-events';
-import { type DeliveryParts, DeliveryRunner } from '../../../src/notifications/scheduling/delivery-runner';
-import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
-import { FollowedSubscriptions } from '../../../src/notifications/scheduling/followed-subscriptions';
-import { Recipients } from '../../../src/notifications/scheduling/recipients';
-import { Rendering } from '../../../src/notifications/matching/rendering';
+import { type DeliveryParts, DeliveryRunner } from '../../../src/delivery/scheduling/delivery-runner';
+import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
+import { FollowedSubscriptions } from '../../../src/delivery/scheduling/followed-subscriptions';
+import { Recipients } from '../../../src/delivery/scheduling/recipients';
+import { Rendering } from '../../../src/delivery/matching/rendering';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
-import { type Attempt, type AttemptResult } from '../../../src/notifications/sending/attempt';
+import { type Attempt, type AttemptResult } from '../../../src/delivery/sending/attempt';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { openTestedEngines, type TestedFolder } from '../../support/engines';
 

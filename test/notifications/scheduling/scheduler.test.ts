@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { type Permission } from '../../../src/notifications/scheduling/scheduler';
-import { DELAYS } from '../../../src/notifications/scheduling/schedule';
+import { type Permission } from '../../../src/delivery/scheduling/scheduler';
+import { DELAYS } from '../../../src/delivery/scheduling/schedule';
 import { cases } from '../../support/size';
 import { checkLimits, expectOrder } from './limits';
 import { type Answer, type Sent, World, type WorldOptions } from './simulated-world';

@@ -1,15 +1,15 @@
 import { type Message, type Outcome } from '../../../src/domain/deliveries/delivery-events';
 import { afterProbeRequest } from '../../../src/domain/deliveries/health';
-import { outcomeOf, outcomeWithout } from '../../../src/notifications/scheduling/outcome';
-import { PartitionState } from '../../../src/notifications/scheduling/partition-state';
+import { outcomeOf, outcomeWithout } from '../../../src/delivery/scheduling/outcome';
+import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import {
   type Permission,
   type Receiver,
   Scheduler,
   type Started,
-} from '../../../src/notifications/scheduling/scheduler';
-import { Timers } from '../../../src/notifications/scheduling/timers';
-import { type AttemptResult } from '../../../src/notifications/sending/attempt';
+} from '../../../src/delivery/scheduling/scheduler';
+import { Timers } from '../../../src/delivery/scheduling/timers';
+import { type AttemptResult } from '../../../src/delivery/sending/attempt';
 
 /** How a receiver answers: how long that takes (ms), and how it ends. */
 export type Answer = Pick<AttemptResult, 'end' | 'ms' | 'retryAfter'>;

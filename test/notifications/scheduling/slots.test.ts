@@ -1,4 +1,4 @@
-import { LIMITS, type Occupant, Slots } from '../../../src/notifications/scheduling/slots';
+import { LIMITS, type Occupant, Slots } from '../../../src/delivery/scheduling/slots';
 
 const receiverOf = (host: string): Occupant => ({
   host,

@@ -2,7 +2,7 @@ import { messageTo, type Target } from '../../../bench/deliveries/due-messages';
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { MATCHED, partitionStream } from '../../../src/domain/deliveries/delivery-events';
-import { continuationOf } from '../../../src/notifications/matching/cursor';
+import { continuationOf } from '../../../src/delivery/matching/cursor';
 import { claimDeliveries } from '../../../src/domain/deliveries/ownership';
 import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
 import { runnerWorld } from './runner-world';

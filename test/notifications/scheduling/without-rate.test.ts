@@ -1,8 +1,8 @@
 import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decider';
-import { MatcherRunner } from '../../../src/notifications/matching/matcher-runner';
-import { RATES_STREAM } from '../../../src/notifications/matching/rates';
-import { type MakeAttempt } from '../../../src/notifications/scheduling/dispatcher';
-import { type Attempt } from '../../../src/notifications/sending/attempt';
+import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
+import { RATES_STREAM } from '../../../src/delivery/matching/rates';
+import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
+import { type Attempt } from '../../../src/delivery/sending/attempt';
 import {
   type Receiver,
   type SubscriptionContent,

@@ -1,11 +1,6 @@
 import fc from 'fast-check';
-import {
-  failureOf,
-  ConnectionFailed,
-  ConnectTimeout,
-  Refused,
-} from '../../../src/notifications/sending/failures';
-import { UnresolvedName } from '../../../src/notifications/sending/names';
+import { failureOf, ConnectionFailed, ConnectTimeout, Refused } from '../../../src/delivery/sending/failures';
+import { UnresolvedName } from '../../../src/delivery/sending/names';
 import { cases } from '../../support/size';
 
 /** An error as Node.js or undici makes it. */

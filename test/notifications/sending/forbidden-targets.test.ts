@@ -1,5 +1,5 @@
-import { AllowedAddresses } from '../../../src/notifications/sending/allowed-addresses';
-import { UnresolvedName } from '../../../src/notifications/sending/names';
+import { AllowedAddresses } from '../../../src/delivery/sending/allowed-addresses';
+import { UnresolvedName } from '../../../src/delivery/sending/names';
 import { accepting, answer, attemptTo, sendingTo } from './receivers';
 
 const { sender, receiver } = sendingTo();

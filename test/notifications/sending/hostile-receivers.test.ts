@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { type AttemptResult } from '../../../src/notifications/sending/attempt';
+import { type AttemptResult } from '../../../src/delivery/sending/attempt';
 import {
   accepting,
   answer,

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { type Attempt } from '../../../src/notifications/sending/attempt';
-import { AllowedAddresses } from '../../../src/notifications/sending/allowed-addresses';
-import { Sender, type SenderOptions } from '../../../src/notifications/sending/sender';
+import { type Attempt } from '../../../src/delivery/sending/attempt';
+import { AllowedAddresses } from '../../../src/delivery/sending/allowed-addresses';
+import { Sender, type SenderOptions } from '../../../src/delivery/sending/sender';
 
 /** Resolves when this process has no open socket. */
 export async function untilNoSockets(): Promise<void> {

@@ -1,9 +1,9 @@
 import { type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { version } from '../../../package.json';
-import { rendererOf } from '../../../src/notifications/matching/render';
+import { rendererOf } from '../../../src/delivery/matching/render';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
-import { signatureOf } from '../../../src/notifications/sending/signature';
+import { signatureOf } from '../../../src/delivery/sending/signature';
 import { accepting, answer, attemptTo, type Behaviour, sendingTo } from './receivers';
 
 const { sender, receiver } = sendingTo();
