@@ -20,10 +20,10 @@ import {
   type Written,
 } from '../domain/claims/claim-writer';
 import { claimFaults as fault, placed, raiseFaults, type RefusedItems } from '../domain/claims/faults';
-import { OrderSearch } from './order-search.queries';
+import { OrderSearch } from '../processes/order-search';
 import { type Claimed } from '../domain/claims/screening';
 import { type CheckedClaim } from './posted-claims';
-import { screenAll } from './screening.queries';
+import { screenAll } from '../processes/screen-all';
 import { type LoadedClaim } from './update-check';
 
 /** Streams loaded or written at a time. */

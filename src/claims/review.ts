@@ -6,7 +6,7 @@ import { type ReadStore } from '../kernel/read-store';
 import { forbiddenCharacter } from '../wire/characters';
 import { claimDecider, type FiledClaim, type Review } from '../domain/claims/claim';
 import { claimFaults as fault } from '../domain/claims/faults';
-import { OrderSearch } from './order-search.queries';
+import { OrderSearch } from '../processes/order-search';
 import { awaiting, trackedAlready, trackedOrder } from '../domain/claims/screening';
 import { AWAITING_APPROVAL, CHANNELS, type ReviewStatusId, STATUSES } from '../domain/claims/statuses';
 

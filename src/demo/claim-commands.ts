@@ -3,12 +3,12 @@ import { type ClaimContent, type ClaimState, programFacts, type Ruling } from '.
 import { originOf } from '../domain/claims/claim-check';
 import { ClaimWriter } from '../domain/claims/claim-writer';
 import { screen } from '../domain/claims/screening';
-import { track } from '../claims/track-order';
+import { track } from '../processes/track-order';
 import { type FollowedDirectory } from '../network/follower';
 import { type StateAt, toDomainEvent } from '../kernel/decider';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { claimedTransaction, trackClaimedOrder } from '../transactions/claimed-order';
+import { claimedTransaction, trackClaimedOrder } from '../processes/claimed-order';
 import { storedAfter, type StoredTransaction } from '../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
 import { type DemoClaimCommands, type KnownOrder } from './claims';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { AutomationRunner } from '../automation/runner';
+import { AutomationRunner } from '../processes/runner';
 import { type EngineTicket } from '../engines/open';
-import { automationsOver } from './automations';
+import { automationsOver } from '../processes/automations';
 import { joinBase } from './open-base';
 import { serveThread } from '../runtime/thread';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type AutomationRunner } from '../automation/runner';
+import { type AutomationRunner } from '../processes/runner';
 import { type Engines, type EngineTicket } from '../engines/open';
 import { type Remote } from '../runtime/calls';
 import { startThread } from '../runtime/thread';

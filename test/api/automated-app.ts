@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { AutomationRunner } from '../../src/automation/runner';
+import { AutomationRunner } from '../../src/processes/runner';
 import { type NetworkFile } from '../../src/network/network-file';
 import { LeaseFile } from '../../src/engines/embedded/lease-file';
-import { transactionAutomations } from '../../src/transactions/automations';
+import { transactionAutomations } from '../../src/processes/transactions';
 import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { TestApp } from '../support/app';
 import { smallNetwork } from '../support/small-network';

@@ -1,6 +1,6 @@
-import { AutomationRunner } from '../../src/automation/runner';
+import { AutomationRunner } from '../../src/processes/runner';
 import { claimDecider, type ClaimEvent, type FiledClaim } from '../../src/domain/claims/claim';
-import { automationsOver } from '../../src/host/automations';
+import { automationsOver } from '../../src/processes/automations';
 import { load, toDomainEvent } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';

@@ -1,7 +1,7 @@
 import { claimBatches } from '../../projections/claim-batches';
 import { claims } from '../../projections/claims';
-import { AutomationRunner } from '../../src/automation/runner';
-import { automationsOver } from '../../src/host/automations';
+import { AutomationRunner } from '../../src/processes/runner';
+import { automationsOver } from '../../src/processes/automations';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { rebuild } from '../../src/projector/rebuild';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LeaseFile } from '../../src/engines/embedded/lease-file';
-import { type Automation } from '../../src/automation/automation';
-import { AutomationRunner } from '../../src/automation/runner';
+import { type Automation } from '../../src/processes/automation';
+import { AutomationRunner } from '../../src/processes/runner';
 import { FollowedDirectory } from '../../src/network/follower';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';

@@ -1,4 +1,4 @@
-import { OrderSearch } from '../../src/claims/order-search.queries';
+import { OrderSearch } from '../../src/processes/order-search';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { claimWorld } from '../api/claim-network';

@@ -1,12 +1,12 @@
-import { claimAutomations } from '../../src/claims/automations';
+import { claimAutomations } from '../../src/processes/claims';
 import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/domain/claims/claim';
 import { Directory } from '../../src/network/directory';
-import { type TrackingParts } from '../../src/claims/track-order';
+import { type TrackingParts } from '../../src/processes/track-order';
 import { execute, load } from '../../src/kernel/decider';
 import { type Position, START } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { claimedTransaction, trackClaimedOrder } from '../../src/transactions/claimed-order';
+import { claimedTransaction, trackClaimedOrder } from '../../src/processes/claimed-order';
 import { transactionDecider } from '../../src/domain/transactions/transaction';
 import { overrideLog } from '../support/temporary-log';
 import { SHARED_LOGS, type SharedLog } from '../support/shared-logs';

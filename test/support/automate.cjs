@@ -5,9 +5,9 @@ const { join } = require('node:path');
 
 const [dist, dataDir, start, n, when] = process.argv.slice(2);
 const { openEngines } = require(join(dist, 'src/engines/open.js'));
-const { AutomationRunner } = require(join(dist, 'src/automation/runner.js'));
+const { AutomationRunner } = require(join(dist, 'src/processes/runner.js'));
 const { FollowedDirectory } = require(join(dist, 'src/network/follower.js'));
-const { transactionAutomations } = require(join(dist, 'src/transactions/automations.js'));
+const { transactionAutomations } = require(join(dist, 'src/processes/transactions.js'));
 
 function die() {
   process.kill(process.pid, 'SIGKILL');

@@ -1,12 +1,12 @@
 import { trackedOrders } from '../../projections/tracked-orders';
 import { transactions } from '../../projections/transactions';
-import { type Automation } from '../automation/automation';
-import { claimAutomations } from '../claims/automations';
+import { type Automation } from './automation';
+import { claimAutomations } from './claims';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { PositionWait } from '../projector/wait';
-import { transactionAutomations } from '../transactions/automations';
-import { claimedTransaction, trackClaimedOrder } from '../transactions/claimed-order';
+import { transactionAutomations } from './transactions';
+import { claimedTransaction, trackClaimedOrder } from './claimed-order';
 
 /** How long the read model of transactions may take to include what was reported before a claim was approved (ms). */
 const REACH_MS = 5_000;

@@ -1,6 +1,6 @@
 import { transactions } from '../../projections/transactions';
 import { pausedOutside, periodsEndedBy } from '../../projections/transactions-due';
-import { type Automation } from '../automation/automation';
+import { type Automation } from './automation';
 import { execute, type StateAt } from '../kernel/decider';
 import { STATES } from '../domain/transactions/states';
 import { periodOf, type StoredTransaction } from '../domain/transactions/stored-transaction';
