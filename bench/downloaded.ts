@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { pipeline, type Readable } from 'node:stream';
 import { parse } from 'csv-parse';
 import { SaxesParser } from 'saxes';
-import { type OutputProduct } from '../src/products/output';
+import { type OutputProduct } from '../src/services/products/output';
 
 export type DownloadFormat = 'json' | 'xml' | 'csv';
 

@@ -12,7 +12,7 @@ import {
   ReportTransactionsHandler,
   type Results,
   Transactions,
-} from '../transactions/commands';
+} from '../services/transactions/commands';
 import { DEMO, demoNetwork } from './network';
 import { type DemoCommands } from './transactions';
 

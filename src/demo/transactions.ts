@@ -1,4 +1,4 @@
-import { type Recorded } from '../transactions/commands';
+import { type Recorded } from '../services/transactions/commands';
 import { type StateId } from '../domain/transactions/states';
 import { DEMO } from './network';
 import { DAY } from './products';

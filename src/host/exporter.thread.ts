@@ -1,5 +1,5 @@
 import { type EngineTicket } from '../engines/open';
-import { Exporter } from '../products/download/exporter';
+import { Exporter } from '../services/products/download/exporter';
 import { joinBase } from './open-base';
 import { serveThread } from '../runtime/thread';
 

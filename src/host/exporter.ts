@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
-import { type Exporter } from '../products/download/exporter';
-import { type ProductExporter } from '../products/download/rendered-feed';
+import { type Exporter } from '../services/products/download/exporter';
+import { type ProductExporter } from '../services/products/download/rendered-feed';
 import { type Report } from '../runtime/failure-report';
 import { startThread } from '../runtime/thread';
 

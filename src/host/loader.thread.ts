@@ -1,6 +1,6 @@
-import { feedLeases } from './feed-leases';
+import { feedLeases } from '../services/products/load/feed-leases';
 import { type LoaderThreadData } from './loader';
-import { makeLoader } from '../products/load/make-loader';
+import { makeLoader } from '../services/products/load/make-loader';
 import { joinBase } from './open-base';
 import { serveThread } from '../runtime/thread';
 import { validatorThreads } from './validators';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
-import { type ProductLoader } from '../products/commands';
-import { type Loader } from '../products/load/loader';
+import { type ProductLoader } from '../services/products/commands';
+import { type Loader } from '../services/products/load/loader';
 import { type Report } from '../runtime/failure-report';
 import { startThread } from '../runtime/thread';
 

@@ -1,7 +1,7 @@
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { type ProductLoader } from '../products/commands';
-import { type ProductExporter } from '../products/download/rendered-feed';
-import { type RenderedFeeds } from '../products/download/rendered-feeds';
+import { type ProductLoader } from '../services/products/commands';
+import { type ProductExporter } from '../services/products/download/rendered-feed';
+import { type RenderedFeeds } from '../services/products/download/rendered-feeds';
 import { raise } from './opened';
 
 /** The parts that serve requests. */

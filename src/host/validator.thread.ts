@@ -1,5 +1,5 @@
-import { type Slice } from '../products/load/ingest/slices';
-import { type ValidatedSlice, validateSlice } from '../products/load/ingest/validate';
+import { type Slice } from '../services/products/load/ingest/slices';
+import { type ValidatedSlice, validateSlice } from '../services/products/load/ingest/validate';
 import { serveThread } from '../runtime/thread';
 
 /** A thread that reads and validates products for the loader. */

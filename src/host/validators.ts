@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { type Validate } from '../products/load/ingest/product-intake';
+import { type Validate } from '../services/products/load/ingest/product-intake';
 import { type Report } from '../runtime/failure-report';
 import { startThread, type Thread } from '../runtime/thread';
 import { type Validator } from './validator.thread';

@@ -3,8 +3,8 @@ import { type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
 import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
-import { heldReceivers, type Waiting } from '../subscriptions/deliveries.output';
-import { withoutCancelled } from '../subscriptions/redeliveries';
+import { heldReceivers, type Waiting } from '../services/subscriptions/deliveries.output';
+import { withoutCancelled } from '../services/subscriptions/redeliveries';
 
 interface OfReceiver {
   readonly subscriptionId: string;

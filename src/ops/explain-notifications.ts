@@ -12,9 +12,9 @@ import {
 } from '../delivery/matching/explain';
 import { CLAIM } from '../domain/claims/claim';
 import { claimTopic } from '../domain/claims/topic';
-import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
-import { toDelivery, type Waiting } from '../subscriptions/deliveries.output';
-import { type SubscriptionKind } from '../subscriptions/kind';
+import { SUBSCRIPTION_KINDS } from '../services/subscriptions/kinds';
+import { toDelivery, type Waiting } from '../services/subscriptions/deliveries.output';
+import { type SubscriptionKind } from '../services/subscriptions/kind';
 import { transactionTopic } from '../domain/transactions/topic';
 import { TRANSACTION } from '../domain/transactions/transaction';
 import { AnyWaiting } from './any-waiting';

@@ -10,7 +10,7 @@ import {
   ReportTransactionsHandler,
   type Results,
   Transactions,
-} from '../transactions/commands';
+} from '../services/transactions/commands';
 import { MOST } from '../domain/transactions/fields';
 import { type ReportLine, reportLines } from './report-lines';
 

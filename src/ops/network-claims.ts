@@ -1,7 +1,7 @@
 import { listClaims } from '../../projections/claim-list';
-import { type OutputClaim } from '../claims/answered-fields';
-import { toOutput } from '../claims/output';
-import { reviewClaim, type ReviewParts, type ReviewRequest } from '../claims/review';
+import { type OutputClaim } from '../services/claims/answered-fields';
+import { toOutput } from '../services/claims/output';
+import { reviewClaim, type ReviewParts, type ReviewRequest } from '../services/claims/review';
 import { isAtNetwork, type StatusId, STATUSES } from '../domain/claims/statuses';
 import { type Directory } from '../network/directory';
 import { type Program } from '../network/programs';

@@ -5,19 +5,19 @@ import { Clock } from '../http/clock';
 import { Fault, Faults } from '../kernel/fault';
 import { type EventLog } from '../kernel/event-log';
 import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
-import { SUBSCRIPTION_KINDS } from '../subscription-kinds';
-import { Subscriptions, type Which } from '../subscriptions/commands';
-import { heldReceivers } from '../subscriptions/deliveries.output';
-import { stateField } from '../subscriptions/fields';
-import { missingSubscription, ownedSubscription } from '../subscriptions/owned-subscription';
-import { postedState } from '../subscriptions/posted-json';
+import { SUBSCRIPTION_KINDS } from '../services/subscriptions/kinds';
+import { Subscriptions, type Which } from '../services/subscriptions/commands';
+import { heldReceivers } from '../services/subscriptions/deliveries.output';
+import { stateField } from '../services/subscriptions/fields';
+import { missingSubscription, ownedSubscription } from '../services/subscriptions/owned-subscription';
+import { postedState } from '../services/subscriptions/posted-json';
 import {
   EnableReceiver,
   EnableReceiverHandler,
   type Tested,
   TestReceiver,
   TestReceiverHandler,
-} from '../subscriptions/receivers.commands';
+} from '../services/subscriptions/receivers.commands';
 
 /** The subscription or its receiver is unknown, or cannot be tested. */
 class RefusedReceiver extends Error {

@@ -1,4 +1,4 @@
-import { claimService } from '../../src/claims/claims.module';
+import { claimService } from '../../src/services/claims/claims.module';
 import { claimFaultTable } from '../../src/domain/claims/faults';
 import { type Response, type TestRequest } from '../support/app';
 import { APPROVED, ERROR_CASES, OPEN, ruling } from './claim-error-cases';

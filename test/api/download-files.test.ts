@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { generateProducts } from '../../bench/generate';
-import { RenderedFeeds } from '../../src/products/download/rendered-feeds';
+import { RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
 import { TestApp } from '../support/app';
 import { pauseRendering } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';

@@ -4,7 +4,7 @@ import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/ops/rebuild';
 import { loadHistory, undoLoad } from '../../src/ops/restore-load';
 import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/import-report';
-import { type Restored } from '../../src/products/load/restore/restore-load';
+import { type Restored } from '../../src/services/products/load/restore/restore-load';
 import { type Response, TestApp } from '../support/app';
 import { answerIn } from '../support/openapi';
 import { cases } from '../support/size';

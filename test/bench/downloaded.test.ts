@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { type DownloadFormat, digestOf } from '../../bench/downloaded';
-import { feedFormat } from '../../src/products/download/feed-format';
-import { type OutputProduct } from '../../src/products/output';
+import { feedFormat } from '../../src/services/products/download/feed-format';
+import { type OutputProduct } from '../../src/services/products/output';
 
 const product = (brand: string): OutputProduct => ({
   name: 'Lamp & shade',

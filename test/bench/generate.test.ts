@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { generateProducts } from '../../bench/generate';
 import { type PostedProduct } from '../../src/demo/products';
-import { checkProduct } from '../../src/products/product-check';
+import { checkProduct } from '../../src/services/products/product-check';
 import { anyProduct } from '../support/products';
 import { testRealProducts } from '../support/real-products';
 

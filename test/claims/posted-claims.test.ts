@@ -1,8 +1,8 @@
 import { type Field } from '../../src/wire/record/record';
-import { type PostedFormat, type PostedList, readPosted } from '../../src/claims/claim-body';
-import { ignoredIn } from '../../src/claims/list-check';
-import { checkClaims } from '../../src/claims/posted-claims';
-import { postedClaim } from '../../src/claims/posted-fields';
+import { type PostedFormat, type PostedList, readPosted } from '../../src/services/claims/claim-body';
+import { ignoredIn } from '../../src/services/claims/list-check';
+import { checkClaims } from '../../src/services/claims/posted-claims';
+import { postedClaim } from '../../src/services/claims/posted-fields';
 import { POSTED_CLAIM } from '../api/claim-tables';
 import { small } from '../directory/small-directory';
 import { claim, refusalOf } from './posted';

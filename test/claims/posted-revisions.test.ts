@@ -1,7 +1,7 @@
 import { type Field } from '../../src/wire/record/record';
-import { readPosted } from '../../src/claims/claim-body';
-import { checkClaims, checkRevisions } from '../../src/claims/posted-claims';
-import { postedRevision } from '../../src/claims/posted-fields';
+import { readPosted } from '../../src/services/claims/claim-body';
+import { checkClaims, checkRevisions } from '../../src/services/claims/posted-claims';
+import { postedRevision } from '../../src/services/claims/posted-fields';
 import { POSTED_REVISION } from '../api/claim-tables';
 import { small } from '../directory/small-directory';
 import { claim, refusalOf } from './posted';

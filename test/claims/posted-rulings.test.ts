@@ -1,8 +1,8 @@
 import { type Field } from '../../src/wire/record/record';
-import { readPosted } from '../../src/claims/claim-body';
-import { ignoredIn } from '../../src/claims/list-check';
-import { postedLegacyRuling, postedRuling } from '../../src/claims/posted-fields';
-import { checkLegacyRulings, checkRulings, rulingIn } from '../../src/claims/posted-rulings';
+import { readPosted } from '../../src/services/claims/claim-body';
+import { ignoredIn } from '../../src/services/claims/list-check';
+import { postedLegacyRuling, postedRuling } from '../../src/services/claims/posted-fields';
+import { checkLegacyRulings, checkRulings, rulingIn } from '../../src/services/claims/posted-rulings';
 import { CHANNELS, POSTED_RULING, STATUS_TABLE } from '../api/claim-tables';
 import { refusalOf } from './posted';
 

@@ -8,7 +8,7 @@ import { readNetwork } from '../../src/network/network-check';
 import { networkFacts, networkOf } from '../../src/network/network-facts';
 import { mappedCategory } from '../../src/network/categories/mapped-category';
 import { gtinOf } from '../../src/domain/products/offer';
-import { checkProduct } from '../../src/products/product-check';
+import { checkProduct } from '../../src/services/products/product-check';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const directory = new Directory();

@@ -14,7 +14,7 @@ import { Parking } from '../../src/runtime/parked-events';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { diskTrouble } from '../../src/host/disk';
 import { atMostEvery, readinessOf } from '../../src/host/readiness';
-import { type ProductLoader } from '../../src/products/commands';
+import { type ProductLoader } from '../../src/services/products/commands';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { TestApp } from '../support/app';
 import { overrideLog } from '../support/temporary-log';

@@ -1,11 +1,11 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JsonBody, sourceProductIdIn } from '../../src/products/load/ingest/json-body';
-import { ProductIntake } from '../../src/products/load/ingest/product-intake';
-import { type SpooledProduct } from '../../src/products/load/ingest/spool-records';
-import { Spool } from '../../src/products/load/ingest/spool';
-import { XmlBody } from '../../src/products/load/ingest/xml-body';
+import { JsonBody, sourceProductIdIn } from '../../src/services/products/load/ingest/json-body';
+import { ProductIntake } from '../../src/services/products/load/ingest/product-intake';
+import { type SpooledProduct } from '../../src/services/products/load/ingest/spool-records';
+import { Spool } from '../../src/services/products/load/ingest/spool';
+import { XmlBody } from '../../src/services/products/load/ingest/xml-body';
 
 interface Read {
   readonly products: readonly Record<string, unknown>[];

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { positionOf, START, streamOf } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
-import { DownloadCounter } from '../../src/products/download-counter';
-import { quota, quotaId } from '../../src/products/quota';
+import { DownloadCounter } from '../../src/services/products/download-counter';
+import { quota, quotaId } from '../../src/services/products/quota';
 import { overrideLog, withLog } from '../support/temporary-log';
 
 const DAY = 24 * 3_600_000;

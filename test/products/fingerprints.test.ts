@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { digestOf, Fingerprints } from '../../src/domain/products/fingerprints';
-import { loadFingerprints, saveFingerprints } from '../../src/products/load/fingerprints/fingerprint-file';
+import {
+  loadFingerprints,
+  saveFingerprints,
+} from '../../src/services/products/load/fingerprints/fingerprint-file';
 import { IdTable } from '../../src/domain/products/id-table';
 import { anyCharacters } from '../support/any-characters';
 

@@ -6,9 +6,12 @@ import { Directory } from '../../src/network/directory';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { type NewEvent, START } from '../../src/kernel/event';
 import { type Appended, EngineUnavailable, EventLog } from '../../src/kernel/event-log';
-import { feedLeases } from '../../src/host/feed-leases';
-import { FingerprintCache, type FeedLock } from '../../src/products/load/fingerprints/fingerprint-cache';
-import { type LoadResult, Loader } from '../../src/products/load/loader';
+import { feedLeases } from '../../src/services/products/load/feed-leases';
+import {
+  FingerprintCache,
+  type FeedLock,
+} from '../../src/services/products/load/fingerprints/fingerprint-cache';
+import { type LoadResult, Loader } from '../../src/services/products/load/loader';
 import { FeedHistory } from '../support/feed-history';
 
 const FEED = 22;

@@ -1,4 +1,4 @@
-import { checkProduct, holdsForbiddenCharacter } from '../../src/products/product-check';
+import { checkProduct, holdsForbiddenCharacter } from '../../src/services/products/product-check';
 
 const good = {
   sourceProductId: 'A-1',

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { NO_STREAM } from '../../src/kernel/event';
 import { execute, toNewEvent } from '../../src/kernel/decider';
 import { Fault } from '../../src/kernel/fault';
-import { DownloadCounter } from '../../src/products/download-counter';
-import { CountDownload, CountDownloadHandler } from '../../src/products/commands';
-import { type CountedDownload, type FeedDownloaded, quota, quotaId } from '../../src/products/quota';
+import { DownloadCounter } from '../../src/services/products/download-counter';
+import { CountDownload, CountDownloadHandler } from '../../src/services/products/commands';
+import { type CountedDownload, type FeedDownloaded, quota, quotaId } from '../../src/services/products/quota';
 import { overrideLog, withLog } from '../support/temporary-log';
 
 const HOUR = 3_600_000;

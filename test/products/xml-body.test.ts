@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { tmpdir } from 'node:os';
-import { ProductXml } from '../../src/products/load/ingest/product-xml';
-import { ProductIntake } from '../../src/products/load/ingest/product-intake';
-import { Spool } from '../../src/products/load/ingest/spool';
-import { XmlBody } from '../../src/products/load/ingest/xml-body';
+import { ProductXml } from '../../src/services/products/load/ingest/product-xml';
+import { ProductIntake } from '../../src/services/products/load/ingest/product-intake';
+import { Spool } from '../../src/services/products/load/ingest/spool';
+import { XmlBody } from '../../src/services/products/load/ingest/xml-body';
 
 const PARTS = [
   '<?xml version="1.0"?>',

@@ -17,8 +17,8 @@ import { copyLog } from '../../src/ops/copy-log';
 import { importNetwork } from '../../src/ops/import-network';
 import { openApi } from '../../src/host/api';
 import { baseOver } from '../../src/host/open-base';
-import { Exporter } from '../../src/products/download/exporter';
-import { type RenderedFeeds } from '../../src/products/download/rendered-feeds';
+import { Exporter } from '../../src/services/products/download/exporter';
+import { type RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
 import { isolatedEngines, type TestedEngines } from './engines';
 
 /** A response of `inject`. */

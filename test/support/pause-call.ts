@@ -1,4 +1,4 @@
-import { type Exporter } from '../../src/products/download/exporter';
+import { type Exporter } from '../../src/services/products/download/exporter';
 
 type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise<unknown> };
 

@@ -12,7 +12,7 @@ import {
   PostVouchersHandler,
   WithdrawVoucher,
   WithdrawVoucherHandler,
-} from '../../src/vouchers/commands';
+} from '../../src/services/vouchers/commands';
 import { VoucherWriter } from '../../src/domain/vouchers/voucher-writer';
 import { smallNetwork } from '../support/small-network';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
-import { claimOperations } from '../../src/claims/operations';
+import { claimOperations } from '../../src/services/claims/operations';
 import { mappingOperations } from '../../src/ops/rest/operations';
-import { transactionOperations } from '../../src/transactions/operations';
-import { voucherOperations } from '../../src/vouchers/operations';
+import { transactionOperations } from '../../src/services/transactions/operations';
+import { voucherOperations } from '../../src/services/vouchers/operations';
 import { notesOf, type Posted } from '../../src/wire/api/posted';
 import { type ListBody, postedItems } from '../../src/wire/api/posted-list';
 import { listOf, record } from '../../src/wire/record/record';

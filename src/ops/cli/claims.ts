@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type ReviewRequest } from '../../claims/review';
+import { type ReviewRequest } from '../../services/claims/review';
 import { integerFrom } from './integers';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
@@ -65,7 +65,7 @@ function addReject(claims: Command, context: CliContext): Command {
         { status, message }: { readonly status: number; readonly message?: string },
         command: Command,
       ) => {
-        const { rejectionOf } = await import('../../claims/review.js');
+        const { rejectionOf } = await import('../../services/claims/review.js');
         await review(command, context, () => ({ claimId, ...rejectionOf(status, message) }));
       },
     );

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Fact } from '../../network/decider';
 import { type Directory } from '../../network/directory';
 import { type EventLog } from '../../kernel/event-log';
-import { type CountedFeeds } from '../../products/feed-counts.queries';
+import { type CountedFeeds } from '../../services/products/feed-counts.queries';
 import { type MappingChange, type MappingLine } from '../../network/categories/change-mappings';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
@@ -143,8 +143,8 @@ async function withTools(
   context: CliContext,
   work: (tools: MappingTools) => Promise<void>,
 ): Promise<void> {
-  const { CountedFeeds } = await import('../../products/feed-counts.queries.js');
-  const { FeedStates } = await import('../../products/feed-states.queries.js');
+  const { CountedFeeds } = await import('../../services/products/feed-counts.queries.js');
+  const { FeedStates } = await import('../../services/products/feed-states.queries.js');
   await withDirectory(command, context, async ({ log, store }, directory) => {
     // Products that are newer than the directory are counted by it all the same.
     const reachedInTime = (): Promise<void> => Promise.resolve();

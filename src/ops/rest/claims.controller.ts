@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
-import { type OutputClaim } from '../../claims/answered-fields';
-import { CLAIMS } from '../../claims/operations';
-import { rejectionOf, reviewClaim, type ReviewRequest } from '../../claims/review';
+import { type OutputClaim } from '../../services/claims/answered-fields';
+import { CLAIMS } from '../../services/claims/operations';
+import { rejectionOf, reviewClaim, type ReviewRequest } from '../../services/claims/review';
 import { FollowedDirectory } from '../../network/follower';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../http/clock';

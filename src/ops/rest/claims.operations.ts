@@ -1,4 +1,4 @@
-import { CLAIMS } from '../../claims/operations';
+import { CLAIMS } from '../../services/claims/operations';
 import { type OperationText } from '../../wire/api/description';
 import { INTEGER, TEXT } from '../../wire/keys/types';
 import { type Keys, type KeyTable } from '../../wire/keys/keys';

@@ -1,6 +1,6 @@
 import { STATES } from '../../domain/deliveries/stored-delivery';
-import { operatorsDelivery, operatorsReceiver } from '../../subscriptions/deliveries.fields';
-import { deliveryKeys, PAGE } from '../../subscriptions/deliveries.keys';
+import { operatorsDelivery, operatorsReceiver } from '../../services/subscriptions/deliveries.fields';
+import { deliveryKeys, PAGE } from '../../services/subscriptions/deliveries.keys';
 import { type OperationText, type Shape } from '../../wire/api/description';
 import { INTEGER, oneOf, TEXT } from '../../wire/keys/types';
 import { type Keys, type KeyTable } from '../../wire/keys/keys';

@@ -10,7 +10,7 @@ import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
 import { Faults } from '../../kernel/fault';
 import { mapInSlices } from '../../runtime/slices';
-import { CountedFeeds } from '../../products/feed-counts.queries';
+import { CountedFeeds } from '../../services/products/feed-counts.queries';
 import { csvRowsInSlices } from '../../wire/csv/read';
 import { type Keys } from '../../wire/keys/keys';
 import { listPieces } from '../../wire/record/list-text';

@@ -1,0 +1,122 @@
+import { postedFromJson } from '../../wire/json/read';
+import { NotParsable } from '../../wire/not-parsable';
+import { isPosted, notesOf, repeatedField } from '../../wire/api/posted';
+import { postedFromCsv } from '../../wire/record/csv';
+import { postedFromXml, unreadOfRoot } from '../../wire/xml/posted';
+import { parseXml } from '../../wire/xml/read';
+import { claimFaults as fault } from '../../domain/claims/faults';
+import { MOST, postedClaims, postedUpdates } from './posted-fields';
+
+/** What claims may be posted in (`docs/decisions.md#c13`); updates may not be in CSV. */
+export const CLAIM_FORMATS = ['json', 'xml', 'csv'] as const;
+export const UPDATE_FORMATS = ['json', 'xml'] as const;
+export type PostedFormat = (typeof CLAIM_FORMATS)[number];
+
+/** A posted list as it was read from its body, in the shape of JSON, each item still unchecked. */
+export interface PostedList {
+  /** What it is called in JSON and XML. */
+  readonly name: keyof typeof LISTS;
+  readonly items: readonly unknown[];
+  /** Paths of what was not read beside the items. */
+  readonly unread?: readonly string[];
+  readonly format: PostedFormat;
+  /** The body, if it is JSON: for messages. */
+  readonly text?: string;
+}
+
+const LISTS = { claims: postedClaims, claimUpdates: postedUpdates } as const;
+
+/** The version of XML bodies (Document 3, Versioning). */
+const VERSION = '1.0';
+
+/** Most bytes of a body (`docs/decisions.md#c3`). */
+const MAX_BODY = 900 * 1024;
+
+/** A body that has not been read. */
+interface Body {
+  format<Accepted extends PostedFormat>(accepted: readonly Accepted[]): Accepted;
+  bytes(limit: number): Promise<Buffer>;
+}
+
+/** The list in a body, in a format that is accepted. Raises faults of the body too. */
+export async function postedList(
+  name: PostedList['name'],
+  body: Body,
+  accepted: readonly PostedFormat[],
+): Promise<PostedList> {
+  const format = body.format(accepted);
+  return readPosted(name, await body.bytes(MAX_BODY), format);
+}
+
+/**
+ * Reads a posted list. Raises UTS_210, UTS_291 and UTS_212 for what is not JSON, XML or CSV, UTS_211 if it contains something
+ * else, and a fault if it has no items or too many (`docs/decisions.md#c7`).
+ */
+export function readPosted(name: PostedList['name'], bytes: Buffer, format: PostedFormat): PostedList {
+  const { items, unread = [] } = listIn(name, bytes, format);
+  if (items === undefined || items.length === 0) {
+    const missing = format === 'json' ? fault.missingValue : fault.missingParameter;
+    throw missing(`${name} must be set: at least one ${LISTS[name].each}`);
+  }
+  if (items.length > MOST)
+    throw fault.illegalValue(
+      `${name} has ${items.length} items: expected at most ${MOST}; post the others separately`,
+    );
+  return { name, items, unread, format, ...(format === 'json' ? { text: bytes.toString() } : {}) };
+}
+
+const NOT_PARSABLE = { json: fault.notJson, xml: fault.notXml, csv: fault.notCsv } as const;
+
+interface List {
+  readonly items: readonly unknown[] | undefined;
+  readonly unread?: readonly string[];
+}
+
+function listIn(name: PostedList['name'], bytes: Buffer, format: PostedFormat): List {
+  try {
+    if (format === 'csv') return { items: postedFromCsv(LISTS[name].of(), bytes) };
+    return format === 'json' ? inJson(name, bytes) : inXml(name, bytes);
+  } catch (error) {
+    throw error instanceof NotParsable ? NOT_PARSABLE[format](error.message) : error;
+  }
+}
+
+function inJson(name: PostedList['name'], bytes: Buffer): List {
+  const { each } = LISTS[name];
+  const found = postedFromJson(bytes);
+  if (!isPosted(found)) throw fault.notReadable(`expected an object with ${name}, a list of ${each} objects`);
+  const other = Object.keys(LISTS).find((list) => list !== name && found[list] !== undefined);
+  if (other !== undefined) throw fault.notReadable(`expected an object with ${name} alone, found ${other}`);
+  const items = found[name] ?? undefined;
+  const isList = Array.isArray(items);
+  if (items !== undefined && !isList) throw fault.notReadable(`${name}: expected a list of ${each} objects`);
+  requireOnce(notesOf(found)?.repeated);
+  return { items, unread: Object.keys(found).filter((member) => member !== name) };
+}
+
+function inXml(name: PostedList['name'], bytes: Buffer): List {
+  const { each, of } = LISTS[name];
+  const root = parseXml(bytes);
+  const strange = root.name === name ? root.children.find((child) => child.name !== each)?.name : root.name;
+  if (strange !== undefined)
+    throw fault.notReadable(`expected a root element ${name} with ${each} elements, found ${cut(strange)}`);
+  const { version = VERSION } = root.attributes;
+  if (version !== VERSION)
+    throw fault.illegalValue(`${name}: version is ${cut(version)}, expected ${VERSION}`);
+  const kind = of();
+  const items = root.children.map((child, at) => {
+    const item = postedFromXml(kind, child);
+    requireOnce(notesOf(item)?.repeated, `${name}[${at}].`);
+    return item;
+  });
+  return { items, unread: unreadOfRoot(root, ['version']) };
+}
+
+/** Raises UTS_211 for the first of some repeated fields. */
+function requireOnce(repeated: ReadonlySet<string> = new Set(), within = ''): void {
+  for (const path of repeated) throw fault.notReadable(repeatedField(`${within}${path}`));
+}
+
+function cut(sent: string): string {
+  return sent.slice(0, 100);
+}

@@ -1,0 +1,190 @@
+import { type OperationText, type PostedShape, type Shape } from '../../wire/api/description';
+import { errorList } from '../../wire/api/errors';
+import { INTEGER } from '../../wire/keys/types';
+import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import { type Kind, record } from '../../wire/record/record';
+import { checkedClaims, claimStatuses, claimVersions, legacyClaims, listedClaims } from './answered-fields';
+import { postedChecks, postedClaims, postedLegacyRulings, postedUpdates } from './posted-fields';
+
+export const CLAIMS = {
+  name: 'Claims',
+  kind: listedClaims,
+  hasAllColumns: true,
+  xml: { file: 'Claims_v1_0.xsd', root: 'claims' },
+} as const satisfies Shape;
+
+export const LEGACY_CLAIMS = {
+  name: 'LegacyClaims',
+  kind: legacyClaims,
+  xml: { file: 'LegacyClaims_v1_0.xsd', root: 'claims' },
+} as const satisfies Shape;
+
+export const STATUSES_LIST = {
+  name: 'ClaimStatuses',
+  kind: claimStatuses,
+  xml: { file: 'ClaimStatuses_v1_0.xsd', root: 'claimStatuses' },
+} as const satisfies Shape;
+
+export const CHECKS = {
+  name: 'CheckedClaims',
+  kind: checkedClaims,
+  xml: { file: 'CheckedClaims_v1_0.xsd', root: 'checks' },
+} as const satisfies Shape;
+
+export const VERSIONS = {
+  name: 'ClaimVersions',
+  kind: claimVersions,
+  xml: { file: 'ClaimVersions_v1_0.xsd', root: 'versions' },
+} as const satisfies Shape;
+
+/** Files of the XML schemas of posted lists; `common` describes the elements of fields. */
+export const CLAIM_FILES = {
+  input: 'ClaimsInput_v1_0.xsd',
+  legacyInput: 'LegacyClaimsInput_v1_0.xsd',
+  common: 'ClaimsCommon_v1_0.xsd',
+} as const;
+
+/** A posted list: an object with it in JSON, its root element in XML (Document 3, Claim posted by a publisher). */
+function posted(
+  name: string,
+  root: string,
+  kind: Kind,
+  { file = CLAIM_FILES.input, ...examples }: PostedShape['examples'] & { readonly file?: string },
+): PostedShape {
+  return {
+    name,
+    kind: record({ [root]: { kind, required: true, description: 'At least one, at most 1000' } }),
+    xml: {
+      file,
+      root,
+      attributes: {
+        version: '1.0',
+        xmlns: 'urn:com:affilog:uts:openapi:parsing:xml:input',
+        'xmlns:cm': 'urn:com:affilog:uts:openapi:parsing:xml:common',
+      },
+      kind,
+    },
+    examples,
+  };
+}
+
+/** An order is claimed once, and a claim updated once: the example of each format has another order number or id. */
+const CLAIM = {
+  affiliateSiteId: 1101,
+  programId: 101,
+  timeStampEvent: '2026-02-20',
+  eventId: 1011,
+  orderNumber: 'C-1001',
+  orderValue: 129.9,
+} as const;
+
+const csvOf = (orderNumber: string): string =>
+  'affiliateSiteId,programId,timeStampEvent,eventId,orderNumber,orderValue\r\n' +
+  `1101,101,2026-02-20,1011,${orderNumber},129.90\r\n`;
+
+const CLAIM_ID = (example: number) => ({
+  id: { type: INTEGER, description: 'Id of the claim', example },
+});
+
+const LISTED = {
+  'X-Total-Count': 'The number of all claims that match',
+  'X-Page-Size': 'Claims in the answer at most, if the request asked for more than 1000',
+} as const;
+
+/** The operations of Document 3, Endpoints, and those beyond it (`docs/decisions.md#c13`). */
+export const claimOperations = {
+  createClaims: {
+    id: 'createClaims',
+    summary: 'File claims',
+    description:
+      'All of them or none: if one is refused, nothing is stored, and the answer has all errors. Each claim is ' +
+      'validated at once; the list shows its status. CSV has fields as columns. At most 1,000 claims and 900 KiB.',
+    example: {},
+    body: posted('PostedClaims', 'claims', postedClaims, { json: { claims: [CLAIM] }, csv: csvOf('C-1003') }),
+    status: 200,
+    sends: IGNORED_FIELDS,
+  },
+  listClaims: {
+    id: 'listClaims',
+    summary: 'List and export claims',
+    description:
+      'Publishers see their claims, advertisers those of their programs. CSV has a column for each field.',
+    example: { limit: 3 },
+    answer: CLAIMS,
+    sends: LISTED,
+  },
+  checkClaims: {
+    id: 'checkClaims',
+    summary: 'Check claims without filing them',
+    description: 'The status that each claim would have, in order. Nothing is stored.',
+    example: {},
+    body: posted('PostedClaims', 'claims', postedChecks, { csv: csvOf('C-1004') }),
+    answer: CHECKS,
+    sends: IGNORED_FIELDS,
+  },
+  deleteClaim: {
+    id: 'deleteClaim',
+    summary: 'Delete a claim',
+    description: 'As long as its advertiser has not ruled on it, and the system has not approved it.',
+    example: { versionNo: 0 },
+    path: CLAIM_ID(60),
+    status: 200,
+  },
+  listClaimVersions: {
+    id: 'listClaimVersions',
+    summary: 'List the versions of a claim',
+    description:
+      'The claim after each change, oldest first, with its time and who made it: at most the last 1,000.',
+    example: {},
+    path: CLAIM_ID(57),
+    answer: VERSIONS,
+  },
+  updateClaims: {
+    id: 'updateClaims',
+    summary: 'Update claims',
+    description:
+      'Advertisers approve or reject claims that await approval, publishers correct claims that are not approved or ' +
+      'rejected by the advertiser. If one of the updates is refused, nothing is changed, unless another ' +
+      'request was faster: then the error names the update, and the others are executed. At most 1,000 updates and 900 KiB.',
+    example: {},
+    body: posted('PostedClaimUpdates', 'claimUpdates', postedUpdates, {
+      json: { claimUpdates: [{ claimId: 56, versionNo: 0, statusIdClaim: 3 }] },
+    }),
+    status: 200,
+    sends: IGNORED_FIELDS,
+  },
+  listClaimStatuses: {
+    id: 'listClaimStatuses',
+    summary: 'List the statuses of claims',
+    example: {},
+    answer: STATUSES_LIST,
+  },
+  listLegacyClaims: {
+    id: 'listLegacyClaims',
+    isDeprecated: true,
+    summary: 'List claims, on the legacy path',
+    example: { limit: 3 },
+    answer: LEGACY_CLAIMS,
+    sends: LISTED,
+  },
+  updateLegacyClaims: {
+    id: 'updateLegacyClaims',
+    isDeprecated: true,
+    summary: 'Approve or reject claims, on the legacy path',
+    description: 'Claims that their publisher has not changed since: version 0.',
+    example: {},
+    body: posted('PostedLegacyUpdates', 'claimUpdates', postedLegacyRulings, {
+      file: CLAIM_FILES.legacyInput,
+      json: { claimUpdates: [{ claimId: 58, statusIdClaim: 3 }] },
+    }),
+    answer: { name: 'ErrorList', kind: errorList },
+    sends: IGNORED_FIELDS,
+  },
+  listLegacyClaimStatuses: {
+    id: 'listLegacyClaimStatuses',
+    isDeprecated: true,
+    summary: 'List the statuses of claims, on the legacy path',
+    example: {},
+    answer: STATUSES_LIST,
+  },
+} as const satisfies Readonly<Record<string, OperationText>>;

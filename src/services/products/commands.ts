@@ -1,0 +1,171 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Inject } from '@nestjs/common';
+import { FollowedDirectory } from '../../network/follower';
+import { type Caller } from '../../network/organisations';
+import { WaitForReadModels } from '../../http/wait-for-read-models';
+import { type BodyCost } from '../../http/body-cost';
+import { type PostedBody } from '../../http/posted-body';
+import { type Remote } from '../../runtime/calls';
+import { EngineUnavailable } from '../../kernel/event-log';
+import { Fault } from '../../kernel/fault';
+import { DownloadCounter } from './download-counter';
+import { productFaults as fault } from './faults';
+import { type Loaded, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
+import { ownFeed } from './product.queries';
+import { FeedRefusals } from '../../domain/products/refusals';
+import { type CountedDownload } from './quota';
+
+/** A body of products: a request's, or one that was made here, which uses nothing that others need. */
+type LoadBody = Pick<PostedBody, 'format' | 'chunks'> & Partial<Pick<PostedBody, 'takes'>>;
+
+/**
+ * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post that is
+ * refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for a feed of somebody else.
+ *
+ * The only command that is more than plain data: a body may be larger than memory, so the loader reads and checks it
+ * while it is being received.
+ */
+export class LoadProducts extends Command<LoadResult> {
+  constructor(
+    readonly feedId: number,
+    readonly caller: Caller,
+    readonly mode: LoadRequest['mode'],
+    readonly body: LoadBody,
+    /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
+    readonly dryRun = false,
+  ) {
+    super();
+  }
+}
+
+/** Deletes products of a feed of the caller's (Document 1, Delete products). Raises `PF_392` as above. */
+export class DeleteProducts extends Command<Loaded> {
+  constructor(
+    readonly feedId: number,
+    readonly caller: Caller,
+    readonly which: readonly string[] | 'all',
+    readonly dryRun = false,
+  ) {
+    super();
+  }
+}
+
+/** Counts a download that is about to begin (Document 1, Limits). Raises 429. */
+export class CountDownload extends Command<void> {
+  constructor(readonly download: Omit<CountedDownload, 'at' | 'head'>) {
+    super();
+  }
+}
+
+/** The loader, in this thread or another. */
+export type ProductLoader = Remote<Loader>;
+
+/** Chunks sent ahead of the loader's acknowledgement. */
+const AHEAD = 16;
+
+@CommandHandler(LoadProducts)
+export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
+  constructor(
+    @Inject(Loader) private readonly loader: ProductLoader,
+    private readonly refusals: FeedRefusals,
+    private readonly follower: FollowedDirectory,
+    private readonly readModels: WaitForReadModels,
+  ) {}
+
+  async execute({ feedId, caller, mode, body, dryRun }: LoadProducts): Promise<LoadResult> {
+    const { directory, position: directoryPosition } = this.follower;
+    ownFeed(directory, caller, feedId);
+    const record = this.refusals.begin(feedId, mode);
+    const received = this.receive({ feedId, mode, directoryPosition, dryRun }, body);
+    const loaded = await received.catch(async (error: unknown) => {
+      // The caller gets the refusal whether or not it can be recorded.
+      if (isRefusal(error) && !dryRun) await record(error).catch(ignoreUnavailable);
+      throw error;
+    });
+    await this.readModels.afterWrite(loaded);
+    return loaded;
+  }
+
+  private async receive(request: Omit<LoadRequest, 'format'>, body: LoadBody): Promise<LoadResult> {
+    const id = await this.loader.open({ ...request, format: body.format() });
+    try {
+      await this.send(id, body);
+    } catch (error) {
+      await this.loader.abort(id);
+      throw error;
+    }
+    return this.loader.finish(id);
+  }
+
+  private async send(id: string, body: LoadBody): Promise<void> {
+    const underWay: Promise<LoadUse>[] = [];
+    let bytes = 0;
+    const used = ({ memory, space }: LoadUse): void =>
+      body.takes?.({ memory: memory + buffered(bytes), space: Math.max(bytes, space) });
+    for await (const chunk of body.chunks(costOfLoad)) {
+      bytes += chunk.length;
+      const first = underWay.length === AHEAD ? underWay.shift() : undefined;
+      if (first !== undefined) used(await first);
+      const written = this.loader.write(id, chunk);
+      // A failure is raised where this is awaited.
+      written.catch(() => undefined);
+      underWay.push(written);
+    }
+    for (const written of underWay) used(await written);
+  }
+}
+
+/**
+ * Bytes of memory that a load uses however large its body is: chunks on their way, slices being validated, blocks of the spool.
+ */
+const BUFFERED = 6 * 1024 * 1024;
+/** The same for each byte of a small body, of which there are as many copies at a time. */
+const COPIES = 4;
+const LEAST = 64 * 1024;
+
+function buffered(bytes: number): number {
+  return Math.min(BUFFERED, LEAST + COPIES * bytes);
+}
+
+/**
+ * What a body takes that is not parsed in memory (`docs/decisions.md#x100`): it is counted on disk even while it is in memory.
+ */
+function costOfLoad(bytes: number): BodyCost {
+  return { memory: buffered(bytes), space: bytes };
+}
+
+/** A fault of the post, not one of ours (`docs/decisions.md#a12`). */
+function isRefusal(error: unknown): error is Fault {
+  return error instanceof Fault && error.status < 500;
+}
+
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof EngineUnavailable)) throw error;
+}
+
+@CommandHandler(DeleteProducts)
+export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
+  constructor(
+    @Inject(Loader) private readonly loader: ProductLoader,
+    private readonly follower: FollowedDirectory,
+    private readonly readModels: WaitForReadModels,
+  ) {}
+
+  async execute({ feedId, caller, which, dryRun }: DeleteProducts): Promise<Loaded> {
+    ownFeed(this.follower.directory, caller, feedId);
+    if (which.length === 0)
+      throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
+    const deleted = await this.loader.remove(feedId, which, dryRun);
+    await this.readModels.afterWrite(deleted);
+    return deleted;
+  }
+}
+
+@CommandHandler(CountDownload)
+export class CountDownloadHandler implements ICommandHandler<CountDownload> {
+  constructor(private readonly counter: DownloadCounter) {}
+
+  async execute({ download }: CountDownload): Promise<void> {
+    await this.counter.count(download);
+  }
+}

@@ -1,0 +1,204 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { delistedAfter, delistings } from '../../../../projections/delistings';
+import {
+  type Changes,
+  countOffers,
+  type FeedBatch,
+  offersFromSnapshot,
+  presentOffers,
+  requireUpTo,
+  scanOffers,
+} from '../../../../projections/product-download';
+import { priceHistory, pricesOf } from '../../../../projections/price-history';
+import { products } from '../../../../projections/products';
+import { type FollowedDirectory } from '../../../network/follower';
+import { type Position } from '../../../kernel/event';
+import { EngineUnavailable } from '../../../kernel/event-log';
+import { type ReadStore } from '../../../kernel/read-store';
+import { type Offer } from '../../../domain/products/offer';
+import { type OutputProduct, type OutputView, toOutput } from '../output';
+import { blocksOf } from './blocks';
+import { feedFormat, type FormatOptions } from './feed-format';
+import { type JoinedFacts, viewOf } from './joined-facts';
+
+/** How products are described in a download. */
+type OutputOptions = Pick<OutputView, 'caller' | 'trackerUrl' | 'sourceProductUrl' | 'dates' | 'pastPrices'>;
+
+/** Which feed is downloaded, and how it is written. */
+export interface RenderOptions extends FormatOptions, OutputOptions {
+  readonly feedId: number;
+  /** In CSV, custom fields have columns of their own. */
+  readonly flatten: boolean;
+}
+
+export interface RenderRequest extends RenderOptions {
+  /** The products, the removals and the directory have to be as of this position, at least. */
+  readonly checkpoint: Position;
+  readonly joined: JoinedFacts;
+  /** Only these products. */
+  readonly changes?: Changes;
+  /** Products that were removed after this position are listed. */
+  readonly removedAfter?: Position;
+}
+
+/** How far a file has come. */
+export interface RenderProgress {
+  readonly bytes: number;
+  /** Where the records end that are new since the last time, in bytes from the start. */
+  readonly ends: readonly number[];
+  readonly frame: ExportFrame;
+}
+
+/** What pages are made with that are cut out of the file, from one record to another. */
+interface ExportFrame {
+  readonly head: string;
+  readonly gap: number;
+  readonly foot: string;
+}
+
+/** Is waited for before rendering continues. */
+export type ReportProgress = (progress: RenderProgress) => Promise<void>;
+
+/** Ids of removed products that are looked up at once. */
+const AT_ONCE = 500;
+
+/** Renders feeds into files, each from one snapshot. */
+export class Exporter {
+  private readonly running = new Map<AbortController, Promise<void>>();
+
+  constructor(
+    private readonly store: ReadStore,
+    private readonly follower: FollowedDirectory,
+  ) {}
+
+  /** How many are being rendered: each has a snapshot open. */
+  get size(): number {
+    return this.running.size;
+  }
+
+  /**
+   * Renders into a new file of this name. Progress is reported after each block, of which the first is the head. Raises
+   * `EngineUnavailable`, and the reason of the signal.
+   */
+  render(request: RenderRequest, path: string, report: ReportProgress, signal: AbortSignal): Promise<void> {
+    const ending = new AbortController();
+    const either = AbortSignal.any([signal, ending.signal]);
+    const rendering = this.renderFeed(request, path, report, either).finally(() =>
+      this.running.delete(ending),
+    );
+    this.running.set(ending, rendering);
+    return rendering;
+  }
+
+  /** Breaks off whatever is being rendered. */
+  async end(): Promise<void> {
+    const all = [...this.running];
+    for (const [ending] of all) ending.abort(new EngineUnavailable('the download was broken off'));
+    await Promise.allSettled(all.map(([, rendering]) => rendering));
+  }
+
+  private async renderFeed(
+    request: RenderRequest,
+    path: string,
+    report: ReportProgress,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { store, follower } = this;
+    const { feedId, changes, removedAfter, format } = request;
+    await follower.reachedInTime(request.checkpoint);
+    // A rebuild may have swapped in generations that are behind those that the download was planned by.
+    await requireUpTo(store, request.checkpoint, [products]);
+    const isVisible = request.caller.kind === 'publisher';
+    const ofCaller = { feedId, ...(isVisible ? { isVisible } : {}) };
+    const isFlat = format === 'csv' && request.flatten;
+    const wanted = { ...ofCaller, ...(changes === undefined ? {} : { changes }) };
+    const snapshot = offersFromSnapshot(store, wanted, isFlat);
+    try {
+      const { checkpoint, customFields, ...found } = await headOf(snapshot);
+      if (checkpoint < request.checkpoint) throw new EngineUnavailable('the products have just been rebuilt');
+      await follower.reachedInTime(checkpoint);
+      if (request.pastPrices !== 'none') await requireUpTo(store, checkpoint, [priceHistory]);
+      const total = changes === undefined ? found.total : await countOffers(store, ofCaller);
+      const layout = feedFormat(request, total, isFlat ? [...customFields].sort() : undefined);
+      const removed =
+        removedAfter === undefined ? undefined : () => this.removed(request, isVisible, removedAfter);
+      const frame = { head: layout.head, gap: layout.gap, foot: layout.foot() };
+      const blocks = blocksOf(this.outputOf(snapshot, request), layout, removed);
+      await withFile(path, async (file) => {
+        let bytes = 0;
+        for await (const block of blocks) {
+          signal.throwIfAborted();
+          await append(file, block.bytes);
+          bytes += block.bytes.byteLength;
+          await report({ bytes, ends: block.ends, frame });
+        }
+      });
+    } finally {
+      await snapshot.return(undefined);
+    }
+  }
+
+  /** Offers joined with the directory and their prices; each is a product, as nothing is grouped in a download. */
+  private async *outputOf(
+    snapshot: AsyncIterable<FeedBatch>,
+    request: RenderRequest,
+  ): AsyncGenerator<Iterable<OutputProduct>> {
+    const directory = viewOf(request.joined, this.follower.directory);
+    for await (const { offers } of snapshot) {
+      const ids = offers.map(({ id }) => id);
+      const prices = request.pastPrices === 'none' ? {} : { prices: await pricesOf(this.store, ids) };
+      yield output(offers, { ...request, directory, ...prices });
+    }
+  }
+
+  /** `sourceProductId` of what a copy must not have any more: what was removed, and what the caller must not see. */
+  private async *removed(
+    { feedId, checkpoint }: RenderRequest,
+    isVisible: boolean,
+    after: Position,
+  ): AsyncGenerator<string> {
+    await requireUpTo(this.store, checkpoint, [delistings]);
+    for await (const some of delistedAfter(this.store, feedId, after))
+      for (let at = 0; at < some.length; at += AT_ONCE) {
+        const part = some.slice(at, at + AT_ONCE);
+        const present = await presentOffers(
+          this.store,
+          part.map(({ id }) => id),
+        );
+        for (const { id, sourceProductId } of part) if (!present.has(id)) yield sourceProductId;
+      }
+    if (!isVisible) return;
+    const hidden = { feedId, isVisible: false, changes: { after, categoryIds: [] } };
+    for await (const offers of scanOffers(this.store, hidden))
+      for (const { sourceProductId } of offers) yield sourceProductId;
+  }
+}
+
+/** One by one as they are written, so that none outlives its writing. */
+function* output(offers: readonly Offer[], view: OutputView): Generator<OutputProduct> {
+  for (const offer of offers) yield toOutput([offer], view);
+}
+
+/** The first batch: it comes before any offer is read. */
+async function headOf(snapshot: AsyncGenerator<FeedBatch, undefined>): Promise<FeedBatch> {
+  const { value } = await snapshot.next();
+  if (value === undefined) throw new Error('a snapshot has no batch');
+  return value;
+}
+
+async function withFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await write(file);
+  } finally {
+    await file.close();
+  }
+}
+
+async function append(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  try {
+    await file.appendFile(bytes);
+  } catch (error) {
+    throw new EngineUnavailable('a download could not be written to disk', { cause: error });
+  }
+}

@@ -1,0 +1,198 @@
+import { type BodyFormat } from '../../../../wire/api/format';
+import { type ElementOrigin } from '../../../../wire/json/cut';
+import { usableId } from '../../product-check';
+import { digestOf, type Fingerprints } from '../../../../domain/products/fingerprints';
+import { IdTable } from '../../../../domain/products/id-table';
+import { IgnoredFields } from '../../../../domain/products/ignored-fields';
+import { LoadFaults, oversized, type Refusal } from './load-faults';
+import { type Slice, SliceBuilder } from './slices';
+import { type Spool } from './spool';
+import { numberRecords } from './spool-records';
+import {
+  type ParseProduct,
+  productParser,
+  validateBytes,
+  validateParsed,
+  validateSlice,
+  type ValidatedSlice,
+  type ValidationOptions,
+  type ValidText,
+} from './validate';
+
+const NO_ORIGIN: ElementOrigin = { firstByte: 0, members: 0 };
+
+/** A listed fault in memory. */
+const FAULT_BYTES = 512;
+
+/** Slices in progress before the oldest is awaited. */
+const SLICES_AHEAD = 4;
+
+/** Runs `validateSlice` in another thread, which knows no categories. */
+export type Validate = (slice: Slice) => Promise<ValidatedSlice>;
+
+export interface ProductIntakeOptions {
+  /** Of the body. */
+  readonly format: BodyFormat;
+  readonly spool: Spool;
+  /** The feed's fingerprints, perhaps outdated: products recognised by them are verified when appended. */
+  readonly prints: Fingerprints | undefined;
+  readonly knowsCategory: (id: string) => boolean;
+  /** Without it, this thread validates. */
+  readonly validate?: Validate | undefined;
+}
+
+/**
+ * Takes in the products of a posted body, numbered from 1: has them validated slice by slice, spools the valid ones,
+ * collects the faults of the others, and knows the last valid product of each `sourceProductId`
+ * (`docs/decisions.md#p1`).
+ *
+ * It does not depend on the feed's state, so any number of bodies are taken in at a time.
+ */
+export class ProductIntake {
+  readonly faults = new LoadFaults();
+  readonly ignored = new IgnoredFields();
+  /** Namespace prefixes that the body declares around its products: set before the first of them is added. */
+  prefixes: readonly string[] | undefined;
+  private readonly ids = new IdTable();
+  /** By number of the id: the place of its last valid product. */
+  private last = new Uint32Array(512);
+  private readonly slices = new SliceBuilder();
+  /** Oldest first; each ends after those before it. */
+  private readonly inProgress: Promise<void>[] = [];
+  private latest: Promise<void> = Promise.resolve();
+  private full: Promise<void> | undefined;
+  private parse: ParseProduct | undefined;
+
+  constructor(private readonly options: ProductIntakeOptions) {}
+
+  /** Bytes of memory that grow with the body: everything else is bounded. */
+  get memory(): number {
+    return (
+      this.ids.memory + this.ids.size * this.last.BYTES_PER_ELEMENT + this.faults.listed.length * FAULT_BYTES
+    );
+  }
+
+  /** Backpressure: if this returns a promise, await it before adding more. */
+  ready(): Promise<void> | undefined {
+    const { full } = this;
+    this.full = undefined;
+    return full;
+  }
+
+  /** Adds a product by its bytes; `origin` is known in a JSON body. */
+  addBytes(bytes: Buffer, sequence: number, origin = NO_ORIGIN): void {
+    const { prints, spool } = this.options;
+    if (prints?.knowsPosted === true) {
+      const posted = digestOf(bytes);
+      const product = prints.findPosted(posted);
+      if (product >= 0) {
+        const sourceProductId = prints.idOf(product);
+        const number = this.enterValid(sourceProductId, sequence);
+        this.waitFor(spool.put({ kind: 'repeated', sequence, sourceProductId, posted }, bytes, number));
+        return;
+      }
+    }
+    if (this.slices.add(bytes, sequence, origin)) this.startSlice();
+  }
+
+  /** Adds a product that was parsed with its surroundings, in the shape of JSON. */
+  addParsed(product: Readonly<Record<string, unknown>>, sequence: number): void {
+    const valid = this.validOf(validateParsed({ product, isPlain: false }, sequence, this.validation()));
+    if (valid === undefined) return;
+    const { head, text } = valid;
+    this.waitFor(this.options.spool.put(head, text, this.enterValid(head.sourceProductId, sequence)));
+  }
+
+  /** Adds a product larger than `MAX_PRODUCT`, which is refused, with its id if that was found. */
+  addOversized(sourceProductId: string | undefined, sequence: number): void {
+    this.refuse(oversized(usableId(sourceProductId), sequence));
+  }
+
+  /** The body has ended: waits until all products are validated and spooled. */
+  async complete(): Promise<void> {
+    // The rest is seldom worth the transfer to another thread.
+    const rest = validateSlice(this.takeSlice(), this.options.knowsCategory);
+    await this.latest;
+    await this.collect(rest);
+  }
+
+  /** Validates a product that was recognised by its bytes; undefined if it is refused. */
+  revalidate(bytes: Buffer, sequence: number): ValidText | undefined {
+    this.parse ??= productParser({ format: this.options.format, prefixes: this.prefixes ?? [] });
+    return this.validOf(validateBytes(this.parse, bytes, sequence, this.validation()));
+  }
+
+  /** True if the valid product at this place of the body is the last one of its id, given by its number. */
+  isLast(number: number, sequence: number): boolean {
+    return this.last[number] === sequence;
+  }
+
+  /** True if the body has a product of this id, valid or refused. */
+  names(sourceProductId: string): boolean {
+    return this.ids.find(sourceProductId) >= 0;
+  }
+
+  private validation(): ValidationOptions {
+    return {
+      knowsCategory: this.options.knowsCategory,
+      room: this.faults.room,
+      ignored: this.ignored,
+    };
+  }
+
+  private validOf(validated: ValidText | Refusal): ValidText | undefined {
+    if ('head' in validated) return validated;
+    this.refuse(validated);
+    return undefined;
+  }
+
+  private refuse(refusal: Refusal): void {
+    this.faults.add(refusal);
+    if (refusal.sourceProductId !== undefined) this.ids.add(refusal.sourceProductId);
+  }
+
+  private takeSlice(): Slice {
+    const { format } = this.options;
+    return { format, prefixes: this.prefixes ?? [], ...this.slices.take(), room: this.faults.room };
+  }
+
+  private startSlice(): void {
+    const { knowsCategory, validate } = this.options;
+    const slice = this.takeSlice();
+    const validated = validate?.(slice) ?? Promise.resolve(validateSlice(slice, knowsCategory));
+    this.latest = Promise.all([validated, this.latest]).then(([done]) =>
+      // Unknown category: validate again here, where categories are known.
+      this.collect(done.categories.every(knowsCategory) ? done : validateSlice(slice, knowsCategory)),
+    );
+    this.latest.catch(() => undefined);
+    this.inProgress.push(this.latest);
+    if (this.inProgress.length > SLICES_AHEAD) this.waitFor(this.inProgress.shift());
+  }
+
+  private async collect({ records, faults, refusedIds, ignored }: ValidatedSlice): Promise<void> {
+    const valid = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
+    numberRecords(valid, (sourceProductId, sequence) => this.enterValid(sourceProductId, sequence));
+    for (const id of refusedIds) this.ids.add(id);
+    this.faults.addAll(faults);
+    this.ignored.addAll(ignored);
+    await this.options.spool.add(valid);
+  }
+
+  /** Returns the number of the id. */
+  private enterValid(sourceProductId: string, sequence: number): number {
+    const number = this.ids.add(sourceProductId);
+    if (number >= this.last.length) {
+      const larger = new Uint32Array(this.ids.size * 2);
+      larger.set(this.last);
+      this.last = larger;
+    }
+    if ((this.last[number] ?? 0) < sequence) this.last[number] = sequence;
+    return number;
+  }
+
+  private waitFor(added: Promise<void> | undefined): void {
+    // A failure is raised by `ready`, or by a later step.
+    added?.catch(() => undefined);
+    this.full = added ?? this.full;
+  }
+}

@@ -1,0 +1,305 @@
+import { type XmlAttributes, type XmlReader, readXml } from '../../../../wire/xml/read';
+import { note } from '../../../../wire/api/posted';
+import { valueInText } from '../../../../wire/xml/posted';
+import { type Field, type Fields } from '../../../../wire/record/record';
+import { productFaults as fault } from '../../faults';
+import { postedProduct } from '../../../../domain/products/fields';
+import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
+
+const FIELD_OF: Fields = postedProduct.fields;
+const FIELDS = Object.entries(FIELD_OF);
+
+/** Elements that contain elements; all others contain text. */
+const LISTS = namesOf(
+  ({ kind }) =>
+    kind.is === 'list' ||
+    (kind.is === 'record' && Object.values(kind.fields).every((field: Field) => field.in !== 'text')),
+);
+
+/** Lists by the names of their elements and of their items, which may stand in the place of their list. */
+const LIST_OF = new Map(
+  FIELDS.flatMap(([name, { kind }]) =>
+    kind.is === 'list'
+      ? [
+          [name, name],
+          [kind.each, name],
+        ]
+      : [],
+  ),
+);
+
+/** Elements that a product may have. */
+const ELEMENTS = namesOf((field: Field) => field.in === undefined);
+
+const IDENTIFIERS: ReadonlySet<string> = new Set(Object.keys(postedProduct.fields.identifiers.kind.fields));
+
+/** The value of an element with text and elements: no string, so that validation refuses it. */
+const MIXED = { text: 'with elements in it' };
+
+/** Characters of JSON that an element takes at least, beside its name and its texts. */
+const ELEMENT = 3;
+
+function namesOf(isMeant: (field: Field) => boolean): ReadonlySet<string> {
+  return new Set(FIELDS.filter(([, field]) => isMeant(field)).map(([name]) => name));
+}
+
+type Growing = Record<string, unknown>;
+
+export interface ProductSink {
+  /** A product in the shape of a JSON one. */
+  readonly onProduct: (product: Readonly<Record<string, unknown>>) => void;
+  /** A product larger than `MAX_PRODUCT`, with its id if that was found. */
+  readonly onOversized: (sourceProductId: string | undefined) => void;
+  /** What is not read around the products, by its path. */
+  readonly onUnread?: (path: string) => void;
+}
+
+/**
+ * Parses a stream of `products/product` (Document 1, XML body shape), by local names in any namespace
+ * (`docs/decisions.md#p24`). Raises `PF_210` for malformed XML and another shape, `PF_430` for another version.
+ */
+export class ProductXml {
+  private readonly reader: XmlReader;
+  private depth = 0;
+  private product: Growing = {};
+  /** Characters of the current product so far, as JSON. */
+  private size = 0;
+  /** Name of the open child of `product`; that of the list for an item in its place. */
+  private child = '';
+  /** The open category or custom field, and how deep it is. */
+  private part: Growing | undefined;
+  private partDepth = 0;
+  /** Name of the open identifier of `identifiers`. */
+  private identifier: string | undefined;
+  private text = '';
+  /** True if there is an element in the text. */
+  private isMixed = false;
+  /** Paths of what was not read of the product. */
+  private unread = new Set<string>();
+  /** Fields of the product that are there more than once. */
+  private repeated = new Set<string>();
+
+  constructor(private readonly sink: ProductSink) {
+    this.reader = readXml({
+      open: (name, attributes) => this.open(name, attributes),
+      text: (piece) => this.addText(piece),
+      close: () => this.close(),
+    });
+  }
+
+  /** `origin` completes messages: where lines and columns are counted from. */
+  write(chunk: Buffer, origin = ''): void {
+    parseOrRefuse(
+      () => this.reader.write(chunk),
+      () => origin,
+    );
+  }
+
+  end(origin = ''): void {
+    parseOrRefuse(
+      () => this.reader.end(),
+      () => origin,
+    );
+  }
+
+  /** True where a product may begin. */
+  get isBetween(): boolean {
+    return this.reader.depth() === 1;
+  }
+
+  /** Counts lines and columns of messages from here. */
+  countFromHere(): void {
+    this.reader.countFromHere();
+  }
+
+  /** Namespace prefixes declared here. */
+  get prefixes(): readonly string[] {
+    return this.reader.prefixes();
+  }
+
+  private open(name: string, attributes: XmlAttributes): void {
+    this.depth += 1;
+    if (this.depth > 2) this.size += ELEMENT;
+    if (this.isOver()) return;
+    switch (this.depth) {
+      case 1:
+        this.openRoot(name, attributes);
+        return;
+      case 2:
+        if (name !== 'product')
+          throw fault.noParsableContent(`expected product elements in products, not ${name}`);
+        this.product = { sourceProductId: this.counted(attributes.sourceProductId) };
+        this.size = 0;
+        this.child = '';
+        this.leaveOthers(attributes, OF_PRODUCT, '');
+        return;
+      case 3:
+        this.openChild(name, attributes);
+        return;
+      case 4:
+        if (this.part === undefined && LISTS.has(this.child)) this.openPart(name, attributes);
+        else this.openWithin(name);
+        return;
+      default:
+        this.openWithin(name);
+    }
+  }
+
+  private openRoot(name: string, attributes: XmlAttributes): void {
+    if (name !== 'products') throw fault.noParsableContent(`expected the root element products, not ${name}`);
+    requireVersion3(attributes.version);
+    for (const other in attributes) if (other !== 'version') this.sink.onUnread?.(`products.@${other}`);
+  }
+
+  private openChild(name: string, attributes: XmlAttributes): void {
+    const list = LIST_OF.get(name);
+    this.child = list ?? name;
+    this.size += name.length;
+    this.openText();
+    if (list !== undefined) {
+      this.product[list] ??= [];
+      const known = ATTRIBUTES[list] ?? NONE;
+      const isItem = name !== list || Object.keys(attributes).some((attribute) => known.has(attribute));
+      if (isItem) this.openItem(attributes);
+      else this.leaveOthers(attributes, NONE, `${name}.`);
+    } else if (!ELEMENTS.has(name)) this.leave(name);
+    else {
+      this.leaveOthers(attributes, ATTRIBUTES[name] ?? NONE, `${name}.`);
+      if (Object.hasOwn(this.product, name)) this.repeated.add(name);
+      if (name === 'productImage')
+        this.product.productImage = { width: attributes.width, height: attributes.height };
+      else if (name === 'identifiers') this.product.identifiers ??= {};
+    }
+  }
+
+  private openPart(name: string, attributes: XmlAttributes): void {
+    this.identifier = undefined;
+    this.openText();
+    if (LIST_OF.get(name) === this.child) this.openItem(attributes);
+    else if (this.child === 'identifiers' && IDENTIFIERS.has(name)) {
+      this.identifier = name;
+      if (Object.hasOwn(this.product.identifiers as Growing, name)) this.repeated.add(`identifiers.${name}`);
+      this.leaveOthers(attributes, NONE, `identifiers.${name}.`);
+    } else this.leave(`${this.child}.${name}`);
+  }
+
+  private openItem(attributes: XmlAttributes): void {
+    const known = ATTRIBUTES[this.child] ?? NONE;
+    this.part = {};
+    this.partDepth = this.depth;
+    for (const name of known) this.part[name] = this.counted(attributes[name]);
+    this.leaveOthers(attributes, known, `${this.child}.`);
+    (this.product[this.child] as Growing[]).push(this.part);
+  }
+
+  /** An element in a text, in a category, or in something that is not read. */
+  private openWithin(name: string): void {
+    this.isMixed = true;
+    if (this.child === 'categories' && this.part !== undefined && this.depth === this.partDepth + 1)
+      this.leave(`categories.${name}`);
+  }
+
+  private leaveOthers(attributes: XmlAttributes, known: ReadonlySet<string>, path: string): void {
+    for (const name in attributes) if (!known.has(name)) this.leave(`${path}@${name}`);
+  }
+
+  /** Notes what is not read of the product. */
+  private leave(path: string): void {
+    this.unread.add(this.counted(path) ?? '');
+  }
+
+  private openText(): void {
+    this.text = '';
+    this.isMixed = false;
+  }
+
+  private addText(piece: string): void {
+    if (this.isInValue()) this.text += this.counted(piece) ?? '';
+    else if (this.depth < 4 && piece.trim() !== '') this.leaveText();
+  }
+
+  private isInValue(): boolean {
+    if (this.part !== undefined) return this.depth === this.partDepth;
+    if (this.depth === 4) return this.child === 'identifiers' && this.identifier !== undefined;
+    return this.depth === 3 && !LISTS.has(this.child);
+  }
+
+  private leaveText(): void {
+    if (this.depth === 1) this.sink.onUnread?.('products.text()');
+    else if (this.depth === 2) this.leave('text()');
+    else this.leave(`${this.child}.text()`);
+  }
+
+  private close(): void {
+    if (this.depth === 2) this.closeProduct();
+    else if (this.isOver()) this.openText();
+    else if (this.part !== undefined && this.depth === this.partDepth) this.closeItem(this.part);
+    else if (this.depth === 3) this.closeChild();
+    else if (this.depth === 4) this.closeIdentifier();
+    this.depth -= 1;
+  }
+
+  private closeItem(part: Growing): void {
+    if (this.child === 'fields') part.value = this.value('value');
+    else if (this.text.trim() !== '') this.leave('categories.text()');
+    this.part = undefined;
+    this.openText();
+  }
+
+  private closeIdentifier(): void {
+    if (this.child !== 'identifiers' || this.identifier === undefined) return;
+    (this.product.identifiers as Growing)[this.identifier] = this.value(this.identifier);
+    this.identifier = undefined;
+  }
+
+  private closeChild(): void {
+    const name = this.child;
+    if (name === 'productImage') (this.product.productImage as Growing).url = this.value(name);
+    else if (ELEMENTS.has(name) && !LISTS.has(name)) this.product[name] = this.value(name);
+  }
+
+  private closeProduct(): void {
+    if (this.isOver()) this.sink.onOversized(this.product.sourceProductId as string | undefined);
+    else {
+      const { unread, repeated } = this;
+      if (unread.size + repeated.size > 0) note(this.product, { unread, repeated });
+      this.sink.onProduct(this.product);
+    }
+    this.product = {};
+    this.unread = new Set();
+    this.repeated = new Set();
+    this.part = undefined;
+    this.size = 0;
+  }
+
+  private value(name: string): string | typeof MIXED {
+    if (this.isMixed) return MIXED;
+    const kind = FIELD_OF[name]?.kind;
+    return kind?.is === 'scalar' ? valueInText(kind, this.text) : this.text;
+  }
+
+  /** Counts a text of the product; drops it once the product is too large. */
+  private counted(text: string | undefined): string | undefined {
+    if (text === undefined) return undefined;
+    this.size += text.length;
+    return this.isOver() && this.depth > 2 ? '' : text;
+  }
+
+  private isOver(): boolean {
+    return this.size > MAX_PRODUCT;
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();
+const OF_PRODUCT: ReadonlySet<string> = new Set(['sourceProductId']);
+/** The attributes of elements, and of the items of lists. */
+const ATTRIBUTES: Readonly<Record<string, ReadonlySet<string>>> = {
+  productImage: new Set(['width', 'height']),
+  categories: new Set(['id', 'name', 'tdCategoryName']),
+  fields: new Set(['name']),
+};
+
+function requireVersion3(version: string | undefined): void {
+  if (version === undefined || /^3(\.\d+)*$/.test(version.trim())) return;
+  throw fault.illegalValue(`the attribute version of products: expected 3.0, not '${version}'`);
+}

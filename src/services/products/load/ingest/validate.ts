@@ -1,0 +1,191 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { type ElementOrigin } from '../../../../wire/json/cut';
+import { noteRepeated } from '../../../../wire/json/members';
+import { jsonProblem, spellingsIn } from '../../../../wire/json/scan';
+import { productFaults as fault } from '../../faults';
+import { encodeContent } from '../../../../domain/products/feed-codec';
+import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';
+import { type Digest, digestOf } from '../../../../domain/products/fingerprints';
+import { type IgnoredField, IgnoredFields } from '../../../../domain/products/ignored-fields';
+import {
+  type FaultCounts,
+  LoadFaults,
+  MAX_PRODUCT,
+  oversized,
+  type Refusal,
+  toLoadFault,
+} from './load-faults';
+import { ProductXml } from './product-xml';
+import { type Slice } from './slices';
+import { RecordBlock, type ValidProduct } from './spool-records';
+
+/** Faults that are listed of one product; more are counted (`docs/decisions.md#x23`). */
+const MAX_FAULTS = 20;
+
+/** The result of validating a slice. */
+export interface ValidatedSlice {
+  /** The valid products, as records. */
+  readonly records: Uint8Array;
+  readonly faults: FaultCounts;
+  /** The ids of refused products, as far as known. */
+  readonly refusedIds: readonly string[];
+  /** Platform categories that some products need and that were assumed to exist. */
+  readonly categories: readonly string[];
+  readonly ignored: readonly IgnoredField[];
+}
+
+/** A valid product; its text is overwritten by the next validation. */
+export interface ValidText {
+  readonly head: ValidProduct;
+  readonly text: Buffer;
+}
+
+export interface ValidationOptions {
+  readonly knowsCategory: (id: string) => boolean;
+  /** How many more faults can be listed. */
+  readonly room: number;
+  /** Counts the fields that the document does not name. */
+  readonly ignored: IgnoredFields;
+  /** What is known about the product in a JSON body. */
+  readonly origin?: ElementOrigin;
+}
+
+/**
+ * Parses and validates the products of a slice, in any thread. Without `knowsCategory` every category is assumed to
+ * exist and returned in `categories`, for a caller that knows them. Raises `PF_210`, which refuses the entire body.
+ */
+export function validateSlice(
+  slice: Slice,
+  knowsCategory?: ValidationOptions['knowsCategory'],
+): ValidatedSlice {
+  const bytes = Buffer.from(slice.bytes.buffer, slice.bytes.byteOffset, slice.bytes.byteLength);
+  const block = new RecordBlock();
+  const faults = new LoadFaults(slice.room);
+  const refusedIds: string[] = [];
+  const categories = new Set<string>();
+  const ignored = new IgnoredFields();
+  const assumeCategory = (id: string): true => {
+    categories.add(id);
+    return true;
+  };
+  const parse = productParser(slice);
+  let start = 0;
+  for (const [at, end] of slice.ends.entries()) {
+    const sequence = slice.sequences[at] ?? 0;
+    const validated = validateBytes(parse, bytes.subarray(start, end), sequence, {
+      knowsCategory: knowsCategory ?? assumeCategory,
+      room: faults.room,
+      ignored,
+      origin: { firstByte: slice.firstBytes[at] ?? 0, members: slice.members[at] ?? 0 },
+    });
+    start = end;
+    if ('head' in validated) {
+      block.put(validated.head, validated.text);
+      continue;
+    }
+    faults.add(validated);
+    if (validated.sourceProductId !== undefined) refusedIds.push(validated.sourceProductId);
+  }
+  return {
+    records: block.records(),
+    faults,
+    refusedIds,
+    categories: [...categories],
+    ignored: ignored.listed(),
+  };
+}
+
+/** A parsed product, in the shape of JSON. `isPlain` as for `encodeContent`; `text` is the JSON, if it was JSON. */
+interface Parsed {
+  readonly product: Readonly<Record<string, unknown>>;
+  readonly isPlain: boolean;
+  readonly text?: string;
+}
+
+/** Parses the bytes of one product after the other. Raises `PF_210`. */
+export type ParseProduct = (bytes: Buffer, sequence: number, origin?: ElementOrigin) => Parsed | Refusal;
+
+export function productParser({ format, prefixes }: Pick<Slice, 'format' | 'prefixes'>): ParseProduct {
+  return format === 'json' ? parseJson : xmlParser(prefixes);
+}
+
+/** Parses and validates a product. Raises `PF_210`, which refuses the entire body. */
+export function validateBytes(
+  parse: ParseProduct,
+  bytes: Buffer,
+  sequence: number,
+  options: ValidationOptions,
+): ValidText | Refusal {
+  const parsed = parse(bytes, sequence, options.origin);
+  if ('faults' in parsed) return parsed;
+  return validateParsed(parsed, sequence, options, () => digestOf(bytes));
+}
+
+/** Validates a parsed product; `posted` computes the digest of its bytes, if it was parsed by itself. */
+export function validateParsed(
+  { product, isPlain, text }: Parsed,
+  sequence: number,
+  { knowsCategory, room, ignored }: ValidationOptions,
+  posted?: () => Digest,
+): ValidText | Refusal {
+  const checked = checkProduct(product, knowsCategory, Math.min(MAX_FAULTS, room), {
+    onUnknown: (path) => ignored.add(path, sequence, usableId(product['sourceProductId'])),
+    ...(text === undefined ? {} : { spelling: spellingsIn(text) }),
+  });
+  if ('faults' in checked)
+    return { ...checked, faults: checked.faults.map((one) => toLoadFault(one, sequence)) };
+  const { sourceProductId, price } = checked;
+  const { json, digest: content } = encodeContent(checked.product, isPlain);
+  if (json.length > MAX_PRODUCT) return oversized(sourceProductId, sequence);
+  return {
+    head: { kind: 'valid', sequence, sourceProductId, price, content, posted: posted?.() },
+    text: json,
+  };
+}
+
+/** Parses elements as if each were the only one of a body. */
+function xmlParser(prefixes: readonly string[]): ParseProduct {
+  const found: (Parsed | Refusal)[] = [];
+  let place = 0;
+  const reader = new ProductXml({
+    onProduct: (product) => found.push({ product, isPlain: false }),
+    onOversized: (sourceProductId) => found.push(oversized(usableId(sourceProductId), place)),
+  });
+  const declarations = prefixes.map((prefix) => ` xmlns:${prefix}="${prefix}"`);
+  reader.write(Buffer.from(`<products${declarations.join('')}>`));
+  return (bytes, sequence) => {
+    found.length = 0;
+    place = sequence;
+    reader.countFromHere();
+    reader.write(bytes, ` of product ${sequence}`);
+    const [only] = found;
+    if (only === undefined || found.length > 1 || !reader.isBetween)
+      throw fault.noParsableContent(`the body cannot be parsed: product ${sequence} is not one element`);
+    return only;
+  };
+}
+
+const BACKSLASH = 0x5c;
+/** Forbidden characters, and escapes that may stand for one. */
+const SUSPICIOUS = /[\ufffe\uffff]|\\[ubf]/;
+
+function parseJson(bytes: Buffer, sequence: number, origin?: ElementOrigin): Parsed {
+  const isAsciiOnly = isAscii(bytes);
+  const hasEscapes = bytes.includes(BACKSLASH);
+  if (!isAsciiOnly && !isUtf8(bytes)) throw fault.noParsableContent('the body must be UTF-8');
+  const text = bytes.toString(isAsciiOnly ? 'latin1' : 'utf8');
+  let product: Record<string, unknown>;
+  try {
+    product = JSON.parse(text) as Record<string, unknown>;
+  } catch (error) {
+    const problem = jsonProblem(bytes, origin?.firstByte)?.message ?? String(error);
+    throw fault.noParsableContent(`the body is not JSON: ${problem}, in product ${sequence}`);
+  }
+  // JSON.parse has accepted the text: no other forbidden characters are possible.
+  const isSuspicious = (!isAsciiOnly || hasEscapes) && SUSPICIOUS.test(text);
+  if (isSuspicious && holdsForbiddenCharacter(product)) {
+    throw fault.noParsableContent('the body has a character that XML does not allow');
+  }
+  noteRepeated(product, text, origin?.members);
+  return { product, isPlain: !hasEscapes, text };
+}

@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import { type FollowedDirectory } from '../../../network/follower';
+import { type EventLog } from '../../../kernel/event-log';
+import { type FeedLock, FingerprintCache } from './fingerprints/fingerprint-cache';
+import { type Validate } from './ingest/product-intake';
+import { Loader } from './loader';
+
+interface LoaderParts {
+  readonly now?: () => Date;
+  /** Without it, no other process loads feeds. */
+  readonly feedLock?: FeedLock | undefined;
+  /** Without it, products are validated in this thread. */
+  readonly validate?: Validate;
+}
+
+/** A loader of this thread. */
+export function makeLoader(
+  log: EventLog,
+  follower: FollowedDirectory,
+  dataDir: string,
+  { now = () => new Date(), feedLock, validate }: LoaderParts = {},
+): Loader {
+  const { directory } = follower;
+  return new Loader({
+    log,
+    fingerprints: new FingerprintCache(log, join(dataDir, 'cache'), {
+      feedLock,
+      currencyAt: (feedId) => (position) => directory.currencies.ofFeed(feedId, position),
+    }),
+    spoolFolder: join(dataDir, 'spool'),
+    directory,
+    reached: (position) => follower.reachedInTime(position),
+    now,
+    validate,
+  });
+}

@@ -1,0 +1,134 @@
+import { type OperationText, type Shape } from '../../wire/api/description';
+import { errorList } from '../../wire/api/errors';
+import { INTEGER } from '../../wire/keys/types';
+import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
+import { CATEGORY_TREES } from '../../network/categories/category-tree';
+import { FEED_LIST, LAST_UPDATED } from './feed-list';
+import { foundProducts, postedProducts } from '../../domain/products/fields';
+import { IMPORT_REPORT } from '../../domain/products/import-report';
+import { xmlResult } from './output-xml';
+
+const REFUSALS: Shape = { name: 'ErrorList', kind: errorList };
+
+/** Files of the XML schemas of products; `common` describes elements of the two others. */
+export const PRODUCT_FILES = {
+  common: 'ProductsFeedCommon_v3_0.xsd',
+  input: 'ProductsFeedInput_v3_0.xsd',
+  output: 'ProductsFeedOutput_v3_0.xsd',
+} as const;
+
+const FOUND: Shape = {
+  name: 'FoundProducts',
+  kind: foundProducts,
+  xml: { file: PRODUCT_FILES.output, root: 'result', attributes: { version: '3.0' }, kind: xmlResult },
+};
+
+/** Headers that say what a post or a deletion has done (`docs/decisions.md#a15`). */
+const LOADED = {
+  'X-Load-Id': 'Id in the load report; absent if nothing was stored',
+  'X-Load-Counts': 'How many products are new, revised, and so on: `new=1, revised=0, …`',
+  'X-Dry-Run': '`true` with dryRun=true: nothing was stored',
+} as const;
+
+const FEED = { fid: 1001 } as const;
+const FEEDS = { fid: [1001] } as const;
+
+const loadProducts = {
+  id: 'loadProducts',
+  summary: 'Create, update or replace products',
+  description:
+    'Products with a known sourceProductId are updated, others are created; with mode=replace, products that are ' +
+    'not posted are removed. Refused products are listed, the others are stored. A body has at most the size that the operator has set, ' +
+    '1 GB by default, and any number of products of at most 256 KiB each; a larger product is refused, a larger body is refused as a whole.',
+  example: FEED,
+  body: {
+    name: 'PostedProducts',
+    kind: postedProducts,
+    xml: {
+      file: PRODUCT_FILES.input,
+      root: 'products',
+      attributes: {
+        version: '3.0',
+        xmlns: 'urn:com:affilog:pf:model:xml:input',
+        'xmlns:cm': 'urn:com:affilog:pf:model:xml:common',
+      },
+      kind: postedProducts.fields.products.kind,
+    },
+  },
+  answer: REFUSALS,
+  sends: { ...LOADED, ...IGNORED_FIELDS },
+} satisfies OperationText;
+
+const listFeeds = {
+  id: 'listFeeds',
+  summary: 'List the feeds that the caller is connected to',
+  example: {},
+  answer: FEED_LIST,
+} satisfies OperationText;
+
+const PAGE_SIZE = { 'X-Page-Size': 'Products on a page, if the request asked for more than 1000' };
+
+/** The operations of Document 1, Endpoints, as OpenAPI describes them. */
+export const productOperations = {
+  searchProducts: {
+    id: 'searchProducts',
+    summary: 'Search and export products',
+    description: 'Pages end after the first 1,000 products of a search; a cursor continues beyond them.',
+    example: { ...FEEDS, q: ['lamp'], pageSize: 3 },
+    answer: FOUND,
+    sends: { 'X-Next-Cursor': 'Value of cursor for the next page', ...PAGE_SIZE },
+  },
+  loadProducts,
+  downloadFeed: {
+    id: 'downloadFeed',
+    summary: 'Download a feed',
+    description:
+      'All of the feed from one snapshot, or a page of it. A version of a feed can be downloaded three times a day; ' +
+      'answers of 304 and those without changes do not count.',
+    example: { ...FEED, page: 1, pageSize: 3 },
+    answer: FOUND,
+    sends: { ETag: 'Version of the answer', 'X-Next-Since': 'Value of since for the next download' },
+    also: { 304: 'Nothing has changed since the answer that If-None-Match names.' },
+  },
+  getLastUpdated: {
+    id: 'getLastUpdated',
+    summary: 'Get the time of a feed’s last update',
+    example: FEED,
+    answer: LAST_UPDATED,
+  },
+  listImports: {
+    id: 'listImports',
+    summary: 'List the outcomes of the last posts to a feed',
+    example: FEED,
+    answer: IMPORT_REPORT,
+  },
+  deleteProducts: {
+    id: 'deleteProducts',
+    summary: 'Delete products',
+    description: 'Ignores unknown ids.',
+    example: { ...FEED, spId: ['lamp-1'] },
+    answer: REFUSALS,
+    sends: LOADED,
+  },
+  getCategoryTree: {
+    id: 'getCategoryTree',
+    summary: 'Get the category tree with counts of the caller’s products',
+    example: { language: 'en' },
+    answer: CATEGORY_TREES,
+  },
+  listCategoryMappings: {
+    id: 'listCategoryMappings',
+    summary: 'List what the categories of feeds are mapped to',
+    example: FEEDS,
+    answer: CATEGORY_MAPPINGS,
+  },
+  listFeeds,
+  getFeed: {
+    ...listFeeds,
+    id: 'getFeed',
+    summary: 'Get one feed that the caller is connected to',
+    description: 'In XML, if the id is followed by `.xml`.',
+    path: { feedId: { type: INTEGER, description: 'Id of the feed', example: 1001 } },
+  },
+} as const satisfies Readonly<Record<string, OperationText>>;

@@ -1,0 +1,228 @@
+import { Injectable } from '@nestjs/common';
+import { pricesOf } from '../../../projections/price-history';
+import {
+  type FoundProducts,
+  pageSizeOf,
+  type ProductCriteria,
+  SEARCH_CAP,
+  searchGroupedProducts,
+  searchProducts,
+  searchWindow,
+  wholeWindow,
+  windowAfter,
+} from '../../../projections/product-search';
+import { FollowedDirectory } from '../../network/follower';
+import { type Caller } from '../../network/organisations';
+import { type Directory } from '../../network/directory';
+import { type FeedDefinition } from '../../network/events';
+import { productFaults as fault } from './faults';
+import { type QueryOptions } from '../../kernel/query';
+import { ReadStore } from '../../kernel/read-store';
+import { searchCursors } from './cursor';
+import { pageSizeHeader } from '../../wire/keys/page-size';
+import { wordsOf } from '../../wire/words';
+import { customFieldNames, type Offer } from '../../domain/products/offer';
+import { type OutputProduct, type OutputView, toOutput } from './output';
+import { type SearchKeys, searchKeys } from './search-keys';
+import { TEXT } from '../../wire/keys/types';
+
+/** The settings that answers depend on. */
+export abstract class ProductSettings {
+  abstract readonly vendor: string;
+  /** Without a slash at the end. */
+  abstract readonly trackerUrl: string;
+  /** `always`: each offer has its current price as the newest entry of its history (`docs/decisions.md#p10`). */
+  abstract readonly priceHistory: 'asked' | 'always';
+  /** A search without `fid` covers all feeds of the caller (`docs/decisions.md#x13`). */
+  abstract readonly searchAllFeeds: boolean;
+  /** Bytes a second below which a client that downloads a feed is disconnected. */
+  abstract readonly downloadRate: number;
+}
+
+/** Prices that are included without the key `priceHistory`. */
+export const PRESENT_PRICES = { asked: 'none', always: 'current' } as const;
+
+/** The answer to a search, not yet in a format. */
+export interface SearchResult {
+  readonly totalHits: number;
+  /** The cursor of the next page, if paging by cursor and not on the last page (`docs/decisions.md#p28`). */
+  readonly nextCursor?: string;
+  /** In batches, read on demand. */
+  readonly products: AsyncIterable<Iterable<OutputProduct>>;
+  readonly dates: OutputView['dates'];
+  /** With `csvFlattenFields`: the names of all custom fields of the whole result. */
+  readonly customFields?: readonly string[];
+}
+
+/** Queries of products: the read models, joined with the directory. */
+@Injectable()
+export class ProductQueries {
+  constructor(
+    private readonly store: ReadStore,
+    private readonly follower: FollowedDirectory,
+    private readonly settings: ProductSettings,
+  ) {}
+
+  /** Document 1, Search products. */
+  async search(keys: SearchKeys, caller: Caller, query: QueryOptions = {}): Promise<SearchResult> {
+    const { directory } = this.follower;
+    const criteria = criteriaOf(keys, this.feedsToSearch(keys, caller), directory, caller);
+    const isGrouped = keys.groupOffersByProduct === true;
+    const { total, next, groups } = await this.find(criteria, isGrouped, query);
+    const dates = keys.dateOutputFormat ?? 'epoch';
+    const view: OutputView = {
+      directory,
+      caller,
+      trackerUrl: this.settings.trackerUrl,
+      sourceProductUrl: keys.sourceproducturl.includes(true),
+      dates,
+      pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
+    };
+    const nextCursor = next && searchCursors.write(keys, next);
+    const result = { totalHits: total, ...(nextCursor === undefined ? {} : { nextCursor }), dates };
+    if (keys.csvFlattenFields !== true) return { ...result, products: this.written(groups, view, query) };
+    const whole = await this.find({ ...criteria, window: wholeWindow(keys.limit) }, isGrouped, query);
+    const names = new Set<string>();
+    // Products of the page have their columns even if they changed after the page was found.
+    for await (const batch of groups) addNames(batch, names);
+    for await (const batch of whole.groups) addNames(batch, names);
+    return { ...result, products: this.written(groups, view, query), customFields: [...names].sort() };
+  }
+
+  private feedsToSearch({ fid }: SearchKeys, caller: Caller): readonly FeedDefinition[] {
+    const { directory } = this.follower;
+    if (fid.length > 0) return [...new Set(fid)].map((id) => ownFeed(directory, caller, id));
+    if (this.settings.searchAllFeeds) return directory.feedsOf(caller);
+    throw fault.parametersMissing('fid is missing: /1.0/products;fid=…');
+  }
+
+  private async find(
+    criteria: ProductCriteria,
+    isGrouped: boolean,
+    query: QueryOptions,
+  ): Promise<FoundProducts> {
+    return await (isGrouped
+      ? searchGroupedProducts(this.store, criteria, query)
+      : searchProducts(this.store, criteria, query));
+  }
+
+  /** Products as they are answered, joined batch by batch with the directory and their prices. */
+  private async *written(
+    groups: FoundProducts['groups'],
+    view: OutputView,
+    query: QueryOptions,
+  ): AsyncGenerator<Iterable<OutputProduct>> {
+    for await (const batch of groups) {
+      const ids = batch.flat().map(({ id }) => id);
+      const prices = view.pastPrices === 'none' ? {} : { prices: await pricesOf(this.store, ids, query) };
+      yield joined(batch, { ...view, ...prices });
+    }
+  }
+}
+
+/** One by one as they are written. */
+function* joined(groups: readonly (readonly Offer[])[], view: OutputView): Generator<OutputProduct> {
+  for (const group of groups) if (isSome(group)) yield toOutput(group, view);
+}
+
+/** Adds the names of custom fields; the product of a group is that of its first offer. */
+function addNames(groups: readonly (readonly Offer[])[], names: Set<string>): void {
+  for (const [first] of groups)
+    for (const name of first === undefined ? [] : customFieldNames([first.product])) names.add(name);
+}
+
+function isSome(group: readonly Offer[]): group is readonly [Offer, ...Offer[]] {
+  return group.length > 0;
+}
+
+/** A feed of the caller; raises `PF_392` for any other. */
+export function ownFeed(directory: Directory, caller: Caller, feedId: number): FeedDefinition {
+  const feed = directory.feedsOf(caller).find(({ id }) => id === feedId);
+  if (feed !== undefined) return feed;
+  throw fault.foreignFeed(`fid=${feedId}: the feed does not belong to a program of the caller`);
+}
+
+/** Keys that take several texts: alternatives of one field. */
+type ListKey = {
+  [Key in keyof SearchKeys]: SearchKeys[Key] extends readonly string[] ? Key : never;
+}[keyof SearchKeys];
+
+const LISTS = (Object.keys(searchKeys) as (keyof SearchKeys)[]).filter(
+  (key): key is ListKey => searchKeys[key].type === TEXT && 'multiple' in searchKeys[key],
+);
+
+const BOUNDS = ['minUpdateDate', 'maxUpdateDate', 'minInStock', 'maxInStock', 'orderBy'] as const;
+
+/** The criteria of a search: its keys, limited to what the caller may see (`docs/decisions.md#p13`, `#p26`). */
+function criteriaOf(
+  keys: SearchKeys,
+  feeds: readonly FeedDefinition[],
+  directory: Directory,
+  caller: Caller,
+): ProductCriteria {
+  requireFewWords(keys.q);
+  const { currency, language, field, minPrice, maxPrice } = keys;
+  const asked = feeds
+    .filter((feed) => currency === undefined || directory.currencyOf(feed) === currency)
+    .filter((feed) => language === undefined || feed.language.toLowerCase() === language);
+  return {
+    feedIds: asked.map(({ id }) => id),
+    visibleOnly: caller.kind === 'publisher',
+    ...given(LISTS, keys),
+    ...given(BOUNDS, keys),
+    ...(field === undefined ? {} : { field: [field] }),
+    ...(minPrice === undefined ? {} : { minPrice: minorUnits(minPrice, Math.ceil) }),
+    ...(maxPrice === undefined ? {} : { maxPrice: minorUnits(maxPrice, Math.floor) }),
+    ...(keys.tdCategoryId.length === 0
+      ? {}
+      : {
+          tdCategoryId: [
+            ...new Set(keys.tdCategoryId.flatMap((id) => directory.categories.descendantsOf(String(id)))),
+          ],
+        }),
+    window: windowOf(keys),
+  };
+}
+
+function windowOf(keys: SearchKeys): ProductCriteria['window'] {
+  const after = searchCursors.read(keys);
+  const pageSize = atLeast(1, 'pageSize', keys.pageSize);
+  if (after !== undefined) return windowAfter(after, pageSize);
+  return searchWindow(atLeast(0, 'page', keys.page), pageSize, atLeast(0, 'limit', keys.limit));
+}
+
+/** The size of pages as a header, if `pageSize` or `limit` exceeds the cap (`docs/decisions.md#p3`). */
+export function cappedPageSize({ pageSize, limit = 0 }: SearchKeys): Readonly<Record<string, string>> {
+  return pageSizeHeader(limit > SEARCH_CAP ? Infinity : (pageSize ?? 0), pageSizeOf(pageSize));
+}
+
+function given<Key extends keyof SearchKeys>(
+  names: readonly Key[],
+  keys: SearchKeys,
+): { readonly [K in Key]?: NonNullable<SearchKeys[K]> } {
+  const entries = names
+    .map((name) => [name, keys[name]] as const)
+    .filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0));
+  return Object.fromEntries(entries) as { readonly [K in Key]?: NonNullable<SearchKeys[K]> };
+}
+
+/** A bound in minor units; fractions are rounded inwards. */
+function minorUnits(amount: number, inwards: (minor: number) => number): number {
+  const nearest = Math.round(amount * 100);
+  return Math.abs(amount * 100 - nearest) < 1e-6 ? nearest : inwards(amount * 100);
+}
+
+/** Limit of the distinct words in all values of `q` (`docs/decisions.md#x14`): ranking by more takes too long. */
+const MAX_WORDS = 1000;
+
+function requireFewWords(q: readonly string[]): void {
+  const words = new Set(q.flatMap(wordsOf));
+  if (words.size > MAX_WORDS) {
+    throw fault.illegalValue(`q has ${words.size} different words: expected at most ${MAX_WORDS}`);
+  }
+}
+
+function atLeast(least: number, key: string, value: number | undefined): number | undefined {
+  if (value === undefined || value >= least) return value;
+  throw fault.illegalValue(`${key}=${value}: expected an integer of at least ${least}`);
+}

@@ -1,0 +1,193 @@
+import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
+import { Injectable } from '@nestjs/common';
+import {
+  type DeliveryCriteria,
+  deliveryOf,
+  listDeliveries,
+  type StateCriterion,
+} from '../../../projections/delivery-list';
+import { restingUntil, totalsOfReceivers } from '../../../projections/receiver-list';
+import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { Clock } from '../../http/clock';
+import { EventLog } from '../../kernel/event-log';
+import { type QueryOptions } from '../../kernel/query';
+import { ReadStore } from '../../kernel/read-store';
+import { eachOf } from '../../projector/search-in-parts';
+import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
+import { Rendering } from '../../delivery/matching/rendering';
+import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
+import { receiversOf } from '../../domain/subscriptions/receiver-id';
+import { type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver } from './deliveries.fields';
+import { deliveryCursors, type DeliveryKeys, type OutputState, PAGE } from './deliveries.keys';
+import { namedFor } from './deliveries.names';
+import { heldReceivers, toDelivery, toDetails, toReceiver, type Waiting } from './deliveries.output';
+import { type Which } from './commands';
+import { type SubscriptionKind } from './kind';
+import { type OwnedSubscription, ownedSubscription } from './owned-subscription';
+import { withoutCancelled } from './redeliveries';
+import { SubscriptionParts } from './subscription-parts';
+
+/** A page of deliveries, in batches that are read on demand. */
+export interface DeliveryPage {
+  readonly deliveries: AsyncIterable<Iterable<OutputDelivery>>;
+  readonly total: number;
+  /** The cursor of the next page, if paging by cursor and not on the last page. */
+  readonly nextCursor?: string;
+}
+
+/** What owners may read of the messages of their subscriptions (`docs/decisions.md#n14`). All raise CON_200 and CON_210. */
+@Injectable()
+export class DeliveryQueries {
+  constructor(
+    private readonly store: ReadStore,
+    private readonly log: EventLog,
+    private readonly parts: SubscriptionParts,
+    private readonly clock: Clock,
+  ) {}
+
+  async receivers(which: Which): Promise<readonly OutputReceiver[]> {
+    const subscription = await this.owned(which);
+    const receivers = [...receiversOf(which.id, subscription.content)];
+    const ids = receivers.map(([id]) => id);
+    const [totals, resting] = await Promise.all([totalsOfReceivers(this.store, ids), this.resting(ids)]);
+    return receivers.map((receiver) =>
+      toReceiver(receiver, subscription, totals.get(receiver[0]), resting.get(receiver[0])),
+    );
+  }
+
+  async list(which: Which, keys: DeliveryKeys, query: QueryOptions = {}): Promise<DeliveryPage> {
+    const subscription = await this.owned(which);
+    const waiting = await this.waiting(which.id, subscription);
+    const after = deliveryCursors.read(keys);
+    const criteria = criteriaOf(which.id, keys, statesOf(keys.state, which.id, subscription));
+    const found = await listDeliveries(this.store, criteria, { size: pageSizeOf(keys), after }, query);
+    const { total, next } = found;
+    return {
+      deliveries: eachOf(found, (listed) =>
+        namedFor(which.kind, toDelivery(withoutCancelled(listed, subscription), waiting)),
+      ),
+      total,
+      ...(next === undefined ? {} : { nextCursor: deliveryCursors.write(keys, next) }),
+    };
+  }
+
+  /** Raises CON_540 too. */
+  async one(which: Which, messageId: string): Promise<OutputDeliveryDetails> {
+    const { kind, id, caller } = which;
+    const subscription = await ownedSubscription(this.log, kind, id, caller);
+    return await this.detailsOf(which, subscription, await this.delivery(which, messageId));
+  }
+
+  async detailsOf(
+    { kind, id }: Which,
+    subscription: OwnedSubscription,
+    stored: ListedDelivery,
+  ): Promise<OutputDeliveryDetails> {
+    const listed = withoutCancelled(stored, subscription.state);
+    const waiting = await this.waiting(id, subscription.state);
+    const isWaiting =
+      listed.state === 'due' || listed.state === 'retrying' || listed.redelivery !== undefined;
+    const message = isWaiting
+      ? await this.toSend(kind, subscription, listed)
+      : await this.asSent(kind, listed);
+    return toDetails(listed, message, waiting);
+  }
+
+  /** A message of the subscription. Raises CON_540. */
+  async delivery({ id }: Which, messageId: string): Promise<ListedDelivery> {
+    const found = MESSAGE_ID.test(messageId) ? await deliveryOf(this.store, messageId) : undefined;
+    if (found?.subscriptionId === id) return found;
+    throw fault.unknownDelivery(
+      `${messageId.slice(0, 100)}: expected the id of a message of this subscription that is still kept`,
+    );
+  }
+
+  /** The message as it is sent next, by the current version of its receiver; undefined if it is no longer kept. */
+  async toSend(
+    { source }: SubscriptionKind,
+    { state, position }: OwnedSubscription,
+    listed: ListedDelivery,
+  ): Promise<Message | undefined> {
+    const message = await this.message(listed);
+    return message && (await new Rendering(this.log, [source]).toSend(message, state, position));
+  }
+
+  private async asSent({ source }: SubscriptionKind, listed: ListedDelivery): Promise<Message | undefined> {
+    const message = await this.message(listed);
+    return message && (await new Rendering(this.log, [source]).asSent(message, listed.rendered));
+  }
+
+  /** As it was made, from the delivery log; undefined if it has expired there. */
+  private async message({ matched, messageId }: ListedDelivery): Promise<Message | undefined> {
+    const deliveries = await this.parts.deliveries();
+    for await (const [event] of deliveries.readStream(MATCHED, { from: matched, limit: 1 })) {
+      if (event?.revision !== matched || event.type !== 'MessageDue') return undefined;
+      const message = JSON.parse(event.data) as Message;
+      return message.id === messageId ? message : undefined;
+    }
+    return undefined;
+  }
+
+  private async waiting(id: string, subscription: ActiveSubscription): Promise<Waiting> {
+    const held = heldReceivers(id, subscription);
+    const receivers = receiversOf(id, subscription.content).keys();
+    return {
+      isHeld: (receiver) => held.has(receiver),
+      restingUntil: await this.resting(receivers),
+    };
+  }
+
+  /** Until when (epoch ms) receivers rest, by id. */
+  async resting(receivers: Iterable<string>): Promise<ReadonlyMap<string, number>> {
+    return await restingUntil(this.store, receivers, this.clock.now().getTime());
+  }
+
+  private async owned({ kind, id, caller }: Which): Promise<ActiveSubscription> {
+    return (await ownedSubscription(this.log, kind, id, caller)).state;
+  }
+}
+
+const MESSAGE_ID = /^msg_[0-9a-v]{32}$/;
+
+/** The size of a page. Raises CON_350. */
+function pageSizeOf({ pageSize = PAGE }: Pick<DeliveryKeys, 'pageSize'>): number {
+  if (pageSize >= 1) return Math.min(PAGE, pageSize);
+  throw fault.content(`pageSize=${pageSize}: expected an integer of at least 1`);
+}
+
+function criteriaOf(
+  id: string,
+  keys: DeliveryKeys,
+  states: readonly StateCriterion[] | undefined,
+): DeliveryCriteria {
+  const { receiverId, transactionId, messageTypeId, minTime, maxTime } = keys;
+  return {
+    subscriptionId: [id],
+    receiver: given(receiverId),
+    subject: given(transactionId),
+    stateId: given(messageTypeId),
+    states,
+    at: { min: minTime, max: maxTime },
+  };
+}
+
+function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
+  return values.length === 0 ? undefined : values;
+}
+
+/** `held` is what is due or retried to a receiver that is disabled; then it is nothing else. */
+function statesOf(
+  states: readonly OutputState[],
+  id: string,
+  subscription: ActiveSubscription,
+): readonly StateCriterion[] | undefined {
+  if (states.length === 0) return undefined;
+  const held = heldReceivers(id, subscription);
+  const others = [...receiversOf(id, subscription.content).keys()].filter((receiver) => !held.has(receiver));
+  return states.flatMap((state): readonly StateCriterion[] => {
+    if (state === 'held')
+      return (['due', 'retrying'] as const).map((waiting) => ({ state: waiting, receivers: [...held] }));
+    const isWaiting = state === 'due' || state === 'retrying';
+    return [isWaiting && held.size > 0 ? { state, receivers: others } : { state }];
+  });
+}

@@ -1,0 +1,198 @@
+import { Inject } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { deliveryOf } from '../../../projections/delivery-list';
+import { restingUntil } from '../../../projections/receiver-list';
+import { Backoff } from '../../runtime/backoff';
+import { type Position } from '../../kernel/event';
+import { EngineUnavailable } from '../../kernel/event-log';
+import { NoGeneration, ReadStore } from '../../kernel/read-store';
+import { messageIdOf } from '../../domain/subscriptions/receiver-id';
+import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
+import { Subscriptions, type Which } from './commands';
+import { type OutputTest } from './fields';
+import { checkEnabled, checkReceiverId } from './owned-subscription';
+import { SubscriptionParts } from './subscription-parts';
+
+/** Enables a receiver that the system has disabled; one that rests is tried at once. Raises CON_530. */
+export class EnableReceiver extends Command<{ readonly position: Position }> {
+  constructor(
+    readonly which: Which,
+    readonly receiver: string,
+  ) {
+    super();
+  }
+}
+
+/** Sends a message with example values to a receiver, and waits for its outcome. Raises CON_530 and CON_350. */
+export class TestReceiver extends Command<Tested> {
+  constructor(
+    readonly which: Which,
+    readonly receiver: string,
+    readonly options: {
+      /** By default the first one of the filter. */
+      readonly stateId?: number | undefined;
+      /** Whether nobody waits for the answer any more. */
+      readonly isGone: () => boolean;
+    },
+  ) {
+    super();
+  }
+}
+
+export interface Tested {
+  readonly answer: OutputTest;
+  /** It was attempted, or cannot be. */
+  readonly isOver: boolean;
+  readonly position: Position;
+}
+
+@CommandHandler(EnableReceiver)
+export class EnableReceiverHandler implements ICommandHandler<EnableReceiver> {
+  constructor(
+    private readonly subscriptions: Subscriptions,
+    private readonly store: ReadStore,
+  ) {}
+
+  async execute({ which, receiver }: EnableReceiver) {
+    const known = await this.subscriptions.owned(which);
+    checkReceiverId(which.id, known.state, receiver);
+    const at = this.subscriptions.now();
+    const enabled = await this.subscriptions.change(which.id, { do: 'enableReceiver', at, receiver }, known);
+    const isResting =
+      (await ifAvailable(restingUntil(this.store, [receiver], Date.parse(at))))?.has(receiver) ?? true;
+    if (enabled.ids.length > 0 || !isResting) return enabled;
+    return await this.subscriptions.change(which.id, { do: 'probe', at, receiver }, known);
+  }
+}
+
+/** Requests for tests that wait for the outcome at a time, of one organisation and of all: others are answered at once. */
+const MOST_WAITING = { own: 10, all: 200 } as const;
+
+/** Tests that this process remembers, and for how long (ms): read models forget messages in the end. */
+const MOST_ASKED = 1_000;
+const ASKED_MS = 60 * 60 * 1000;
+
+const BACKOFF = { first: 50, longest: 500 } as const;
+
+/** A test that was asked for. */
+interface Asked {
+  readonly messageId: string;
+  readonly position: Position;
+}
+
+interface Remembered {
+  readonly asked: Promise<Asked>;
+  readonly since: number;
+}
+
+@CommandHandler(TestReceiver)
+export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
+  /** By organisation. */
+  private readonly waiting = new Map<number, number>();
+  private allWaiting = 0;
+  /** The latest test by receiver and state, oldest first. */
+  private readonly tests = new Map<string, Remembered>();
+
+  constructor(
+    private readonly subscriptions: Subscriptions,
+    private readonly store: ReadStore,
+    @Inject(SubscriptionParts) private readonly parts: Pick<SubscriptionParts, 'testWithin'>,
+  ) {}
+
+  async execute({ which, receiver, options }: TestReceiver): Promise<Tested> {
+    const known = await this.subscriptions.owned(which);
+    checkReceiverId(which.id, known.state, receiver);
+    checkEnabled(which.id, known.state, receiver);
+    const { stateId = known.state.content.filter.stateIds[0] ?? NaN, isGone } = options;
+    const { messageId, position } = await this.asked(`${which.id} ${receiver} ${stateId}`, async () => {
+      const command = { do: 'test', at: this.subscriptions.now(), receiver, stateId } as const;
+      const changed = await this.subscriptions.change(which.id, command, known);
+      return { messageId: messageIdOf(changed.ids[0] ?? '', receiver), position: changed.position };
+    });
+    const isHeld = receiver in known.state.disabledReceivers;
+    const { organisationId } = which.caller;
+    const ended = isHeld ? undefined : await this.ended(messageId, organisationId, isGone);
+    const answer =
+      ended === undefined ? ({ messageId, state: isHeld ? 'held' : 'due' } as const) : toTest(ended);
+    return { answer, isOver: ended !== undefined, position };
+  }
+
+  /** The test that was asked for last, as long as it is not attempted; otherwise a new one. */
+  private async asked(key: string, ask: () => Promise<Asked>): Promise<Asked> {
+    const known = this.tests.get(key);
+    if (known !== undefined && (await this.isUnattempted(known))) return await known.asked;
+    const other = this.tests.get(key);
+    // Another request was faster.
+    if (other !== undefined && other !== known) return await other.asked;
+    const added = { asked: ask(), since: performance.now() };
+    this.tests.delete(key);
+    this.tests.set(key, added);
+    const [oldest] = this.tests.keys();
+    if (this.tests.size > MOST_ASKED && oldest !== undefined) this.tests.delete(oldest);
+    try {
+      return await added.asked;
+    } catch (error) {
+      if (this.tests.get(key) === added) this.tests.delete(key);
+      throw error;
+    }
+  }
+
+  private async isUnattempted({ asked, since }: Remembered): Promise<boolean> {
+    const { messageId } = await asked;
+    if (performance.now() - since > ASKED_MS) return false;
+    const listed = await ifAvailable(deliveryOf(this.store, messageId));
+    return listed === undefined || listed.state === 'due';
+  }
+
+  /** The message when it has an outcome; undefined: not in time. */
+  private async ended(
+    messageId: string,
+    organisationId: number,
+    isGone: () => boolean,
+  ): Promise<ListedDelivery | undefined> {
+    const own = this.waiting.get(organisationId) ?? 0;
+    if (own >= MOST_WAITING.own || this.allWaiting >= MOST_WAITING.all) return undefined;
+    this.count(organisationId, 1);
+    try {
+      const backoff = new Backoff(BACKOFF);
+      const until = performance.now() + this.parts.testWithin;
+      for (;;) {
+        const listed = await ifAvailable(deliveryOf(this.store, messageId));
+        if (listed !== undefined && listed.state !== 'due') return listed;
+        const left = until - performance.now();
+        if (left <= 0 || isGone()) return undefined;
+        await backoff.wait(undefined, left);
+      }
+    } finally {
+      this.count(organisationId, -1);
+    }
+  }
+
+  private count(organisationId: number, by: 1 | -1): void {
+    this.allWaiting += by;
+    const own = (this.waiting.get(organisationId) ?? 0) + by;
+    if (own === 0) this.waiting.delete(organisationId);
+    else this.waiting.set(organisationId, own);
+  }
+}
+
+/** What was asked for is in the log: undefined if read models are unavailable, or being built. */
+async function ifAvailable<Found>(found: Promise<Found>): Promise<Found | undefined> {
+  return await found.catch((error: unknown) => {
+    if (!(error instanceof EngineUnavailable || error instanceof NoGeneration)) throw error;
+    return undefined;
+  });
+}
+
+function toTest({ messageId, state, attempts, reason, next }: ListedDelivery): OutputTest {
+  const { status, ms, error = reason, answer } = attempts.at(-1) ?? {};
+  return {
+    messageId,
+    state,
+    ...(status === undefined ? {} : { status }),
+    ...(ms === undefined ? {} : { milliseconds: Math.round(ms) }),
+    ...(error === undefined ? {} : { error }),
+    ...(answer === undefined ? {} : { answer }),
+    ...(next === undefined ? {} : { nextAttempt: next }),
+  };
+}

@@ -1,0 +1,271 @@
+import { Injectable } from '@nestjs/common';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { type Directory } from '../../network/directory';
+import { FollowedDirectory } from '../../network/follower';
+import { type Caller } from '../../network/organisations';
+import { Clock } from '../../http/clock';
+import { VisibleWrites } from '../../http/visible-writes';
+import { execute, load, type StateAt } from '../../kernel/decider';
+import { type Position } from '../../kernel/event';
+import { EventLog } from '../../kernel/event-log';
+import { FairQueue } from '../../runtime/fair-queue';
+import { Fault, Faults } from '../../kernel/fault';
+import { inParallel } from '../../runtime/in-parallel';
+import { KeyedMutex } from '../../runtime/keyed-mutex';
+import { pacer } from '../../runtime/slices';
+import {
+  type Named,
+  onlyOne,
+  type Reported,
+  reportedTransaction,
+  transactionsWith,
+} from '../../domain/transactions/find-transaction';
+import { checkReport } from './report-check';
+import { stateIdOf, type StateId } from '../../domain/transactions/states';
+import {
+  type TransactionCommand,
+  transactionDecider,
+  type TransactionEvent,
+  type TransactionState,
+} from '../../domain/transactions/transaction';
+import { type TransactionFacts } from '../../domain/transactions/transaction-facts';
+import { legacyIdOf } from '../../domain/transactions/transaction-id';
+import { checkTransition, type Transition, transitionCommand } from './transition-check';
+
+/** What a report or a requested transition has done. */
+type Outcome = 'created' | 'known' | 'moved' | 'unchanged';
+
+/** A transaction after a command. */
+export interface Recorded {
+  readonly transactionId: string;
+  readonly legacyTransactionId: string;
+  readonly messageTypeId: StateId;
+  readonly outcome: Outcome;
+}
+
+type RecordedAt = Recorded & { readonly position?: Position | undefined };
+
+/** One result for each item, in their order. */
+export interface Results {
+  readonly results: readonly (Recorded | { readonly faults: readonly Fault[] })[];
+  /** The position from which lists include all of them. */
+  readonly position: Position;
+}
+
+/**
+ * Reports transactions (`docs/decisions.md#t2`). `posted` are reports as they were read from a body, unchecked; each
+ * succeeds or fails on its own.
+ */
+export class ReportTransactions extends Command<Results> {
+  constructor(
+    readonly posted: readonly unknown[],
+    readonly caller: Pick<Caller, 'organisationId' | 'kind'>,
+  ) {
+    super();
+  }
+}
+
+/** Requests transitions (`docs/decisions.md#t5`), in the same way. */
+export class MoveTransactions extends Command<Results> {
+  constructor(
+    readonly posted: readonly unknown[],
+    readonly caller: Pick<Caller, 'organisationId' | 'kind'>,
+  ) {
+    super();
+  }
+}
+
+const OUTCOME_OF = {
+  report: { done: 'created', repeated: 'known' },
+  move: { done: 'moved', repeated: 'unchanged' },
+} as const satisfies Record<string, Record<string, Outcome>>;
+
+/** Streams written at a time: enough for the log to share its commits. */
+const AT_ONCE = 256;
+
+/** Further ones, for callers that have none. */
+const RESERVED = 32;
+
+@Injectable()
+export class Transactions {
+  private readonly mutex = new KeyedMutex<string>();
+  /** Each transaction in memory may have some 200 KB: those of all lists are bounded, not those of each. */
+  private readonly inMemory = new FairQueue({
+    atOnce: AT_ONCE + RESERVED,
+    perClient: AT_ONCE,
+    reserved: RESERVED,
+  });
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly visible: VisibleWrites,
+  ) {}
+
+  /** Works on the items of a list in parallel. */
+  async inParallel<Item>(
+    { organisationId }: MoveTransactions['caller'],
+    items: readonly Item[],
+    work: (item: Item, at: number) => Promise<void>,
+  ): Promise<void> {
+    await inParallel(items.entries(), AT_ONCE, async ([at, item]) => {
+      await this.inMemory.run(String(organisationId), () => work(item, at));
+    });
+  }
+
+  /** Calls `one` for each item, in parallel, and waits until lists include what was written. */
+  async each<Item>(
+    caller: MoveTransactions['caller'],
+    posted: readonly Item[],
+    one: (item: Item) => Promise<RecordedAt>,
+  ): Promise<Results> {
+    const results: Results['results'][number][] = [];
+    const written: { readonly position?: Position | undefined }[] = [];
+    const pace = pacer();
+    await this.inParallel(caller, posted, async (item, at) => {
+      const pause = pace();
+      if (pause !== undefined) await pause;
+      try {
+        const { position, ...recorded } = await one(item);
+        results[at] = recorded;
+        written.push({ position });
+      } catch (error) {
+        results[at] = { faults: faultsIn(error) };
+      }
+    });
+    return { results, position: await this.visible.after(written) };
+  }
+
+  async execute(
+    transactionId: string,
+    command: TransactionCommand,
+    known?: StateAt<TransactionState>,
+  ): Promise<RecordedAt> {
+    const { state, events, position } = await execute<TransactionCommand, TransactionState, TransactionEvent>(
+      this.log,
+      transactionDecider,
+      transactionId,
+      command,
+      known,
+    );
+    if (state.name === 'Unknown') throw fault.unknownTransaction();
+    return {
+      transactionId,
+      legacyTransactionId: legacyIdOf(state.transaction),
+      messageTypeId: stateIdOf(state.name),
+      outcome:
+        OUTCOME_OF[command.do === 'report' ? 'report' : 'move'][events.length > 0 ? 'done' : 'repeated'],
+      position,
+    };
+  }
+
+  /** Several items of one list may concern one transaction: they are executed in their order. */
+  async inOrder<Result>(id: string, run: () => Promise<Result>): Promise<Result> {
+    return await this.mutex.runExclusive(id, run);
+  }
+
+  async reported(transaction: TransactionFacts): Promise<Reported> {
+    return await reportedTransaction(this.log, transaction);
+  }
+
+  /** Those with a legacy id. */
+  async named(legacyId: string, programs: Directory['programs']): Promise<readonly Named[]> {
+    return await transactionsWith(this.log, programs, legacyId);
+  }
+
+  async load(transactionId: string): Promise<StateAt<TransactionState>> {
+    return await load(this.log, transactionDecider, transactionId);
+  }
+}
+
+@CommandHandler(ReportTransactions)
+export class ReportTransactionsHandler implements ICommandHandler<ReportTransactions> {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
+
+  async execute({ posted, caller }: ReportTransactions): Promise<Results> {
+    const { directory } = this.follower;
+    const now = this.clock.now();
+    return await this.transactions.each(caller, posted, async (item) => {
+      const command = checkReport(item, { directory, caller, now });
+      const { transaction } = command;
+      return await this.transactions.inOrder(legacyIdOf(transaction), async () => {
+        const { transactionId, known } = await this.transactions.reported(transaction);
+        const at = this.clock.now().toISOString();
+        return await this.transactions.execute(transactionId, { ...command, at }, known);
+      });
+    });
+  }
+}
+
+@CommandHandler(MoveTransactions)
+export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions> {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
+
+  async execute({ posted, caller }: MoveTransactions): Promise<Results> {
+    // All are found before the first one is executed, so that those for one transaction keep their order.
+    const found: (Found | { readonly faults: readonly Fault[] })[] = [];
+    const named: NamedBefore = new Map();
+    await this.transactions.inParallel(caller, posted, async (item, index) => {
+      found[index] = await this.find(item, caller, named).catch((error: unknown) => ({
+        faults: faultsIn(error),
+      }));
+    });
+    return await this.transactions.each(caller, found, async (item) => {
+      if ('faults' in item) throw new Faults(item.faults);
+      return await this.transactions.inOrder(item.transactionId, () => this.move(item, caller));
+    });
+  }
+
+  private async find(item: unknown, caller: MoveTransactions['caller'], before: NamedBefore): Promise<Found> {
+    const { programs } = this.follower.directory;
+    const { request, transactionId, legacyTransactionId = '' } = checkTransition(item, caller, programs);
+    if (transactionId !== undefined) return { request, transactionId };
+    const named = before.get(legacyTransactionId) ?? this.transactions.named(legacyTransactionId, programs);
+    before.set(legacyTransactionId, named);
+    const own = (await named).filter(({ advertiserId }) => mayMove(caller, advertiserId));
+    const only = onlyOne(legacyTransactionId, own);
+    if (only === undefined) throw notFound(legacyTransactionId);
+    return { request, transactionId: only.transactionId };
+  }
+
+  private async move(
+    { transactionId, request }: Found,
+    caller: MoveTransactions['caller'],
+  ): Promise<RecordedAt> {
+    const known = await this.transactions.load(transactionId);
+    const { state } = known;
+    if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
+      throw notFound(transactionId);
+    const at = this.clock.now().toISOString();
+    const command = transitionCommand(request, state, this.follower.directory, at);
+    return await this.transactions.execute(transactionId, command, known);
+  }
+}
+
+/** Transactions by the legacy ids of a list, which may repeat them. */
+type NamedBefore = Map<string, Promise<readonly Named[]>>;
+
+/** A requested transition, and of which transaction. */
+type Found = Pick<Transition, 'request'> & { readonly transactionId: string };
+
+function notFound(id: string): Fault {
+  return fault.unknownTransaction(`${id}: your programs have no such transaction`);
+}
+
+function mayMove({ kind, organisationId }: MoveTransactions['caller'], advertiserId: number): boolean {
+  return kind === 'operator' || organisationId === advertiserId;
+}
+
+function faultsIn(error: unknown): readonly Fault[] {
+  if (error instanceof Faults) return error.faults;
+  if (error instanceof Fault) return [error];
+  throw error;
+}

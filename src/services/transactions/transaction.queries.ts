@@ -1,0 +1,265 @@
+import { Injectable } from '@nestjs/common';
+import {
+  listTransactions,
+  totalTransactions,
+  transactionsById,
+  transactionsNow,
+  type TransactionCriteria,
+  type TransactionPage,
+} from '../../../projections/transaction-list';
+import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { FollowedDirectory } from '../../network/follower';
+import { type Caller } from '../../network/organisations';
+import { toDomainEvent } from '../../kernel/decider';
+import { type Position, positionOf, START, streamOf } from '../../kernel/event';
+import { EventLog } from '../../kernel/event-log';
+import { eventsOnDemand } from '../../domain/keys/history';
+import { type QueryOptions } from '../../kernel/query';
+import { ReadStore } from '../../kernel/read-store';
+import { eachOf } from '../../projector/search-in-parts';
+import { type DateFormat } from '../../wire/date';
+import { type OutputTransaction, type OutputTotal } from '../../domain/transactions/fields';
+import { decimalOf } from '../../wire/record/minor-units';
+import { pageSizeHeader } from '../../wire/keys/page-size';
+import { onlyOne } from '../../domain/transactions/find-transaction';
+import { type FilterKeys, type HistoryKeys, listCursors, type ListKeys, nextSince } from './list-keys';
+import { toOutput } from '../../domain/transactions/output';
+import { STATES, type StateId } from '../../domain/transactions/states';
+import {
+  type ListedTransaction,
+  storedAfter,
+  type StoredTransaction,
+} from '../../domain/transactions/stored-transaction';
+import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
+import { idsWith, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
+
+/** A page of transactions, in batches that are read on demand. */
+export interface ListedPage {
+  readonly transactions: AsyncIterable<Iterable<OutputTransaction>>;
+  readonly total: number;
+  /** Of a list with `since`: its value for what changes after this answer. */
+  readonly nextSince?: string;
+  /** The cursor of the next page, if paging by cursor and not on the last page. */
+  readonly nextCursor?: string;
+}
+
+/** Events of a history: revisions from `first` to before `to`. */
+interface HistoryPart {
+  readonly first: number;
+  readonly to: number;
+  readonly dates: DateFormat;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Transactions on a page: at most, and by default (`docs/decisions.md#t6`). */
+const PAGE = 1000;
+
+/** What callers may read of transactions (`docs/decisions.md#t6`). */
+@Injectable()
+export class TransactionQueries {
+  constructor(
+    private readonly store: ReadStore,
+    private readonly log: EventLog,
+    private readonly follower: FollowedDirectory,
+  ) {}
+
+  async list(keys: ListKeys, caller: Caller, query: QueryOptions = {}): Promise<ListedPage> {
+    const pageSize = Math.min(PAGE, atLeast(1, 'pageSize', keys.pageSize ?? PAGE));
+    const page = {
+      orderBy: keys.orderBy ?? 'timeOfEvent',
+      descending: keys.sortOrder !== 'asc',
+      offset: atLeast(0, 'page', keys.page ?? 0) * pageSize,
+      size: pageSize,
+      after: listCursors.read(keys),
+    } as const;
+    const criteria = criteriaOf(keys, caller);
+    const dates = keys.dateOutputFormat ?? 'iso8601';
+    const { since } = keys;
+    const { found, ...links } =
+      since === undefined
+        ? await this.page(keys, criteria, page, query)
+        : await this.changed({ ...keys, since }, criteria, pageSize, query);
+    return {
+      transactions: eachOf(found, (listed) => toOutput(listed, dates)),
+      total: found.total,
+      ...links,
+    };
+  }
+
+  private async page(
+    keys: ListKeys,
+    criteria: TransactionCriteria,
+    page: TransactionPage,
+    query: QueryOptions,
+  ) {
+    const found = await listTransactions(this.store, criteria, page, undefined, query);
+    const { next } = found;
+    return { found, ...(next === undefined ? {} : { nextCursor: listCursors.write(keys, next) }) };
+  }
+
+  /** What has changed after a log position, in the order of the log: so what changes meanwhile is on a later page. */
+  private async changed(
+    keys: ListKeys & { readonly since: Position },
+    criteria: TransactionCriteria,
+    size: number,
+    query: QueryOptions,
+  ) {
+    for (const name of ['page', 'orderBy', 'sortOrder'] as const)
+      if (keys[name] !== undefined)
+        throw fault.content(`${name}=${keys[name]}: cannot be combined with since`);
+    const { since } = keys;
+    const { target, position: until } = await transactionsNow(this.store);
+    // A position beyond the end belongs to a log that has been moved (`docs/decisions.md#x51`).
+    const isOfThisLog = since <= until || since <= (await this.log.head());
+    const after = isOfThisLog ? since : START;
+    const page = { orderBy: 'position', descending: false, offset: 0, size, after: null } as const;
+    // What is behind the checkpoint may be there in part.
+    const found = await listTransactions(this.store, { ...criteria, after, until }, page, target, query);
+    if (found.next === undefined) return { found, nextSince: nextSince(after > until ? after : until) };
+    const [last] = found.next.keys;
+    if (typeof last !== 'number') throw new Error('positions are numbers');
+    return { found, nextSince: nextSince(positionOf(last)) };
+  }
+
+  /** By currency, then by state. */
+  async totals(keys: FilterKeys, caller: Caller, query: QueryOptions = {}): Promise<readonly OutputTotal[]> {
+    const criteria = criteriaOf(keys, caller);
+    const totals = await totalTransactions(this.store, criteria, query);
+    return totals.map(({ currencyId, messageTypeId, count, ...amounts }) => ({
+      currencyId,
+      messageTypeId: messageTypeId as StateId,
+      stateName: STATES[messageTypeId as StateId].name,
+      count,
+      orderValue: decimalOf(amounts.orderValue, currencyId),
+      publisherCommission: decimalOf(amounts.publisherCommission, currencyId),
+      tdCommission: decimalOf(amounts.tdCommission, currencyId),
+    }));
+  }
+
+  /** Raises CON_500 unless the caller may see it, CON_550 if the id names several. */
+  async one(id: string, caller: Caller, dates: DateFormat): Promise<OutputTransaction> {
+    return toOutput(await this.visible(id, caller), dates);
+  }
+
+  /**
+   * Its state after each of its events, oldest first: all, or a page of them. Raises CON_500 unless the caller may see it,
+   * CON_550 if the id names several.
+   */
+  async history(
+    id: string,
+    caller: Caller,
+    { pageSize, page, dateOutputFormat = 'iso8601' }: HistoryKeys,
+    { signal }: QueryOptions = {},
+  ): Promise<ListedPage> {
+    if (page !== undefined && pageSize === undefined)
+      throw fault.content(`page=${page}: expected together with pageSize`);
+    const size = pageSize === undefined ? undefined : Math.min(PAGE, atLeast(1, 'pageSize', pageSize));
+    const first = atLeast(0, 'page', page ?? 0) * (size ?? 0);
+    const { transactionId } = await this.visible(id, caller);
+    const total = await this.eventsOf(transactionId);
+    const to = Math.min(total, size === undefined ? total : first + size);
+    const transactions = this.states(transactionId, { first, to, dates: dateOutputFormat, signal });
+    return { transactions, total };
+  }
+
+  private async eventsOf(transactionId: string): Promise<number> {
+    const stream = streamOf(TRANSACTION, transactionId);
+    for await (const [last] of this.log.readStream(stream, { backwards: true, limit: 1 }))
+      if (last !== undefined) return last.revision + 1;
+    return 0;
+  }
+
+  /** After the events from a revision to before another. An amendment has what the events before it have. */
+  private async *states(
+    transactionId: string,
+    { first, to, dates, signal }: HistoryPart,
+  ): AsyncGenerator<Iterable<OutputTransaction>> {
+    if (first >= to) return;
+    let stored: StoredTransaction | undefined;
+    for await (const batch of eventsOnDemand(this.log, streamOf(TRANSACTION, transactionId), { to, signal }))
+      yield (function* () {
+        for (const recorded of batch) {
+          stored = storedAfter(stored, toDomainEvent(recorded) as TransactionEvent, recorded.revision);
+          if (recorded.revision >= first) yield toOutput({ transactionId, ...stored }, dates);
+        }
+      })();
+  }
+
+  /** By either of its ids. */
+  private async visible(id: string, caller: Caller): Promise<ListedTransaction> {
+    const { directory } = this.follower;
+    const ids = TRANSACTION_ID.test(id) ? [id] : idsWith(id, directory.programs);
+    const found = await transactionsById(this.store, ids);
+    const visible = found.filter((one) => mayRead(caller, one));
+    const only = onlyOne(id, visible);
+    if (only !== undefined) return only;
+    throw fault.unknownTransaction(`${id}: you have no such transaction`);
+  }
+}
+
+/** The size of pages as a header, if `pageSize` exceeds the cap. */
+export function cappedPageSize({
+  pageSize = 0,
+}: Pick<ListKeys, 'pageSize'>): Readonly<Record<string, string>> {
+  return pageSizeHeader(pageSize, PAGE);
+}
+
+function mayRead(caller: Caller, { transaction }: ListedTransaction): boolean {
+  switch (caller.kind) {
+    case 'operator':
+      return true;
+    case 'advertiser':
+      return transaction.advertiserId === caller.organisationId;
+    case 'publisher':
+      return (
+        transaction.publisherId === caller.organisationId &&
+        (caller.siteId === undefined || caller.siteId === transaction.siteId)
+      );
+  }
+}
+
+/** The keys, limited to what the caller may see: a publisher what was reported while the site was its own. */
+function criteriaOf(keys: FilterKeys, caller: Caller): TransactionCriteria {
+  const { minTimeOfEvent, maxTimeOfEvent, minChanged, maxChanged, ...lists } = keys;
+  const named = Object.entries(lists).filter(([name, values]) => isFilter(name) && given(values));
+  const { kind, organisationId, siteId: ofToken } = caller;
+  const isOfSite = kind === 'publisher' && ofToken !== undefined;
+  return {
+    among: {
+      ...(Object.fromEntries(named) as TransactionCriteria['among']),
+      ...(kind === 'advertiser' ? { advertiserId: [organisationId] } : {}),
+      ...(kind === 'publisher' ? { publisherId: [organisationId] } : {}),
+      ...(isOfSite
+        ? { siteId: keys.siteId.length === 0 || keys.siteId.includes(ofToken) ? [ofToken] : [] }
+        : {}),
+    },
+    timeOfEvent: { min: minTimeOfEvent, max: maxTimeOfEvent },
+    changed: { min: minChanged, max: maxChanged },
+  };
+}
+
+const FILTERS = [
+  'transactionId',
+  'legacyTransactionId',
+  'programId',
+  'siteId',
+  'eventId',
+  'eventTypeId',
+  'messageTypeId',
+  'orderNumber',
+  'epi',
+  'currencyId',
+] as const satisfies readonly (keyof FilterKeys & keyof TransactionCriteria['among'])[];
+
+function isFilter(name: string): boolean {
+  return (FILTERS as readonly string[]).includes(name);
+}
+
+function given(values: unknown): boolean {
+  return Array.isArray(values) && values.length > 0;
+}
+
+function atLeast(least: number, key: string, value: number): number {
+  if (value >= least) return value;
+  throw fault.content(`${key}=${value}: expected an integer of at least ${least}`);
+}

@@ -1,0 +1,200 @@
+import { Body, Controller, Get, Param, Post } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { type Caller } from '../../network/organisations';
+import { Answer } from '../../http/answer';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { ListAnswer } from '../../http/list-answer';
+import { QueuedAnswer } from '../../http/queued-answer';
+import { PostedBody } from '../../http/posted-body';
+import { Faults } from '../../kernel/fault';
+import { errorsAsJson } from '../../wire/api/errors';
+import { type Keys } from '../../wire/keys/keys';
+import { listPieces } from '../../wire/record/list-text';
+import { ignoredFieldsOf } from '../../wire/keys/name-list';
+import { type List, type RecordKind } from '../../wire/record/record';
+import { documentWriter } from '../../wire/record/document';
+import { listWriter } from '../../wire/record/list';
+import { readOne, readSeveral } from './body';
+import { MoveTransactions, ReportTransactions, type Results } from './commands';
+import {
+  postedTransactions,
+  postedTransitions,
+  type TransactionResult,
+} from '../../domain/transactions/fields';
+import {
+  dateKeys,
+  type FilterKeys,
+  type HistoryKeys,
+  historyKeys,
+  listKeys,
+  type ListKeys,
+  totalsKeys,
+} from './list-keys';
+import {
+  ONE,
+  RESULT,
+  RESULTS,
+  TOTALS,
+  transactionOperations as operations,
+  TRANSACTIONS,
+} from './operations';
+import { cappedPageSize, TransactionQueries } from './transaction.queries';
+
+/** Most bytes of one posted item, and of a list. */
+const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;
+
+/** Transactions: reports, requested transitions, lists (`docs/decisions.md#t2`, `#t5`, `#t6`). */
+@Controller('/1.0/conversions/transactions')
+export class TransactionsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: TransactionQueries,
+  ) {}
+
+  @Get()
+  @ApiOperation(operations.listTransactions)
+  @Produces(['json', 'xml', 'csv'])
+  list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: ListKeys): ListAnswer {
+    return new ListAnswer(
+      async ({ view, query }) => {
+        const { transactions, total, nextCursor, nextSince } = await this.queries.list(keys, caller, query);
+        return {
+          pieces: listPieces(transactionsText(view), transactions),
+          headers: {
+            'X-Total-Count': String(total),
+            ...(nextSince === undefined ? {} : { 'X-Next-Since': nextSince }),
+            ...cappedPageSize(keys),
+            ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
+          },
+        };
+      },
+      { format: keys.format },
+    );
+  }
+
+  @Get('totals')
+  @ApiOperation(operations.totalTransactions)
+  totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: FilterKeys): QueuedAnswer {
+    return new QueuedAnswer(async (query) =>
+      Answer.of(await this.queries.totals(keys, caller, query), totalsToXml),
+    );
+  }
+
+  @Get(':id')
+  @ApiOperation(operations.getTransaction)
+  one(
+    @CurrentCaller() caller: Caller,
+    @Param('id') id: string,
+    @MatrixKeys(dateKeys) { dateOutputFormat = 'iso8601' }: Keys<typeof dateKeys>,
+  ): QueuedAnswer {
+    return new QueuedAnswer(async () =>
+      Answer.of(await this.queries.one(id, caller, dateOutputFormat), oneToXml),
+    );
+  }
+
+  @Get(':id/transitions')
+  @ApiOperation(operations.getTransactionHistory)
+  history(
+    @CurrentCaller() caller: Caller,
+    @Param('id') id: string,
+    @MatrixKeys(historyKeys) keys: HistoryKeys,
+  ): ListAnswer {
+    return new ListAnswer(async ({ view, query }) => {
+      const { transactions, total } = await this.queries.history(id, caller, keys, query);
+      return {
+        pieces: listPieces(transactionsText(view), transactions),
+        headers: { 'X-Total-Count': String(total), ...cappedPageSize(keys) },
+      };
+    });
+  }
+
+  @Post()
+  @ApiOperation(operations.reportTransaction)
+  @Roles(['advertiser', 'operator'])
+  async report(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const format = body.format();
+    const posted = readOne(postedTransactions, await body.bytes(MAX_BODY.one), format);
+    const results = await this.commands.execute(new ReportTransactions([posted], caller));
+    return toAnswer(results, await ignoredIn(postedTransactions, [posted]));
+  }
+
+  @Post('bulk')
+  @ApiOperation(operations.reportTransactions)
+  @Roles(['advertiser', 'operator'])
+  async reportAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const format = body.format();
+    const list = {
+      kind: postedTransactions,
+      root: 'transactions',
+      maxItem: MAX_BODY.one,
+      dropsUnknown: true,
+    } as const;
+    const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
+    const results = await this.commands.execute(new ReportTransactions(items, caller));
+    return toAnswers(results, await ignoredIn(postedTransactions, items, unread));
+  }
+
+  @Post('transitions')
+  @ApiOperation(operations.moveTransaction)
+  @Roles(['advertiser', 'operator'])
+  async move(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const format = body.format();
+    const posted = readOne(postedTransitions, await body.bytes(MAX_BODY.one), format);
+    const results = await this.commands.execute(new MoveTransactions([posted], caller));
+    return toAnswer(results, await ignoredIn(postedTransitions, [posted]));
+  }
+
+  @Post('transitions/bulk')
+  @ApiOperation(operations.moveTransactions)
+  @Roles(['advertiser', 'operator'])
+  async moveAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const format = body.format();
+    const list = {
+      kind: postedTransitions,
+      root: 'transitions',
+      maxItem: MAX_BODY.one,
+      dropsUnknown: true,
+    } as const;
+    const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
+    const results = await this.commands.execute(new MoveTransactions(items, caller));
+    return toAnswers(results, await ignoredIn(postedTransitions, items, unread));
+  }
+}
+
+const transactionsText = listWriter(TRANSACTIONS);
+const oneToXml = documentWriter(ONE);
+const totalsToXml = documentWriter(TOTALS);
+const resultToXml = documentWriter(RESULT);
+const resultsToXml = documentWriter(RESULTS);
+
+type Headers = Readonly<Record<string, string>>;
+
+/** The header that names posted fields which were ignored. */
+async function ignoredIn(
+  { of }: List<RecordKind>,
+  posted: readonly unknown[],
+  unread?: readonly string[],
+): Promise<Headers> {
+  return await ignoredFieldsOf(of(), posted, unread);
+}
+
+/** The only result; raises its faults. */
+function toAnswer({ results: [result], position }: Results, headers: Headers): Answer {
+  if (result === undefined) throw new Error('one item has one result');
+  if ('faults' in result) throw new Faults(result.faults);
+  return Answer.of(toResult(result), resultToXml, {
+    status: result.outcome === 'created' ? 201 : 200,
+    position,
+    headers,
+  });
+}
+
+function toAnswers({ results, position }: Results, headers: Headers): Answer {
+  return Answer.of(results.map(toResult), resultsToXml, { position, headers });
+}
+
+function toResult(result: Results['results'][number]): TransactionResult {
+  if ('faults' in result) return errorsAsJson(result.faults);
+  const { transactionId, legacyTransactionId, messageTypeId, outcome } = result;
+  return { transactionId, legacyTransactionId, messageTypeId, outcome };
+}

@@ -1,0 +1,183 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { FollowedDirectory } from '../../network/follower';
+import { Clock } from '../../http/clock';
+import { VisibleWrites } from '../../http/visible-writes';
+import { type Position } from '../../kernel/event';
+import { Fault, Faults } from '../../kernel/fault';
+import { FairQueue } from '../../runtime/fair-queue';
+import { inParallel } from '../../runtime/in-parallel';
+import { mapInSlices } from '../../runtime/slices';
+import { spellingsIn } from '../../wire/json/scan';
+import { checkVoucher, type CheckOptions } from './voucher-check';
+import { type VoucherPost, VoucherWriter, type Written } from '../../domain/vouchers/voucher-writer';
+
+/** A posted voucher, published or edited: its id, and the position from which listings include it. */
+export interface PostedVoucher {
+  readonly id: number;
+  readonly position: Position;
+}
+
+/** What became of one of several posted vouchers: its id, or why it was refused. */
+type PostResult = { readonly id: number } | { readonly faults: readonly Fault[] };
+
+export interface PostResults {
+  /** One for each voucher, in their order. */
+  readonly results: readonly PostResult[];
+  readonly position: Position;
+}
+
+/**
+ * Publishes or edits a voucher for an organisation (Document 2, Endpoints, Vouchers). `posted` is the voucher as it was
+ * read from the body, unchecked; raises all of its faults.
+ */
+export class PostVoucher extends Command<PostedVoucher> {
+  constructor(
+    readonly posted: unknown,
+    readonly organisationId: number,
+    /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
+    readonly dryRun = false,
+    /** The body, if it was JSON: for messages. */
+    readonly text?: string,
+  ) {
+    super();
+  }
+}
+
+/**
+ * The same for several vouchers, each on its own (`docs/decisions.md#v17`). Of those with one `sourceId` in one program,
+ * only the last one without faults is written.
+ */
+export class PostVouchers extends Command<PostResults> {
+  constructor(
+    readonly posted: readonly unknown[],
+    readonly organisationId: number,
+    readonly dryRun = false,
+    /** Their JSON texts: for messages. */
+    readonly texts: readonly string[] = [],
+  ) {
+    super();
+  }
+}
+
+/** Withdraws a voucher of an organisation's program (Document 2, Endpoints, Vouchers). Raises 101. */
+export class WithdrawVoucher extends Command<{ readonly position: Position }> {
+  constructor(
+    readonly id: number,
+    readonly organisationId: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(PostVoucher)
+export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
+  constructor(
+    private readonly vouchers: VoucherWriter,
+    private readonly visible: VisibleWrites,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
+
+  async execute({ posted, organisationId, dryRun, text }: PostVoucher): Promise<PostedVoucher> {
+    const now = this.clock.now();
+    const { directory } = this.follower;
+    const post = checkVoucher(posted, { directory, caller: { organisationId }, now, ...spellings(text) });
+    const written = dryRun
+      ? await this.vouchers.tryPost(post)
+      : await this.vouchers.post(post, now.toISOString());
+    return { id: written.id, position: await this.visible.after([written]) };
+  }
+}
+
+/** Vouchers of a list written at a time: enough for the log to share its commits. */
+const AT_ONCE = 32;
+
+/** Of all lists: each voucher in memory may have some 200 KB. */
+const IN_MEMORY = { atOnce: 4 * AT_ONCE, perClient: 2 * AT_ONCE, reserved: AT_ONCE } as const;
+
+@CommandHandler(PostVouchers)
+export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
+  private readonly inMemory = new FairQueue(IN_MEMORY);
+
+  constructor(
+    private readonly vouchers: VoucherWriter,
+    private readonly visible: VisibleWrites,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
+
+  async execute({ posted, organisationId, dryRun, texts }: PostVouchers): Promise<PostResults> {
+    const now = this.clock.now();
+    const options = { directory: this.follower.directory, caller: { organisationId }, now };
+    const checked = await mapInSlices(posted.entries(), ([at, one]) =>
+      checkedOrFaults(() => checkVoucher(one, { ...options, ...spellings(texts[at]) })),
+    );
+    const last = new Map<string | number, VoucherPost>();
+    for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
+    const written = new Map<string | number, Written | { readonly faults: readonly Fault[] }>();
+    const write = async ([key, post]: readonly [string | number, VoucherPost]): Promise<void> => {
+      const { vouchers } = this;
+      const writing = this.inMemory.run(String(organisationId), () =>
+        dryRun ? vouchers.tryPost(post) : vouchers.post(post, now.toISOString()),
+      );
+      written.set(key, await writing.catch((error: unknown) => ({ faults: faultsIn(error) })));
+    };
+    // First those with a `sourceId`: it must not stand for a voucher that gets its id in this post (`docs/decisions.md#v15`).
+    const hasSourceId = ([, { sourceId }]: readonly [unknown, VoucherPost]): boolean =>
+      sourceId !== undefined;
+    await inParallel([...last].filter(hasSourceId), AT_ONCE, write);
+    await inParallel(
+      [...last].filter((one) => !hasSourceId(one)),
+      AT_ONCE,
+      write,
+    );
+    const done = [...written.values()].flatMap((one) => ('faults' in one ? [] : [one]));
+    const position = await this.visible.after(done);
+    const results = checked.map((one, at) => {
+      const result = 'faults' in one ? one : (written.get(keyOf(one, at)) ?? { id: NaN });
+      return 'faults' in result ? result : { id: result.id };
+    });
+    return { results, position };
+  }
+}
+
+@CommandHandler(WithdrawVoucher)
+export class WithdrawVoucherHandler implements ICommandHandler<WithdrawVoucher> {
+  constructor(
+    private readonly vouchers: VoucherWriter,
+    private readonly visible: VisibleWrites,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
+
+  async execute({ id, organisationId }: WithdrawVoucher): Promise<{ readonly position: Position }> {
+    const owns = (programId: number) =>
+      this.follower.directory.program(programId)?.organisationId === organisationId;
+    const withdrawn = await this.vouchers.withdraw(id, owns, this.clock.now().toISOString());
+    return { position: await this.visible.after([withdrawn]) };
+  }
+}
+
+/** How numbers are spelt in a JSON text. */
+function spellings(text: string | undefined): Pick<CheckOptions, 'spelling'> {
+  return text === undefined ? {} : { spelling: spellingsIn(text) };
+}
+
+function checkedOrFaults(check: () => VoucherPost): VoucherPost | { readonly faults: readonly Fault[] } {
+  try {
+    return check();
+  } catch (error) {
+    return { faults: faultsIn(error) };
+  }
+}
+
+function faultsIn(error: unknown): readonly Fault[] {
+  if (error instanceof Faults) return error.faults;
+  if (error instanceof Fault) return [error];
+  throw error;
+}
+
+/** Posts with the same key are of one voucher. A voucher without a `sourceId` is always a new one. */
+function keyOf({ programId, sourceId }: VoucherPost, at: number): string | number {
+  return sourceId === undefined ? at : `${programId}:${sourceId}`;
+}

@@ -1,0 +1,146 @@
+import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
+import { amount, boolean, date, idOf, integer, language, text, url } from '../../wire/record/kinds';
+import { errorList } from '../../wire/api/errors';
+import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
+
+const VOUCHER_TYPE = { kind: idOf(VOUCHER_TYPES), description: 'Type' } as const;
+
+const DAY = 86_400_000;
+
+/** The start of a day in milliseconds, so many days from now. */
+function dayFrom(now: Date, days: number): number {
+  return (Math.floor(now.getTime() / DAY) + days) * DAY;
+}
+
+/** Document 2, Voucher posted by an advertiser; Limits; other limits `docs/decisions.md#x40`. */
+const POSTED = {
+  title: {
+    kind: text({ maxBytes: 70 }),
+    required: true,
+    description: 'Title',
+    example: 'Ten per cent off lamps',
+  },
+  programId: { kind: integer(), required: true, description: 'Program that owns the voucher', example: 101 },
+  voucherTypeId: { ...VOUCHER_TYPE, required: true, example: 1 },
+  code: { kind: text({ maxBytes: 256 }), description: 'Code; required of type 1', example: 'LAMPS-10' },
+  shortDescription: {
+    kind: text({ maxBytes: 100 }),
+    required: true,
+    description: 'Short description',
+    example: 'Ten per cent off',
+  },
+  description: {
+    kind: text({ maxBytes: 65_535 }),
+    required: true,
+    description: 'Long description',
+    example: 'Ten per cent off all lamps, once per customer.',
+  },
+  startDate: {
+    kind: date(),
+    required: true,
+    description: 'Start of validity',
+    example: (now: Date) => dayFrom(now, 0),
+  },
+  endDate: {
+    kind: date(),
+    required: true,
+    description: 'End of validity, at most 366 days ahead',
+    example: (now: Date) => dayFrom(now, 90),
+  },
+  sourceId: {
+    kind: text({ maxBytes: 1000, orInteger: true, isId: true }),
+    description: 'The advertiser’s id; a known one edits that voucher',
+    example: 'lamps-10',
+  },
+  siteIds: {
+    kind: listOf(integer(), { each: 'siteId', most: 1000, items: 'integers', isNoneIfEmpty: true }),
+    in: 'content',
+    restricts: ['site', 'sites'],
+    description: 'Only these sites can use it',
+  },
+  landingUrl: { kind: url({ maxBytes: 2048 }), description: 'Landing page' },
+  publishStartDate: { kind: date(), restricts: [], description: 'Start of publication' },
+  publishEndDate: { kind: date(), restricts: [], description: 'End of publication' },
+  publisherInformation: {
+    kind: text({ maxBytes: 65_535 }),
+    description: 'For the publisher, not for customers',
+  },
+  discountAmount: { kind: amount(), description: 'Amount of discount; required of type 2' },
+  isPercentage: {
+    kind: boolean(),
+    description: 'Whether the amount is a percentage; required with an amount',
+  },
+  languageId: { kind: language(), description: 'ISO 639-1 code of its language' },
+} as const satisfies Fields;
+
+export const postedVoucher = record(POSTED, { name: 'PostedVoucher' });
+
+/** `docs/decisions.md#v17`. */
+export const postedVouchers = listOf(postedVoucher, { each: 'voucher', most: 1000 });
+
+/** Document 2, Voucher returned by the list operation, in its order; all fields are always present (`docs/decisions.md#v9`). */
+const LISTED = {
+  id: { kind: integer(), description: 'Id of the voucher' },
+  programId: POSTED.programId,
+  programName: { kind: text(), description: 'Name of the program' },
+  code: { kind: text(), description: 'Code' },
+  updateDate: { kind: date(), description: 'Last update' },
+  publishStartDate: POSTED.publishStartDate,
+  publishEndDate: POSTED.publishEndDate,
+  startDate: POSTED.startDate,
+  endDate: { kind: date(), description: 'End of validity' },
+  title: POSTED.title,
+  shortDescription: POSTED.shortDescription,
+  description: POSTED.description,
+  voucherTypeId: VOUCHER_TYPE,
+  defaultTrackUri: { kind: text(), description: 'Tracker link to the landing page' },
+  siteSpecific: { kind: boolean(), description: 'Whether it is for some sites only' },
+  landingUrl: POSTED.landingUrl,
+  discountAmount: { kind: amount(), description: 'Amount of discount' },
+  isPercentage: { kind: boolean(), description: 'Whether the amount is a percentage' },
+  publisherInformation: POSTED.publisherInformation,
+  languageId: POSTED.languageId,
+  exclusive: { kind: boolean(), description: 'Whether it is for a single site' },
+  currencyId: { kind: text(), description: 'ISO 4217 code: the currency of the amount' },
+  logoPath: { kind: text(), description: 'Logo of the program' },
+  /** `docs/decisions.md#v1`. */
+  sourceId: { kind: text(), optional: true, description: 'The advertiser’s id, for its owner' },
+} as const satisfies Fields;
+
+export const listedVouchers = listOf(record(LISTED, { name: 'Voucher' }), { each: 'voucher' });
+
+export type OutputVoucher = AnswerOf<ReturnType<typeof listedVouchers.of>>;
+
+/** Document 2, Endpoints, Vouchers: the new primary key. */
+export const voucherKey = listOf(integer(), { each: 'long', least: 1, most: 1 });
+
+/** What became of one posted voucher: its id, or why it was refused. */
+const bulkResult = record(
+  {
+    id: { ...LISTED.id, optional: true },
+    errors: { ...errorList.fields.errors, optional: true },
+  },
+  { name: 'BulkResult' },
+);
+
+/** An id or an error list for each posted voucher (`docs/decisions.md#v17`). */
+export const bulkResults = listOf(bulkResult, { each: 'result', most: 1000 });
+
+/** `docs/decisions.md#v17`. */
+export const voucherVersions = record({
+  versions: {
+    kind: listOf(
+      record({
+        version: { kind: integer(), in: 'attribute', description: 'Counted from 1' },
+        time: { kind: date(), in: 'attribute', description: 'When it was posted' },
+        changed: {
+          kind: listOf(text(), { each: 'changed' }),
+          in: 'content',
+          description: 'Names of the posted fields that changed',
+        },
+      }),
+      { each: 'version' },
+    ),
+    description: 'Oldest first',
+  },
+});

@@ -1,0 +1,82 @@
+import { type OperationText, type Shape } from '../../wire/api/description';
+import { INTEGER } from '../../wire/keys/types';
+import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import {
+  bulkResults,
+  listedVouchers,
+  postedVoucher,
+  postedVouchers,
+  voucherKey,
+  voucherVersions,
+} from './fields';
+
+/** Headers of posts (`docs/decisions.md#a15`). */
+const POSTED = {
+  ...IGNORED_FIELDS,
+  'X-Dry-Run':
+    '`true` with dryRun=true: nothing was stored; the id of a voucher that does not exist yet is 0',
+} as const;
+
+const VOUCHER_ID = { id: { type: INTEGER, description: 'Id of the voucher', example: 1 } } as const;
+
+export const VOUCHERS = {
+  name: 'Vouchers',
+  kind: listedVouchers,
+  xml: { file: 'VoucherList_v1_0.xsd', root: 'voucherList' },
+} as const satisfies Shape;
+
+export const VOUCHER_VERSIONS = {
+  name: 'VoucherVersions',
+  kind: voucherVersions,
+  xml: { file: 'VoucherVersions_v1_0.xsd' },
+} as const satisfies Shape;
+
+/** The operations of Document 2, Endpoints, Vouchers, and those beyond it (`docs/decisions.md#v17`). */
+export const voucherOperations = {
+  listVouchers: {
+    id: 'listVouchers',
+    summary: 'List and export vouchers',
+    description:
+      'Publishers see vouchers that are published and have not ended, advertisers all of their own; newest first. ' +
+      'CSV has a column for each field, iCalendar an event for each voucher.',
+    example: { pageSize: 3 },
+    answer: VOUCHERS,
+    sends: { 'X-Page-Size': 'Vouchers on a page, if the request asked for more than 1000' },
+  },
+  postVoucher: {
+    id: 'postVoucher',
+    summary: 'Create or edit a voucher',
+    description:
+      'A sourceId that is known in the program edits that voucher: all fields are replaced. The id of a voucher that ' +
+      'was posted without a sourceId is its sourceId. The answer is the id. At most 1 MiB.',
+    example: {},
+    body: { name: 'PostedVoucher', kind: postedVoucher, xml: { file: 'Voucher_v1_0.xsd', root: 'voucher' } },
+    answer: { name: 'VoucherKey', kind: voucherKey, xml: { file: 'VoucherKey_v1_0.xsd' } },
+    sends: POSTED,
+  },
+  postVouchers: {
+    id: 'postVouchers',
+    summary: 'Create or edit several vouchers',
+    description:
+      'Each is validated separately: the answer has an id or an error list for each, in order. At most 1,000 of them, ' +
+      '8 MiB in all and 1 MiB each.',
+    example: {},
+    body: { name: 'PostedVouchers', kind: postedVouchers },
+    answer: { name: 'BulkResults', kind: bulkResults },
+    sends: POSTED,
+  },
+  deleteVoucher: {
+    id: 'deleteVoucher',
+    summary: 'Delete a voucher',
+    example: {},
+    path: VOUCHER_ID,
+  },
+  listVersions: {
+    id: 'listVersions',
+    summary: 'List what each edit of a voucher changed',
+    description: 'For its owner, even after a deletion; the last 1,000.',
+    example: {},
+    path: VOUCHER_ID,
+    answer: VOUCHER_VERSIONS,
+  },
+} as const satisfies Readonly<Record<string, OperationText>>;
