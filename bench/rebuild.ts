@@ -6,7 +6,7 @@ import { type OfferEvent } from '../projections/offer-events';
 import { products } from '../projections/products';
 import { type StoredOffer } from '../src/domain/products/offer';
 import { type Directory } from '../src/network/directory';
-import { rebuildProjections } from '../src/ops/rebuild';
+import { rebuildProjections } from '../src/operations/rebuild';
 import { BareTables } from './bare/tables';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { openLoaded, type Wanted, wantedOf } from './read-models';

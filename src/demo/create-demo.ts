@@ -7,7 +7,7 @@ import { makeLoader } from '../services/products/load/make-loader';
 import { WaitForReadModels } from '../http/wait-for-read-models';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { importNetwork, type NewToken } from '../ops/import-network';
+import { importNetwork, type NewToken } from '../operations/import-network';
 import { LoadProducts, LoadProductsHandler } from '../services/products/commands';
 import { FeedRefusals } from '../domain/products/refusals';
 import { VisibleWrites } from '../http/visible-writes';

@@ -1,4 +1,4 @@
-import { type NewToken } from '../ops/import-network';
+import { type NewToken } from '../operations/import-network';
 import { DEMO, demoNetwork } from './network';
 import { type PostedProduct } from './products';
 

@@ -3,7 +3,7 @@ import { type FollowedDirectory } from '../network/follower';
 import { type Clock } from '../http/clock';
 import { type VisibleWrites } from '../http/visible-writes';
 import { type EventLog } from '../kernel/event-log';
-import { planNetwork } from '../ops/import-network';
+import { planNetwork } from '../operations/import-network';
 import {
   MoveTransactions,
   MoveTransactionsHandler,

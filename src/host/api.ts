@@ -10,7 +10,7 @@ import { addressProblem } from '../delivery/sending/receiver-url';
 import { type ProductExporter } from '../services/products/download/rendered-feed';
 import { RenderedFeeds } from '../services/products/download/rendered-feeds';
 import { diskTrouble } from './disk';
-import { allowedBy, secretsOf } from './installation';
+import { allowedBy, secretsOf } from '../operations/installation';
 import { NotificationFacts } from './notification-facts';
 import { startExporter } from './exporter';
 import { type Report } from '../runtime/failure-report';

@@ -4,7 +4,7 @@ import { type EngineTicket, joinEngines, presenceIn } from '../engines/open';
 import { type Topic } from '../domain/subscriptions/topic';
 import { runningCode } from '../projector/running-code';
 import { transactionTopic } from '../domain/transactions/topic';
-import { allowedBy, ownerOf, secretsOf } from './installation';
+import { allowedBy, ownerOf, secretsOf } from '../operations/installation';
 import { Notifier } from './notifier-run';
 import { serveThread } from '../runtime/thread';
 

@@ -8,8 +8,8 @@ import { type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { withEngineTimeout } from '../runtime/unavailable';
 import { reasonOf } from '../runtime/unavailable';
-import { type Readiness } from '../ops/rest/health.controller';
-import { parkedCount, parkedEventCounter } from '../ops/parked';
+import { type Readiness } from '../operations/rest/health.controller';
+import { parkedCount, parkedEventCounter } from '../operations/parked';
 
 /** Timeout for checking an engine (ms). */
 const LOOK_MS = 2_000;

@@ -12,7 +12,7 @@ import { failureReporter, type Report } from '../runtime/failure-report';
 import { startAutomations } from './automation';
 import { startLogEndpoint } from './log-endpoint';
 import { baseOver } from './open-base';
-import { allowedBy } from './installation';
+import { allowedBy } from '../operations/installation';
 import { type Notifying, startNotifier } from './notifier';
 import { openAll } from './opened';
 import { closeToOthers } from './private-folder';

@@ -1,7 +1,7 @@
 import { oldestDeliveries } from '../../projections/delivery-list';
 import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
 import { streamOf } from '../contracts/event-log/events';
-import { deliveryLines } from '../../src/ops/notifications';
+import { deliveryLines } from '../../src/operations/notifications';
 import { OTHER_TOKENS } from './network';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
 import { NOW, refusalOf } from './voucher-network';

@@ -3,7 +3,7 @@ import { DELIVERY_PROJECTIONS } from '../../projections';
 import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
 import { deliveryRunner } from '../../src/host/read-models';
 import { type ExpiringLog } from '../../src/kernel/event-log';
-import { deliveryLines } from '../../src/ops/notifications';
+import { deliveryLines } from '../../src/operations/notifications';
 import { type Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
 import { projectDeliveries } from '../support/app-deliveries';

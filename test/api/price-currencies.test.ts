@@ -1,8 +1,8 @@
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type FeedEvent } from '../../src/domain/products/feed';
-import { rebuildProjections } from '../../src/ops/rebuild';
-import { loadHistory, undoLoad } from '../../src/ops/restore-load';
+import { rebuildProjections } from '../../src/operations/rebuild';
+import { loadHistory, undoLoad } from '../../src/operations/restore-load';
 import { TestApp } from '../support/app';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, product } from './posted';

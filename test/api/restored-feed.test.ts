@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
-import { rebuildProjections } from '../../src/ops/rebuild';
-import { loadHistory, undoLoad } from '../../src/ops/restore-load';
+import { rebuildProjections } from '../../src/operations/rebuild';
+import { loadHistory, undoLoad } from '../../src/operations/restore-load';
 import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/import-report';
 import { type Restored } from '../../src/services/products/load/restore/restore-load';
 import { type Response, TestApp } from '../support/app';

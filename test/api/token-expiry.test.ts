@@ -1,7 +1,7 @@
 import { lastUses } from '../../src/network/token-uses';
 import { appendFacts } from '../../src/network/append-facts';
 import { tokenHash } from '../../src/network/organisations';
-import { issueToken } from '../../src/ops/tokens';
+import { issueToken } from '../../src/operations/tokens';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { TestApp } from '../support/app';
 import { eventsOf } from '../support/temporary-log';

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { importNetwork } from '../../src/ops/import-network';
+import { importNetwork } from '../../src/operations/import-network';
 import { TestApp } from '../support/app';
 import { type Client, CLIENTS, FEEDS, NETWORK, TOKENS, VISIBLE } from './network';
 import { clientOf, outcome, product } from './posted';

@@ -9,7 +9,7 @@ import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { START } from '../../src/kernel/event';
 import { AUTOMATION_LEASE } from '../../src/runtime/lease-holder';
 import { type CollectionSpec, NoGeneration, type ReadStore } from '../../src/kernel/read-store';
-import { parkedCount, parkedIn, retry } from '../../src/ops/parked';
+import { parkedCount, parkedIn, retry } from '../../src/operations/parked';
 import { prepareParked } from '../../src/projector/parked';
 import { type Projection } from '../../src/projector/projection';
 import { live } from '../contracts/read-store/subject';

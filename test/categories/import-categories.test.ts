@@ -2,7 +2,7 @@ import { readCategories } from '../../src/network/categories/category-file';
 import { directoryAt } from '../../src/network/directory';
 import { type EventLog } from '../../src/kernel/event-log';
 import { importCategories } from '../../src/network/categories/import-categories';
-import { importNetwork } from '../../src/ops/import-network';
+import { importNetwork } from '../../src/operations/import-network';
 import { smallNetwork } from '../support/small-network';
 import { withLog } from '../support/temporary-log';
 

@@ -4,7 +4,7 @@ import { networkOf } from '../../src/network/network-facts';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
-import { importNetwork } from '../../src/ops/import-network';
+import { importNetwork } from '../../src/operations/import-network';
 import { smallNetwork } from '../support/small-network';
 import { overrideLog, withLog } from '../support/temporary-log';
 

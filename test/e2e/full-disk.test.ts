@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { openEngines } from '../../src/engines/open';
-import { importNetwork } from '../../src/ops/import-network';
+import { importNetwork } from '../../src/operations/import-network';
 import { generateProducts } from '../../bench/generate';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';
 import { readFeed } from './feed-log';

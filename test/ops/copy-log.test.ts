@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LogsDiffer, copyLog } from '../../src/ops/copy-log';
+import { LogsDiffer, copyLog } from '../../src/operations/copy-log';
 import { type EventLog } from '../../src/kernel/event-log';
 import { NO_STREAM, type NewEvent } from '../../src/kernel/event';
 import { newEvent, newEvents } from '../contracts/event-log/events';

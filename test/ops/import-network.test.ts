@@ -6,7 +6,7 @@ import { type NetworkFile } from '../../src/network/network-file';
 import { tokenHash } from '../../src/network/organisations';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { importNetwork, type ImportOptions, type NewToken } from '../../src/ops/import-network';
+import { importNetwork, type ImportOptions, type NewToken } from '../../src/operations/import-network';
 import { networks } from '../support/networks';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';

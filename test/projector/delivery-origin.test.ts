@@ -3,7 +3,7 @@ import { DELIVERY_PROJECTIONS } from '../../projections';
 import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
 import { EngineUnavailable, type ExpiringLog } from '../../src/kernel/event-log';
 import { DELIVERY_STREAMS } from '../../src/domain/deliveries/delivery-events';
-import { rebuildProjections } from '../../src/ops/rebuild';
+import { rebuildProjections } from '../../src/operations/rebuild';
 import { refuseOtherLog } from '../../src/projector/origin';
 import { DELIVERY_LOG } from '../../src/projector/source';
 import { waitForPosition } from '../../src/projector/wait';

@@ -6,7 +6,7 @@ import { waitForPosition } from '../../src/projector/wait';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { rebuildProjections } from '../../src/ops/rebuild';
+import { rebuildProjections } from '../../src/operations/rebuild';
 import { overrideLog, withLog } from '../support/temporary-log';
 import { FEED_ID, listed } from './sample-events';
 import { World } from './world';

@@ -15,7 +15,7 @@ import { NO_STREAM } from '../../src/kernel/event';
 import { type EventLog, type ExpiringLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { rebuildProjections } from '../../src/ops/rebuild';
+import { rebuildProjections } from '../../src/operations/rebuild';
 import { startEsdbServer } from '../support/esdb-server';
 import { logFolder, type LogFolder } from '../support/log-folder';
 import { FEED_ID, listed } from './sample-events';

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { PROJECTIONS } from '../../projections';
 import { type ProductCriteria, searchProducts, searchWindow } from '../../projections/product-search';
 import { createDemo } from '../../src/demo/create-demo';
-import { copyLog } from '../../src/ops/copy-log';
+import { copyLog } from '../../src/operations/copy-log';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { rebuildProjections } from '../../src/ops/rebuild';
+import { rebuildProjections } from '../../src/operations/rebuild';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { ownStore } from './server';
 

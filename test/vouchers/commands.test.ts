@@ -4,7 +4,7 @@ import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { WaitForReadModels } from '../../src/http/wait-for-read-models';
 import { type Position } from '../../src/kernel/event';
 import { Fault, Faults } from '../../src/kernel/fault';
-import { importNetwork } from '../../src/ops/import-network';
+import { importNetwork } from '../../src/operations/import-network';
 import {
   PostVoucher,
   PostVoucherHandler,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { claimOperations } from '../../src/services/claims/operations';
-import { mappingOperations } from '../../src/ops/rest/operations';
+import { mappingOperations } from '../../src/operations/rest/operations';
 import { transactionOperations } from '../../src/services/transactions/operations';
 import { voucherOperations } from '../../src/services/vouchers/operations';
 import { notesOf, type Posted } from '../../src/wire/api/posted';

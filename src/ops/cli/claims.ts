@@ -26,7 +26,7 @@ function addList(claims: Command, context: CliContext): Command {
     .addOption(listed('--program <id...>', 'only of these programs'))
     .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1, 1000)).default(100))
     .action(async ({ status, program, most }: Listing, command: Command) => {
-      const { claimLines } = await import('../network-claims.js');
+      const { claimLines } = await import('../../operations/network-claims.js');
       await withDirectory(command, context, async ({ store }, directory) => {
         const surface = { store, directory, now: new Date() };
         const criteria = { statusId: status, programId: program, claimId: [] };
@@ -72,7 +72,7 @@ function addReject(claims: Command, context: CliContext): Command {
 }
 
 async function review(command: Command, context: CliContext, requested: () => ReviewRequest): Promise<void> {
-  const { decide } = await import('../network-claims.js');
+  const { decide } = await import('../../operations/network-claims.js');
   await withDirectory(command, context, async ({ log, store }, directory) => {
     context.stdout.write(`${await decide({ log, store, directory, now: new Date() }, requested)}\n`);
   });

@@ -23,7 +23,7 @@ export function addLog(affilog: Command, context: CliContext): void {
     .action(async ({ from, to }: CopyFlags, command: Command) => {
       const { dataDir } = await configOf(command, context);
       const { openLogAt } = await import('../../engines/open.js');
-      const { copyLog } = await import('../copy-log.js');
+      const { copyLog } = await import('../../operations/copy-log.js');
       const { progressOn } = await import('./progress.js');
       await closeFolder(dataDir, context);
       const urls = { from: secretValue(from, '--from'), to: secretValue(to, '--to') };

@@ -29,7 +29,7 @@ export function addNetwork(affilog: Command, context: CliContext): void {
       ),
   ).action(async (file: string, { prune = false, ...flags }: ImportFlags, command: Command) => {
     const json = await readJson(file);
-    const { planNetwork } = await import('../import-network.js');
+    const { planNetwork } = await import('../../operations/import-network.js');
     await withDirectory(command, context, async ({ log }, directory) => {
       const { facts, tokens } = planNetwork(directory, json, { at: new Date().toISOString(), prune });
       const onAppended = (fact: Fact): void => {

@@ -19,7 +19,7 @@ export function addParked(affilog: Command, context: CliContext): void {
         const command = actionArgs.at(-1) as Command;
         const { args } = command;
         const options = command.opts<Options>();
-        const operations = await import('../parked.js');
+        const operations = await import('../../operations/parked.js');
         await withEngines(command, context, (engines) => work({ engines, args, options, operations }));
       });
 
@@ -71,7 +71,7 @@ type Work = (run: {
   readonly engines: Engines;
   readonly args: readonly string[];
   readonly options: Options;
-  readonly operations: typeof import('../parked');
+  readonly operations: typeof import('../../operations/parked');
 }) => Promise<void>;
 
 function firstLineOf(text: string): string {

@@ -3,7 +3,7 @@ import { type EventLog } from '../../../src/kernel/event-log';
 import { MATCHER_LEASE } from '../../../src/runtime/lease-holder';
 import { parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
-import { parkedEventCounter } from '../../../src/ops/parked';
+import { parkedEventCounter } from '../../../src/operations/parked';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { overrideLog } from '../../support/temporary-log';
 import { type Step } from './histories';

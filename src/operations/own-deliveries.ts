@@ -1,6 +1,6 @@
 import { type Config } from '../settings/config';
 import { type Engines } from '../engines/open';
-import { ownerOf, secretsOf } from '../host/installation';
+import { ownerOf, secretsOf } from './installation';
 import { continueFromHere } from '../delivery/matching/cursor';
 import { takeDeliveries } from '../domain/deliveries/ownership';
 
