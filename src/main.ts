@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import './node-version';
+import './app/node-version';
 import { crash } from './runtime/crash';
 import { runCli } from './ops/cli/run-cli';
 
@@ -41,7 +41,7 @@ runCli(process.argv.slice(2), {
   threads: true,
   start: async (...args) => {
     isServing = true;
-    return (await import('./host/start.js')).start(...args);
+    return (await import('./app/start.js')).start(...args);
   },
 })
   .then((code) => setImmediate(() => process.exit(exitCode(code))))

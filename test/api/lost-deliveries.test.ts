@@ -1,7 +1,7 @@
 import { once, EventEmitter } from 'node:events';
 import { DELIVERY_PROJECTIONS } from '../../projections';
 import { openDeliveryLog } from '../../src/engines/embedded/log/open-log';
-import { deliveryRunner } from '../../src/host/read-models';
+import { deliveryRunner } from '../../src/app/read-models';
 import { type ExpiringLog } from '../../src/kernel/event-log';
 import { deliveryLines } from '../../src/operations/notifications';
 import { type Runner } from '../../src/projector/runner';

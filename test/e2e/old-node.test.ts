@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { engines } from '../../package.json';
-import { nodeProblem } from '../../src/node-version';
+import { nodeProblem } from '../../src/app/node-version';
 import { DIST } from '../support/built';
 
 const PROGRAM = join(DIST, 'src/main.js');
@@ -22,7 +22,7 @@ test('a Node.js that is too old is refused by one line, before anything else is 
 });
 
 test('what an old Node.js has to parse uses no newer syntax', () => {
-  for (const file of ['src/main.js', 'src/node-version.js'])
+  for (const file of ['src/main.js', 'src/app/node-version.js'])
     expect(readFileSync(join(DIST, file), 'utf8')).not.toMatch(
       /\?\?|\?\.|#\w+[ =(;]|\|\|=|&&=|\bstatic \{|\d_\d/,
     );

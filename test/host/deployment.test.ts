@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/settings/config';
 import { SETTING_NAMES } from '../../src/settings/settings';
-import { ROLES } from '../../src/host/serve';
+import { ROLES } from '../../src/app/serve';
 
 const ROOT = join(__dirname, '../..');
 const text = (name: string): string => readFileSync(join(ROOT, name), 'utf8');

@@ -10,8 +10,8 @@ import { built } from '../support/built';
 const threads = (): number => readdirSync('/proc/self/task').length;
 
 test('an API that cannot be opened ends the threads that it has started', async () => {
-  const { openApi } = built('src/host/api') as typeof import('../../src/host/api');
-  const { baseOver } = built('src/host/open-base') as typeof import('../../src/host/open-base');
+  const { openApi } = built('src/app/api') as typeof import('../../src/app/api');
+  const { baseOver } = built('src/app/open-base') as typeof import('../../src/app/open-base');
   const { openEngines } = built('src/engines/open') as typeof import('../../src/engines/open');
   const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
   const config = readConfig({ DATA_DIR: dataDir });

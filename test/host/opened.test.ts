@@ -1,4 +1,4 @@
-import { openAll, Opened } from '../../src/host/opened';
+import { openAll, Opened } from '../../src/app/opened';
 
 describe('opened resources', () => {
   test('are closed once, in reverse order', async () => {

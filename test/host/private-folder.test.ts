@@ -1,7 +1,7 @@
 import { chmod, lstat, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { closeToOthers } from '../../src/host/private-folder';
+import { closeToOthers } from '../../src/app/private-folder';
 
 const ID = '0b5f8d6e-1f3a-4c1e-9a54-2f6f0c7d9e11';
 /** A file of each kind that the program makes in the folders of a data folder. */

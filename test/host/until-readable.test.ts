@@ -1,5 +1,5 @@
-import { Startup } from '../../src/host/startup';
-import { untilReadable } from '../../src/host/until-readable';
+import { Startup } from '../../src/app/startup';
+import { untilReadable } from '../../src/app/until-readable';
 import { type Runner } from '../../src/projector/runner';
 import { PROJECTIONS } from '../../projections';
 import { defined, listed } from '../projector/sample-events';

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { Directory } from '../../src/network/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { runCli } from '../../src/ops/cli/run-cli';
-import { type Start } from '../../src/host/serve';
+import { type Start } from '../../src/app/serve';
 import { eventsOf } from '../support/temporary-log';
 
 /** Output and exit code of a run. */

@@ -1,6 +1,6 @@
 import { networkSchema } from '../../src/network/network-file';
 import { readConfig } from '../../src/settings/config';
-import { serve, type Start } from '../../src/host/serve';
+import { serve, type Start } from '../../src/app/serve';
 import { settingsTable } from '../../src/settings/settings';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { cliFolder, run } from './cli-run';

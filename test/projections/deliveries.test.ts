@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines, openEngines } from '../../src/engines/open';
-import { deliveryRunner } from '../../src/host/read-models';
+import { deliveryRunner } from '../../src/app/read-models';
 import { type ExpiringLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
 import { DELIVERY_STREAMS, type Message } from '../../src/domain/deliveries/delivery-events';

@@ -5,7 +5,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { DELIVERY_PROJECTIONS } from '../../projections';
 import { deliveryOf } from '../../projections/delivery-list';
 import { type Engines, openEngines } from '../../src/engines/open';
-import { deliveryRunner } from '../../src/host/read-models';
+import { deliveryRunner } from '../../src/app/read-models';
 import { Expiry } from '../../src/projector/expiry';
 import { type Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';

@@ -1,5 +1,5 @@
 import { DELIVERY_PROJECTIONS } from '../../projections';
-import { deliveryRunner } from '../../src/host/read-models';
+import { deliveryRunner } from '../../src/app/read-models';
 import { waitForPosition } from '../../src/projector/wait';
 import { type TestApp } from './app';
 import { DeliveryHistory } from './delivery-history';

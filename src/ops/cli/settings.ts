@@ -18,7 +18,7 @@ import {
   withoutPassword,
 } from '../../settings/settings';
 import { namesFile } from '../../settings/secret-value';
-import { type Start } from '../../host/serve';
+import { type Start } from '../../app/serve';
 import { type Output } from './progress';
 
 /** What a run of the program gets from its process or from a test. */
@@ -124,7 +124,7 @@ export async function withEngines(
 
 /** Closes the data folder to other users, and prints what is left open. */
 export async function closeFolder(dataDir: string, { stderr }: CliContext): Promise<void> {
-  const { closeToOthers } = await import('../../host/private-folder.js');
+  const { closeToOthers } = await import('../../app/private-folder.js');
   for (const line of await closeToOthers(dataDir)) stderr.write(`affilog: ${line}\n`);
 }
 

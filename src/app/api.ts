@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
-import { type AppParts } from '../app';
+import { type AppParts } from './create-app';
 import { type Config } from '../settings/config';
 import { TokenUses } from '../network/token-uses';
 import { DownloadCounter } from '../services/products/download-counter';
@@ -79,7 +79,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     counter.start();
     opened.push(() => counter.close());
     // The threads start while the modules of HTTP are being loaded.
-    const { createApp } = await import('../app.js');
+    const { createApp } = await import('./create-app.js');
     const tokenUses = new TokenUses(store, now ?? (() => new Date()), report);
     tokenUses.start();
     opened.push(() => tokenUses.close());

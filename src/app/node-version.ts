@@ -1,4 +1,4 @@
-import { engines } from '../package.json';
+import { engines } from '../../package.json';
 
 /**
  * Refuses a Node.js that is too old. Imported before everything else, since other modules may not even load on it: this file and
