@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import './app/node-version';
 import { crash } from './runtime/crash';
-import { runCli } from './ops/cli/run-cli';
+import { runCli } from './cli/run-cli';
 
 /** A timer that keeps the process alive until its threads, which do not, have been closed. */
 const KEEP_ALIVE_MS = 60 * 1000;

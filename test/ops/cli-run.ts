@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { Directory } from '../../src/network/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
-import { runCli } from '../../src/ops/cli/run-cli';
+import { runCli } from '../../src/cli/run-cli';
 import { type Start } from '../../src/app/serve';
 import { eventsOf } from '../support/temporary-log';
 

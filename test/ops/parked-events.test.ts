@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { toNewEvent } from '../../src/kernel/decider';
 import { parkedEvents, Parking } from '../../src/runtime/parked-events';
-import { runCli } from '../../src/ops/cli/run-cli';
+import { runCli } from '../../src/cli/run-cli';
 import { defined } from '../projector/sample-events';
 import { World } from '../projector/world';
 

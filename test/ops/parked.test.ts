@@ -8,7 +8,7 @@ import { type Projection } from '../../src/projector/projection';
 import { rebuild } from '../../src/projector/rebuild';
 import { type EventSkipped, skippedEvents } from '../../src/projector/skipped-events';
 import { toNewEvent } from '../../src/kernel/decider';
-import { runCli } from '../../src/ops/cli/run-cli';
+import { runCli } from '../../src/cli/run-cli';
 import { parkedCount } from '../../src/operations/parked';
 import { offerId } from '../../src/domain/products/offer';
 import { defined, FEED_ID, listed, mapped, repriced } from '../projector/sample-events';

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { progressOn } from '../../src/ops/cli/progress';
+import { progressOn } from '../../src/cli/progress';
 
 const HALF = { phase: 'project', events: 500, total: 1000, rate: 250, secondsLeft: 1.2 } as const;
 

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { listParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
-import { runCli } from '../../src/ops/cli/run-cli';
+import { runCli } from '../../src/cli/run-cli';
 import { offerId } from '../../src/domain/products/offer';
 import { FEED_ID, listed, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { type Command } from 'commander';
-import { type Engines } from '../../engines/open';
+import { type Engines } from '../engines/open';
 import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
 
 /** `affilog parked list|show|retry|skip`. */
@@ -19,7 +19,7 @@ export function addParked(affilog: Command, context: CliContext): void {
         const command = actionArgs.at(-1) as Command;
         const { args } = command;
         const options = command.opts<Options>();
-        const operations = await import('../../operations/parked.js');
+        const operations = await import('../operations/parked.js');
         await withEngines(command, context, (engines) => work({ engines, args, options, operations }));
       });
 
@@ -71,7 +71,7 @@ type Work = (run: {
   readonly engines: Engines;
   readonly args: readonly string[];
   readonly options: Options;
-  readonly operations: typeof import('../../operations/parked');
+  readonly operations: typeof import('../operations/parked');
 }) => Promise<void>;
 
 function firstLineOf(text: string): string {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { isLanguage } from '../../wire/iso-codes';
+import { isLanguage } from '../wire/iso-codes';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
@@ -34,8 +34,8 @@ export function addCategories(affilog: Command, context: CliContext): void {
       { language, prune = false, merge = false, ...flags }: ImportFlags,
       command: Command,
     ) => {
-      const { readCategories } = await import('../../network/categories/category-file.js');
-      const { planCategories } = await import('../../network/categories/import-categories.js');
+      const { readCategories } = await import('../network/categories/category-file.js');
+      const { planCategories } = await import('../network/categories/import-categories.js');
       const { readTextFile } = await import('./text-file.js');
       const read = readCategories(await readTextFile(file));
       await withDirectory(command, context, async ({ log }, directory) => {

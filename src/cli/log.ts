@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
-import { secretValue } from '../../settings/secret-value';
-import { SETTINGS } from '../../settings/settings';
+import { secretValue } from '../settings/secret-value';
+import { SETTINGS } from '../settings/settings';
 import { addSettings, type CliContext, closeFolder, configOf, noticesOf } from './settings';
 
 interface CopyFlags {
@@ -22,8 +22,8 @@ export function addLog(affilog: Command, context: CliContext): void {
     .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source. @FILE too.')
     .action(async ({ from, to }: CopyFlags, command: Command) => {
       const { dataDir } = await configOf(command, context);
-      const { openLogAt } = await import('../../engines/open.js');
-      const { copyLog } = await import('../../operations/copy-log.js');
+      const { openLogAt } = await import('../engines/open.js');
+      const { copyLog } = await import('../operations/copy-log.js');
       const { progressOn } = await import('./progress.js');
       await closeFolder(dataDir, context);
       const urls = { from: secretValue(from, '--from'), to: secretValue(to, '--to') };

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { secretValue } from '../../settings/secret-value';
+import { secretValue } from '../settings/secret-value';
 import { integerFrom } from './integers';
 import { type CliContext } from './settings';
 
@@ -27,7 +27,7 @@ export function addReceiver(affilog: Command, context: CliContext): void {
     .action(async ({ answer, secret: given, ...flags }: ReceiverFlags) => {
       const options = { ...flags, ...secretOf(given, context) };
       const signal = context.stopSignal();
-      const { receive } = await import('../../operations/receiver.js');
+      const { receive } = await import('../operations/receiver.js');
       await receive({ ...options, status: answer }, signal, (line) => context.stdout.write(`${line}\n`));
     });
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { type DeliveryState } from '../../../projections/delivery-list';
-import { STATES } from '../../domain/deliveries/stored-delivery';
+import { type DeliveryState } from '../../projections/delivery-list';
+import { STATES } from '../domain/deliveries/stored-delivery';
 import { confirm } from './confirm';
 import { integerFrom } from './integers';
 import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
@@ -38,7 +38,7 @@ function addReceivers(notifications: Command, context: CliContext): Command {
       'List receivers, those that were used last first: counts, since when they fail, until when they rest, and whether they are disabled.',
     )
     .action(async ({ organisation, subscription }: Options, command: Command) => {
-      const { receiverLines } = await import('../../operations/notifications.js');
+      const { receiverLines } = await import('../operations/notifications.js');
       await withEngines(command, context, async (engines) => {
         const criteria = { organisationId: organisation, subscriptionId: subscription };
         const printed = await print(context, receiverLines(engines, criteria, new Date()));
@@ -74,7 +74,7 @@ function addTest(notifications: Command, { stdout, stopSignal, ...context }: Cli
         { state: stateId, wait }: { readonly state?: number; readonly wait: number },
         command: Command,
       ) => {
-        const { testReceiver } = await import('../../operations/wake-receiver.js');
+        const { testReceiver } = await import('../operations/wake-receiver.js');
         await withEngines(command, { stdout, stopSignal, ...context }, async (engines) => {
           const options = { stateId, within: wait * 1000, signal: stopSignal() };
           const { answer, isOver } = await testReceiver(engines, { subscriptionId, receiverId }, options);
@@ -96,7 +96,7 @@ function addEnable(notifications: Command, { stdout, ...context }: CliContext): 
       'Enable a receiver that the system has disabled, or have one that rests tried at once. What its owner has disabled stays so.',
     )
     .action(async (subscriptionId: string, receiverId: string, _: object, command: Command) => {
-      const { enableReceiver } = await import('../../operations/wake-receiver.js');
+      const { enableReceiver } = await import('../operations/wake-receiver.js');
       await withEngines(command, { stdout, ...context }, async (engines) => {
         const isEnabled = await enableReceiver(engines, { subscriptionId, receiverId });
         stdout.write(
@@ -123,7 +123,7 @@ function addDeliveries(notifications: Command, context: CliContext): Command {
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
     .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1)).default(100))
     .action(async (options: Options, command: Command) => {
-      const { deliveryLines, subjectsOf } = await import('../../operations/notifications.js');
+      const { deliveryLines, subjectsOf } = await import('../operations/notifications.js');
       const { organisation, subscription, receiver, transaction, claim, state, most } = options;
       await withEngines(command, context, async (engines) => {
         const criteria = {
@@ -152,7 +152,7 @@ function addRedeliver(notifications: Command, { stdout, ...context }: CliContext
     )
     .argument('<messageId>', 'as deliveries and explain list it')
     .action(async (messageId: string, _: object, command: Command) => {
-      const { redeliver } = await import('../../operations/notifications.js');
+      const { redeliver } = await import('../operations/notifications.js');
       await withEngines(command, { stdout, ...context }, async (engines) => {
         const { nextAttempt } = await redeliver(engines, messageId, new Date());
         const when =
@@ -173,7 +173,7 @@ function addExplain(notifications: Command, { stdout, ...context }: CliContext):
     .argument('<id>', 'transactionId, legacyTransactionId or claimId')
     .option('--subscription <id>', 'only this subscription')
     .action(async (id: string, { subscription }: { readonly subscription?: string }, command: Command) => {
-      const { explainNotifications } = await import('../../operations/explain-notifications.js');
+      const { explainNotifications } = await import('../operations/explain-notifications.js');
       await withEngines(command, { stdout, ...context }, async (engines) => {
         for await (const line of explainNotifications(engines, id, { only: subscription, now: new Date() }))
           stdout.write(`${line}\n`);
@@ -189,7 +189,7 @@ function addOwn(notifications: Command, context: CliContext): Command {
     )
     .option('--yes', 'do not ask')
     .action(async ({ yes }: { readonly yes?: true }, command: Command) => {
-      const { ownDeliveries } = await import('../../operations/own-deliveries.js');
+      const { ownDeliveries } = await import('../operations/own-deliveries.js');
       if (yes !== true) await confirm(context, 'notifications will be sent from here', false);
       const config = await configOf(command, context);
       await withEngines(command, context, async (engines) => {

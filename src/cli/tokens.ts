@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type System, SYSTEMS } from '../../network/events';
+import { type System, SYSTEMS } from '../network/events';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
@@ -27,7 +27,7 @@ function addList(tokens: Command, context: CliContext): Command {
     )
     .addOption(new Option('--organisation <id>', 'Only tokens of this organisation.').argParser(toId))
     .action(async ({ organisation }: { readonly organisation?: number }, command: Command) => {
-      const { listTokens } = await import('../../operations/tokens.js');
+      const { listTokens } = await import('../operations/tokens.js');
       await withDirectory(command, context, async ({ store }, directory) => {
         const rows = (await listTokens(directory, store, new Date(), organisation)).map((token) => [
           token.fingerprint,
@@ -57,7 +57,7 @@ function addIssue(tokens: Command, context: CliContext): Command {
     .option('--expires <time>', 'When it becomes invalid: 2030-01-31, 2030-01-31T12:00:00Z or 90d.');
   return addChangeFlags(issuing).action(
     async ({ organisation, system, site, expires, ...flags }: IssueFlags, command: Command) => {
-      const { issueToken, readExpiry } = await import('../../operations/tokens.js');
+      const { issueToken, readExpiry } = await import('../operations/tokens.js');
       const { stdout, stderr } = context;
       const now = new Date();
       const options = {
@@ -95,7 +95,7 @@ function addRevoke(tokens: Command, context: CliContext): Command {
     .argument('<fingerprint>', 'fingerprint as listed, or its first digits');
   return addChangeFlags(revoking).action(
     async (fingerprint: string, flags: ChangeFlags, command: Command) => {
-      const { revokeToken } = await import('../../operations/tokens.js');
+      const { revokeToken } = await import('../operations/tokens.js');
       await withDirectory(command, context, async ({ log }, directory) => {
         const fact = revokeToken(directory, fingerprint, new Date().toISOString());
         const done = await changeNetwork(context, flags, { log, directory }, [fact]);

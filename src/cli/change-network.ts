@@ -1,9 +1,9 @@
 import { type Command } from 'commander';
-import { type Appended } from '../../network/append-facts';
-import { type Change } from '../../network/changes';
-import { type Fact } from '../../network/decider';
-import { type Directory } from '../../network/directory';
-import { type EventLog } from '../../kernel/event-log';
+import { type Appended } from '../network/append-facts';
+import { type Change } from '../network/changes';
+import { type Fact } from '../network/decider';
+import { type Directory } from '../network/directory';
+import { type EventLog } from '../kernel/event-log';
 import { confirm } from './confirm';
 import { type CliContext } from './settings';
 
@@ -36,8 +36,8 @@ export async function changeNetwork(
   facts: readonly Fact[],
   { onAppended, asks = isRemoval }: { readonly onAppended?: (fact: Fact) => void; readonly asks?: Asks } = {},
 ): Promise<Appended | undefined> {
-  const { changesOf } = await import('../../network/changes.js');
-  const { appendFacts } = await import('../../network/append-facts.js');
+  const { changesOf } = await import('../network/changes.js');
+  const { appendFacts } = await import('../network/append-facts.js');
   const changes = changesOf(facts, directory);
   context.stdout.write(textOf(changes));
   if (dryRun) {

@@ -1,5 +1,5 @@
 import { type Command } from 'commander';
-import { type Engines } from '../../engines/open';
+import { type Engines } from '../engines/open';
 import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
 
 /** `affilog rebuild`. */
@@ -11,7 +11,7 @@ export function addRebuild(affilog: Command, context: CliContext): void {
     .argument('<projection>', 'name of the projection, or all')
     .option('--force', 'Swap in despite differences and parked documents.')
     .action(async (name: string, { force = false }: { readonly force?: boolean }, command: Command) => {
-      const { rebuildProjections } = await import('../../operations/rebuild.js');
+      const { rebuildProjections } = await import('../operations/rebuild.js');
       const { progressOn } = await import('./progress.js');
       const { notifyKeep: keepMs } = await configOf(command, context);
       const work = async (engines: Engines): Promise<void> => {

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import { Command, CommanderError } from 'commander';
-import { version } from '../../../package.json';
+import { version } from '../../package.json';
 import { addCategories } from './categories';
 import { addClaims } from './claims';
 import { addFeeds } from './feeds';

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type LoadHistory, type Undo } from '../../services/products/load/restore/load-history';
+import { type LoadHistory, type Undo } from '../services/products/load/restore/load-history';
 import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
 
 interface Flags {
@@ -30,7 +30,7 @@ export function addFeeds(affilog: Command, context: CliContext): void {
     .option('--dry-run', 'Show what would change, and change nothing.')
     .option('--yes', 'Do not ask.')
     .action(async (feedId: number, { before, dryRun, yes = false }: Flags, command: Command) => {
-      const { loadHistory, undoLoad } = await import('../../operations/restore-load.js');
+      const { loadHistory, undoLoad } = await import('../operations/restore-load.js');
       const { confirm } = await import('./confirm.js');
       const { dataDir } = await configOf(command, context);
       await withEngines(command, context, async (engines) => {

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { UnreadableFile } from '../../operations/file-lines';
+import { UnreadableFile } from '../operations/file-lines';
 
 /** Limit for a file, compressed and decompressed. */
 const MAX_BYTES = 64 * 1024 * 1024;

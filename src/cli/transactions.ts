@@ -1,5 +1,5 @@
 import { type Command } from 'commander';
-import { type Engines } from '../../engines/open';
+import { type Engines } from '../engines/open';
 import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
 
 /** Some lines were refused; they have been printed. */
@@ -28,7 +28,7 @@ function addImport(transactions: Command, context: CliContext): Command {
       'one JSON object a line, or CSV (.csv) with field names in the first line; may be gzip-compressed',
     )
     .action(async (file: string, _: object, command: Command) => {
-      const { importTransactions } = await import('../../operations/import-transactions.js');
+      const { importTransactions } = await import('../operations/import-transactions.js');
       const { progressOn } = await import('./progress.js');
       const work = async ({ log }: Engines): Promise<void> => {
         const display = await progressOn(stderr);
@@ -53,7 +53,7 @@ function addShow(transactions: Command, context: CliContext): Command {
     .description('Show the events of a transaction in order: state, time and what has changed.')
     .argument('<id>', 'transactionId or legacyTransactionId')
     .action(async (id: string, _: object, command: Command) => {
-      const { transactionHistory } = await import('../../operations/show-transaction.js');
+      const { transactionHistory } = await import('../operations/show-transaction.js');
       await withEngines(command, context, async ({ log }) => {
         for await (const line of transactionHistory(log, id)) context.stdout.write(`${line}\n`);
       });

@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Fact } from '../../network/decider';
-import { type Directory } from '../../network/directory';
-import { type EventLog } from '../../kernel/event-log';
-import { type CountedFeeds } from '../../services/products/feed-counts.queries';
-import { type MappingChange, type MappingLine } from '../../network/categories/change-mappings';
+import { type Fact } from '../network/decider';
+import { type Directory } from '../network/directory';
+import { type EventLog } from '../kernel/event-log';
+import { type CountedFeeds } from '../services/products/feed-counts.queries';
+import { type MappingChange, type MappingLine } from '../network/categories/change-mappings';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
@@ -50,7 +50,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
       facts: readonly Fact[],
     ) => Promise<unknown>,
   ): Promise<void> => {
-    const { notingUnused, planMappings } = await import('../../network/categories/change-mappings.js');
+    const { notingUnused, planMappings } = await import('../network/categories/change-mappings.js');
     await withTools(command, context, async ({ log, directory, counted }) => {
       const plan = planMappings(directory, lines, new Date().toISOString());
       const report = await notingUnused(plan.report, lines, (feedIds) => counted.of(feedIds));
@@ -62,7 +62,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
   };
   const changeOne = (command: Command, one: MappingChange): Promise<void> =>
     change(command, [{ line: 1, change: one }], async ({ log, directory }, facts) => {
-      const { appendFacts } = await import('../../network/append-facts.js');
+      const { appendFacts } = await import('../network/append-facts.js');
       await appendFacts(log, facts, directory);
     });
 
@@ -72,7 +72,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .addOption(required(feed))
     .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
     .action(async ({ feed: feedId = NaN, state }: Flags, command: Command) => {
-      const { listMappings } = await import('../../network/categories/category-mappings.js');
+      const { listMappings } = await import('../network/categories/category-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
         for (const mapping of listMappings(directory, await counted.of([feedId]), state))
@@ -111,7 +111,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
       .argument('<file>', 'CSV file; may be gzip-compressed'),
   ).action(async (file: string, flags: ChangeFlags, command: Command) => {
     const { readTextFile } = await import('./text-file.js');
-    const { mappingLines } = await import('../../network/categories/mappings-csv.js');
+    const { mappingLines } = await import('../network/categories/mappings-csv.js');
     const lines = mappingLines(await readTextFile(file));
     await change(command, lines, (tools, facts) => changeNetwork(context, flags, tools, facts));
   });
@@ -122,8 +122,8 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .addOption(name)
     .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(toNumber))
     .action(async ({ feed: feedId, name: value, most = 3 }: Flags, command: Command) => {
-      const { listMappings } = await import('../../network/categories/category-mappings.js');
-      const { suggestMappings } = await import('../../network/categories/suggest-mappings.js');
+      const { listMappings } = await import('../network/categories/category-mappings.js');
+      const { suggestMappings } = await import('../network/categories/suggest-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {
         if (value === undefined) requireFeed(directory, feedId ?? NaN);
         const names =
@@ -143,8 +143,8 @@ async function withTools(
   context: CliContext,
   work: (tools: MappingTools) => Promise<void>,
 ): Promise<void> {
-  const { CountedFeeds } = await import('../../services/products/feed-counts.queries.js');
-  const { FeedStates } = await import('../../services/products/feed-states.queries.js');
+  const { CountedFeeds } = await import('../services/products/feed-counts.queries.js');
+  const { FeedStates } = await import('../services/products/feed-states.queries.js');
   await withDirectory(command, context, async ({ log, store }, directory) => {
     // Products that are newer than the directory are counted by it all the same.
     const reachedInTime = (): Promise<void> => Promise.resolve();

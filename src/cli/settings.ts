@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { type Command } from 'commander';
-import { type Config } from '../../settings/config';
-import { type Directory } from '../../network/directory';
-import { type Engines } from '../../engines/open';
-import { type OnRetry } from '../../runtime/unavailable';
-import { retryNotices } from '../../runtime/retry-notices';
-import { START } from '../../kernel/event';
+import { type Config } from '../settings/config';
+import { type Directory } from '../network/directory';
+import { type Engines } from '../engines/open';
+import { type OnRetry } from '../runtime/unavailable';
+import { retryNotices } from '../runtime/retry-notices';
+import { START } from '../kernel/event';
 import {
   describedSetting,
   flagOf,
@@ -16,9 +16,9 @@ import {
   SETTINGS,
   settingsTable,
   withoutPassword,
-} from '../../settings/settings';
-import { namesFile } from '../../settings/secret-value';
-import { type Start } from '../../app/serve';
+} from '../settings/settings';
+import { namesFile } from '../settings/secret-value';
+import { type Start } from '../app/serve';
 import { type Output } from './progress';
 
 /** What a run of the program gets from its process or from a test. */
@@ -46,7 +46,7 @@ export function addSettingsVerb(affilog: Command, context: CliContext): void {
       stdout.write(markdown ? settingsTable() : settingsInForce(context, flagsOf(command)));
       if (markdown) return;
       const config = await configOf(command, context);
-      const { warningsOf } = await import('../../settings/config.js');
+      const { warningsOf } = await import('../settings/config.js');
       for (const line of warningsOf(config)) stderr.write(`affilog: ${line}\n`);
     });
   addSettings(settings, () => true);
@@ -87,7 +87,7 @@ export function isOfEngines({ serving }: Setting): boolean {
 
 /** The settings from flags and environment; flags win. Raises `InvalidSetting`. */
 export async function configOf(command: Command, { environment }: CliContext): Promise<Config> {
-  const { readConfig } = await import('../../settings/config.js');
+  const { readConfig } = await import('../settings/config.js');
   return readConfig(environment, flagsOf(command));
 }
 
@@ -109,7 +109,7 @@ export async function withEngines(
   threads = false,
 ): Promise<void> {
   const config = await configOf(command, context);
-  const { openEngines } = await import('../../engines/open.js');
+  const { openEngines } = await import('../engines/open.js');
   await closeFolder(config.dataDir, context);
   const engines = await openEngines({ ...config, threads, readers: 0 }, noticesOf(context));
   try {
@@ -124,7 +124,7 @@ export async function withEngines(
 
 /** Closes the data folder to other users, and prints what is left open. */
 export async function closeFolder(dataDir: string, { stderr }: CliContext): Promise<void> {
-  const { closeToOthers } = await import('../../app/private-folder.js');
+  const { closeToOthers } = await import('../app/private-folder.js');
   for (const line of await closeToOthers(dataDir)) stderr.write(`affilog: ${line}\n`);
 }
 
@@ -136,7 +136,7 @@ export async function withDirectory(
   context: CliContext,
   work: (engines: Engines, directory: Directory) => Promise<void>,
 ): Promise<void> {
-  const { directoryAt } = await import('../../network/directory.js');
+  const { directoryAt } = await import('../network/directory.js');
   await withEngines(command, context, async (engines) => work(engines, await directoryAt(engines.log)));
 }
 

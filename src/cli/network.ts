@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Command } from 'commander';
-import { type Fact } from '../../network/decider';
+import { type Fact } from '../network/decider';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
@@ -29,7 +29,7 @@ export function addNetwork(affilog: Command, context: CliContext): void {
       ),
   ).action(async (file: string, { prune = false, ...flags }: ImportFlags, command: Command) => {
     const json = await readJson(file);
-    const { planNetwork } = await import('../../operations/import-network.js');
+    const { planNetwork } = await import('../operations/import-network.js');
     await withDirectory(command, context, async ({ log }, directory) => {
       const { facts, tokens } = planNetwork(directory, json, { at: new Date().toISOString(), prune });
       const onAppended = (fact: Fact): void => {
@@ -45,7 +45,7 @@ export function addNetwork(affilog: Command, context: CliContext): void {
     .command('export')
     .description('Print the reference data as a network file, without tokens. Importing it changes nothing.')
     .action(async (_: object, command: Command) => {
-      const { exportNetwork } = await import('../../network/network-export.js');
+      const { exportNetwork } = await import('../network/network-export.js');
       await withDirectory(command, context, async (_engines, directory) => {
         stdout.write(`${JSON.stringify(exportNetwork(directory), null, 2)}\n`);
       });
@@ -55,7 +55,7 @@ export function addNetwork(affilog: Command, context: CliContext): void {
     .command('schema')
     .description('Print the JSON Schema of network files.')
     .action(async () => {
-      const { networkSchema } = await import('../../network/network-file.js');
+      const { networkSchema } = await import('../network/network-file.js');
       stdout.write(networkSchema());
     });
 }

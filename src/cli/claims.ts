@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type ReviewRequest } from '../../services/claims/review';
+import { type ReviewRequest } from '../services/claims/review';
 import { integerFrom } from './integers';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
@@ -26,7 +26,7 @@ function addList(claims: Command, context: CliContext): Command {
     .addOption(listed('--program <id...>', 'only of these programs'))
     .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1, 1000)).default(100))
     .action(async ({ status, program, most }: Listing, command: Command) => {
-      const { claimLines } = await import('../../operations/network-claims.js');
+      const { claimLines } = await import('../operations/network-claims.js');
       await withDirectory(command, context, async ({ store }, directory) => {
         const surface = { store, directory, now: new Date() };
         const criteria = { statusId: status, programId: program, claimId: [] };
@@ -65,14 +65,14 @@ function addReject(claims: Command, context: CliContext): Command {
         { status, message }: { readonly status: number; readonly message?: string },
         command: Command,
       ) => {
-        const { rejectionOf } = await import('../../services/claims/review.js');
+        const { rejectionOf } = await import('../services/claims/review.js');
         await review(command, context, () => ({ claimId, ...rejectionOf(status, message) }));
       },
     );
 }
 
 async function review(command: Command, context: CliContext, requested: () => ReviewRequest): Promise<void> {
-  const { decide } = await import('../../operations/network-claims.js');
+  const { decide } = await import('../operations/network-claims.js');
   await withDirectory(command, context, async ({ log, store }, directory) => {
     context.stdout.write(`${await decide({ log, store, directory, now: new Date() }, requested)}\n`);
   });

@@ -1,7 +1,7 @@
 import { type SingleBar } from 'cli-progress';
-import { type RebuildProgress } from '../../projector/rebuild';
-import { type CopyProgress } from '../../operations/copy-log';
-import { type ImportProgress } from '../../operations/import-transactions';
+import { type RebuildProgress } from '../projector/rebuild';
+import { type CopyProgress } from '../operations/copy-log';
+import { type ImportProgress } from '../operations/import-transactions';
 
 /** A terminal or a file. */
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Role, ROLES, serve } from '../../app/serve';
+import { type Role, ROLES, serve } from '../app/serve';
 import { addSettings, type CliContext, configOf } from './settings';
 
 interface ServeFlags {
