@@ -1,14 +1,47 @@
-/** Who may import whom (docs/architecture.md): folders, one reason per rule. A download reads its read models itself. */
-const plain = (service) =>
-  `^src/${service}/(?!.*\\.(controller|module|queries|commands)\\.ts$)(?!(automations|commands)\\.ts$)(?!download/)`;
-const services = 'products|vouchers|transactions|subscriptions|claims';
-/** What a service tells the delivery engine, and what it reads of it. */
-const told =
-  '^src/notifications/(topic|template|matching/compiled-template|matching/explain|matching/missed-messages|matching/rendering|subscription|loaded-subscription|sent-url|receiver-id|secrets|delivery-events|stored-delivery|scheduling/health)\\.ts$';
+/**
+ * Who may import whom (docs/architecture.md, Folders): a folder imports those before it in this list, and none of those behind it.
+ */
+const RINGS = [
+  'src/kernel',
+  'src/runtime',
+  'src/wire',
+  'src/network',
+  'src/settings',
+  'src/engines',
+  'src/replay',
+  'src/domain',
+  'src/projector',
+  'projections',
+  'src/delivery',
+  'src/processes',
+  'src/http',
+  'src/services',
+  'src/operations',
+  'src/demo',
+  'src/app',
+  'src/cli',
+  'src/main',
+];
+
+const inAny = (rings) => `^(${rings.join('|')})(/|\\.ts$)`;
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
+    ...RINGS.slice(0, -1).map((ring, at) => ({
+      name: `${ring}-imports-downwards`,
+      severity: 'error',
+      comment: 'imports go down: what is below can be read, tested and changed without what is above',
+      from: { path: inAny([ring]) },
+      to: { path: inAny(RINGS.slice(at + 1)) },
+    })),
+    {
+      name: 'every-folder-has-a-ring',
+      severity: 'error',
+      comment: 'a new folder is placed in the list of rings, and in the table of docs/architecture.md',
+      from: { path: '^(src|projections)/', pathNot: inAny(RINGS) },
+      to: {},
+    },
     {
       name: 'no-circles',
       severity: 'error',
@@ -20,10 +53,7 @@ module.exports = {
       name: 'no-orphans',
       severity: 'error',
       comment: 'a file that is never imported is dead',
-      from: {
-        orphan: true,
-        pathNot: '\\.(test|d)\\.ts$|^(src/main|bench/main)\\.ts$|(thread|process)\\.ts$',
-      },
+      from: { orphan: true, pathNot: '\\.(test|d)\\.ts$|/main\\.ts$|\\.(thread|process)\\.ts$' },
       to: {},
     },
     {
@@ -31,123 +61,59 @@ module.exports = {
       severity: 'error',
       comment: 'the shared vocabulary depends on nothing',
       from: { path: '^src/kernel/' },
-      to: { pathNot: '^src/kernel/|^(node:)?(crypto|timers|util|events|assert|worker_threads)' },
+      to: { pathNot: '^src/kernel/|^(node:)?(crypto|util)$' },
     },
     {
-      name: 'wire-knows-only-kernel',
+      name: 'engines-know-the-ports',
       severity: 'error',
-      comment: 'formats are plain functions',
-      from: { path: '^src/wire/' },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire)/' },
+      comment: 'an engine implements the ports, for any events',
+      from: { path: '^src/engines/' },
+      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|runtime|engines)/' },
     },
     {
-      name: 'wire-without-nest',
+      name: 'engines-opened-once',
       severity: 'error',
-      comment: 'formats are plain functions',
-      from: { path: '^src/(kernel|wire)/' },
-      to: { path: 'node_modules/(@nestjs|fastify|@fastify)' },
+      comment: 'engines are selected by URL in one place',
+      from: { path: '^(src|projections)/', pathNot: '^src/engines/' },
+      to: { path: '^src/engines/[^/]+/' },
     },
     {
-      name: 'http-is-shared-glue',
+      name: 'rules-use-ports',
       severity: 'error',
-      comment: 'shared HTTP code must not depend on a service',
-      from: { path: '^src/http/' },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|http)/' },
-    },
-    {
-      name: 'directory-is-plain',
-      severity: 'error',
-      comment: 'reference data must not depend on a service',
-      from: { path: '^src/directory/' },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory)/' },
-    },
-    {
-      name: 'categories-are-reference-data',
-      severity: 'error',
-      comment: 'the category tree and mappings must not depend on a service',
-      from: { path: '^src/categories/' },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|directory|categories)/' },
+      comment:
+        'what must be true does not depend on how it is stored, and neither does the work of processes',
+      from: { path: '^(src/(domain|projector|delivery|processes|services)|projections)/' },
+      to: { path: '^src/(engines|replay|settings)/' },
     },
     {
       name: 'projector-runs-any-projection',
       severity: 'error',
       comment: 'the projector runs any projection and depends on none',
       from: { path: '^src/projector/' },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|directory|projector)/' },
+      to: { path: '^src/(wire|domain)/' },
     },
     {
-      name: 'automation-runs-any-automation',
+      name: 'delivery-delivers-anything',
       severity: 'error',
-      comment: 'the runner of automations depends on none',
-      from: { path: '^src/automation/' },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|directory|projector|automation)/' },
-    },
-    {
-      name: 'notifications-know-no-service',
-      severity: 'error',
-      comment: 'the delivery engine delivers whatever services tell it',
-      from: { path: '^src/notifications/' },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|notifications)/' },
+      comment: 'the delivery engine delivers whatever domains tell it',
+      from: { path: '^src/delivery/' },
+      to: { path: '^src/domain/', pathNot: '^src/domain/(subscriptions|deliveries|keys)/' },
     },
     {
       name: 'services-apart',
       severity: 'error',
-      comment: 'a service queries its read model or reacts to events, and uses ports, not engines',
-      from: { path: `^src/(${services})/` },
-      to: {
-        path: '^(src|projections)/',
-        pathNot: `^src/(kernel|wire|directory|categories|http|automation|conversions|$1)/|^projections/|${told}`,
-      },
-    },
-    {
-      name: 'plain-files-stay-plain',
-      severity: 'error',
-      comment: 'Nest and queries belong at the edge',
-      from: { path: plain(`(${services})`) },
-      to: {
-        path: '^(src|projections)/',
-        pathNot: `^src/(kernel|wire|directory|categories|$1)/|^src/domain/conversion-faults|${told}`,
-      },
-    },
-    {
-      name: 'conversions-are-shared',
-      severity: 'error',
-      comment: 'what transactions and notifications have in common must not depend on either',
-      from: { path: '^src/conversions/' },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|wire|http|conversions)/' },
+      comment: 'what services share is below them',
+      from: { path: '^src/services/([^/]+)/' },
+      to: { path: '^src/services/[^/]+/', pathNot: '^src/services/$1/' },
     },
     {
       name: 'nest-at-the-edge',
       severity: 'error',
-      comment: 'deciding and folding need no framework',
+      comment: 'formats, rules, engines and read models need no framework',
       from: {
-        path: `${plain(`(${services}|directory|categories)`)}|^(projections|src/(engines|projector))/`,
+        path: '^(src/(kernel|runtime|wire|network|settings|engines|replay|domain|projector|delivery|processes)|projections)/',
       },
       to: { path: 'node_modules/(@nestjs|fastify|@fastify)' },
-    },
-    {
-      name: 'projections-are-plain',
-      severity: 'error',
-      comment: 'a projection only needs the kernel and plain service files',
-      from: { path: '^projections/' },
-      to: {
-        path: '^(src|projections)/',
-        pathNot: `^src/(kernel|wire|directory|categories|projector)/|^projections/|${plain(`(${services})`)}|${told}`,
-      },
-    },
-    {
-      name: 'engines-know-the-kernel',
-      severity: 'error',
-      comment: 'an engine implements the ports',
-      from: { path: '^src/engines/' },
-      to: { path: '^(src|projections)/', pathNot: '^src/(kernel|engines)/' },
-    },
-    {
-      name: 'engines-opened-once',
-      severity: 'error',
-      comment: 'engines are selected in one function',
-      from: { path: '^(src|projections)/', pathNot: '^src/engines/' },
-      to: { path: '^src/engines/', pathNot: '^src/engines/(open\\.ts$|esdb-endpoint/)' },
     },
     {
       name: 'tests-are-not-shipped',

@@ -1,21 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 
-/** All code that a projection, or the matcher, may run. */
+/** All code that a projection, or the matcher, may run, with the folders in them. */
 const FOLDERS = [
   '../../projections',
   '.',
-  '../categories',
-  '../claims',
-  '../conversions',
-  '../directory',
+  '../delivery/matching',
+  '../domain',
   '../kernel',
-  '../notifications',
-  '../notifications/matching',
-  '../products',
-  '../transactions',
-  '../vouchers',
+  '../network',
+  '../runtime',
   '../wire',
 ] as const;
 
@@ -24,9 +19,10 @@ export async function runningCode(): Promise<string> {
   const hash = createHash('sha256');
   for (const folder of FOLDERS) {
     const path = join(__dirname, folder);
-    const files = (await readdir(path, { withFileTypes: true })).filter((entry) => entry.isFile());
-    for (const name of files.map((entry) => entry.name).sort())
-      hash.update(name).update(await readFile(join(path, name)));
+    const entries = await readdir(path, { withFileTypes: true, recursive: true });
+    const files = entries.filter((entry) => entry.isFile());
+    for (const file of files.map(({ name, parentPath }) => join(parentPath, name)).sort())
+      hash.update(relative(path, file)).update(await readFile(file));
   }
   return hash.digest('hex').slice(0, 16);
 }
