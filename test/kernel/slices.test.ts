@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { pacer, SLICE_MS } from '../../src/kernel/slices';
+import { pacer, SLICE_MS } from '../../src/runtime/slices';
 
 /** Blocks the thread for so long (ms). */
 function work(ms: number): void {
