@@ -1,5 +1,5 @@
 import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider';
-import { NO_STREAM, type RecordedEvent } from '../kernel/event';
+import { NO_STREAM, type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { reasonOf } from './unavailable';
 
@@ -15,6 +15,19 @@ export interface ParkedEvent {
   readonly code: string;
   /** When it was parked, an ISO 8601 instant. */
   readonly at: string;
+  /**
+   * A revision of the stream that the consumer appends to. If anything was appended because of the event nevertheless, it comes
+   * after this one. Absent in older events, and if the consumer had passed the event already.
+   */
+  readonly after?: number | undefined;
+}
+
+/** Where a consumer read an event and parked it. */
+export interface Reading {
+  /** The position of the event or of its retry. It may be a later one: that of the last retry of the same append. */
+  readonly position: Position;
+  /** `ParkedEvent.after`. */
+  readonly after: number;
 }
 
 /**
@@ -81,6 +94,10 @@ interface Known {
   isSkipped: boolean;
   /** How often this code has retried it by itself. */
   ownRetries: number;
+  /** The position of its latest retry. */
+  retried: Position | undefined;
+  /** Without a position: at that of the event. */
+  readonly readings: { readonly position: Position | undefined; readonly after: number }[];
 }
 
 /** The stream of a consumer. */
@@ -122,6 +139,12 @@ export class Parking {
     return this.entries.has(event) || this.known.get(event)?.isSkipped === true;
   }
 
+  /** All readings of an event that ended in parking it, except those of older code. */
+  readingsOf({ id, position: own }: RecordedEvent): readonly Reading[] {
+    const readings = this.known.get(id)?.readings ?? [];
+    return readings.map(({ position = own, after }) => ({ position, after }));
+  }
+
   /** Whether the event of the stream with this revision says what is true of an event now. */
   isLatest(event: string, revision: number): boolean {
     return (this.known.get(event)?.revision ?? revision) <= revision;
@@ -145,27 +168,36 @@ export class Parking {
 
   /** Learns of an event that somebody has read from the log. */
   follow(event: RecordedEvent): void {
-    const { stream, revision, id } = event;
+    const { stream, revision, id, position } = event;
     if (stream !== this.stream || revision !== this.last.revision + 1) return;
-    this.fold(toDomainEvent(event) as ParkingEvent, revision);
+    this.fold(toDomainEvent(event) as ParkingEvent, revision, position);
     this.last = { revision, id };
   }
 
   /**
-   * Parks an event, unless it is parked already, or was given up: true if it was not. Raises `TooManyEventsParked`,
-   * `EngineUnavailable`.
+   * Parks an event. Does nothing if it is parked already, was given up, or was retried by another process since this object last
+   * read the stream. Returns whether it was parked. Raises `TooManyEventsParked`, `EngineUnavailable`.
    */
   async park(
     { id: event, type, stream, revision }: RecordedEvent,
-    { error, at }: { readonly error: unknown; readonly at: string },
+    { error, ...rest }: { readonly error: unknown } & Pick<ParkedEvent, 'at' | 'after'>,
   ): Promise<boolean> {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     const { code } = this;
-    const data: ParkedEvent = { event, type, stream, revision, error: text.slice(0, MAX_ERROR), code, at };
+    const data: ParkedEvent = {
+      event,
+      type,
+      stream,
+      revision,
+      error: text.slice(0, MAX_ERROR),
+      code,
+      ...rest,
+    };
+    const latest = this.known.get(event)?.revision;
     const isFull = (): boolean => this.entries.size >= MAX_PARKED_EVENTS && !this.entries.has(event);
     if (isFull()) await this.refresh();
     return await this.append(() => {
-      if (this.isDisregarded(event)) return [];
+      if (this.isDisregarded(event) || this.known.get(event)?.revision !== latest) return [];
       if (isFull()) throw new TooManyEventsParked(this.consumer, reasonOf(error));
       return [{ type: 'EventParked', data }];
     });
@@ -235,8 +267,8 @@ export class Parking {
       const appending = events.map((event) => toNewEvent(event));
       try {
         const first = this.last.revision + 1;
-        const { revision } = await appendIdempotently(this.log, this.stream, first - 1, appending);
-        events.forEach((event, at) => this.fold(event, first + at));
+        const { revision, position } = await appendIdempotently(this.log, this.stream, first - 1, appending);
+        events.forEach((event, at) => this.fold(event, first + at, position));
         this.last = { revision, id: appending.at(-1)?.id ?? '' };
         return true;
       } catch (error) {
@@ -247,17 +279,31 @@ export class Parking {
   }
 
   /** What another program has written changes nothing. */
-  private fold(happened: ParkingEvent, revision: number): void {
-    const { event } = happened.data;
-    if (typeof event !== 'string' || !TYPES.has(happened.type)) return;
-    const known = this.known.get(event) ?? { revision, isSkipped: false, ownRetries: 0 };
+  private fold({ type, data }: ParkingEvent, revision: number, position: Position): void {
+    const { event } = data;
+    if (typeof event !== 'string' || !TYPES.has(type)) return;
+    const known = this.known.get(event) ?? {
+      revision,
+      isSkipped: false,
+      ownRetries: 0,
+      retried: undefined,
+      readings: [],
+    };
     known.revision = revision;
     this.known.set(event, known);
     this.entries.delete(event);
-    if (happened.type === 'EventParked') this.entries.set(event, happened.data);
-    else if (happened.type === 'ParkedEventSkipped') known.isSkipped = true;
-    else if (happened.data.code === this.code) known.ownRetries += 1;
+    if (type === 'EventParked') {
+      this.entries.set(event, data);
+      if (isRevision(data.after)) known.readings.push({ position: known.retried, after: data.after });
+    } else if (type === 'EventRetried') {
+      known.retried = position;
+      if (data.code === this.code) known.ownRetries += 1;
+    } else known.isSkipped = true;
   }
+}
+
+function isRevision(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= NO_STREAM;
 }
 
 /** The events that a consumer cannot use, in the order in which they were parked. */

@@ -1,5 +1,5 @@
 import { toDomainEvent, toNewEvent } from '../../kernel/decider';
-import { type NewEvent, NO_STREAM, type Position, START } from '../../kernel/event';
+import { type NewEvent, NO_STREAM, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Cursor, MATCHED, type MatchedEvent } from '../../domain/deliveries/delivery-events';
 
@@ -17,30 +17,62 @@ export interface DeliveriesMatched {
 
 const STREAM = 'deliveries-matched';
 
-/** Where matching continues, and the revision of `matched` there. */
+/** Where matching continues. */
 export interface Continuation {
   readonly cursor: Cursor;
+  /** The last revision of `matched`. */
   readonly revision: number;
+  /** The revision of the last cursor without `messages`. */
+  readonly complete: number;
+  /** Ids of what was appended after it. */
+  readonly made: ReadonlySet<string>;
 }
 
-/** The last cursor; without a delivery log the position of the last mark, or the start of the log. */
+/** From the last cursor; without a delivery log from the last mark, or the start of the log. */
 export async function continuationOf(deliveries: EventLog, log: EventLog): Promise<Continuation> {
-  let revision = NO_STREAM;
+  let [revision, cursor] = [NO_STREAM, undefined as Cursor | undefined];
+  const made = new Set<string>();
   for await (const batch of deliveries.readStream(MATCHED, { backwards: true, batchSize: 10 })) {
     for (const event of batch) {
       revision = Math.max(revision, event.revision);
-      const { type, data } = toDomainEvent(event) as MatchedEvent;
-      if (type === 'Matched' && isCursor(data)) return { cursor: data, revision };
+      const found = cursorIn(event);
+      if (found === undefined) made.add(event.id);
+      cursor ??= found;
+      if (cursor !== undefined && found?.messages === 0)
+        return { cursor, revision, complete: event.revision, made };
     }
   }
-  const { position } = await lastMark(log);
-  return { cursor: { upTo: position, messages: 0 }, revision };
+  cursor ??= { upTo: (await lastMark(log)).position, messages: 0 };
+  return { cursor, revision, complete: NO_STREAM, made };
+}
+
+/** Ids of what was appended after a revision of `matched`, up to the first cursor that has passed a position. */
+export async function madeAfter(
+  deliveries: EventLog,
+  revision: number,
+  position: Position,
+): Promise<readonly string[]> {
+  const made: string[] = [];
+  for await (const batch of deliveries.readStream(MATCHED, { from: revision + 1, batchSize: 100 }))
+    for (const event of batch) {
+      const cursor = cursorIn(event);
+      if (cursor === undefined) made.push(event.id);
+      else if (cursor.upTo >= position) return made;
+    }
+  return made;
+}
+
+function cursorIn(event: RecordedEvent): Cursor | undefined {
+  const { type, data } = toDomainEvent(event) as MatchedEvent;
+  return type === 'Matched' && isCursor(data) ? data : undefined;
 }
 
 /** False for one that another program has written: the one before it counts. */
-function isCursor({ upTo, messages }: Partial<Record<keyof Cursor, unknown>>): boolean {
-  const isPosition = typeof upTo === 'string' && upTo.length === START.length && /^\d+$/.test(upTo);
-  return isPosition && Number.isInteger(messages);
+function isCursor(cursor: Partial<Record<keyof Cursor, unknown>>): boolean {
+  const { upTo, messages, event = upTo } = cursor;
+  const isPosition = (value: unknown): boolean =>
+    typeof value === 'string' && value.length === START.length && /^\d+$/.test(value);
+  return isPosition(upTo) && isPosition(event) && Number.isInteger(messages);
 }
 
 /** How long what is matched is not marked again (ms). */

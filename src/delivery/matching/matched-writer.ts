@@ -1,9 +1,10 @@
 import { appendIdempotently, toNewEvent } from '../../kernel/decider';
-import { type NewEvent, type Position } from '../../kernel/event';
+import { type NewEvent, type Position, START } from '../../kernel/event';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { namedUuid } from '../../kernel/named-uuid';
+import { type Reading } from '../../runtime/parked-events';
 import { type Cursor, MATCHED } from '../../domain/deliveries/delivery-events';
-import { type Continuation } from './cursor';
+import { type Continuation, madeAfter } from './cursor';
 import { type Due } from './matcher';
 
 /** The namespace of ids of events in `matched`: what is matched again has the same id. */
@@ -13,22 +14,37 @@ const NAMESPACE = Buffer.from('0b5f6d0c7a3e4c53a1d79be2c4f80d16', 'hex');
 const MAX_EVENTS = APPEND_LIMITS.events - 1;
 const MAX_BYTES = APPEND_LIMITS.bytes - 512;
 
-/** Appends what is due, and after it the cursor: one append, or several if it is too much for one. */
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** The cursor does not name the event that was appended in part: it is the next one. */
+const NEXT: Position = '9'.repeat(START.length);
+
+/**
+ * Appends what is due, and after it the cursor: one append, or several if it is too much for one. A restart between them skips
+ * what has been appended by its ids, since other code may make other messages of the event, or in another order.
+ */
 export class MatchedWriter {
   private pending: NewEvent[] = [];
   private bytes = 0;
   private revision: number;
   private last: Cursor;
-  /** Everything up to here has been added, and of the event after it so many messages have been appended. */
+  /** The revision of the last cursor without `messages`. */
+  private complete: number;
+  /** Ids of what had been appended after it at the start. */
+  private readonly made: ReadonlySet<string>;
+  /** Everything up to here has been added. */
   private added: Position;
-  private appended: number;
+  /** The position of the event that has been appended in part, until it has been added, and the number of these messages. */
+  private begun: Position;
+  private messages: number;
 
   constructor(
     private readonly deliveries: EventLog,
-    { cursor, revision }: Continuation,
+    { cursor, revision, complete, made }: Continuation,
   ) {
-    [this.last, this.revision] = [cursor, revision];
-    [this.added, this.appended] = [cursor.upTo, cursor.messages];
+    [this.last, this.revision, this.complete, this.made] = [cursor, revision, complete, made];
+    [this.added, this.messages] = [cursor.upTo, cursor.messages];
+    this.begun = cursor.messages > 0 ? (cursor.event ?? NEXT) : cursor.upTo;
   }
 
   /** Whether something is to be appended, beside a cursor. */
@@ -41,40 +57,61 @@ export class MatchedWriter {
     return this.last;
   }
 
-  /** Whether messages to several organisations take turns in what is added next: not where older code has appended a part of it. */
-  get isInTurn(): boolean {
-    return this.appended === 0 || this.last.inTurn === true;
+  /** Whatever any process appends because of the event that is read next comes after this revision. */
+  get after(): number {
+    return this.complete;
   }
 
   /**
-   * Adds what is due because of the event at `position`, without what has been appended before. Raises `RevisionConflict` if
-   * another process has appended.
+   * Adds what is due because of `event`, which is read, or retried, at `position`. Skips what has been appended before a restart,
+   * and what is `made`. Raises `RevisionConflict` if another process has appended.
    */
-  async add(position: Position, event: string, due: Iterable<Due>): Promise<void> {
-    const order = this.isInTurn ? ({ inTurn: true } as const) : {};
+  async add(
+    position: Position,
+    event: string,
+    due: Iterable<Due>,
+    made: ReadonlySet<string> = NOTHING,
+  ): Promise<void> {
+    if (this.begun === NEXT) this.begun = position;
     let at = -1;
     for (const one of due) {
       at += 1;
-      if (at < this.appended) continue;
-      const packed = toNewEvent(one, idOf(one, event));
+      const id = idOf(one, event);
+      if (this.made.has(id) || made.has(id)) continue;
+      const packed = toNewEvent(one, id);
       const size = sizeOf(packed);
-      if (this.pending.length === MAX_EVENTS || (this.pending.length > 0 && this.bytes + size > MAX_BYTES))
-        await this.append({ upTo: this.added, messages: (this.appended = at), ...order });
+      if (this.pending.length === MAX_EVENTS || (this.pending.length > 0 && this.bytes + size > MAX_BYTES)) {
+        if (at > 0) this.begins(position, at);
+        await this.append(this.added);
+      }
       this.pending.push(packed);
       this.bytes += size;
     }
-    [this.added, this.appended] = [position, 0];
+    this.added = position;
   }
 
   /**
-   * Appends what has been added, if anything, and the cursor; with `always` at least the cursor. Nothing while the event after
-   * `upTo` has been appended in part: the last cursor describes that part.
+   * Appends what has been added, if anything, and the cursor; with `always` at least the cursor. Nothing while the event that has
+   * been appended in part is the next one, whose position is not known: the last cursor describes that part.
    */
   async flush(upTo: Position, always: boolean): Promise<void> {
-    if (this.appended > 0) return;
+    if (this.begun === NEXT) return;
     this.added = upTo;
     const isNew = upTo > this.last.upTo;
-    if (this.pending.length > 0 || (always && isNew)) await this.append({ upTo, messages: 0 });
+    if (this.pending.length > 0 || (always && isNew)) await this.append(upTo);
+  }
+
+  /**
+   * Ids of what was appended because of an event where it was parked: a part of it before that, or all by a process that did not
+   * know that another one parked it.
+   */
+  async madeAt(readings: readonly Reading[]): Promise<ReadonlySet<string>> {
+    // Also by this process.
+    if (readings.length > 0 && this.hasPending) await this.append(this.added);
+    const made = new Set<string>();
+    for (const { after, position } of readings)
+      for (const id of await madeAfter(this.deliveries, after, position)) made.add(id);
+    return made;
   }
 
   /** Raises `RevisionConflict` if another process has appended. */
@@ -84,13 +121,22 @@ export class MatchedWriter {
         throw new RevisionConflict(MATCHED, this.revision, last.revision);
   }
 
-  private async append(cursor: Cursor): Promise<void> {
+  private begins(position: Position, messages: number): void {
+    // Newer code may read others before the event that older code has appended in part.
+    if (position > this.begun) this.begun = position;
+    this.messages = messages;
+  }
+
+  private async append(upTo: Position): Promise<void> {
+    const { begun: event, messages } = this;
+    const cursor: Cursor = event > upTo ? { upTo, messages, event, inTurn: true } : { upTo, messages: 0 };
     const last = toNewEvent({ type: 'Matched', data: cursor }, uuid(`${cursor.upTo} ${cursor.messages}`));
     const appended = await appendIdempotently(this.deliveries, MATCHED, this.revision, [
       ...this.pending,
       last,
     ]);
     [this.revision, this.last, this.pending, this.bytes] = [appended.revision, cursor, [], 0];
+    if (cursor.messages === 0) this.complete = appended.revision;
   }
 }
 

@@ -9,7 +9,7 @@ import { Parking, parkedStream, type Retried, TooManyEventsParked } from '../../
 import { reasonOf } from '../../runtime/unavailable';
 import { WaitablePosition } from '../../runtime/waitable-position';
 import { type Topic } from '../../domain/subscriptions/topic';
-import { type Continuation, continuationOf, DailyMark } from './cursor';
+import { continuationOf, DailyMark } from './cursor';
 import { MatchedWriter } from './matched-writer';
 import { changesState, type Due, Matcher, MATCHER, STATE_STREAMS } from './matcher';
 
@@ -40,11 +40,6 @@ interface Matching {
   readonly parking: Parking;
   /** Ids of events that could not be used in this lead. */
   readonly unused: Set<string>;
-  /**
-   * An event has been matched in part, by code that had parked others: the rest of it is matched without them too, so that its
-   * messages are the same. Then the state is read again.
-   */
-  isWithoutParked: boolean;
 }
 
 /** Interval for checking the lease (ms). */
@@ -155,9 +150,9 @@ export class MatcherRunner {
     const writer = new MatchedWriter(deliveries, found);
     const matcher = new Matcher(topics, this.report);
     const parking = await new Parking(log, MATCHER, this.code).refresh();
-    const matching = { matcher, writer, parking, unused: new Set<string>(), isWithoutParked: false };
-    await this.catchUp(matching, found);
-    if (!matching.isWithoutParked) await this.retryOthers(matching);
+    const matching = { matcher, writer, parking, unused: new Set<string>() };
+    await this.catchUp(matching, found.cursor.upTo);
+    await this.retryOthers(matching);
     const ending = new AbortController();
     const signal = AbortSignal.any([this.stopping.signal, ending.signal]);
     const tasks = [this.follow(matching, signal, onProgress), this.watch(signal)];
@@ -167,15 +162,13 @@ export class MatcherRunner {
   }
 
   /** Reads the state as of the cursor. */
-  private async catchUp(matching: Matching, { cursor: { upTo, messages } }: Continuation): Promise<void> {
+  private async catchUp(matching: Matching, upTo: Position): Promise<void> {
     const { log } = this.parts;
-    const { matcher, parking } = matching;
     if ((await log.head()) < upTo) throw new MatchedBeyondLog();
     for await (const { events, position } of log.readAll({ after: START, prefixes: STATE_STREAMS })) {
       for (const event of events) {
         if (event.position > upTo) break;
-        if (messages > 0 && parking.isDisregarded(event.id)) matching.isWithoutParked = true;
-        else await this.usedOrParked(matching, event, () => matcher.apply(event));
+        await this.applied(matching, event);
       }
       await this.requireLead();
       if (position >= upTo) return;
@@ -192,45 +185,51 @@ export class MatcherRunner {
     const options = { after: writer.cursor.upTo, prefixes, signal };
     for await (const { events, position, caughtUp } of this.parts.log.subscribe(options)) {
       const before = writer.cursor;
-      for (const event of events) await writer.add(event.position, event.id, await this.due(matching, event));
+      for (const event of events) await this.match(matching, event);
       read += events.length;
       const isStart = appendedAt === -Infinity && !writer.hasPending && writer.cursor === before;
       const isIdle = read >= IDLE.events || this.now() - appendedAt >= IDLE.ms;
-      await writer.flush(position, isIdle || matching.isWithoutParked);
+      await writer.flush(position, isIdle);
       if (writer.cursor !== before && !isStart) marked = writer.cursor.upTo;
       if (writer.cursor !== before || isStart) [read, appendedAt] = [0, this.now()];
       if (caughtUp) await mark.setIfDue(this.now(), marked);
       this.matched.advance(position);
       this.failure = undefined;
       onProgress();
-      if (matching.isWithoutParked && writer.cursor.messages === 0) throw new StateOutdated();
     }
     if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
   }
 
-  /** What is due because of an event; nothing if it cannot be used. */
-  private async due(matching: Matching, event: RecordedEvent): Promise<Iterable<Due>> {
-    const { matcher, writer, parking, unused } = matching;
-    if (parking.wasParked(event.id)) {
+  /** Adds what is due because of an event; nothing if it cannot be used. */
+  private async match(matching: Matching, event: RecordedEvent): Promise<void> {
+    const { writer, parking } = matching;
+    const { id, position, stream } = event;
+    if (stream === parkedStream(MATCHER)) await this.matchRetried(matching, event);
+    else if (!parking.wasParked(id)) await writer.add(position, id, await this.due(matching, event));
+    else {
       // What is due because of it is made where it is retried.
-      await this.usedOrParked(matching, event, () => matcher.apply(event));
-      return [];
+      await this.applied(matching, event);
+      await writer.add(position, id, []);
     }
-    const inTurn = writer.isInTurn;
-    if (event.stream === parkedStream(MATCHER)) {
-      parking.follow(event);
-      const retried = await this.retriedBy(parking, event);
-      if (retried === undefined) return [];
-      if (!changesState(retried))
-        return (await this.usedOrParked(matching, retried, () => matcher.match(retried, inTurn))) ?? [];
-      // The state has it.
-      if (!unused.has(retried.id)) return [];
-      // With this event: matching continues behind it, with the state in which all that are retried count.
-      await writer.add(event.position, event.id, []);
-      await writer.flush(event.position, true);
-      throw new StateOutdated();
+  }
+
+  /** Adds what is due because of an event that is retried by this one. */
+  private async matchRetried(matching: Matching, event: RecordedEvent): Promise<void> {
+    const { writer, parking, unused } = matching;
+    const { id, position } = event;
+    parking.follow(event);
+    const retried = await this.retriedBy(parking, event);
+    if (retried !== undefined && !changesState(retried)) {
+      const made = await writer.madeAt(parking.readingsOf(retried));
+      await writer.add(position, retried.id, await this.due(matching, retried), made);
+      return;
     }
-    return (await this.usedOrParked(matching, event, () => matcher.match(event, inTurn))) ?? [];
+    await writer.add(position, id, []);
+    // Otherwise the state has it.
+    if (retried === undefined || !unused.has(retried.id)) return;
+    // With this event: matching continues behind it, with the state in which all that are retried count.
+    await writer.flush(position, true);
+    throw new StateOutdated();
   }
 
   /** The event that is to be used from an event on. */
@@ -247,20 +246,31 @@ export class MatcherRunner {
     return undefined;
   }
 
-  /** Undefined: the event cannot be used, and is parked for that. That is known before the cursor passes it. */
+  private async due(matching: Matching, event: RecordedEvent): Promise<Iterable<Due>> {
+    const { matcher, writer } = matching;
+    return (await this.usedOrParked(matching, event, () => matcher.match(event), writer.after)) ?? [];
+  }
+
+  /** Applies an event because of which nothing is due here. */
+  private async applied(matching: Matching, event: RecordedEvent): Promise<void> {
+    await this.usedOrParked(matching, event, () => matching.matcher.apply(event));
+  }
+
+  /** Undefined: the event cannot be used, and is parked before the cursor passes it. `after`: `ParkedEvent.after`. */
   private async usedOrParked<Result>(
     { writer, parking, unused }: Matching,
     event: RecordedEvent,
     use: () => Result,
+    after?: number,
   ): Promise<Result | undefined> {
     try {
       return use();
     } catch (error) {
       unused.add(event.id);
       await this.requireLead();
-      // Another process may have matched it: a retry would make its messages again.
+      // Do not list what another process has matched.
       if (!parking.isDisregarded(event.id)) await writer.requireLast();
-      const isNew = await parking.park(event, { error, at: new Date(this.now()).toISOString() });
+      const isNew = await parking.park(event, { error, at: new Date(this.now()).toISOString(), after });
       if (isNew) this.report(new EventNotUsed(event, error));
       return undefined;
     }

@@ -73,32 +73,28 @@ export class Matcher {
   /**
    * Applies the next event and returns what is due because of it, always in the same order. Messages are rendered as they are
    * read, since together they may be many MB: read them before the next event is applied. Raises what makes the event unusable:
-   * then nothing has changed, and reading raises nothing. Without `inTurn`, messages to several organisations follow each other,
-   * as in an append of older code.
+   * then nothing has changed, and reading raises nothing. Messages to several organisations take turns.
    */
-  match(event: RecordedEvent, inTurn = true): Iterable<Due> {
+  match(event: RecordedEvent): Iterable<Due> {
     this.apply(event);
     if (this.book.size === 0) return NOTHING;
     if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) return this.requested(event);
-    return this.occurred(event, inTurn);
+    return this.occurred(event);
   }
 
-  private occurred(event: RecordedEvent, inTurn: boolean): Iterable<Due> {
+  private occurred(event: RecordedEvent): Iterable<Due> {
     const found = (this.topicsOf.get(event.type) ?? []).flatMap((topic) => {
       if (!topic.streams.some((prefix) => event.stream.startsWith(prefix))) return [];
       const occurrence = occurrenceOf(topic, event);
       return occurrence === undefined ? [] : [{ topic, occurrence, parties: new Set(occurrence.parties) }];
     });
-    return found.length === 0 ? NOTHING : this.toAll(event, found, inTurn);
+    return found.length === 0 ? NOTHING : this.toAll(event, found);
   }
 
   /** The messages to all parties. */
-  private *toAll(event: RecordedEvent, found: readonly Found[], inTurn: boolean): Generator<Due> {
-    for (const { topic, occurrence, parties } of found) {
-      const all = [...parties].map((party) => this.toParty(party, event, topic, occurrence));
-      if (inTurn) yield* takingTurns(all);
-      else for (const one of all) yield* one;
-    }
+  private *toAll(event: RecordedEvent, found: readonly Found[]): Generator<Due> {
+    for (const { topic, occurrence, parties } of found)
+      yield* takingTurns([...parties].map((party) => this.toParty(party, event, topic, occurrence)));
   }
 
   private *toParty(

@@ -82,15 +82,15 @@ export function whyUnsendable({ unsendable, awaitsRate }: Message): string {
 }
 
 /**
- * How far the matcher has come, the last event of each of its appends: everything up to `upTo` is matched, and of the event after
- * it the first `messages` messages.
+ * How far the matcher has come, the last event of each of its appends: everything up to `upTo` is matched. With `messages`, a later
+ * event was appended in part: so many, after the last cursor without.
  */
 export interface Cursor {
   readonly upTo: Position;
   readonly messages: number;
-  /**
-   * Those of several organisations take turns. Absent in older events, if there are `messages`: there, they follow each other.
-   */
+  /** The position of that event. Absent in older cursors: the next one. */
+  readonly event?: Position;
+  /** Messages to several organisations take turns. For older code, which counts them; this code compares ids. */
   readonly inTurn?: true;
 }
 

@@ -5,7 +5,6 @@ import { ByteBudget, MESSAGE_BYTES } from '../../../src/delivery/matching/byte-b
 import { continuationOf } from '../../../src/delivery/matching/cursor';
 import { Matcher } from '../../../src/delivery/matching/matcher';
 import { BEYOND } from '../../../src/delivery/matching/messages-of';
-import { MatchedWriter } from '../../../src/delivery/matching/matched-writer';
 import { type Receiver, type SubscriptionEvent } from '../../../src/domain/subscriptions/subscription';
 import { golden } from '../../support/golden';
 import { overrideLog } from '../../support/temporary-log';
@@ -125,9 +124,12 @@ it('a message beyond the budget, of an event or of a backfill, and a cursor with
   const [due] = matcher.match(recorded.append(stream, requested));
   expect(due?.data).toMatchObject(BEYOND);
   await withLogs('sqlite', async ({ log, deliveries }) => {
-    const { stream, event: cursor } = golden<MatchedEvent>('Matched', '-inTurn');
-    await appendAll(deliveries, [[stream, cursor]]);
-    expect((await continuationOf(deliveries, log)).cursor).toEqual(cursor.data);
+    for (const variant of ['', '-inTurn', '-event']) {
+      const { stream, event: cursor } = golden<MatchedEvent>('Matched', variant);
+      await appendAll(deliveries, [[stream, cursor]]);
+      const { complete, ...found } = await continuationOf(deliveries, log);
+      expect([found.cursor, complete]).toEqual([cursor.data, 0]);
+    }
   });
 });
 
@@ -173,36 +175,6 @@ describe.each(['sqlite', 'eventstoredb'] as const)('What is written over %s (dec
         type === 'MessageDue' ? [data.organisationId] : [],
       );
       expect(order.indexOf(2)).toBe(1);
-    }));
-
-  it('continues an event that older code had appended a part of in its order, without turns', () =>
-    withLogs(engine, async (logs) => {
-      const { log, deliveries } = logs;
-      await appendAll(log, [
-        ['subscription-a', created(1, { receivers: receivers.slice(0, 2) })],
-        ['subscription-b', created(2, { receivers: receivers.slice(0, 2) })],
-      ]);
-      const upTo = await log.head();
-      const head = await appendAll(log, [['claim-1', moved()]]);
-      const writer = new MatchedWriter(deliveries, { cursor: { upTo: START, messages: 0 }, revision: -1 });
-      await writer.flush(upTo, true);
-      // As older code: two of four messages.
-      const cursor = JSON.stringify({ upTo, messages: 2 });
-      const matched = {
-        id: '00000000-0000-4000-8000-000000000000',
-        type: 'Matched',
-        data: cursor,
-        meta: '{}',
-      };
-      await deliveries.append('matched', 0, [matched]);
-      const matcher = matcherOf(logs);
-      matcher.start();
-      await matcher.reached(head);
-      await matcher.stop();
-      const due = (await matchedIn(deliveries)).flatMap(({ type, data }) =>
-        type === 'MessageDue' ? [data.organisationId] : [],
-      );
-      expect(due).toEqual([2, 2]);
     }));
 
   async function cursors(deliveries: EventLog): Promise<number> {

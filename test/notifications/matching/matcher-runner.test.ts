@@ -199,6 +199,8 @@ describe('the mark of what is matched', () => {
       expect(await continuationOf(deliveries, log)).toEqual({
         cursor: { upTo, messages: 0 },
         revision: NO_STREAM,
+        complete: NO_STREAM,
+        made: new Set(),
       });
     }));
 });

@@ -9,6 +9,8 @@ import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log'
 import { type Leases } from '../../../src/kernel/leases';
 import { MATCHED, type MatchedEvent } from '../../../src/domain/deliveries/delivery-events';
 import { MatcherRunner, type MatcherOptions } from '../../../src/delivery/matching/matcher-runner';
+import { type Topic } from '../../../src/domain/subscriptions/topic';
+import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { isolatedEngines } from '../../support/engines';
 import { PATIENT } from '../../support/esdb-log';
 import { overrideLog } from '../../support/temporary-log';
@@ -88,6 +90,25 @@ async function revisionOf(log: EventLog, stream: string): Promise<number> {
 export function matcherOf(logs: MatchingLogs, options: Partial<MatcherOptions> = {}): MatcherRunner {
   return new MatcherRunner({ ...logs, topics: [claimTopic] }, { owner: 'one', ...options });
 }
+
+/** Runs a matcher until it has matched everything, whatever that appends; returns what it has reported. */
+export async function matchAll(
+  { log, ...logs }: MatchingLogs,
+  { topics = [claimTopic, transactionTopic], ...options }: MatchAllOptions = {},
+): Promise<readonly unknown[]> {
+  const reports: unknown[] = [];
+  const report = (failure: unknown): void => void reports.push(failure);
+  const matcher = new MatcherRunner({ log, ...logs, topics }, { owner: 'one', report, ...options });
+  matcher.start();
+  for (let reached = ''; reached !== (await log.head());) {
+    reached = await log.head();
+    await matcher.reached(reached);
+  }
+  await matcher.stop();
+  return reports;
+}
+
+type MatchAllOptions = Partial<MatcherOptions> & { readonly topics?: readonly Topic[] };
 
 /** Everything in `matched`. */
 export async function matchedIn(deliveries: EventLog): Promise<readonly MatchedEvent[]> {

@@ -81,7 +81,8 @@ describe('An event of the delivery log that another program has written (decisio
     const cursor = { upTo: await log.head(), messages: 0 };
     await append(MATCHED, { type: 'Matched', data: cursor });
     await append(MATCHED, { type: 'Matched', data: { upTo: 'x', messages: 0 } });
-    expect(await continuationOf(world.deliveries, log)).toEqual({ cursor, revision: 1 });
+    await append(MATCHED, { type: 'Matched', data: { ...cursor, event: 5 } });
+    expect(await continuationOf(world.deliveries, log)).toMatchObject({ cursor, revision: 2, complete: 0 });
     const owner = { installation: 'here', key: 'k' };
     expect(await claimDeliveries(log, owner, new Date(AT))).toBeUndefined();
     await log.append('deliveries-owner', 0, [toNewEvent({ type: 'DeliveriesOwned', data: { at: AT } })]);
