@@ -15,6 +15,8 @@ export class PostedBody {
     private readonly maxBody: number,
     /** Aborted when the server stops: bodies that are incomplete by then are given up. */
     private readonly stopping: AbortSignal,
+    /** What it is read as: what its marks count as. */
+    private readAs?: Format,
   ) {}
 
   /** The server stops: a handler that waits answers now. */
@@ -32,16 +34,16 @@ export class PostedBody {
     if (encoding.toLowerCase() !== 'identity') {
       throw service.bodyFaults.charset(`Content-Encoding: ${encoding}: expected an unencoded body`);
     }
-    return bodyFormat(contentType, service.bodyFaults, accepted);
+    return (this.readAs = bodyFormat(contentType, service.bodyFaults, accepted));
   }
 
   /**
    * Its bytes as they arrive. Raises 413 when there are more than the setting allows, 503 when the token or all together
    * receive too much, 408 when they arrive too slowly, 400 when the client aborts, Open API 5 when the server stops
    * (`docs/decisions.md#x11`, `#a12`). Time that the reader spends between chunks does not count. `costOf`: what the
-   * body takes until its request is answered.
+   * body takes until its request is answered; by default parsed as the format that was asked for before.
    */
-  async *chunks(costOf: CostOf = parsedCost()): AsyncGenerator<Buffer, void> {
+  async *chunks(costOf: CostOf = parsedCost(this.readAs)): AsyncGenerator<Buffer, void> {
     const { maxBody, stopping, share } = this;
     const { raw } = this.request;
     const tooLarge = () => httpFaults.bodyTooLarge(`expected a body of at most ${maxBody} bytes`);
@@ -81,7 +83,8 @@ export class PostedBody {
 
   /** The same with another limit, if that is lower: raises 413 beyond `limit` bytes. */
   upTo(limit: number): PostedBody {
-    return new PostedBody(this.request, this.share, Math.min(limit, this.maxBody), this.stopping);
+    const most = Math.min(limit, this.maxBody);
+    return new PostedBody(this.request, this.share, most, this.stopping, this.readAs);
   }
 
   /** The whole body, for operations whose bodies are small: raises 413 beyond `limit` bytes. */

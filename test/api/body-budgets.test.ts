@@ -5,7 +5,8 @@ import { product } from './posted';
 import { type Response, TestApp } from '../support/app';
 import { goodKeys, tokenFor } from './asked-operations';
 import { CLAIM_NETWORK } from './claim-network';
-import { FEEDS, TOKENS } from './network';
+import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
+import { CONVERSION_TOKENS, PATH } from './transaction-network';
 
 let app: TestApp;
 afterEach(() => app.close());
@@ -61,4 +62,76 @@ it('a feed is replaced whatever memory its ids take, if nothing else is received
   const body = JSON.stringify({ products });
   const path = `/1.0/products;fid=${FEEDS.german};mode=replace`;
   expect(outcome(await app.post(path, { token: TOKENS.nord, body }))).toEqual([200, undefined]);
+});
+
+const MB = 1024 ** 2;
+const MARKS = "a,b:c;'[{]}";
+const bulk = `${PATH}/bulk`;
+const mappings = '/ops/1.0/mappings';
+type Sent = readonly [type: string, path: string, token: string, body: string];
+/** A body of so many bytes. */
+const filled = (bytes: number, start: string, part: string, end: string): string =>
+  start + part.repeat((bytes - 1_000) / part.length) + end;
+const inJson = (part: string, end: string): string => filled(32 * MB, '[', `${part},`, `${end}]`);
+const inXml = (part: string): string => filled(32 * MB, '<transactions>', part, '</transactions>');
+const inCsv = (line: string): string => filled(16 * MB, 'feedId;name;categoryId\n', line, '');
+
+describe('the longest list (decisions X100)', () => {
+  const { nord } = CONVERSION_TOKENS;
+  const { operator } = OTHER_TOKENS;
+  const send = ([type, path, token, body]: Sent): Promise<Response> =>
+    app.post(path, { token, body, headers: { 'content-type': type } });
+  // The least that may be set.
+  beforeEach(() => start({ bodyMemory: 200 * MB }));
+
+  it.each<Sent>([
+    [
+      'application/json',
+      bulk,
+      nord,
+      inJson(JSON.stringify({ reportInfo: `${MARKS}"\\<`.repeat(4_000) }), '{}'),
+    ],
+    [
+      'text/xml',
+      bulk,
+      nord,
+      inXml(
+        `<transaction><reportInfo a="${`${MARKS}&lt;`.repeat(2_000)}">${`${MARKS}"`.repeat(2_000)}<![CDATA[${`<a b=""/>${MARKS}`.repeat(500)}]]></reportInfo></transaction>`,
+      ),
+    ],
+    ['text/csv', mappings, operator, inCsv(`0;"${`${MARKS}""\t\n`.repeat(4_000)}";x\n`)],
+  ])('in %s is read if its texts are full of marks: POST %s', async (...sent) => {
+    // Each item is refused by itself.
+    expect(
+      (await send(sent)).body.split(/programId must be set|expected the id of a feed/).length,
+    ).toBeGreaterThan(150);
+  });
+
+  it.each<Sent>([
+    ['application/json', bulk, nord, inJson(`{"reportInfo":[${'{},'.repeat(60_000)}{}]}`, '{}')],
+    ['text/xml', bulk, nord, inXml(`<transaction>${'<a b=""/>'.repeat(20_000)}</transaction>`)],
+    ['text/csv', mappings, operator, inCsv(`0${';1'.repeat(900)}\n`)],
+    // Quotes and what looks like comments hide nothing.
+    ['application/json', bulk, nord, inJson(`{"a\\\\":["\\"",${'{},'.repeat(60_000)}{}]}`, '{}')],
+    [
+      'text/xml',
+      bulk,
+      nord,
+      inXml(`<transaction>"<!-- ' --><![CDATA[']]><?a '?>${'<a/>'.repeat(20_000)}</transaction>`),
+    ],
+    ['text/csv', mappings, operator, `\ufeff${inCsv(`a",";${'1;'.repeat(900)}\n`)}`],
+  ])('in %s is 413 if it has as many values: POST %s', async (...sent) => {
+    expect(outcome(await send(sent))).toEqual([413, 'BODY_MEMORY']);
+  });
+
+  it.each([
+    ['application/xml', `[${'{},'.repeat(60_000)}{}]`, 'CON_310'],
+    ['application/json', `<transactions>${'<a/>'.repeat(60_000)}</transactions>`, 'CON_310'],
+    ['application/json;charset=utf-16le', '[{},{}]', 'CON_360'],
+    ['application/json;charset=iso-8859-1', '[{},{}]', 'CON_360'],
+    ['text/csv', '[{},{}]', 'CON_360'],
+  ])('in another format than its type, %s, is refused before it is parsed', async (type, body, code) => {
+    const answer = await send([type, bulk, nord, body]);
+    expect([answer.statusCode, answer.body]).toEqual([400, expect.stringContaining(code)]);
+  });
 });

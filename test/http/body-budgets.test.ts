@@ -11,11 +11,14 @@ import { notesApp } from './notes-service';
 /** Called when a body has been received; the handler ends with it. */
 let received: (bytes: number) => Promise<void>;
 
+/** Whether the handler asks for the format before it reads. */
+let asks: boolean;
+
 @Controller('1.0/noteTrees')
 class TreesController {
   @Post()
   async post(@Body() body: PostedBody): Promise<Answer> {
-    body.format();
+    if (asks) body.format();
     await received((await body.bytes(1_000_000)).length);
     return new Answer({ json: () => ({}) });
   }
@@ -40,6 +43,7 @@ let port: number;
 let serverSockets: Socket[];
 beforeEach(async () => {
   received = () => Promise.resolve();
+  asks = true;
   const options = { callerOf, maxBody: 1_000_000, bodyMemory: MEMORY };
   ({ app } = await notesApp(options, [TreesController]));
   await app.listen(0, '127.0.0.1');
@@ -171,6 +175,15 @@ it('a body counts with what is made of it: empty objects take more memory than t
   await post(A, [`Content-Length: ${plain.length}`], plain).until(DONE);
   const nested = `[${'{},'.repeat(10_000)}{}]`;
   await post(A, [`Content-Length: ${nested.length}`], nested).until(TOO_LARGE);
+});
+
+it('a body counts by the format that its reader asks for, and texts are no values (decisions X100)', async () => {
+  const marks = `["${'{},'.repeat(20_000)}"]`;
+  const length = [`Content-Length: ${marks.length}`];
+  await post(A, length, marks).until(DONE);
+  // To a reader that has not asked, any of them may be values.
+  asks = false;
+  await post(A, length, marks).until(TOO_LARGE);
 });
 
 it('a body counts until its errors are sent, and a client that does not read them is disconnected (decisions X100, X52)', async () => {

@@ -1,4 +1,6 @@
 import { Readable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { claimOperations } from '../../src/services/claims/operations';
 import { mappingOperations } from '../../src/operations/rest/operations';
 import { transactionOperations } from '../../src/services/transactions/operations';
@@ -83,3 +85,22 @@ describe('a posted list (decisions A20)', () => {
     expect(description).toMatch(limits);
   });
 });
+
+it.each(['\r', '\n&lt;abcdefghijkl', 'abcdefghijkl<!---->', '<![CDATA[ab]]>'])(
+  'a posted text of many pieces, %j, takes as much memory as its characters (decisions X100)',
+  async (piece) => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const used = (): number => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const bytes = Buffer.from(
+      `<items><item><name>${piece.repeat(2_000_000 / piece.length)}</name></item></items>`,
+    );
+    const before = used();
+    const { items } = await postedItems(Readable.from([bytes]), 'xml', { ...LIST, maxItem: Infinity });
+    expect(used() - before).toBeLessThan(bytes.length * 2);
+    expect(items).toHaveLength(1);
+  },
+);

@@ -83,10 +83,12 @@ export function isUnclosed(text: string, separator: string): boolean {
   return false;
 }
 
-/** The most frequent of comma, semicolon and tab in the first line. */
+export const CSV_SEPARATORS = [',', ';', '\t'] as const;
+
+/** The most frequent separator in the first line; of several, the first in the list. */
 export function separatorOf(text: string): string {
   const line = text.slice(0, text.search(/[\r\n]|$/));
-  const counts = [',', ';', '\t'].map((separator) => [separator, line.split(separator).length] as const);
+  const counts = CSV_SEPARATORS.map((separator) => [separator, line.split(separator).length] as const);
   return counts.reduce((most, one) => (one[1] > most[1] ? one : most))[0];
 }
 

@@ -1,13 +1,11 @@
 import { NotParsable } from '../not-parsable';
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+import { JsonStringEnd } from './string-end';
 
 /** Effect of a byte outside of strings: 1 opens, 2 closes, 3 begins a string, 4 follows the name of a member. */
 const STRUCTURE = new Uint8Array(256);
 for (const opening of '[{') STRUCTURE[opening.charCodeAt(0)] = 1;
 for (const closing of ']}') STRUCTURE[closing.charCodeAt(0)] = 2;
-STRUCTURE[QUOTE] = 3;
+STRUCTURE['"'.charCodeAt(0)] = 3;
 STRUCTURE[':'.charCodeAt(0)] = 4;
 
 interface Taken {
@@ -22,11 +20,9 @@ interface Taken {
  */
 export class JsonElement {
   private depth = 0;
-  private inString = false;
+  private readonly string = new JsonStringEnd();
   /** Members of all objects in it, repeated ones too. */
   private members = 0;
-  /** The last byte of the chunk before was a backslash that escapes the next one. */
-  private escaped = false;
   /** Its bytes in earlier chunks: their number, and the first ones as buffered. */
   private before = 0;
   private held = 0;
@@ -43,20 +39,20 @@ export class JsonElement {
    */
   endIn(chunk: Buffer, from: number): number | undefined {
     const { length } = chunk;
-    const { maxDepth } = this;
+    const { maxDepth, string } = this;
     let { depth, members } = this;
     let at = from;
-    if (this.inString) {
-      at = this.endOfString(chunk, from);
-      if (depth === 0 && this.hasEndedString()) return at;
+    if (string.isWithin()) {
+      at = string.endIn(chunk, from);
+      if (depth === 0 && !string.isWithin()) return at;
     }
     while (at < length) {
       const kind = STRUCTURE[chunk[at] ?? 0];
       at += 1;
       if (kind === 0) continue;
       if (kind === 3) {
-        at = this.endOfString(chunk, at);
-        if (depth === 0 && !this.inString) return at;
+        at = string.endIn(chunk, at);
+        if (depth === 0 && !string.isWithin()) return at;
       } else if (kind === 4) {
         members += 1;
       } else if (kind === 1) {
@@ -89,35 +85,6 @@ export class JsonElement {
     this.before = 0;
     this.held = 0;
     return { bytes, oversized, members };
-  }
-
-  /** A call, since the compiler does not know that `endOfString` changes the field. */
-  private hasEndedString(): boolean {
-    return !this.inString;
-  }
-
-  /** Continues within a string until it or the chunk ends: jumps from quote to quote. */
-  private endOfString(chunk: Buffer, from: number): number {
-    const start = this.escaped ? from + 1 : from;
-    this.escaped = false;
-    let at = start;
-    for (;;) {
-      const quote = chunk.indexOf(QUOTE, at);
-      const end = quote < 0 ? chunk.length : quote;
-      let backslash = end - 1;
-      while (backslash >= start && chunk[backslash] === BACKSLASH) backslash -= 1;
-      const escapes = ((end - 1 - backslash) & 1) === 1;
-      if (quote < 0) {
-        this.inString = true;
-        this.escaped = escapes;
-        return chunk.length;
-      }
-      if (!escapes) {
-        this.inString = false;
-        return quote + 1;
-      }
-      at = quote + 1;
-    }
   }
 
   private keep(chunk: Buffer, from: number, to: number): void {

@@ -213,7 +213,7 @@ export function readXmlChildren(options: ChildrenOptions): {
     ...(options.declaresAny === true ? { declaresAny: true } : {}),
     open: (name, attributes) => {
       size = path.length === 2 ? 0 : size + ELEMENT + name.length;
-      for (const attribute in attributes) size += attribute.length + (attributes[attribute]?.length ?? 0);
+      for (const attribute in attributes) size += attribute.length + flat(attributes[attribute]).length;
       const node: Growing = { name, attributes, children: [], text: '' };
       if (path.length === 1) {
         root = node;
@@ -231,7 +231,9 @@ export function readXmlChildren(options: ChildrenOptions): {
     },
     close: () => {
       const node = path.pop();
-      if (node === undefined || path.length !== 2) return;
+      if (node === undefined) return;
+      flat(node.text);
+      if (path.length !== 2) return;
       if (isOver()) options.onOversized?.(node.name);
       else options.onChild(node);
     },
@@ -244,6 +246,14 @@ export function readXmlChildren(options: ChildrenOptions): {
       return root;
     },
   };
+}
+
+/**
+ * The same text, in memory as one piece: one that was put together of many has 32 bytes for each until a character of it is read.
+ */
+function flat(text = ''): string {
+  text.charCodeAt(0);
+  return text;
 }
 
 interface Growing extends XmlNode {

@@ -1,0 +1,30 @@
+/** What each byte weighs as a mark: one that begins a value, or separates two. */
+export type Weights = Uint16Array;
+
+/**
+ * Adds up the weights of the marks of a body in UTF-8 as its chunks arrive, cut anywhere: of bytes that are marks to the parser of its
+ * format, not of those in texts. Of a malformed body the sum is right up to where its parser refuses it.
+ */
+export interface Marks {
+  /** Returns the sum of all chunks so far. */
+  write(chunk: Buffer): number;
+}
+
+/** Every byte that may be a mark, wherever it is: for bodies that declare no format. */
+export class AnyMarks implements Marks {
+  private sum = 0;
+
+  constructor(private readonly weights: Weights) {}
+
+  write(chunk: Buffer): number {
+    for (let at = 0; at < chunk.length; at += 1) this.sum += this.weights[chunk[at] ?? 0] ?? 0;
+    return this.sum;
+  }
+}
+
+/** The length of the chunk if the byte is not in it. Faster than a call of `Buffer.indexOf` if it is near. */
+export function indexIn(chunk: Buffer, byte: number, from: number): number {
+  let at = from;
+  while (at < chunk.length && chunk[at] !== byte) at += 1;
+  return at;
+}
