@@ -1,7 +1,6 @@
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { type RecordedEvent } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventBatch, type EventLog } from '../../../src/kernel/event-log';
-import { type Leases } from '../../../src/kernel/leases';
 import { parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { type Topic } from '../../../src/domain/subscriptions/topic';
@@ -12,10 +11,12 @@ import {
   appendAll,
   appendedIn,
   dyingAt,
+  frozenAtParking,
   matchAll,
   matchedIn,
   type MatchingLogs,
   withLogs,
+  withoutExclusion,
 } from './matching-logs';
 import { AT, claimTopic, created, GET, moved } from './recorded-events';
 
@@ -317,34 +318,6 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
       }));
   },
 );
-
-/** A log in which a process is frozen, as it is about to park its first event, until something has happened. */
-function frozenAtParking(log: EventLog, meanwhile: () => Promise<unknown>): EventLog {
-  let isFrozen = false;
-  return overrideLog(log, {
-    append: async (stream, ...rest) => {
-      if (stream === 'parked-matcher' && !isFrozen) {
-        isFrozen = true;
-        await meanwhile();
-      }
-      return await log.append(stream, ...rest);
-    },
-  });
-}
-
-/** Leases that every owner has. */
-function withoutExclusion(leases: Leases): Leases {
-  return new Proxy(leases, {
-    get: (target, name) =>
-      name === 'lease'
-        ? async (...[lease, owner, now, ttl]: Parameters<Leases['lease']>) => ({
-            name: lease,
-            owner,
-            expires: now + ttl,
-          })
-        : (Reflect.get(target, name) as () => unknown).bind(target),
-  });
-}
 
 /** Batches of one event. */
 async function* singly(batches: AsyncIterable<EventBatch>): AsyncGenerator<EventBatch> {

@@ -166,3 +166,31 @@ export function dyingAt(deliveries: EventLog, n: number, when: 'before' | 'after
     }),
   };
 }
+
+/** A log in which a process is frozen, as it is about to park its first event, until something has happened. */
+export function frozenAtParking(log: EventLog, meanwhile: () => Promise<unknown>): EventLog {
+  let isFrozen = false;
+  return overrideLog(log, {
+    append: async (stream, ...rest) => {
+      if (stream === 'parked-matcher' && !isFrozen) {
+        isFrozen = true;
+        await meanwhile();
+      }
+      return await log.append(stream, ...rest);
+    },
+  });
+}
+
+/** Leases that every owner has. */
+export function withoutExclusion(leases: Leases): Leases {
+  return new Proxy(leases, {
+    get: (target, name) =>
+      name === 'lease'
+        ? async (...[lease, owner, now, ttl]: Parameters<Leases['lease']>) => ({
+            name: lease,
+            owner,
+            expires: now + ttl,
+          })
+        : (Reflect.get(target, name) as () => unknown).bind(target),
+  });
+}
