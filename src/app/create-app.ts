@@ -7,7 +7,6 @@ import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../../projections';
 import { ClaimsModule, claimService } from '../services/claims/claims.module';
 import { baseUrlAt, type Config } from '../settings/config';
-import { claimSubscriptionService, conversionService } from '../services/conversion-service';
 import { FollowedDirectory } from '../network/follower';
 import { isExpired } from '../network/organisations';
 import { type TokenUses } from '../network/token-uses';
@@ -30,13 +29,8 @@ import { type DownloadCounter } from '../services/products/download-counter';
 import { type RenderedFeeds } from '../services/products/download/rendered-feeds';
 import { productService, ProductsModule } from '../services/products/products.module';
 import { PositionWait } from '../projector/wait';
-import { claimSubscriptions, transactionSubscriptions } from '../services/subscriptions/kinds';
-import { backfillOperations } from '../services/subscriptions/backfill.fields';
-import { deliveryOperations } from '../services/subscriptions/deliveries.operations';
-import { explainOperations } from '../services/subscriptions/explain.fields';
-import { subscriptionOperations } from '../services/subscriptions/operations';
 import { type SubscriptionParts } from '../services/subscriptions/subscription-parts';
-import { SubscriptionsModule } from '../services/subscriptions/subscriptions.module';
+import { subscriptionServices, SubscriptionsModule } from '../services/subscriptions/subscriptions.module';
 import { transactionOperations } from '../services/transactions/operations';
 import { TransactionsModule } from '../services/transactions/transactions.module';
 import { voucherService, VouchersModule } from '../services/vouchers/vouchers.module';
@@ -59,23 +53,6 @@ export interface AppParts {
   /** How long small writes wait until queries see them (ms); tests wait longer. */
   readonly visibleWithin?: number;
 }
-
-/** The conversion service: transactions, and subscriptions to messages about them. */
-const conversions = conversionService({
-  ...transactionOperations,
-  ...subscriptionOperations(transactionSubscriptions),
-  ...deliveryOperations(transactionSubscriptions),
-  ...explainOperations(transactionSubscriptions),
-  ...backfillOperations(transactionSubscriptions),
-});
-
-/** Subscriptions to messages about claims. */
-const claimMessages = claimSubscriptionService({
-  ...subscriptionOperations(claimSubscriptions),
-  ...deliveryOperations(claimSubscriptions),
-  ...explainOperations(claimSubscriptions),
-  ...backfillOperations(claimSubscriptions),
-});
 
 const OPEN_ROUTES = [
   '/',
@@ -108,7 +85,7 @@ class AppModule {
         VouchersModule.with(config),
         TransactionsModule,
         ClaimsModule,
-        SubscriptionsModule.with([transactionSubscriptions, claimSubscriptions], parts.subscriptions),
+        SubscriptionsModule.with(parts.subscriptions),
         OpsModule.with(readiness),
         DescribeModule,
       ],
@@ -127,9 +104,10 @@ class AppModule {
 /** The HTTP application, initialised but not listening. */
 export async function createApp(parts: AppParts): Promise<NestFastifyApplication> {
   const { config, follower, log, tokenUses, now = () => new Date() } = parts;
+  const messages = subscriptionServices({ transactions: transactionOperations });
   const http: HttpOptions = {
     ...config,
-    services: [productService, voucherService, conversions, claimService, claimMessages, opsService],
+    services: [productService, voucherService, claimService, ...messages, opsService],
     openRoutes: OPEN_ROUTES,
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     callerOf: (hash) => {

@@ -1,15 +1,10 @@
-import { claimTopic } from '../domain/claims/topic';
+import { TOPICS } from '../domain/topics';
 import { type Config } from '../settings/config';
 import { type EngineTicket, joinEngines, presenceIn } from '../engines/open';
-import { type Topic } from '../domain/subscriptions/topic';
 import { runningCode } from '../projector/running-code';
-import { transactionTopic } from '../domain/transactions/topic';
 import { allowedBy, ownerOf, secretsOf } from '../operations/installation';
 import { Notifier } from './notifier-run';
 import { serveThread } from '../runtime/thread';
-
-/** Of all services. */
-const TOPICS: readonly Topic[] = [transactionTopic, claimTopic];
 
 export interface NotifierData {
   readonly ticket: EngineTicket;
@@ -28,7 +23,7 @@ serveThread(async ({ ticket, config }: NotifierData, report) => {
       log,
       leases: engines.leases,
       deliveries: await engines.deliveries(),
-      topics: TOPICS,
+      topics: Object.values(TOPICS),
       secrets,
       owner: await ownerOf(config, secrets),
       allowed: allowedBy(config),

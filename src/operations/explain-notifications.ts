@@ -12,12 +12,11 @@ import {
 } from '../delivery/matching/explain';
 import { CLAIM } from '../domain/claims/claim';
 import { claimTopic } from '../domain/claims/topic';
-import { SUBSCRIPTION_KINDS } from '../services/subscriptions/kinds';
 import { toDelivery, type Waiting } from '../services/subscriptions/deliveries.output';
-import { type SubscriptionKind } from '../services/subscriptions/kind';
+import { type SubscriptionKind } from '../domain/subscriptions/topic';
 import { transactionTopic } from '../domain/transactions/topic';
 import { TRANSACTION } from '../domain/transactions/transaction';
-import { AnyWaiting } from './any-waiting';
+import { AnyWaiting } from '../services/subscriptions/any-waiting';
 import { transactionNamed } from './transaction-named';
 
 /** Which subject an id names: a claim, or a transaction by either of its ids. */
@@ -48,7 +47,7 @@ export async function* explainNotifications(
   { only, now }: Explaining,
 ): AsyncGenerator<string> {
   const subject = await subjectOf(log, id);
-  const kind = SUBSCRIPTION_KINDS[subject.topic.name];
+  const kind = subject.topic;
   const stateOf = stateReader(store, new AnyWaiting(log, store), now);
   const stream = streamOf(subject.stream, subject.id);
   const explained = [...(await explainMatches(log, subject.topic, stream, { only }))];
@@ -61,8 +60,8 @@ export async function* explainNotifications(
     yield headingOf(event, kind);
     if (event.occurrence !== undefined && event.subscriptions.length === 0)
       yield only === undefined
-        ? `   organisations ${event.occurrence.parties.join(', ')} have never had a subscription to ${kind.topic}`
-        : `   there has never been a subscription ${only} to ${kind.topic}`;
+        ? `   organisations ${event.occurrence.parties.join(', ')} have never had a subscription to ${kind.name}`
+        : `   there has never been a subscription ${only} to ${kind.name}`;
     for (const { id: subscription, organisationId, explanation } of event.subscriptions) {
       yield `   subscription ${subscription} of organisation ${organisationId}: ${textOf(explanation, event, kind)}`;
       if (explanation.is !== 'matched') continue;

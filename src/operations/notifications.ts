@@ -10,9 +10,9 @@ import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
 import { Rendering } from '../delivery/matching/rendering';
 import { receiversOf } from '../domain/subscriptions/receiver-id';
 import { subscriptionDecider } from '../domain/subscriptions/subscription';
-import { SUBSCRIPTION_KINDS } from '../services/subscriptions/kinds';
+import { TOPICS } from '../domain/topics';
 import { heldReceivers, type Waiting } from '../services/subscriptions/deliveries.output';
-import { AnyWaiting } from './any-waiting';
+import { AnyWaiting } from '../services/subscriptions/any-waiting';
 import { counted, deliveryText } from './explain-notifications';
 import { transactionIdsOf } from './transaction-named';
 
@@ -117,7 +117,7 @@ function deliveryLine(listed: ListedDelivery, waiting: Waiting): string {
   return [
     at,
     messageId,
-    `${SUBSCRIPTION_KINDS[topic].subject} ${subject}`,
+    `${TOPICS[topic].subject} ${subject}`,
     `state ${stateId}`,
     `receiver ${receiver}`,
     deliveryText(listed, waiting),
@@ -141,7 +141,7 @@ export async function redeliver(
   if (kept === undefined)
     throw new UnknownMessage(`${messageId}: what was sent is no longer kept, so it cannot be sent again`);
   const { state: current, position } = await loadSubscription(log, subscriptionId);
-  const rendering = new Rendering(log, [SUBSCRIPTION_KINDS[kept.topic].source]);
+  const rendering = new Rendering(log, [TOPICS[kept.topic]]);
   const message = current.is === 'active' ? await rendering.toSend(kept, current, position) : kept;
   if (message.request === undefined)
     throw new UnknownMessage(`${messageId} cannot be sent: ${whyUnsendable(message)}`);

@@ -5,7 +5,7 @@ import { Clock } from '../http/clock';
 import { Fault, Faults } from '../kernel/fault';
 import { type EventLog } from '../kernel/event-log';
 import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
-import { SUBSCRIPTION_KINDS } from '../services/subscriptions/kinds';
+import { TOPICS } from '../domain/topics';
 import { Subscriptions, type Which } from '../services/subscriptions/commands';
 import { heldReceivers } from '../services/subscriptions/deliveries.output';
 import { stateField } from '../services/subscriptions/fields';
@@ -84,7 +84,7 @@ async function ofOwner(log: EventLog, id: string): Promise<Which> {
   const { topic, organisationId, content } = state;
   const { siteId } = content;
   const caller = { organisationId, ...(siteId === undefined ? {} : { siteId }) };
-  return { kind: SUBSCRIPTION_KINDS[topic], id, caller };
+  return { kind: TOPICS[topic], id, caller };
 }
 
 async function checkedState(

@@ -10,12 +10,9 @@ import { claimOperations } from '../../src/services/claims/operations';
 import { networkClaimOperations } from '../../src/operations/rest/claims.operations';
 import { mappingOperations } from '../../src/operations/rest/operations';
 import { productOperations } from '../../src/services/products/operations';
-import { claimSubscriptions, transactionSubscriptions } from '../../src/services/subscriptions/kinds';
-import { anyDeliveryOperations } from '../../src/operations/rest/deliveries.operations';
-import { backfillOperations } from '../../src/services/subscriptions/backfill.fields';
-import { deliveryOperations } from '../../src/services/subscriptions/deliveries.operations';
-import { explainOperations } from '../../src/services/subscriptions/explain.fields';
-import { subscriptionOperations } from '../../src/services/subscriptions/operations';
+import { TOPICS } from '../../src/domain/topics';
+import { anyDeliveryOperations } from '../../src/services/subscriptions/any-deliveries.controller';
+import { messageOperations } from '../../src/services/subscriptions/subscriptions.module';
 import { transactionOperations } from '../../src/services/transactions/operations';
 import { voucherOperations } from '../../src/services/vouchers/operations';
 import { type Operation } from '../../src/wire/api/openapi-operation';
@@ -176,14 +173,7 @@ describe('the description of the interface (decisions A8)', () => {
   it('has the operations of all services with their methods, callers, keys and formats', () => {
     const told = [
       ...[productOperations, voucherOperations, transactionOperations, claimOperations, mappingOperations],
-      subscriptionOperations(transactionSubscriptions),
-      deliveryOperations(transactionSubscriptions),
-      explainOperations(transactionSubscriptions),
-      backfillOperations(transactionSubscriptions),
-      subscriptionOperations(claimSubscriptions),
-      deliveryOperations(claimSubscriptions),
-      explainOperations(claimSubscriptions),
-      backfillOperations(claimSubscriptions),
+      ...Object.values(TOPICS).map((topic) => messageOperations(topic)),
       anyDeliveryOperations,
       networkClaimOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));

@@ -1,6 +1,6 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { type Occurrence, type Topic } from '../subscriptions/topic';
+import { type Occurrence, type SubscriptionKind } from '../subscriptions/topic';
 import { decimalOf } from '../../wire/record/minor-units';
 import { CLAIM, type ClaimContent, type ClaimEvent, inMemory, type Ruling } from './claim';
 import { type StatusId, STATUSES } from './statuses';
@@ -38,8 +38,8 @@ const ATTRIBUTES = [
 
 type Attribute = (typeof ATTRIBUTES)[number];
 
-/** Notifications of claims (`docs/decisions.md#c13`). */
-export const claimTopic: Topic = {
+/** Notifications of claims, and subscriptions to them (`docs/decisions.md#c13`). */
+export const claimTopic: SubscriptionKind = {
   name: 'claims',
   streams: [`${CLAIM}-`],
   streamOf: (subject) => streamOf(CLAIM, subject),
@@ -54,6 +54,24 @@ export const claimTopic: Topic = {
     );
   },
   example: (statusId, now) => occurrenceOf(1, exampleOf(statusId as StatusId, now), 1),
+  service: {
+    system: 'CLAIMS',
+    module: 'claims/subscriptions',
+    title: 'Claim subscriptions',
+    description: 'Subscriptions to messages about claims.',
+    errorSchema: 'ClaimSubscriptionErrors_v1_0.xsd',
+  },
+  path: '/1.0/claims/subscriptions',
+  typeName: 'ClaimSubscription',
+  prefix: 'Claim',
+  subject: 'claim',
+  subjectField: 'claimId',
+  subjectId: '4711',
+  states: { field: 'statusIds', ids: STATUSES, notForAdvertisers: [] },
+  sample: {
+    states: [2, 3, 201],
+    receiverBody: '{"claim": ${claimId}, "order": "${orderNumber}", "status": "${statusName}"}',
+  },
 };
 
 function occurrenceOf(claimId: number, event: StatusEvent, sequence: number): Occurrence {

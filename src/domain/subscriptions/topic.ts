@@ -1,11 +1,9 @@
 import { type ParsedEvent, toDomainEvent } from '../../kernel/decider';
 import { type RecordedEvent } from '../../kernel/event';
+import { type System } from '../../network/events';
 import { type TopicName } from './subscription';
 
-/**
- * What subscriptions can be about. Notifications know no service: each that has something to tell describes it as a topic
- * (docs/architecture.md, Notifications).
- */
+/** What subscriptions can be about: the delivery engine knows no domain but by this (docs/architecture.md, Notifications). */
 export interface Topic {
   readonly name: TopicName;
   /** Prefixes of the streams to read. */
@@ -22,7 +20,44 @@ export interface Topic {
   example(stateId: number, now: Date): Occurrence;
 }
 
-/** A transaction or claim has entered a state. */
+/** Integer ids that have names. */
+type NamedIds = Readonly<Record<number, { readonly name: string }>>;
+
+/** A topic with all that its subscriptions differ in from those to another. */
+export interface SubscriptionKind extends Topic {
+  /** The service that its subscriptions are part of, and its name in OpenAPI. */
+  readonly service: {
+    readonly system: System;
+    /** Its path after `/1.0/`: `claims/subscriptions`. */
+    readonly module: string;
+    readonly title: string;
+    readonly description: string;
+    readonly errorSchema: string;
+  };
+  /** Path of the subscriptions: `/1.0/claims/subscriptions`. */
+  readonly path: string;
+  /** What one is called in names of operations, of schemas and in OpenAPI: `ClaimSubscription`. */
+  readonly typeName: string;
+  /** What comes before other names there: empty, or `Claim`. */
+  readonly prefix: string;
+  /** What messages are about: `claim`; the field with its id: `claimId`; an example of such an id. */
+  readonly subject: string;
+  readonly subjectField: string;
+  readonly subjectId: string;
+  /** The states to be notified of, and the field of the filter that selects them. */
+  readonly states: {
+    readonly field: string;
+    readonly ids: NamedIds;
+    /** Those that advertisers may not select. */
+    readonly notForAdvertisers: readonly number[];
+  };
+  /** Types of events that a filter may select; absent if what messages are about has none. */
+  readonly eventTypes?: NamedIds;
+  /** For the description: states to select, and a body with placeholders. */
+  readonly sample: { readonly states: readonly number[]; readonly receiverBody: string };
+}
+
+/** The subject of a topic, such as a transaction or claim, has entered a state. */
 export interface Occurrence {
   /** The id of what it is about: its messages keep their order. */
   readonly subject: string;

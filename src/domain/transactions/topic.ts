@@ -1,9 +1,9 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { type Attributes, type Occurrence, type Topic } from '../subscriptions/topic';
+import { type Attributes, type Occurrence, type SubscriptionKind } from '../subscriptions/topic';
 import { listedTransaction } from './fields';
 import { toOutput } from './output';
-import { STATES, type StateId, stateIdOf } from './states';
+import { EVENT_TYPES, STATES, type StateId, stateIdOf } from './states';
 import { type ListedTransaction, storedAfter } from './stored-transaction';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from './transaction';
 import { type TransactionFacts } from './transaction-facts';
@@ -15,8 +15,8 @@ const NOT_IN_MESSAGES: ReadonlySet<string> = new Set(['stateName', 'changed']);
 /** An amendment is no transition, so nobody is notified of it. */
 const TRANSITIONS = Object.keys(STATE_OF).filter((type) => type !== 'TransactionAmended');
 
-/** Notifications of transactions (Document 2, Events). */
-export const transactionTopic: Topic = {
+/** Notifications of transactions, and subscriptions to them (Document 2, Events, Subscription). */
+export const transactionTopic: SubscriptionKind = {
   name: 'transactions',
   streams: [`${TRANSACTION}-`],
   streamOf: (subject) => streamOf(TRANSACTION, subject),
@@ -31,6 +31,26 @@ export const transactionTopic: Topic = {
     );
   },
   example: (stateId, now) => occurrenceOf(exampleOf(stateId as StateId, now), 1),
+  service: {
+    system: 'CONVERSIONS',
+    module: 'conversions',
+    title: 'Conversions',
+    description:
+      'Transactions: reporting, approving, denying, listing, totals. Subscriptions to messages about them.',
+    errorSchema: 'ConversionErrors_v1_0.xsd',
+  },
+  path: '/1.0/conversions/subscriptions',
+  typeName: 'Subscription',
+  prefix: '',
+  subject: 'transaction',
+  subjectField: 'transactionId',
+  subjectId: '19a5e7f4157a0dbc05efb284fd93a0ca',
+  states: { field: 'messageTypeIds', ids: STATES, notForAdvertisers: [9] },
+  eventTypes: EVENT_TYPES,
+  sample: {
+    states: [4, 6, 8],
+    receiverBody: '{"order": "${orderNumber}", "state": ${messageTypeId}, "value": ${orderValue}}',
+  },
 };
 
 function occurrenceOf(listed: ListedTransaction, sequence: number): Occurrence {

@@ -1,8 +1,9 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NetworkClaimsController } from './claims.controller';
-import { DeliveriesController } from './deliveries.controller';
+import { anyDeliveriesController } from '../../services/subscriptions/any-deliveries.controller';
 import { HealthCheck, HealthController, type Readiness } from './health.controller';
 import { MappingsController } from './mappings.controller';
+import { opsFaults } from './ops-service';
 
 /** For operators: health, category mappings, deliveries, and claims. */
 @Module({})
@@ -10,7 +11,12 @@ export class OpsModule {
   static with(readiness: Readiness): DynamicModule {
     return {
       module: OpsModule,
-      controllers: [HealthController, MappingsController, DeliveriesController, NetworkClaimsController],
+      controllers: [
+        HealthController,
+        MappingsController,
+        anyDeliveriesController(opsFaults.unusable),
+        NetworkClaimsController,
+      ],
       providers: [{ provide: HealthCheck, useValue: { readiness } satisfies HealthCheck }],
     };
   }

@@ -3,7 +3,7 @@ import { type Directory } from '../../network/directory';
 import { type Caller } from '../../network/organisations';
 import { type SubscriptionFilter } from '../../domain/subscriptions/subscription';
 import { type Refusals } from '../../wire/api/posted';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 
 interface Access {
   readonly directory: Directory;

@@ -112,7 +112,7 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
       receiverId === undefined ? receiversOf(id, state.content).keys() : [receiverId],
     );
     const [min, max] = [Date.parse(minTime), Date.parse(maxTime)];
-    const missed = { topic: kind.source, id, subscription: state, receivers, min, max, after: cursor };
+    const missed = { topic: kind, id, subscription: state, receivers, min, max, after: cursor };
     return await missedMessages(this.log, missed, MOST);
   }
 

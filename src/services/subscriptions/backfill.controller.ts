@@ -11,7 +11,7 @@ import { recordReader } from '../../wire/record/read';
 import { BackfillMessages } from './backfill.commands';
 import { BACKFILL, backfillOperations, postedBackfill } from './backfill.fields';
 import { ChangeSubscription } from './commands';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { postedObject } from './posted-json';
 import { jsonIn, SUBSCRIBERS } from './subscriptions.controller';
 

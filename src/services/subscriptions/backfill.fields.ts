@@ -2,7 +2,7 @@ import { type OperationText, type Shape } from '../../wire/api/description';
 import { type AnswerOf, type PostedOf, record } from '../../wire/record/record';
 import { boolean, integer, text } from '../../wire/record/kinds';
 import { postedRedeliveries } from './deliveries.fields';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { SUBSCRIPTION_ID } from './operations';
 
 const { minTime, maxTime, receiverId, cursor } = postedRedeliveries.fields;
@@ -38,7 +38,7 @@ export const BACKFILL = {
   xml: { file: 'Backfill_v1_0.xsd', root: 'backfill' },
 } as const satisfies Shape;
 
-export function backfillOperations({ name, subject }: SubscriptionKind) {
+export function backfillOperations({ typeName: name, subject }: SubscriptionKind) {
   return {
     backfill: {
       id: `backfill${name}`,

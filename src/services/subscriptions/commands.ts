@@ -18,7 +18,7 @@ import {
   type SubscriptionContent,
 } from '../../domain/subscriptions/subscription';
 import { type Posted } from '../../wire/api/posted';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';
 import {
   missingSubscription,
@@ -205,7 +205,7 @@ export class CreateSubscriptionHandler implements ICommandHandler<CreateSubscrip
 
   async execute({ kind, posted, caller }: CreateSubscription): Promise<Written> {
     const subscription = this.contents.checked(kind, posted, caller);
-    const { topic } = kind;
+    const { name: topic } = kind;
     const { organisationId } = caller;
     const at = this.subscriptions.now();
     return await this.subscriptions.create({ do: 'create', at, topic, organisationId, subscription });

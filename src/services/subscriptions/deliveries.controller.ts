@@ -20,7 +20,7 @@ import { deliveryKeys, type DeliveryKeys, PAGE } from './deliveries.keys';
 import { deliveryOperations, deliveryShapes, RECEIVERS, REDELIVERIES } from './deliveries.operations';
 import { namedAsTransactions, namedFor } from './deliveries.names';
 import { DeliveryQueries } from './deliveries.queries';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { postedObject } from './posted-json';
 import { jsonIn, SUBSCRIBERS } from './subscriptions.controller';
 

@@ -1,9 +1,11 @@
 import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../../wire/record/record';
 import { boolean, instant, integer, text, time, wordOf } from '../../wire/record/kinds';
 import { STATES } from '../../domain/deliveries/stored-delivery';
+import { TOPICS } from '../../domain/topics';
 import { DELIVERY_STATES } from './deliveries.keys';
 import { namedFor } from './deliveries.names';
-import { type SubscriptionKind } from './kind';
+import { stateField } from './fields';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 
 const optional = { optional: true } as const;
 
@@ -57,20 +59,31 @@ export function listedDelivery(kind: SubscriptionKind) {
 
 export type OutputDelivery = AnswerOf<ReturnType<typeof listedDelivery>>;
 
+/** The fields with id and state of each topic: one message has those of one. */
+function subjectFields(): Fields {
+  return Object.fromEntries(
+    Object.values(TOPICS).flatMap(({ subject, subjectField, states }): [string, Fields[string]][] => [
+      [
+        subjectField,
+        { ...DELIVERY.transactionId, ...optional, description: `Id of the ${subject} that it is about` },
+      ],
+      [
+        stateField(states.field),
+        { ...DELIVERY.messageTypeId, ...optional, description: `State that the ${subject} has entered` },
+      ],
+    ]),
+  );
+}
+
 /** A delivery of any organisation. */
 export const operatorsDelivery = record(
   {
     organisationId: { kind: integer(), description: 'Organisation that is notified' },
     subscriptionId: { kind: text(), description: 'Its subscription' },
     ...DELIVERY,
-    transactionId: { ...DELIVERY.transactionId, ...optional, description: 'Transaction that it is about' },
-    messageTypeId: {
-      ...DELIVERY.messageTypeId,
-      ...optional,
-      description: 'State that the transaction has entered',
-    },
-    claimId: { ...DELIVERY.transactionId, ...optional, description: 'Claim that it is about' },
-    statusId: { ...DELIVERY.messageTypeId, ...optional, description: 'Status that the claim has got' },
+    transactionId: { ...DELIVERY.transactionId, ...optional },
+    messageTypeId: { ...DELIVERY.messageTypeId, ...optional },
+    ...subjectFields(),
     state: { kind: wordOf(...STATES), description: 'What has become of the message' },
     held: {
       kind: boolean(),

@@ -1,5 +1,5 @@
 import { stateField } from './fields';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 
 /** What kinds of subscriptions call differently; tables and answers have the names of transactions. */
 type Naming = Pick<SubscriptionKind, 'subjectField' | 'states'>;

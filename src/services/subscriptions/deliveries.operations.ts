@@ -8,7 +8,7 @@ import {
   postedRedeliveries,
   redeliveries,
 } from './deliveries.fields';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { SUBSCRIPTION_ID } from './operations';
 import { TEXT } from '../../wire/keys/types';
 
@@ -52,7 +52,7 @@ const MESSAGE = {
 
 /** What has become of the messages of a subscription (`docs/decisions.md#n14`). */
 export function deliveryOperations(kind: SubscriptionKind) {
-  const { name } = kind;
+  const { typeName: name } = kind;
   const { list, details } = deliveryShapes(kind);
   return {
     receivers: {

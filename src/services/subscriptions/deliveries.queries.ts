@@ -22,7 +22,7 @@ import { deliveryCursors, type DeliveryKeys, type OutputState, PAGE } from './de
 import { namedFor } from './deliveries.names';
 import { heldReceivers, toDelivery, toDetails, toReceiver, type Waiting } from './deliveries.output';
 import { type Which } from './commands';
-import { type SubscriptionKind } from './kind';
+import { type Topic } from '../../domain/subscriptions/topic';
 import { type OwnedSubscription, ownedSubscription } from './owned-subscription';
 import { withoutCancelled } from './redeliveries';
 import { SubscriptionParts } from './subscription-parts';
@@ -104,17 +104,17 @@ export class DeliveryQueries {
 
   /** The message as it is sent next, by the current version of its receiver; undefined if it is no longer kept. */
   async toSend(
-    { source }: SubscriptionKind,
+    topic: Topic,
     { state, position }: OwnedSubscription,
     listed: ListedDelivery,
   ): Promise<Message | undefined> {
     const message = await this.message(listed);
-    return message && (await new Rendering(this.log, [source]).toSend(message, state, position));
+    return message && (await new Rendering(this.log, [topic]).toSend(message, state, position));
   }
 
-  private async asSent({ source }: SubscriptionKind, listed: ListedDelivery): Promise<Message | undefined> {
+  private async asSent(topic: Topic, listed: ListedDelivery): Promise<Message | undefined> {
     const message = await this.message(listed);
-    return message && (await new Rendering(this.log, [source]).asSent(message, listed.rendered));
+    return message && (await new Rendering(this.log, [topic]).asSent(message, listed.rendered));
   }
 
   /** As it was made, from the delivery log; undefined if it has expired there. */

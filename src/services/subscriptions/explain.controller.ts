@@ -6,7 +6,7 @@ import { listPieces } from '../../wire/record/list-text';
 import { listWriter } from '../../wire/record/list';
 import { explainOperations, explanationShape } from './explain.fields';
 import { ExplainQueries } from './explain.queries';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { SUBSCRIBERS } from './subscriptions.controller';
 
 /** The controller of why messages were sent, or not (`docs/decisions.md#n14`). */

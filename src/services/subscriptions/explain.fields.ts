@@ -4,7 +4,7 @@ import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/re
 import { instant, integer, text, wordOf } from '../../wire/record/kinds';
 import { DELIVERY_STATES } from './deliveries.keys';
 import { namedFor } from './deliveries.names';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { SUBSCRIPTION_ID } from './operations';
 
 const optional = { optional: true } as const;
@@ -61,7 +61,7 @@ export function explanationShape(kind: SubscriptionKind) {
 }
 
 export function explainOperations(kind: SubscriptionKind) {
-  const { name, subject, subjectField } = kind;
+  const { typeName: name, subject, subjectField, subjectId } = kind;
   return {
     explain: {
       id: `explain${name}`,
@@ -73,7 +73,7 @@ export function explainOperations(kind: SubscriptionKind) {
         [subjectField]: {
           type: TEXT,
           description: `Id of a ${subject} of yours`,
-          example: kind.topic === 'claims' ? '4711' : '19a5e7f4157a0dbc05efb284fd93a0ca',
+          example: subjectId,
         },
       },
       answer: explanationShape(kind),

@@ -10,7 +10,7 @@ import { type Which } from './commands';
 import { namedFor } from './deliveries.names';
 import { heldReceivers, toDelivery } from './deliveries.output';
 import { type OutputExplained, type RESULTS } from './explain.fields';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { ownedSubscription } from './owned-subscription';
 
 /** Ids of transactions and claims. */
@@ -31,11 +31,9 @@ export class ExplainQueries {
   async explain(which: Which, subject: string): Promise<AsyncIterable<readonly OutputExplained[]>> {
     const { kind, id, caller } = which;
     const { state } = await ownedSubscription(this.log, kind, id, caller);
-    const stream = SUBJECT.test(subject) ? kind.source.streamOf(subject) : undefined;
+    const stream = SUBJECT.test(subject) ? kind.streamOf(subject) : undefined;
     const events =
-      stream === undefined
-        ? []
-        : await explainMatches(this.log, kind.source, stream, { only: id, last: MOST });
+      stream === undefined ? [] : await explainMatches(this.log, kind, stream, { only: id, last: MOST });
     if (ownOf(events, caller).next().done === true)
       throw fault.unknownTransaction(
         `${subject.slice(0, 100)}: expected the ${kind.subjectField} of a ${kind.subject} of yours`,

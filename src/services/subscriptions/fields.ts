@@ -17,7 +17,7 @@ import { currency } from '../../wire/record/money';
 import { type FoundIn } from '../../wire/record/read';
 import { type ReceiverFormat } from '../../domain/subscriptions/subscription';
 import { DELIVERY_STATES } from './deliveries.keys';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 
 /** Most of what a subscription has (`docs/decisions.md#n10`, `#n13`, `#n15`). */
 export const MOST = {
@@ -161,7 +161,7 @@ export type FoundCustomAttribute = FoundIn<typeof customAttribute>;
 type Ids = Field<List<Scalar<number, number>>>;
 
 /** Document 2, Subscription: filter. */
-function filterOf({ states, eventTypes, subject, example }: SubscriptionKind) {
+function filterOf({ states, eventTypes, subject, sample }: SubscriptionKind) {
   const ids = (description: string, of: Scalar<number, number> = integer(), items = 'integers'): Ids => ({
     kind: listOf(of, { each: 'id', most: MOST.ids, isNoneIfEmpty: true, items }),
     ...optional,
@@ -186,7 +186,7 @@ function filterOf({ states, eventTypes, subject, example }: SubscriptionKind) {
       required: true,
       missing: fault.noMessageType,
       description: `States of a ${subject} to be notified of`,
-      example: example.states,
+      example: sample.states,
     },
   };
   return record(fields);
@@ -200,11 +200,11 @@ function named(ids: Readonly<Record<number, { readonly name: string }>>): string
 
 /** What is posted of a subscription of this kind (Document 2, Subscription). */
 export function postedSubscription(kind: SubscriptionKind) {
-  return record(contentOf(kind), { name: `Posted${kind.name}` });
+  return record(contentOf(kind), { name: `Posted${kind.typeName}` });
 }
 
 function contentOf(kind: SubscriptionKind) {
-  const { receiverBody } = kind.example;
+  const { receiverBody } = kind.sample;
   const fields = {
     ...receiver.fields,
     receiverBody: { ...receiver.fields.receiverBody, example: receiverBody },
@@ -262,7 +262,7 @@ export function listedSubscription(kind: SubscriptionKind) {
         description: 'The only site that messages are about: it was created with a token for one site',
       },
     },
-    { name: kind.name },
+    { name: kind.typeName },
   );
 }
 
@@ -281,16 +281,16 @@ export const subscriptionSecret = record(
 export type OutputSecret = AnswerOf<typeof subscriptionSecret>;
 
 /** `docs/decisions.md#n14`. */
-export function postedTest({ states, name, example }: SubscriptionKind) {
+export function postedTest({ states, typeName, sample }: SubscriptionKind) {
   return record(
     {
       [stateField(states.field)]: {
         kind: idOf(states.ids),
         description: 'State of the example; by default the first one of the filter',
-        example: example.states[0],
+        example: sample.states[0],
       },
     },
-    { name: `Tested${name}` },
+    { name: `Tested${typeName}` },
   );
 }
 

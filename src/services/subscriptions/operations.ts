@@ -9,11 +9,11 @@ import {
   subscriptionSecret,
   testOutcome,
 } from './fields';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 
 /** The shapes of answers about subscriptions of a kind. */
 export function subscriptionShapes(kind: SubscriptionKind) {
-  const { name } = kind;
+  const { typeName: name } = kind;
   const one = listedSubscription(kind);
   return {
     one: { name, kind: one, xml: { file: `${name}_v1_0.xsd`, root: 'subscription' } },
@@ -52,7 +52,7 @@ const RECEIVER = {
 
 /** Document 2, Endpoints, Subscriptions; beyond it `docs/decisions.md#n14`. */
 export function subscriptionOperations(kind: SubscriptionKind) {
-  const { name, subject } = kind;
+  const { typeName: name, subject } = kind;
   const { one, list } = subscriptionShapes(kind);
   const body = posted(`Posted${name}`, postedSubscription(kind));
   return {

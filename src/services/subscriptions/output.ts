@@ -2,7 +2,7 @@ import { without } from '../../kernel/without';
 import { receiverIdOf } from '../../domain/subscriptions/receiver-id';
 import { type Receiver, type SubscriptionContent } from '../../domain/subscriptions/subscription';
 import { type OutputSubscription } from './fields';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 
 /** A copy of a subscription, as answers have it. */
 export function toOutput(

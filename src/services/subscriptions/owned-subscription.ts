@@ -4,7 +4,7 @@ import { type EventLog } from '../../kernel/event-log';
 import { loadSubscription, type SubscriptionAt } from '../../domain/subscriptions/loaded-subscription';
 import { receiverIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
-import { type SubscriptionKind } from './kind';
+import { type Topic } from '../../domain/subscriptions/topic';
 
 const ID = /^[0-9a-f]{32}$/;
 
@@ -18,7 +18,7 @@ export interface OwnedSubscription extends SubscriptionAt {
 /** A subscription of the caller, read from its stream. Raises CON_210 and CON_200. */
 export async function ownedSubscription(
   log: EventLog,
-  { topic }: Pick<SubscriptionKind, 'topic'>,
+  { name: topic }: Pick<Topic, 'name'>,
   id: string,
   { organisationId, siteId }: Owner,
 ): Promise<OwnedSubscription> {

@@ -5,7 +5,7 @@ import { NotParsable } from '../../wire/not-parsable';
 import { isPosted, type Posted, Refusals } from '../../wire/api/posted';
 import { recordReader } from '../../wire/record/read';
 import { postedTest, stateField } from './fields';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 
 /** A posted object, unchecked. Raises CON_310 for what cannot be read; `expected` describes the object. */
 export function postedObject(bytes: Buffer, expected: string): Posted {
@@ -26,7 +26,7 @@ export function postedState(
 ): number | undefined {
   const refusals = new Refusals({ unusable: fault.content });
   const field = stateField(kind.states.field);
-  const example = JSON.stringify({ [field]: kind.example.states[0] });
+  const example = JSON.stringify({ [field]: kind.sample.states[0] });
   const posted = postedObject(bytes, `an object such as ${example}, or no body`);
   const { [field]: stateId } = recordReader(postedTest(kind))(posted, refusals);
   const { notForAdvertisers } = kind.states;

@@ -26,7 +26,7 @@ import {
   postedSubscription,
   type PostedSubscription,
 } from './fields';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { checkReceiver, type ReceiverRules } from './receiver-check';
 
 /** What subscriptions are checked against. */

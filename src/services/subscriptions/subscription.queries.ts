@@ -7,7 +7,7 @@ import { ReadStore } from '../../kernel/read-store';
 import { eachOf } from '../../projector/search-in-parts';
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
 import { type OutputSubscription, type OutputSecret } from './fields';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { toOutput } from './output';
 import { ownedSubscription } from './owned-subscription';
 import { SubscriptionParts } from './subscription-parts';
@@ -27,7 +27,7 @@ export class SubscriptionQueries {
     { organisationId, siteId }: Caller,
     query: QueryOptions = {},
   ): Promise<AsyncIterable<Iterable<OutputSubscription>>> {
-    const found = await listSubscriptions(this.store, { organisationId, siteId, topic: kind.topic }, query);
+    const found = await listSubscriptions(this.store, { organisationId, siteId, topic: kind.name }, query);
     return eachOf(found, ({ subscriptionId, content }) => toOutput(kind, subscriptionId, content));
   }
 

@@ -14,7 +14,7 @@ import { ignoredFields } from '../../wire/keys/name-list';
 import { documentWriter } from '../../wire/record/document';
 import { listWriter } from '../../wire/record/list';
 import { ChangeSubscription, CreateSubscription, ReplaceSubscription } from './commands';
-import { type SubscriptionKind } from './kind';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { SECRET, subscriptionOperations, subscriptionShapes, TEST_OUTCOME } from './operations';
 import { toOutput } from './output';
 import { postedObject, postedState } from './posted-json';

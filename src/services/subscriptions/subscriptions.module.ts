@@ -14,19 +14,70 @@ import { deliveriesController } from './deliveries.controller';
 import { DeliveryQueries } from './deliveries.queries';
 import { explainController } from './explain.controller';
 import { ExplainQueries } from './explain.queries';
-import { type SubscriptionKind } from './kind';
+import { conversionFaults as fault, conversionFaultTable } from '../../domain/conversion-faults';
+import { type TopicName } from '../../domain/subscriptions/subscription';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { TOPICS } from '../../domain/topics';
+import { defineService, type Service } from '../../http/service';
+import { type OperationText } from '../../wire/api/description';
+import { schemaFiles } from '../../wire/record/document';
+import { backfillOperations } from './backfill.fields';
+import { deliveryOperations } from './deliveries.operations';
+import { explainOperations } from './explain.fields';
+import { subscriptionOperations } from './operations';
 import { EnableReceiverHandler, TestReceiverHandler } from './receivers.commands';
 import { SubscriptionParts } from './subscription-parts';
 import { SubscriptionQueries } from './subscription.queries';
 import { subscriptionsController } from './subscriptions.controller';
 
-/** Subscriptions of each kind, as part of the services that they belong to. */
+type Operations = Readonly<Record<string, OperationText>>;
+
+/** All operations on the subscriptions to a topic, and on their messages. */
+export function messageOperations(topic: SubscriptionKind): Operations {
+  return {
+    ...subscriptionOperations(topic),
+    ...deliveryOperations(topic),
+    ...explainOperations(topic),
+    ...backfillOperations(topic),
+  };
+}
+
+/**
+ * The service of each topic, with Document 2's errors; JSON bodies may omit the charset (`docs/decisions.md#a10`). `others` are
+ * further operations of such a service.
+ */
+export function subscriptionServices(
+  others: Partial<Readonly<Record<TopicName, Operations>>>,
+): readonly Service[] {
+  return Object.values(TOPICS).map((topic) => {
+    const { system, module, title, description, errorSchema } = topic.service;
+    const operations = { ...others[topic.name], ...messageOperations(topic) };
+    return defineService({
+      system,
+      modules: [module],
+      description: {
+        ...{ title, description, errorSchema },
+        faults: conversionFaultTable,
+        schemas: () => schemaFiles(operations),
+      },
+      faults: {
+        unusable: fault.content,
+        notAdmitted: fault.userType,
+        unexpected: fault.unexpected,
+        methodNotAllowed: fault.methodNotSupported,
+        body: { type: fault.contentType, charset: fault.contentType },
+      },
+    });
+  });
+}
+
+/** Subscriptions to each topic, as part of the services that they belong to. */
 @Module({})
 export class SubscriptionsModule {
-  static with(kinds: readonly SubscriptionKind[], parts: SubscriptionParts): DynamicModule {
+  static with(parts: SubscriptionParts): DynamicModule {
     return {
       module: SubscriptionsModule,
-      controllers: kinds.flatMap((kind) => [
+      controllers: Object.values(TOPICS).flatMap((kind) => [
         subscriptionsController(kind),
         deliveriesController(kind),
         explainController(kind),

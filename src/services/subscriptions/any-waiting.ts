@@ -1,10 +1,10 @@
-import { restingUntil } from '../../projections/receiver-list';
-import { type EventLog } from '../kernel/event-log';
-import { type ReadStore } from '../kernel/read-store';
-import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
-import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
-import { heldReceivers, type Waiting } from '../services/subscriptions/deliveries.output';
-import { withoutCancelled } from '../services/subscriptions/redeliveries';
+import { restingUntil } from '../../../projections/receiver-list';
+import { type EventLog } from '../../kernel/event-log';
+import { type ReadStore } from '../../kernel/read-store';
+import { loadSubscription } from '../../domain/subscriptions/loaded-subscription';
+import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
+import { heldReceivers, type Waiting } from './deliveries.output';
+import { withoutCancelled } from './redeliveries';
 
 interface OfReceiver {
   readonly subscriptionId: string;

@@ -1,0 +1,238 @@
+import { Controller, Get, type Type } from '@nestjs/common';
+import { listDeliveries } from '../../../projections/delivery-list';
+import { listReceivers } from '../../../projections/receiver-list';
+import { type ListedDelivery, STATES } from '../../domain/deliveries/stored-delivery';
+import { type TopicName } from '../../domain/subscriptions/subscription';
+import { TOPICS } from '../../domain/topics';
+import { Clock } from '../../http/clock';
+import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { ListAnswer } from '../../http/list-answer';
+import { EventLog } from '../../kernel/event-log';
+import { type Fault } from '../../kernel/fault';
+import { ReadStore } from '../../kernel/read-store';
+import { type PageInParts } from '../../projector/search-in-parts';
+import { type OperationText, type Shape } from '../../wire/api/description';
+import { ListCursors } from '../../wire/keys/cursor';
+import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { PAGE_HEADERS, pageSizeHeader } from '../../wire/keys/page-size';
+import { INTEGER, oneOf, TEXT } from '../../wire/keys/types';
+import { listWriter } from '../../wire/record/list';
+import { listPieces } from '../../wire/record/list-text';
+import { listOf } from '../../wire/record/record';
+import { AnyWaiting } from './any-waiting';
+import { type OperatorsDelivery, operatorsDelivery, operatorsReceiver } from './deliveries.fields';
+import { deliveryKeys, PAGE } from './deliveries.keys';
+import { namedFor } from './deliveries.names';
+import { toDelivery, toRest, toTotals, type Waiting } from './deliveries.output';
+import { stateField } from './fields';
+
+const ANY_DELIVERIES = {
+  name: 'AnyDeliveries',
+  kind: listOf(operatorsDelivery, { each: 'delivery' }),
+} as const satisfies Shape;
+
+const ANY_RECEIVERS = {
+  name: 'AnyReceivers',
+  kind: listOf(operatorsReceiver, { each: 'receiver' }),
+} as const satisfies Shape;
+
+const whose = {
+  organisationId: { type: INTEGER, multiple: true, description: 'Organisations that are notified' },
+  subscriptionId: { type: TEXT, multiple: true, description: 'Ids of subscriptions' },
+} as const satisfies KeyTable;
+
+const topics = Object.values(TOPICS);
+
+/** Ids and states by the names of each topic; the type has those of transactions only. */
+const subjectKeys: KeyTable = Object.fromEntries(
+  topics.flatMap(({ subject, subjectField, states }): [string, KeyTable[string]][] => [
+    [subjectField, { ...deliveryKeys.transactionId, description: `Ids of ${subject}s` }],
+    [stateField(states.field), { ...deliveryKeys.messageTypeId, description: `States of ${subject}s` }],
+  ]),
+);
+
+const anyDeliveryKeys = {
+  ...whose,
+  ...deliveryKeys,
+  ...subjectKeys,
+  state: { type: oneOf(...STATES), multiple: true, description: 'States' },
+} as const satisfies KeyTable;
+
+const anyReceiverKeys = {
+  ...whose,
+  pageSize: { type: INTEGER, description: `Receivers on a page, at most ${PAGE}; 100 by default` },
+  cursor: deliveryKeys.cursor,
+} as const satisfies KeyTable;
+
+type AnyDeliveryKeys = Keys<typeof anyDeliveryKeys>;
+type AnyReceiverKeys = Keys<typeof anyReceiverKeys>;
+
+/** What has become of all messages, for operators (`docs/decisions.md#n14`). */
+export const anyDeliveryOperations = {
+  deliveries: {
+    id: 'listAnyDeliveries',
+    summary: 'List the messages of all subscriptions',
+    description: 'Newest first, as long as they are kept; without what is sent.',
+    example: { organisationId: [1], state: ['dead'], pageSize: 3, pretty: true },
+    answer: ANY_DELIVERIES,
+    sends: PAGE_HEADERS,
+  },
+  receivers: {
+    id: 'listAnyReceivers',
+    summary: 'List all receivers that anything was sent to',
+    description: 'With how deliveries to them go; those that were used last come first.',
+    example: { pageSize: 3, pretty: true },
+    answer: ANY_RECEIVERS,
+    sends: PAGE_HEADERS,
+  },
+} as const satisfies Readonly<Record<string, OperationText>>;
+
+const deliveriesText = listWriter(ANY_DELIVERIES);
+const receiversText = listWriter(ANY_RECEIVERS);
+
+/** Receivers on a page by default: each has a document per day. */
+const RECEIVERS = 100;
+
+/** The controller of what has become of all messages, for operators (`docs/decisions.md#n14`); `unusable` is a fault of their service. */
+export function anyDeliveriesController(unusable: (message: string) => Fault): Type<object> {
+  const rules = { presentation: ['pageSize'], excluded: [], refuse: unusable } as const;
+  const deliveryCursors = new ListCursors<AnyDeliveryKeys>(rules);
+  const receiverCursors = new ListCursors<AnyReceiverKeys>(rules);
+
+  const pageSizeOf = (pageSize: number | undefined, otherwise: number): number => {
+    if (pageSize === undefined) return otherwise;
+    if (pageSize >= 1) return Math.min(PAGE, pageSize);
+    throw unusable(`pageSize=${pageSize}: expected an integer of at least 1`);
+  };
+
+  @Controller('/ops/1.0')
+  class AnyDeliveriesController {
+    constructor(
+      private readonly log: EventLog,
+      private readonly store: ReadStore,
+      private readonly clock: Clock,
+    ) {}
+
+    @Get('deliveries')
+    @ApiOperation(anyDeliveryOperations.deliveries)
+    @Roles(['operator'])
+    @Produces(['json'])
+    deliveries(@MatrixKeys(anyDeliveryKeys) keys: AnyDeliveryKeys): ListAnswer {
+      return new ListAnswer(async ({ view, query }) => {
+        const { organisationId, subscriptionId, receiverId, state } = keys;
+        const selected = topics.map((topic) => selectedOf(topic, keys));
+        const criteria = {
+          organisationId: given(organisationId),
+          subscriptionId: given(subscriptionId),
+          receiver: given(receiverId),
+          topic: topicsOf(selected),
+          subject: given(selected.flatMap(({ subjects }) => subjects)),
+          stateId: given(selected.flatMap(({ stateIds }) => stateIds)),
+          states: given(state)?.map((one) => ({ state: one })),
+          at: { min: keys.minTime, max: keys.maxTime },
+        };
+        const page = { size: pageSizeOf(keys.pageSize, PAGE), after: deliveryCursors.read(keys) };
+        const found = await listDeliveries(this.store, criteria, page, query);
+        return {
+          pieces: listPieces(deliveriesText(view), this.outputOf(found)),
+          headers: headersOf(keys, found, (next) => deliveryCursors.write(keys, next)),
+        };
+      });
+    }
+
+    @Get('receivers')
+    @ApiOperation(anyDeliveryOperations.receivers)
+    @Roles(['operator'])
+    @Produces(['json'])
+    receivers(@MatrixKeys(anyReceiverKeys) keys: AnyReceiverKeys): ListAnswer {
+      return new ListAnswer(async ({ view, query }) => {
+        const { organisationId, subscriptionId } = keys;
+        const criteria = { organisationId: given(organisationId), subscriptionId: given(subscriptionId) };
+        const page = { size: pageSizeOf(keys.pageSize, RECEIVERS), after: receiverCursors.read(keys) };
+        const found = await listReceivers(this.store, criteria, page, query);
+        const waiting = await new AnyWaiting(this.log, this.store).of(found.receivers, this.clock.now());
+        const output = found.receivers.map(({ receiver, ...totals }) => ({
+          organisationId: totals.organisationId,
+          subscriptionId: totals.subscriptionId,
+          receiverId: receiver,
+          disabled: waiting.isHeld(receiver),
+          ...toRest(waiting.restingUntil.get(receiver)),
+          ...toTotals(totals),
+        }));
+        return {
+          pieces: listPieces(receiversText(view), only(output)),
+          headers: headersOf(keys, found, (next) => receiverCursors.write(keys, next)),
+        };
+      });
+    }
+
+    private async *outputOf({
+      groups,
+    }: Pick<PageInParts<ListedDelivery>, 'groups'>): AsyncGenerator<Iterable<OperatorsDelivery>> {
+      const anyWaiting = new AnyWaiting(this.log, this.store);
+      for await (const batch of groups) {
+        const listed = await anyWaiting.current(batch.flat());
+        const waiting = await anyWaiting.of(listed, this.clock.now());
+        yield listed.map((one) => toOutput(one, waiting));
+      }
+    }
+  }
+  return AnyDeliveriesController;
+}
+
+/** The fields of a delivery have the names of its topic. */
+function toOutput(listed: ListedDelivery, waiting: Waiting): OperatorsDelivery {
+  const { state, ...output } = toDelivery(listed, waiting);
+  return {
+    organisationId: listed.organisationId,
+    subscriptionId: listed.subscriptionId,
+    ...namedFor(TOPICS[listed.topic], output),
+    state: listed.state,
+    held: state === 'held',
+  };
+}
+
+interface Selected {
+  readonly topic: TopicName;
+  readonly subjects: readonly string[];
+  readonly stateIds: readonly number[];
+}
+
+/** What the keys of a topic select. */
+function selectedOf(
+  { name, subjectField, states }: (typeof topics)[number],
+  keys: AnyDeliveryKeys,
+): Selected {
+  return {
+    topic: name,
+    subjects: keys[subjectField as 'transactionId'],
+    stateIds: keys[stateField(states.field) as 'messageTypeId'],
+  };
+}
+
+/** Keys of one topic find no messages of another. */
+function topicsOf(selected: readonly Selected[]): readonly TopicName[] | undefined {
+  const used = selected.filter(({ subjects, stateIds }) => subjects.length + stateIds.length > 0);
+  if (used.length === 0) return undefined;
+  return used.length === 1 ? used.map(({ topic }) => topic) : [];
+}
+
+function headersOf<Cursor>(
+  { pageSize = 0 }: { readonly pageSize: number | undefined },
+  { total, next }: { readonly total: number; readonly next?: Cursor },
+  write: (next: Cursor) => string,
+): Readonly<Record<string, string>> {
+  return {
+    'X-Total-Count': String(total),
+    ...pageSizeHeader(pageSize, PAGE),
+    ...(next === undefined ? {} : { 'X-Next-Cursor': write(next) }),
+  };
+}
+
+function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
+  return values.length === 0 ? undefined : values;
+}
+
+async function* only<Item>(items: readonly Item[]): AsyncGenerator<readonly Item[]> {
+  yield items;
+}
