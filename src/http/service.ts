@@ -1,6 +1,6 @@
 import { type Caller } from '../network/organisations';
 import { type OrganisationKind, type System } from '../network/events';
-import { type Fault, type FaultDetails } from '../kernel/fault';
+import { type MakeFault } from '../kernel/fault';
 import { type Description } from '../wire/api/description';
 import { type BodyFaults } from '../wire/api/format';
 import { type KeyFaults } from '../wire/keys/keys';
@@ -40,8 +40,6 @@ export interface Service {
     readonly notFound: MakeFault;
   };
 }
-
-type MakeFault = (message?: string, details?: FaultDetails) => Fault;
 
 /** What differs between services; everything else has a default. */
 export interface ServiceDefinition extends Partial<

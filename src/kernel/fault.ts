@@ -42,13 +42,16 @@ function commonStatus(faults: readonly Fault[]): number {
   return first !== undefined && others.every((status) => status === first) ? first : 400;
 }
 
+/** Makes a service's fault; its message defaults to the text in the documents. */
+export type MakeFault = (message?: string, details?: FaultDetails) => Fault;
+
 /** A service's error table: name -> code, HTTP status, text in the documents. */
 export type FaultTable = Readonly<Record<string, readonly [code: string, status: number, text: string]>>;
 
-/** Makes a fault factory of each row. Its message defaults to the text in the documents. */
+/** Makes a fault factory of each row. */
 export function faultsOf<Table extends FaultTable>(
   table: Table,
-): { readonly [Name in keyof Table]: (message?: string, details?: FaultDetails) => Fault } {
+): { readonly [Name in keyof Table]: MakeFault } {
   const make = Object.entries(table).map(([name, [code, status, text]]) => [
     name,
     (message: string = text, details?: FaultDetails) =>

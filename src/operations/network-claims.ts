@@ -9,9 +9,7 @@ import { Fault } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
 import { type ReadStore } from '../kernel/read-store';
 import { eachOf } from '../projector/search-in-parts';
-
-/** Claims in an answer: at most, and by default. */
-export const MOST_LISTED = 1000;
+import { PAGE_CAP } from '../wire/keys/pages';
 
 /** Which claims; those in no status are those that are pending at the network. */
 export interface NetworkCriteria {
@@ -42,7 +40,7 @@ export async function networkClaims(
     lastChanged: {},
     timeStampEvent: {},
   };
-  const page = { by: 'claimId', descending: false, offset, size: Math.min(MOST_LISTED, limit) } as const;
+  const page = { by: 'claimId', descending: false, offset, size: Math.min(PAGE_CAP, limit) } as const;
   const found = await listClaims(store, criteria, page, query);
   return { claims: eachOf(found, (listed) => toOutput(listed, directory, now)), total: found.total };
 }

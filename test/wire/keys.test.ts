@@ -15,7 +15,10 @@ import {
 import { type KeyFaults, readKeys, type KeyTable } from '../../src/wire/keys/keys';
 import { parseRequestTarget } from '../../src/wire/keys/request-target';
 
-const named = (code: string) => (message: string) => new Fault(code, 400, message);
+const named =
+  (code: string) =>
+  (message = '') =>
+    new Fault(code, 400, message);
 const faults: KeyFaults = {
   missing: named('missing'),
   notNumeric: named('notNumeric'),

@@ -13,9 +13,9 @@ import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { type Keys } from '../../wire/keys/keys';
 import { listPieces } from '../../wire/record/list-text';
-import { pageSizeHeader } from '../../wire/keys/page-size';
+import { atLeast, pageHeaders, sizeOf } from '../../wire/keys/pages';
 import { listWriter } from '../../wire/record/list';
-import { MOST_LISTED, networkClaims } from '../network-claims';
+import { networkClaims } from '../network-claims';
 import {
   networkClaimKeys,
   type NetworkClaimKeys,
@@ -44,15 +44,16 @@ export class NetworkClaimsController {
   @Produces(['json'])
   list(@MatrixKeys(networkClaimKeys) keys: NetworkClaimKeys): ListAnswer {
     return new ListAnswer(async ({ view, query }) => {
-      const { limit = MOST_LISTED, offset = 0, ...criteria } = keys;
-      requireAtLeast(1, 'limit', limit);
-      requireAtLeast(0, 'offset', offset);
+      const { limit, offset = 0, ...criteria } = keys;
+      const page = {
+        limit: sizeOf('limit', limit, fault.unusable),
+        offset: atLeast(0, 'offset', offset, fault.unusable),
+      };
       const surface = { store: this.store, directory: this.follower.directory, now: this.clock.now() };
-      const { claims, total } = await networkClaims(surface, criteria, { offset, limit }, query);
-      const headers = { 'X-Total-Count': String(total), ...pageSizeHeader(limit, MOST_LISTED) };
+      const { claims, total } = await networkClaims(surface, criteria, page, query);
       return {
         pieces: listPieces(claimsText(view), claims satisfies AsyncIterable<Iterable<OutputClaim>>),
-        headers,
+        headers: pageHeaders({ total, requested: limit }),
       };
     });
   }
@@ -103,8 +104,4 @@ function ofOperators({ status, message }: Fault): Fault {
 function claimIdIn(sent: string): number {
   if (/^\d{1,15}$/.test(sent)) return Number(sent);
   throw fault.unusable(`claimId=${sent.slice(0, 100)}: expected the id of a claim, an integer`);
-}
-
-function requireAtLeast(least: number, key: string, value: number): void {
-  if (value < least) throw fault.unusable(`${key}=${value}: expected an integer of at least ${least}`);
 }

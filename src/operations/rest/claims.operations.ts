@@ -2,7 +2,7 @@ import { CLAIMS } from '../../services/claims/operations';
 import { type OperationText } from '../../wire/api/description';
 import { INTEGER, TEXT } from '../../wire/keys/types';
 import { type Keys, type KeyTable } from '../../wire/keys/keys';
-import { PAGE_HEADERS } from '../../wire/keys/page-size';
+import { PAGE_HEADERS, sizeKey } from '../../wire/keys/pages';
 
 const ids = { type: INTEGER, multiple: true } as const;
 
@@ -11,7 +11,7 @@ export const networkClaimKeys = {
   programId: { ...ids, description: 'Programs' },
   claimId: { ...ids, description: 'Ids of claims' },
   offset: { type: INTEGER, description: 'Claims to skip' },
-  limit: { type: INTEGER, description: 'Number of claims, at most 1000; 1000 by default' },
+  limit: sizeKey('Number of claims'),
 } as const satisfies KeyTable;
 
 export type NetworkClaimKeys = Keys<typeof networkClaimKeys>;

@@ -8,13 +8,13 @@ import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { eachOf } from '../../projector/search-in-parts';
-import { pageSizeHeader } from '../../wire/keys/page-size';
+import { atLeast, sizeOf } from '../../wire/keys/pages';
 import { type OutputClaim, type OutputVersion } from './answered-fields';
 import { claimDecider } from '../../domain/claims/claim';
 import { type ClaimsCaller } from '../../domain/claims/claim-check';
 import { type ClaimAtVersion, claimHistory } from './claim-versions';
 import { claimFaults as fault } from '../../domain/claims/faults';
-import { type ClaimOrder, type ListKeys } from './list-keys';
+import { type ClaimOrder, type ClaimListKeys } from './list-keys';
 import { programName, siteName, toOutput } from './output';
 import { type StoredClaim } from '../../domain/claims/stored-claim';
 import { ownClaim } from './update-check';
@@ -25,8 +25,8 @@ export interface ListedClaims {
   readonly total: number;
 }
 
-/** Claims in an answer: at most, and by default (`docs/decisions.md#c8`); versions at most. */
-const MOST = 1000;
+/** Versions in an answer (`docs/decisions.md#c13`). */
+const MOST_VERSIONS = 1000;
 
 /** What callers may read of claims: publishers their own, advertisers those of their programs (`docs/decisions.md#c8`). */
 @Injectable()
@@ -38,7 +38,7 @@ export class ClaimQueries {
     private readonly clock: Clock,
   ) {}
 
-  async list(keys: ListKeys, caller: Caller, query: QueryOptions = {}): Promise<ListedClaims> {
+  async list(keys: ClaimListKeys, caller: Caller, query: QueryOptions = {}): Promise<ListedClaims> {
     const { directory } = this.follower;
     const now = this.clock.now();
     const page = pageOf(keys, directory);
@@ -71,7 +71,7 @@ export class ClaimQueries {
         yield (function* () {
           for (const { version } of batch) {
             if (version === undefined || !isParty(version.stored, caller)) continue;
-            if (left <= MOST) yield toVersion(version);
+            if (left <= MOST_VERSIONS) yield toVersion(version);
             left -= 1;
           }
         })();
@@ -101,13 +101,8 @@ function isParty(
   return owner === organisationId && siteId === claim.siteId;
 }
 
-/** The size of pages as a header, if `limit` exceeds the cap. */
-export function cappedLimit({ limit = 0 }: Pick<ListKeys, 'limit'>): Readonly<Record<string, string>> {
-  return pageSizeHeader(limit, MOST);
-}
-
 /** The keys, limited to what the caller may see. */
-function criteriaOf(keys: ListKeys, { kind, organisationId, siteId }: ClaimsCaller): ClaimCriteria {
+function criteriaOf(keys: ClaimListKeys, { kind, organisationId, siteId }: ClaimsCaller): ClaimCriteria {
   const own =
     kind === 'advertiser'
       ? { advertiserId: [organisationId] }
@@ -121,14 +116,14 @@ function criteriaOf(keys: ListKeys, { kind, organisationId, siteId }: ClaimsCall
   };
 }
 
-function pageOf(keys: ListKeys, directory: Directory): ClaimPage {
+function pageOf(keys: ClaimListKeys, directory: Directory): ClaimPage {
   const { tdconnect = false, sortBy = 'claimId', sortOrder = 'desc' } = keys;
-  const offset = atLeast(0, 'offset', keys.offset ?? 0);
+  const offset = atLeast(0, 'offset', keys.offset ?? 0, fault.illegalValue);
   return {
     by: orderOf(sortBy, directory),
     descending: sortOrder === 'desc',
     offset: tdconnect ? offset : Math.max(0, offset - 1),
-    size: Math.min(MOST, atLeast(1, 'limit', keys.limit ?? MOST)),
+    size: sizeOf('limit', keys.limit, fault.illegalValue),
   };
 }
 
@@ -136,9 +131,4 @@ function orderOf(sortBy: ClaimOrder, directory: Directory): ClaimPage['by'] {
   if (sortBy === 'programName') return { field: 'programId', nameOf: (id) => programName(directory, id) };
   if (sortBy === 'siteName') return { field: 'siteId', nameOf: (id) => siteName(directory, id) };
   return sortBy;
-}
-
-function atLeast(least: number, key: string, value: number): number {
-  if (value >= least) return value;
-  throw fault.illegalValue(`${key}=${value}: expected an integer of at least ${least}`);
 }

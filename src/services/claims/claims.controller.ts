@@ -15,7 +15,8 @@ import { listWriter } from '../../wire/record/list';
 import { type OutputCheck } from './answered-fields';
 import { type Screening } from '../../domain/claims/claim';
 import { CLAIM_FORMATS, postedList } from './claim-body';
-import { cappedLimit, ClaimQueries } from './claim.queries';
+import { pageHeaders } from '../../wire/keys/pages';
+import { ClaimQueries } from './claim.queries';
 import { CheckClaims, CreateClaims, DeleteClaim, RefuseClaims } from './commands';
 import { claimFaults as fault, RefusedItems } from '../../domain/claims/faults';
 import { listKeys } from './list-keys';
@@ -76,7 +77,7 @@ export class ClaimsController {
     return new ListAnswer(
       async ({ view, query }) => {
         const { claims, total } = await this.queries.list(keys, caller, query);
-        const headers = { 'X-Total-Count': String(total), ...cappedLimit(keys) };
+        const headers = pageHeaders({ total, requested: keys.limit });
         return { pieces: listPieces(claimsText(view), claims), headers };
       },
       { format: keys.format },

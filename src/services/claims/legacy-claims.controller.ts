@@ -11,7 +11,8 @@ import { listPieces } from '../../wire/record/list-text';
 import { listWriter } from '../../wire/record/list';
 import { type OutputClaim, type OutputLegacyClaim } from './answered-fields';
 import { postedList, UPDATE_FORMATS } from './claim-body';
-import { cappedLimit, ClaimQueries } from './claim.queries';
+import { pageHeaders } from '../../wire/keys/pages';
+import { ClaimQueries } from './claim.queries';
 import { RuleOnClaims } from './commands';
 import { ignoredIn } from './list-check';
 import { fromLegacy, legacyListKeys } from './list-keys';
@@ -39,7 +40,7 @@ export class LegacyClaimsController {
   ): ListAnswer {
     return new ListAnswer(async ({ view, query }) => {
       const { claims, total } = await this.queries.list(fromLegacy(keys), caller, query);
-      const headers = { 'X-Total-Count': String(total), ...cappedLimit(keys) };
+      const headers = pageHeaders({ total, requested: keys.limit });
       return { pieces: listPieces(claimsText(view), legacy(claims)), headers };
     });
   }

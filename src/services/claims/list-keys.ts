@@ -1,5 +1,6 @@
 import { BOOLEAN, DAY, INTEGER, type KeyType, oneOf, until } from '../../wire/keys/types';
 import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { sizeKey } from '../../wire/keys/pages';
 
 const ids = { type: INTEGER, multiple: true } as const;
 
@@ -13,7 +14,7 @@ const filterKeys = {
 } as const satisfies KeyTable;
 
 const pageKeys = {
-  limit: { type: INTEGER, description: 'Number of claims, at most 1000; 1000 by default' },
+  limit: sizeKey('Number of claims'),
   sortOrder: { type: oneOf('desc', 'asc'), description: 'Direction of the order; desc by default' },
 } as const satisfies KeyTable;
 
@@ -44,11 +45,11 @@ export const legacyListKeys = {
   ...pageKeys,
 } as const satisfies KeyTable;
 
-export type ListKeys = Keys<typeof listKeys>;
+export type ClaimListKeys = Keys<typeof listKeys>;
 export type LegacyListKeys = Keys<typeof legacyListKeys>;
 
 /** The keys of a legacy list: those that it lacks are absent. */
-export function fromLegacy(keys: LegacyListKeys): ListKeys {
+export function fromLegacy(keys: LegacyListKeys): ClaimListKeys {
   const none = {
     minTransactionDate: undefined,
     maxTransactionDate: undefined,

@@ -1,4 +1,4 @@
-import { ListCursors } from '../../wire/keys/cursor';
+import { ListCursors } from '../../wire/keys/pages';
 import { csvKeys } from './csv-keys';
 import { productFaults as fault } from './faults';
 import { type SearchKeys } from './search-keys';

@@ -1,5 +1,6 @@
 import { BOOLEAN, INTEGER, oneOf } from '../../wire/keys/types';
 import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { atLeast } from '../../wire/keys/pages';
 import { csvKeys } from './csv-keys';
 import { SINCE } from './download/since';
 import { productFaults as fault } from './faults';
@@ -37,7 +38,7 @@ export function pageOf({ page, pageSize, since }: DownloadKeys): { page: number;
   for (const [name, value] of Object.entries({ page, pageSize })) {
     if (value === undefined) continue;
     const hint = name === 'page' ? ', pages start at 1' : '';
-    if (value < 1) throw fault.illegalValue(`${name}=${value}: expected an integer of at least 1${hint}`);
+    atLeast(1, name, value, (message) => fault.illegalValue(`${message}${hint}`));
     if (since !== undefined) throw fault.illegalValue(`${name}=${value}: cannot be combined with since`);
   }
   if (page === undefined && pageSize === undefined) return undefined;

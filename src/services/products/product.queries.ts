@@ -19,7 +19,7 @@ import { productFaults as fault } from './faults';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { searchCursors } from './cursor';
-import { pageSizeHeader } from '../../wire/keys/page-size';
+import { atLeast } from '../../wire/keys/pages';
 import { wordsOf } from '../../wire/words';
 import { customFieldNames, type Offer } from '../../domain/products/offer';
 import { type OutputProduct, type OutputView, toOutput } from './output';
@@ -186,14 +186,15 @@ function criteriaOf(
 
 function windowOf(keys: SearchKeys): ProductCriteria['window'] {
   const after = searchCursors.read(keys);
-  const pageSize = atLeast(1, 'pageSize', keys.pageSize);
+  const pageSize = atLeast(1, 'pageSize', keys.pageSize, fault.illegalValue);
   if (after !== undefined) return windowAfter(after, pageSize);
-  return searchWindow(atLeast(0, 'page', keys.page), pageSize, atLeast(0, 'limit', keys.limit));
+  const page = atLeast(0, 'page', keys.page, fault.illegalValue);
+  return searchWindow(page, pageSize, atLeast(0, 'limit', keys.limit, fault.illegalValue));
 }
 
-/** The size of pages as a header, if `pageSize` or `limit` exceeds the cap (`docs/decisions.md#p3`). */
-export function cappedPageSize({ pageSize, limit = 0 }: SearchKeys): Readonly<Record<string, string>> {
-  return pageSizeHeader(limit > SEARCH_CAP ? Infinity : (pageSize ?? 0), pageSizeOf(pageSize));
+/** The requested and the applied size of pages; a `limit` above the cap is a request for more too (`docs/decisions.md#p3`). */
+export function sizesOf({ pageSize, limit = 0 }: SearchKeys) {
+  return { requested: limit > SEARCH_CAP ? Infinity : pageSize, applied: pageSizeOf(pageSize) };
 }
 
 function given<Key extends keyof SearchKeys>(
@@ -220,9 +221,4 @@ function requireFewWords(q: readonly string[]): void {
   if (words.size > MAX_WORDS) {
     throw fault.illegalValue(`q has ${words.size} different words: expected at most ${MAX_WORDS}`);
   }
-}
-
-function atLeast(least: number, key: string, value: number | undefined): number | undefined {
-  if (value === undefined || value >= least) return value;
-  throw fault.illegalValue(`${key}=${value}: expected an integer of at least ${least}`);
 }

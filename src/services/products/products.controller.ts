@@ -8,6 +8,7 @@ import { markDryRun } from '../../http/dry-run';
 import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
 import { type Keys } from '../../wire/keys/keys';
+import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list-text';
 import { DeleteProducts, LoadProducts } from './commands';
 import { csvStyleOf } from './csv-keys';
@@ -17,7 +18,7 @@ import { type LoadResult } from './load/loader';
 import { loadHeaders } from './load-headers';
 import { loggedLoad } from './load-log';
 import { productOperations as operations } from './operations';
-import { cappedPageSize, ProductQueries, ProductSettings } from './product.queries';
+import { ProductQueries, ProductSettings, sizesOf } from './product.queries';
 import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
 
@@ -46,10 +47,7 @@ export class ProductsController {
         const text = resultText(view, { ...result, productHeader, style, vendor: this.settings.vendor });
         return {
           pieces: listPieces(text, products),
-          headers: {
-            ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
-            ...cappedPageSize(keys),
-          },
+          headers: pageHeaders({ ...sizesOf(keys), nextCursor }),
         };
       },
       { format: keys.format },

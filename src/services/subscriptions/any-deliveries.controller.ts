@@ -8,20 +8,19 @@ import { Clock } from '../../http/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { ListAnswer } from '../../http/list-answer';
 import { EventLog } from '../../kernel/event-log';
-import { type Fault } from '../../kernel/fault';
+import { type MakeFault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { type PageInParts } from '../../projector/search-in-parts';
 import { type OperationText, type Shape } from '../../wire/api/description';
-import { ListCursors } from '../../wire/keys/cursor';
 import { type Keys, type KeyTable } from '../../wire/keys/keys';
-import { PAGE_HEADERS, pageSizeHeader } from '../../wire/keys/page-size';
+import { CURSOR_KEY, ListCursors, PAGE_HEADERS, pageHeaders, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { INTEGER, oneOf, TEXT } from '../../wire/keys/types';
 import { listWriter } from '../../wire/record/list';
 import { listPieces } from '../../wire/record/list-text';
 import { listOf } from '../../wire/record/record';
 import { AnyWaiting } from './any-waiting';
 import { type OperatorsDelivery, operatorsDelivery, operatorsReceiver } from './deliveries.fields';
-import { deliveryKeys, PAGE } from './deliveries.keys';
+import { deliveryKeys } from './deliveries.keys';
 import { namedFor } from './deliveries.names';
 import { toDelivery, toRest, toTotals, type Waiting } from './deliveries.output';
 import { stateField } from './fields';
@@ -58,10 +57,13 @@ const anyDeliveryKeys = {
   state: { type: oneOf(...STATES), multiple: true, description: 'States' },
 } as const satisfies KeyTable;
 
+/** Receivers on a page by default: each has a document per day. */
+const RECEIVERS = 100;
+
 const anyReceiverKeys = {
   ...whose,
-  pageSize: { type: INTEGER, description: `Receivers on a page, at most ${PAGE}; 100 by default` },
-  cursor: deliveryKeys.cursor,
+  pageSize: sizeKey('Receivers on a page', `${RECEIVERS} by default`),
+  cursor: CURSOR_KEY,
 } as const satisfies KeyTable;
 
 type AnyDeliveryKeys = Keys<typeof anyDeliveryKeys>;
@@ -90,20 +92,11 @@ export const anyDeliveryOperations = {
 const deliveriesText = listWriter(ANY_DELIVERIES);
 const receiversText = listWriter(ANY_RECEIVERS);
 
-/** Receivers on a page by default: each has a document per day. */
-const RECEIVERS = 100;
-
 /** The controller of what has become of all messages, for operators (`docs/decisions.md#n14`); `unusable` is a fault of their service. */
-export function anyDeliveriesController(unusable: (message: string) => Fault): Type<object> {
+export function anyDeliveriesController(unusable: MakeFault): Type<object> {
   const rules = { presentation: ['pageSize'], excluded: [], refuse: unusable } as const;
   const deliveryCursors = new ListCursors<AnyDeliveryKeys>(rules);
   const receiverCursors = new ListCursors<AnyReceiverKeys>(rules);
-
-  const pageSizeOf = (pageSize: number | undefined, otherwise: number): number => {
-    if (pageSize === undefined) return otherwise;
-    if (pageSize >= 1) return Math.min(PAGE, pageSize);
-    throw unusable(`pageSize=${pageSize}: expected an integer of at least 1`);
-  };
 
   @Controller('/ops/1.0')
   class AnyDeliveriesController {
@@ -131,11 +124,17 @@ export function anyDeliveriesController(unusable: (message: string) => Fault): T
           states: given(state)?.map((one) => ({ state: one })),
           at: { min: keys.minTime, max: keys.maxTime },
         };
-        const page = { size: pageSizeOf(keys.pageSize, PAGE), after: deliveryCursors.read(keys) };
+        const size = sizeOf('pageSize', keys.pageSize, unusable);
+        const page = { size, after: deliveryCursors.read(keys) };
         const found = await listDeliveries(this.store, criteria, page, query);
+        const { total, next } = found;
         return {
           pieces: listPieces(deliveriesText(view), this.outputOf(found)),
-          headers: headersOf(keys, found, (next) => deliveryCursors.write(keys, next)),
+          headers: pageHeaders({
+            total,
+            requested: keys.pageSize,
+            nextCursor: next && deliveryCursors.write(keys, next),
+          }),
         };
       });
     }
@@ -148,10 +147,11 @@ export function anyDeliveriesController(unusable: (message: string) => Fault): T
       return new ListAnswer(async ({ view, query }) => {
         const { organisationId, subscriptionId } = keys;
         const criteria = { organisationId: given(organisationId), subscriptionId: given(subscriptionId) };
-        const page = { size: pageSizeOf(keys.pageSize, RECEIVERS), after: receiverCursors.read(keys) };
-        const found = await listReceivers(this.store, criteria, page, query);
-        const waiting = await new AnyWaiting(this.log, this.store).of(found.receivers, this.clock.now());
-        const output = found.receivers.map(({ receiver, ...totals }) => ({
+        const size = sizeOf('pageSize', keys.pageSize, unusable, RECEIVERS);
+        const page = { size, after: receiverCursors.read(keys) };
+        const { receivers, total, next } = await listReceivers(this.store, criteria, page, query);
+        const waiting = await new AnyWaiting(this.log, this.store).of(receivers, this.clock.now());
+        const output = receivers.map(({ receiver, ...totals }) => ({
           organisationId: totals.organisationId,
           subscriptionId: totals.subscriptionId,
           receiverId: receiver,
@@ -161,7 +161,11 @@ export function anyDeliveriesController(unusable: (message: string) => Fault): T
         }));
         return {
           pieces: listPieces(receiversText(view), only(output)),
-          headers: headersOf(keys, found, (next) => receiverCursors.write(keys, next)),
+          headers: pageHeaders({
+            total,
+            requested: keys.pageSize,
+            nextCursor: next && receiverCursors.write(keys, next),
+          }),
         };
       });
     }
@@ -215,18 +219,6 @@ function topicsOf(selected: readonly Selected[]): readonly TopicName[] | undefin
   const used = selected.filter(({ subjects, stateIds }) => subjects.length + stateIds.length > 0);
   if (used.length === 0) return undefined;
   return used.length === 1 ? used.map(({ topic }) => topic) : [];
-}
-
-function headersOf<Cursor>(
-  { pageSize = 0 }: { readonly pageSize: number | undefined },
-  { total, next }: { readonly total: number; readonly next?: Cursor },
-  write: (next: Cursor) => string,
-): Readonly<Record<string, string>> {
-  return {
-    'X-Total-Count': String(total),
-    ...pageSizeHeader(pageSize, PAGE),
-    ...(next === undefined ? {} : { 'X-Next-Cursor': write(next) }),
-  };
 }
 
 function given<Value>(values: readonly Value[]): readonly Value[] | undefined {

@@ -9,7 +9,7 @@ import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
 import { type Refusals } from '../../wire/api/posted';
-import { ListCursors } from '../../wire/keys/cursor';
+import { ListCursors } from '../../wire/keys/pages';
 import { complete } from '../../wire/record/read';
 import { Subscriptions, type Which } from './commands';
 import {

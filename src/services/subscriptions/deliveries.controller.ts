@@ -8,7 +8,7 @@ import { ListAnswer } from '../../http/list-answer';
 import { QueuedAnswer } from '../../http/queued-answer';
 import { PostedBody } from '../../http/posted-body';
 import { listPieces } from '../../wire/record/list-text';
-import { pageSizeHeader } from '../../wire/keys/page-size';
+import { pageHeaders } from '../../wire/keys/pages';
 import { Refusals } from '../../wire/api/posted';
 import { documentWriter } from '../../wire/record/document';
 import { listWriter } from '../../wire/record/list';
@@ -16,7 +16,7 @@ import { recordReader } from '../../wire/record/read';
 import { ChangeSubscription } from './commands';
 import { RedeliverDeadLetters, RedeliverMessage, type UncheckedPeriod } from './deliveries.commands';
 import { postedRedeliveries } from './deliveries.fields';
-import { deliveryKeys, type DeliveryKeys, PAGE } from './deliveries.keys';
+import { deliveryKeys, type DeliveryKeys } from './deliveries.keys';
 import { deliveryOperations, deliveryShapes, RECEIVERS, REDELIVERIES } from './deliveries.operations';
 import { namedAsTransactions, namedFor } from './deliveries.names';
 import { DeliveryQueries } from './deliveries.queries';
@@ -64,11 +64,7 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
         const { deliveries, total, nextCursor } = await this.queries.list({ kind, id, caller }, keys, query);
         return {
           pieces: listPieces(deliveriesText(view), deliveries),
-          headers: {
-            'X-Total-Count': String(total),
-            ...pageSizeHeader(keys.pageSize ?? 0, PAGE),
-            ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
-          },
+          headers: pageHeaders({ total, requested: keys.pageSize, nextCursor }),
         };
       });
     }

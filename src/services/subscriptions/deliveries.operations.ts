@@ -1,5 +1,5 @@
 import { type OperationText, type Shape } from '../../wire/api/description';
-import { PAGE_HEADERS } from '../../wire/keys/page-size';
+import { PAGE_HEADERS } from '../../wire/keys/pages';
 import { listOf } from '../../wire/record/record';
 import {
   listedDelivery,

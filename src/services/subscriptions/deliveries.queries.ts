@@ -13,12 +13,13 @@ import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { eachOf } from '../../projector/search-in-parts';
+import { sizeOf } from '../../wire/keys/pages';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
 import { Rendering } from '../../delivery/matching/rendering';
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import { type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver } from './deliveries.fields';
-import { deliveryCursors, type DeliveryKeys, type OutputState, PAGE } from './deliveries.keys';
+import { deliveryCursors, type DeliveryKeys, type OutputState } from './deliveries.keys';
 import { namedFor } from './deliveries.names';
 import { heldReceivers, toDelivery, toDetails, toReceiver, type Waiting } from './deliveries.output';
 import { type Which } from './commands';
@@ -60,7 +61,8 @@ export class DeliveryQueries {
     const waiting = await this.waiting(which.id, subscription);
     const after = deliveryCursors.read(keys);
     const criteria = criteriaOf(which.id, keys, statesOf(keys.state, which.id, subscription));
-    const found = await listDeliveries(this.store, criteria, { size: pageSizeOf(keys), after }, query);
+    const size = sizeOf('pageSize', keys.pageSize, fault.content);
+    const found = await listDeliveries(this.store, criteria, { size, after }, query);
     const { total, next } = found;
     return {
       deliveries: eachOf(found, (listed) =>
@@ -148,12 +150,6 @@ export class DeliveryQueries {
 }
 
 const MESSAGE_ID = /^msg_[0-9a-v]{32}$/;
-
-/** The size of a page. Raises CON_350. */
-function pageSizeOf({ pageSize = PAGE }: Pick<DeliveryKeys, 'pageSize'>): number {
-  if (pageSize >= 1) return Math.min(PAGE, pageSize);
-  throw fault.content(`pageSize=${pageSize}: expected an integer of at least 1`);
-}
 
 function criteriaOf(
   id: string,

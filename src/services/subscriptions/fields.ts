@@ -1,5 +1,6 @@
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { type MakeFault, Refusals } from '../../wire/api/posted';
+import { type MakeFault } from '../../kernel/fault';
+import { Refusals } from '../../wire/api/posted';
 import {
   type AnswerOf,
   type Field,

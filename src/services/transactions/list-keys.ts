@@ -2,7 +2,7 @@ import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { type Position, START } from '../../kernel/event';
 import { CURRENCY, DATE, INTEGER, type KeyType, oneOf, TEXT, until } from '../../wire/keys/types';
 import { type Keys, type KeyTable } from '../../wire/keys/keys';
-import { ListCursors } from '../../wire/keys/cursor';
+import { CURSOR_KEY, ListCursors, PAGE_KEY, sizeKey } from '../../wire/keys/pages';
 
 const ids = { type: INTEGER, multiple: true } as const;
 const texts = { type: TEXT, multiple: true } as const;
@@ -38,8 +38,8 @@ export const dateKeys = {
 
 /** Of a history: all of it unless `pageSize` is sent. */
 export const historyKeys = {
-  pageSize: { type: INTEGER, description: 'States on a page, at most 1000; by default all are returned' },
-  page: { type: INTEGER, description: 'Page, from 0; together with pageSize' },
+  pageSize: sizeKey('States on a page', 'by default all are returned'),
+  page: { ...PAGE_KEY, description: `${PAGE_KEY.description}; together with pageSize` },
   ...dateKeys,
 } as const satisfies KeyTable;
 
@@ -63,23 +63,23 @@ export const listKeys = {
   ...filterKeys,
   orderBy: { type: oneOf('timeOfEvent', 'changed'), description: 'Order; by default timeOfEvent' },
   sortOrder: { type: oneOf('desc', 'asc'), description: 'Newest first, by default, or oldest first' },
-  pageSize: { type: INTEGER, description: 'Transactions on a page, at most 1000; 1000 by default' },
-  page: { type: INTEGER, description: 'Page, from 0' },
+  pageSize: sizeKey('Transactions on a page'),
+  page: PAGE_KEY,
   since: {
     type: SINCE,
     description:
       'Only what has changed since: *, then the X-Next-Since of the last answer; in the order of changes',
   },
-  cursor: { type: TEXT, description: 'Pages in any number: *, then the X-Next-Cursor of the last answer' },
+  cursor: CURSOR_KEY,
   ...dateKeys,
   format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
 } as const satisfies KeyTable;
 
 export type FilterKeys = Keys<typeof filterKeys>;
-export type ListKeys = Keys<typeof listKeys>;
+export type TransactionListKeys = Keys<typeof listKeys>;
 export type HistoryKeys = Keys<typeof historyKeys>;
 
-export const listCursors = new ListCursors<ListKeys>({
+export const listCursors = new ListCursors<TransactionListKeys>({
   presentation: ['pageSize', 'dateOutputFormat', 'format'],
   excluded: ['page', 'since'],
   refuse: fault.content,

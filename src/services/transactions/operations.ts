@@ -1,7 +1,7 @@
 import { type OperationText, type Shape } from '../../wire/api/description';
 import { TEXT } from '../../wire/keys/types';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
-import { PAGE_HEADERS } from '../../wire/keys/page-size';
+import { PAGE_HEADERS } from '../../wire/keys/pages';
 import {
   listedTransaction,
   listedTransactions,

@@ -20,9 +20,15 @@ import { eachOf } from '../../projector/search-in-parts';
 import { type DateFormat } from '../../wire/date';
 import { type OutputTransaction, type OutputTotal } from '../../domain/transactions/fields';
 import { decimalOf } from '../../wire/record/minor-units';
-import { pageSizeHeader } from '../../wire/keys/page-size';
+import { pageOf } from '../../wire/keys/pages';
 import { onlyOne } from '../../domain/transactions/find-transaction';
-import { type FilterKeys, type HistoryKeys, listCursors, type ListKeys, nextSince } from './list-keys';
+import {
+  type FilterKeys,
+  type HistoryKeys,
+  listCursors,
+  type TransactionListKeys,
+  nextSince,
+} from './list-keys';
 import { toOutput } from '../../domain/transactions/output';
 import { STATES, type StateId } from '../../domain/transactions/states';
 import {
@@ -51,9 +57,6 @@ interface HistoryPart {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Transactions on a page: at most, and by default (`docs/decisions.md#t6`). */
-const PAGE = 1000;
-
 /** What callers may read of transactions (`docs/decisions.md#t6`). */
 @Injectable()
 export class TransactionQueries {
@@ -63,13 +66,11 @@ export class TransactionQueries {
     private readonly follower: FollowedDirectory,
   ) {}
 
-  async list(keys: ListKeys, caller: Caller, query: QueryOptions = {}): Promise<ListedPage> {
-    const pageSize = Math.min(PAGE, atLeast(1, 'pageSize', keys.pageSize ?? PAGE));
+  async list(keys: TransactionListKeys, caller: Caller, query: QueryOptions = {}): Promise<ListedPage> {
     const page = {
       orderBy: keys.orderBy ?? 'timeOfEvent',
       descending: keys.sortOrder !== 'asc',
-      offset: atLeast(0, 'page', keys.page ?? 0) * pageSize,
-      size: pageSize,
+      ...pageOf(keys, fault.content),
       after: listCursors.read(keys),
     } as const;
     const criteria = criteriaOf(keys, caller);
@@ -78,7 +79,7 @@ export class TransactionQueries {
     const { found, ...links } =
       since === undefined
         ? await this.page(keys, criteria, page, query)
-        : await this.changed({ ...keys, since }, criteria, pageSize, query);
+        : await this.changed({ ...keys, since }, criteria, page.size, query);
     return {
       transactions: eachOf(found, (listed) => toOutput(listed, dates)),
       total: found.total,
@@ -87,7 +88,7 @@ export class TransactionQueries {
   }
 
   private async page(
-    keys: ListKeys,
+    keys: TransactionListKeys,
     criteria: TransactionCriteria,
     page: TransactionPage,
     query: QueryOptions,
@@ -99,7 +100,7 @@ export class TransactionQueries {
 
   /** What has changed after a log position, in the order of the log: so what changes meanwhile is on a later page. */
   private async changed(
-    keys: ListKeys & { readonly since: Position },
+    keys: TransactionListKeys & { readonly since: Position },
     criteria: TransactionCriteria,
     size: number,
     query: QueryOptions,
@@ -153,11 +154,11 @@ export class TransactionQueries {
   ): Promise<ListedPage> {
     if (page !== undefined && pageSize === undefined)
       throw fault.content(`page=${page}: expected together with pageSize`);
-    const size = pageSize === undefined ? undefined : Math.min(PAGE, atLeast(1, 'pageSize', pageSize));
-    const first = atLeast(0, 'page', page ?? 0) * (size ?? 0);
+    const asked = pageSize === undefined ? undefined : pageOf({ pageSize, page }, fault.content);
+    const first = asked?.offset ?? 0;
     const { transactionId } = await this.visible(id, caller);
     const total = await this.eventsOf(transactionId);
-    const to = Math.min(total, size === undefined ? total : first + size);
+    const to = Math.min(total, first + (asked?.size ?? total));
     const transactions = this.states(transactionId, { first, to, dates: dateOutputFormat, signal });
     return { transactions, total };
   }
@@ -195,13 +196,6 @@ export class TransactionQueries {
     if (only !== undefined) return only;
     throw fault.unknownTransaction(`${id}: you have no such transaction`);
   }
-}
-
-/** The size of pages as a header, if `pageSize` exceeds the cap. */
-export function cappedPageSize({
-  pageSize = 0,
-}: Pick<ListKeys, 'pageSize'>): Readonly<Record<string, string>> {
-  return pageSizeHeader(pageSize, PAGE);
 }
 
 function mayRead(caller: Caller, { transaction }: ListedTransaction): boolean {
@@ -257,9 +251,4 @@ function isFilter(name: string): boolean {
 
 function given(values: unknown): boolean {
   return Array.isArray(values) && values.length > 0;
-}
-
-function atLeast(least: number, key: string, value: number): number {
-  if (value >= least) return value;
-  throw fault.content(`${key}=${value}: expected an integer of at least ${least}`);
 }

@@ -9,6 +9,7 @@ import { PostedBody } from '../../http/posted-body';
 import { Faults } from '../../kernel/fault';
 import { errorsAsJson } from '../../wire/api/errors';
 import { type Keys } from '../../wire/keys/keys';
+import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list-text';
 import { ignoredFieldsOf } from '../../wire/keys/name-list';
 import { type List, type RecordKind } from '../../wire/record/record';
@@ -27,7 +28,7 @@ import {
   type HistoryKeys,
   historyKeys,
   listKeys,
-  type ListKeys,
+  type TransactionListKeys,
   totalsKeys,
 } from './list-keys';
 import {
@@ -38,7 +39,7 @@ import {
   transactionOperations as operations,
   TRANSACTIONS,
 } from './operations';
-import { cappedPageSize, TransactionQueries } from './transaction.queries';
+import { TransactionQueries } from './transaction.queries';
 
 /** Most bytes of one posted item, and of a list. */
 const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;
@@ -54,17 +55,15 @@ export class TransactionsController {
   @Get()
   @ApiOperation(operations.listTransactions)
   @Produces(['json', 'xml', 'csv'])
-  list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: ListKeys): ListAnswer {
+  list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: TransactionListKeys): ListAnswer {
     return new ListAnswer(
       async ({ view, query }) => {
         const { transactions, total, nextCursor, nextSince } = await this.queries.list(keys, caller, query);
         return {
           pieces: listPieces(transactionsText(view), transactions),
           headers: {
-            'X-Total-Count': String(total),
+            ...pageHeaders({ total, requested: keys.pageSize, nextCursor }),
             ...(nextSince === undefined ? {} : { 'X-Next-Since': nextSince }),
-            ...cappedPageSize(keys),
-            ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
           },
         };
       },
@@ -103,7 +102,7 @@ export class TransactionsController {
       const { transactions, total } = await this.queries.history(id, caller, keys, query);
       return {
         pieces: listPieces(transactionsText(view), transactions),
-        headers: { 'X-Total-Count': String(total), ...cappedPageSize(keys) },
+        headers: pageHeaders({ total, requested: keys.pageSize }),
       };
     });
   }

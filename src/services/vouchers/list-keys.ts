@@ -1,4 +1,5 @@
 import { dryRunKey } from '../../wire/keys/dry-run';
+import { PAGE_KEY, sizeKey } from '../../wire/keys/pages';
 import { BOOLEAN, DATE, INTEGER, LANGUAGE, oneOf, TEXT, until } from '../../wire/keys/types';
 import { type Keys, type KeyTable } from '../../wire/keys/keys';
 
@@ -32,12 +33,12 @@ export const listKeys = {
     description: 'Only vouchers for some sites, or only those for any site',
   },
   siteId: { ...ids, description: 'Sites that can use the voucher' },
-  pageSize: { type: INTEGER, description: 'Vouchers on a page, at most 1000; 1000 by default' },
-  page: { type: INTEGER, description: 'Page, from 0' },
+  pageSize: sizeKey('Vouchers on a page'),
+  page: PAGE_KEY,
   random: { type: INTEGER, description: 'Seed of a random order; the same seed gives the same order' },
   languageId: { type: LANGUAGE, description: 'Language of the voucher' },
   activeAt: { type: DATE, description: 'The default listing as of this time' },
   format: { type: oneOf('csv'), beyondJson: true, description: 'CSV; overrides the extension' },
 } as const satisfies KeyTable;
 
-export type ListKeys = Keys<typeof listKeys>;
+export type VoucherListKeys = Keys<typeof listKeys>;

@@ -9,10 +9,10 @@ import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { eachOf } from '../../projector/search-in-parts';
 import { httpFaults } from '../../wire/api/http-faults';
-import { pageSizeHeader } from '../../wire/keys/page-size';
+import { pageOf } from '../../wire/keys/pages';
 import { voucherFaults as fault } from '../../domain/vouchers/faults';
 import { type OutputVoucher } from './fields';
-import { type ListKeys } from './list-keys';
+import { type VoucherListKeys } from './list-keys';
 import { codeIn, toOutput } from './output';
 import { audiencesIn } from '../../domain/vouchers/stored-voucher';
 import { postedFields, voucherDecider } from '../../domain/vouchers/voucher';
@@ -36,7 +36,7 @@ export class VoucherQueries {
 
   /** In batches, read on demand. */
   async list(
-    keys: ListKeys,
+    keys: VoucherListKeys,
     caller: Caller,
     now: Date,
     query: QueryOptions = {},
@@ -75,14 +75,11 @@ interface Asker {
   readonly now: Date;
 }
 
-/** Vouchers on a page: at most, and by default (Document 2, Limits; `docs/decisions.md#v16`). */
-const PAGE = 1000;
-
 /** The keys, limited to what the caller may see (`docs/decisions.md#v3`, `#v10`, `#v18`). */
-function criteriaOf(keys: ListKeys, asker: Asker): VoucherCriteria {
+function criteriaOf(keys: VoucherListKeys, asker: Asker): VoucherCriteria {
   const { directory, caller } = asker;
   const isOwner = caller.kind === 'advertiser';
-  const size = Math.min(PAGE, atLeast(1, 'pageSize', keys.pageSize ?? PAGE));
+  const page = pageOf(keys, fault.invalidVoucher);
   return {
     programIds: isOwner ? ownPrograms(keys, asker) : given(keys.programId),
     audiences: [
@@ -96,14 +93,8 @@ function criteriaOf(keys: ListKeys, asker: Asker): VoucherCriteria {
     siteSpecific: keys.siteSpecific,
     languageId: keys.languageId,
     seed: keys.random,
-    offset: atLeast(0, 'page', keys.page ?? 0) * size,
-    size,
+    ...page,
   };
-}
-
-/** The size of pages as a header, if `pageSize` exceeds the cap. */
-export function cappedPageSize({ pageSize = 0 }: ListKeys): Readonly<Record<string, string>> {
-  return pageSizeHeader(pageSize, PAGE);
 }
 
 /** A key without values is no criterion. */
@@ -112,13 +103,13 @@ function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
 }
 
 /** An advertiser's programs: those that it names, or all. */
-function ownPrograms({ programId }: ListKeys, { directory, caller }: Asker): readonly number[] {
+function ownPrograms({ programId }: VoucherListKeys, { directory, caller }: Asker): readonly number[] {
   const own = directory.programsOf(caller);
   return programId.length === 0 ? [...own] : programId.filter((id) => own.has(id));
 }
 
 /** The sites of the key, limited to a publisher's own (`docs/decisions.md#v11`). */
-function sitesNamed({ siteId }: ListKeys, { directory, caller }: Asker): readonly number[] {
+function sitesNamed({ siteId }: VoucherListKeys, { directory, caller }: Asker): readonly number[] {
   if (caller.kind === 'advertiser') return siteId;
   const own = directory.programs.sitesOf(caller.organisationId);
   return siteId.filter((id) => own.includes(id));
@@ -140,15 +131,10 @@ function audiencesOf(
 
 type Times = Pick<VoucherCriteria, 'publishedAt' | 'minEndDate' | 'maxStartDate'>;
 
-function timesOf({ activeAt, minEndDate, maxStartDate }: ListKeys, { caller, now }: Asker): Times {
+function timesOf({ activeAt, minEndDate, maxStartDate }: VoucherListKeys, { caller, now }: Asker): Times {
   const isBounded = minEndDate !== undefined || maxStartDate !== undefined;
   if (activeAt !== undefined && isBounded)
     throw fault.invalidVoucher('activeAt: cannot be combined with minEndDate or maxStartDate');
   const at = activeAt ?? (caller.kind === 'advertiser' ? undefined : now.getTime());
   return { publishedAt: at, minEndDate: isBounded ? minEndDate : at, maxStartDate };
-}
-
-function atLeast(least: number, key: string, value: number): number {
-  if (value >= least) return value;
-  throw fault.invalidVoucher(`${key}=${value}: expected an integer of at least ${least}`);
 }

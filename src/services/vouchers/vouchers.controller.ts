@@ -12,15 +12,16 @@ import { PostedBody } from '../../http/posted-body';
 import { writeDate } from '../../wire/date';
 import { errorsAsJson } from '../../wire/api/errors';
 import { type Keys } from '../../wire/keys/keys';
+import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list-text';
 import { ignoredFieldsOf } from '../../wire/keys/name-list';
 import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
 import { voucherFaults as fault } from '../../domain/vouchers/faults';
 import { postedVoucher } from './fields';
-import { dateKeys, type ListKeys, listKeys, postKeys } from './list-keys';
+import { dateKeys, type VoucherListKeys, listKeys, postKeys } from './list-keys';
 import { listText, toXmlVersions } from './formats';
 import { voucherOperations as operations } from './operations';
-import { cappedPageSize, VoucherQueries, VoucherSettings } from './voucher.queries';
+import { VoucherQueries, VoucherSettings } from './voucher.queries';
 import { readVoucher, readVouchers } from './voucher-body';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
@@ -40,14 +41,14 @@ export class VouchersController {
   @ApiOperation(operations.listVouchers)
   @Roles(['advertiser', 'publisher'])
   @Produces(['json', 'xml', 'csv', 'ics'])
-  list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: ListKeys): ListAnswer {
+  list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: VoucherListKeys): ListAnswer {
     return new ListAnswer(
       async ({ view, query }) => ({
         pieces: listPieces(
           listText(view, this.settings.vendor),
           await this.queries.list(keys, caller, this.clock.now(), query),
         ),
-        headers: cappedPageSize(keys),
+        headers: pageHeaders({ requested: keys.pageSize }),
       }),
       { format: keys.format },
     );

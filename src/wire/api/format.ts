@@ -1,4 +1,4 @@
-import { type Fault } from '../../kernel/fault';
+import { type MakeFault } from '../../kernel/fault';
 import { httpFaults } from './http-faults';
 import { type Extension } from '../keys/request-target';
 
@@ -39,7 +39,7 @@ export interface FormatRequest {
   /** `Accept` chooses the format of the highest weight; otherwise another than the default only if it does not admit that one. */
   readonly followsAccept: boolean;
   /** The fault of an extension that is not offered. */
-  readonly notFound: (message: string) => Fault;
+  readonly notFound: MakeFault;
 }
 
 /**
@@ -119,11 +119,11 @@ function weightOf(format: Format, ranges: readonly MediaRange[]): number {
 /** The faults of a service for unusable Content-Types. */
 export interface BodyFaults {
   /** None, or another than JSON and XML. */
-  readonly type: (message: string) => Fault;
+  readonly type: MakeFault;
   /** No media type at all; by default the fault of another one. */
-  readonly syntax?: (message: string) => Fault;
+  readonly syntax?: MakeFault;
   /** Another encoding than UTF-8, or a compressed body. */
-  readonly charset: (message: string) => Fault;
+  readonly charset: MakeFault;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Fault, type FaultDetails, Faults } from '../../kernel/fault';
+import { type Fault, type FaultDetails, Faults, type MakeFault } from '../../kernel/fault';
 
 /** A posted object with any members. */
 export type Posted = Readonly<Record<string, unknown>>;
@@ -9,8 +9,6 @@ export type Place = string | (() => string);
 /** Why a posted value is unusable. */
 export type Problem =
   'missing' | 'repeated' | 'notNumeric' | 'notDate' | 'malformedUrl' | 'malformedPrice' | 'unusable';
-
-export type MakeFault = (message: string, details?: FaultDetails) => Fault;
 
 /** The faults of a service for problems; those that it does not name are `unusable` to it. */
 export type ProblemFaults = Readonly<Partial<Record<Problem, MakeFault>>> & { readonly unusable: MakeFault };

@@ -1,4 +1,4 @@
-import { type Fault } from '../../kernel/fault';
+import { type MakeFault } from '../../kernel/fault';
 import { type KeyProblem, type KeyType } from './types';
 import { type RequestTarget } from './request-target';
 
@@ -34,7 +34,7 @@ type ValueOf<Spec> = Spec extends { readonly type: KeyType<infer T> }
 export type Keys<Table extends KeyTable> = { readonly [Name in keyof Table]: ValueOf<Table[Name]> };
 
 /** The faults of a service, by problem. */
-export type KeyFaults = Readonly<Record<KeyProblem, (message: string) => Fault>>;
+export type KeyFaults = Readonly<Record<KeyProblem, MakeFault>>;
 
 /** Limit of the values of one key. */
 const MAX_VALUES = 1000;

@@ -1,4 +1,5 @@
-import { type MakeFault, type Place, type Problem, type Refusals } from '../api/posted';
+import { type MakeFault } from '../../kernel/fault';
+import { type Place, type Problem, type Refusals } from '../api/posted';
 import { type SimpleType } from '../xml/xsd';
 
 /**

@@ -1,6 +1,11 @@
 import { hash } from 'node:crypto';
-import { type Fault } from '../../kernel/fault';
+import { type MakeFault } from '../../kernel/fault';
 import { type Cursor } from '../../kernel/query';
+import { type KeySpec } from './keys';
+import { INTEGER, TEXT } from './types';
+
+/** Items on a page: at most, and in most lists by default (`docs/decisions.md#p3`, `#v16`, `#t6`, `#c8`, `#n14`). */
+export const PAGE_CAP = 1000;
 
 /** What begins a list that is paged through by cursor. */
 const FIRST = '*';
@@ -16,7 +21,85 @@ export interface CursorRules<Keys extends WithCursor> {
   readonly presentation: readonly (keyof Keys & string)[];
   /** Keys that cannot be combined with a cursor. */
   readonly excluded: readonly (keyof Keys & string)[];
-  readonly refuse: (message: string) => Fault;
+  readonly refuse: MakeFault;
+}
+
+/** How a list is answered, for its headers. */
+interface AnsweredPage {
+  /** The size that the request asked for, if it did. */
+  readonly requested?: number | undefined;
+  /** The size of the page; by default the cap. */
+  readonly applied?: number;
+  /** The number of all that match. */
+  readonly total?: number;
+  readonly nextCursor?: string | undefined;
+}
+
+/** Keys as OpenAPI describes them. */
+export const PAGE_KEY = { type: INTEGER, description: 'Page, from 0' } as const satisfies KeySpec<number>;
+
+export const CURSOR_KEY = {
+  type: TEXT,
+  description: 'Pages in any number: *, then the X-Next-Cursor of the last answer',
+} as const satisfies KeySpec<string>;
+
+/** The key of the size of pages: of how many of what, and what applies without it. */
+export function sizeKey(counted: string, byDefault = `${PAGE_CAP} by default`) {
+  return {
+    type: INTEGER,
+    description: `${counted}, at most ${PAGE_CAP}; ${byDefault}`,
+  } as const satisfies KeySpec<number>;
+}
+
+/** The headers of a list that is paged through by cursor, as they are described. */
+export const PAGE_HEADERS = {
+  'X-Total-Count': 'The number of all that match',
+  'X-Next-Cursor': 'Value of cursor for the next page',
+  'X-Page-Size': `The size of the page, if the request asked for more than ${PAGE_CAP}`,
+} as const;
+
+/** The headers of a page: `X-Page-Size` if the request asked for larger pages than there are. */
+export function pageHeaders({
+  requested = 0,
+  applied = PAGE_CAP,
+  total,
+  nextCursor,
+}: AnsweredPage): Readonly<Record<string, string>> {
+  return {
+    ...(total === undefined ? {} : { 'X-Total-Count': String(total) }),
+    ...(requested > applied ? { 'X-Page-Size': String(applied) } : {}),
+    ...(nextCursor === undefined ? {} : { 'X-Next-Cursor': nextCursor }),
+  };
+}
+
+/** The page that the keys ask for: its size, and the number of items before it. Raises the fault for an unusable key. */
+export function pageOf(
+  { pageSize, page = 0 }: { readonly pageSize: number | undefined; readonly page: number | undefined },
+  refuse: MakeFault,
+): { readonly size: number; readonly offset: number } {
+  const size = sizeOf('pageSize', pageSize, refuse);
+  return { size, offset: atLeast(0, 'page', page, refuse) * size };
+}
+
+/** The size of pages by its key, at most the cap. Raises the fault for less than 1. */
+export function sizeOf(
+  key: 'pageSize' | 'limit',
+  requested: number | undefined,
+  refuse: MakeFault,
+  byDefault = PAGE_CAP,
+): number {
+  return Math.min(PAGE_CAP, atLeast(1, key, requested ?? byDefault, refuse));
+}
+
+/** The value of a key. Raises the fault if it is smaller. */
+export function atLeast<Value extends number | undefined>(
+  least: number,
+  key: string,
+  value: Value,
+  refuse: MakeFault,
+): Value {
+  if (value === undefined || value >= least) return value;
+  throw refuse(`${key}=${value}: expected an integer of at least ${least}`);
 }
 
 /** Reads and writes the values of a `cursor` key. A cursor belongs to the search that it was made for. */
