@@ -67,7 +67,7 @@ export class ReadQueue {
         resolve(await work(query));
         await sent;
       };
-      this.queue.run(caller.tokenHash, turn, waiting.signal).catch((error: unknown) => {
+      this.queue.run(caller.tokenHash, turn, { signal: waiting.signal }).catch((error: unknown) => {
         clearTimeout(late);
         reject(error instanceof QueueFull ? overloaded() : (error as Error));
       });

@@ -1,8 +1,8 @@
-/** The limits of a `FairQueue`. */
+/** The limits of a `FairQueue`. A task has weight 1 unless it says otherwise, and starts while less than the limits is running. */
 export interface FairLimits {
-  /** Maximum tasks running at once. */
+  /** Weight of the tasks that run at once. */
   readonly atOnce: number;
-  /** Maximum of these per client. */
+  /** The same of a client. */
   readonly perClient: number;
   /** Slots reserved for clients that have no task running; by default none. */
   readonly reserved?: number;
@@ -17,12 +17,20 @@ export class QueueFull extends Error {
   override readonly name = 'QueueFull';
 }
 
+/** Of a task. */
+export interface TaskOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The last task that starts may exceed the limits by its weight: so light ones cannot keep a heavy one waiting. */
+  readonly weight?: number;
+}
+
 interface Task {
+  readonly weight: number;
   readonly start: () => void;
 }
 
 /**
- * Runs a bounded number of tasks at once. Waiting tasks start round-robin by client, so that no client starves the others,
+ * Runs tasks of a bounded weight at once. Waiting tasks start round-robin by client, so that no client starves the others,
  * however many tasks it queues.
  */
 export class FairQueue {
@@ -38,14 +46,18 @@ export class FairQueue {
    * Runs `work` once a slot is free. Raises `QueueFull`, or the reason of `signal` if it is aborted before `work`
    * starts.
    */
-  async run<Result>(client: string, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  async run<Result>(
+    client: string,
+    work: () => Promise<Result>,
+    { signal, weight = 1 }: TaskOptions = {},
+  ): Promise<Result> {
     signal?.throwIfAborted();
-    if (!this.hasSlot(client)) await this.waitFor(client, signal);
-    else this.occupy(client);
+    if (!this.hasSlot(client)) await this.waitFor(client, weight, signal);
+    else this.occupy(client, weight);
     try {
       return await work();
     } finally {
-      this.release(client);
+      this.release(client, weight);
     }
   }
 
@@ -55,21 +67,21 @@ export class FairQueue {
     return this.running < (own === 0 ? atOnce : atOnce - reserved) && own < perClient;
   }
 
-  private occupy(client: string): void {
-    this.running += 1;
-    this.runningOf.set(client, (this.runningOf.get(client) ?? 0) + 1);
+  private occupy(client: string, weight: number): void {
+    this.running += weight;
+    this.runningOf.set(client, (this.runningOf.get(client) ?? 0) + weight);
   }
 
-  private release(client: string): void {
-    this.running -= 1;
-    const left = (this.runningOf.get(client) ?? 1) - 1;
+  private release(client: string, weight: number): void {
+    this.running -= weight;
+    const left = (this.runningOf.get(client) ?? weight) - weight;
     if (left === 0) this.runningOf.delete(client);
     else this.runningOf.set(client, left);
     // Possibly several: the client may now be eligible for a reserved slot.
     while (this.startNext());
   }
 
-  private async waitFor(client: string, signal: AbortSignal | undefined): Promise<void> {
+  private async waitFor(client: string, weight: number, signal: AbortSignal | undefined): Promise<void> {
     const { waiting = Infinity, waitingPerClient = Infinity } = this.limits;
     const tasks = this.waitingOf.get(client) ?? new Set();
     if (this.waitingTasks >= waiting || tasks.size >= waitingPerClient)
@@ -82,6 +94,7 @@ export class FairQueue {
         reject(signal?.reason as Error);
       };
       const task: Task = {
+        weight,
         start: () => {
           signal?.removeEventListener('abort', abort);
           resolve();
@@ -108,7 +121,7 @@ export class FairQueue {
       this.remove(client, task);
       // Move the client to the end of the round.
       if (this.waitingOf.delete(client)) this.waitingOf.set(client, tasks);
-      this.occupy(client);
+      this.occupy(client, task.weight);
       task.start();
       return true;
     }

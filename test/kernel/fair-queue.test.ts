@@ -1,6 +1,6 @@
 import { FairQueue, QueueFull } from '../../src/runtime/fair-queue';
 
-/** Work whose end the test controls. */
+/** Work whose end the test controls: `a1` or `a1:20`, of the client `a`, with the weight 20. */
 function workload(queue: FairQueue) {
   const started: string[] = [];
   const ends = new Map<string, () => void>();
@@ -11,7 +11,7 @@ function workload(queue: FairQueue) {
         started.push(name);
         return new Promise<void>((resolve) => ends.set(name, resolve));
       },
-      signal,
+      { signal, weight: Number(name.split(':')[1] ?? 1) },
     );
   const end = async (name: string, work: Promise<void>): Promise<void> => {
     ends.get(name)?.();
@@ -89,4 +89,18 @@ test('a failed task frees its slot', async () => {
   const next = queue.run('a', async () => 'done');
   await expect(failing).rejects.toThrow('failed');
   expect(await next).toBe('done');
+});
+
+test('tasks of a bounded weight run at once, and the last one may exceed it: light ones keep no heavy one waiting (decisions C9)', async () => {
+  const { started, run, end } = workload(new FairQueue({ atOnce: 30, perClient: 15, reserved: 5 }));
+  const names = ['a1:10', 'a2:10', 'a3:1', 'b1:10', 'c1:10', 'd1:1', 'e1:1', 'c2:1'];
+  const tasks = Object.fromEntries(names.map((name) => [name, run(name)]));
+  // Client a has 20; 30 are running.
+  expect(started).toEqual(['a1:10', 'a2:10', 'b1:10']);
+  await end('b1:10', tasks['b1:10']!);
+  // The first that waits, not the lightest.
+  expect(started.slice(3)).toEqual(['c1:10']);
+  await end('a1:10', tasks['a1:10']!);
+  expect(started.slice(4)).toEqual(['a3:1', 'd1:1', 'e1:1', 'c2:1']);
+  for (const name of ['a2:10', 'c1:10', 'd1:1', 'e1:1', 'a3:1', 'c2:1']) await end(name, tasks[name]!);
 });

@@ -29,17 +29,17 @@ import { type LoadedClaim } from './update-check';
 /** Streams loaded or written at a time. */
 const AT_ONCE = 256;
 
-/** Items of lists that are executed at once, however many other lists there are. */
-const FEW = 20;
-
-/** Longer lists. All claims that a list names, or that have its keys, are in memory, and each may have some 50 KB. */
-const LONG_LISTS = { atOnce: 4, perClient: 2, reserved: 1 } as const;
+/**
+ * Items of all lists that are executed. All claims that a list names, or that have its keys, are in memory, and each may have some
+ * 50 KB. Of the longest lists, with 1,000 items, four are executed at a time, of one organisation two.
+ */
+const IN_MEMORY = { atOnce: 3_500, perClient: 1_500, reserved: 1_000 } as const;
 
 /** What the commands have in common. */
 @Injectable()
 export class Claims {
   readonly writer: ClaimWriter;
-  private readonly longLists = new FairQueue(LONG_LISTS);
+  private readonly inMemory = new FairQueue(IN_MEMORY);
   private readonly search: OrderSearch;
 
   constructor(
@@ -107,14 +107,13 @@ export class Claims {
     throw new Error('there are faults');
   }
 
-  /** Executes a list of claims or updates, in its turn if it is long. */
+  /** Executes a list of claims or updates once there is room for its items. */
   async inTurn<Result>(
     { organisationId }: ClaimsCaller,
     list: readonly unknown[],
     execute: () => Promise<Result>,
   ): Promise<Result> {
-    if (list.length <= FEW) return await execute();
-    return await this.longLists.run(String(organisationId), execute);
+    return await this.inMemory.run(String(organisationId), execute, { weight: Math.max(1, list.length) });
   }
 
   /** The updates, each with the present state of its claim. */

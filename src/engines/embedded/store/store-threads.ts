@@ -38,7 +38,7 @@ export class StoreThreads {
     work: (store: Remote<EmbeddedStore>) => Promise<Result>,
     { client = '', signal }: Pick<QueryOptions, 'client' | 'signal'> = {},
   ): Promise<Result> {
-    return await this.queue.run(client, () => this.runOnFree(work, signal), signal);
+    return await this.queue.run(client, () => this.runOnFree(work, signal), { signal });
   }
 
   private async runOnFree<Result>(
