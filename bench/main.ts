@@ -22,6 +22,7 @@ import { loadJson } from './load-json';
 import { loadXml } from './load-xml';
 import { memory } from './memory';
 import { million } from './million';
+import { notifierStart } from './notifier-start';
 import { project } from './project';
 import { rebuild } from './rebuild';
 import { reloadUnchanged } from './reload-unchanged';
@@ -54,6 +55,7 @@ const FIGURES = {
   'deliveries-due': deliveriesDue,
   'deliveries-hung': deliveriesHung,
   'deliveries-restart': deliveriesRestart,
+  'notifier-start': notifierStart,
   'first-attempt': firstAttempt,
   million,
   wal,

@@ -18,10 +18,14 @@ const STATES = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 export async function prepare(
   dataDir: string,
   receivers: Receivers,
-  { targets, messages }: { readonly targets: number; readonly messages: number },
+  {
+    targets,
+    messages,
+    eventLog = 'sqlite:',
+  }: { readonly targets: number; readonly messages: number; readonly eventLog?: string },
 ): Promise<void> {
-  await (await Server.start(dataDir, 'api')).stop();
-  const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
+  await (await Server.start(dataDir, 'api', { EVENT_LOG: eventLog })).stop();
+  const engines = await openEngines({ dataDir, eventLog, readStore: 'sqlite:', threads: false });
   try {
     const { log } = engines;
     const all = await subscribe(log, receivers.urls(targets));

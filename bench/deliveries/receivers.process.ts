@@ -3,6 +3,9 @@ import { type AddressInfo } from 'node:net';
 
 /** What the receivers have got since they were last asked to forget it. Times are in epoch ms. */
 export interface Arrivals {
+  /** When the first request came, whether it is answered or not; 0: none has come. */
+  readonly begun: number;
+  /** Of requests that are answered: how many, the first and the last one. */
   readonly count: number;
   readonly first: number;
   readonly last: number;
@@ -16,7 +19,7 @@ export type Request =
   /** From now on, requests to the first `hung` receivers are not answered, and of the others so many. */
   | { readonly ask: 'reset'; readonly hung: number; readonly most: number; readonly keepTimes: boolean };
 
-let arrivals = { count: 0, first: 0, last: 0 };
+let arrivals = { begun: 0, count: 0, first: 0, last: 0 };
 let times: Record<string, number> = {};
 let hung = 0;
 let most = Number.MAX_SAFE_INTEGER;
@@ -28,9 +31,10 @@ const server = createServer((request, response) => {
   const receiver = Number(path.slice(2));
   request.resume();
   request.once('end', () => {
-    if (receiver < hung || arrivals.count >= most) return;
     const now = Date.now();
-    arrivals = { count: arrivals.count + 1, first: arrivals.first || now, last: now };
+    arrivals.begun ||= now;
+    if (receiver < hung || arrivals.count >= most) return;
+    arrivals = { ...arrivals, count: arrivals.count + 1, first: arrivals.first || now, last: now };
     if (keepsTimes) times[query] ??= now;
     response.writeHead(204).end();
   });
@@ -40,7 +44,7 @@ server.listen(0, '0.0.0.0', () => process.send?.((server.address() as AddressInf
 
 process.on('message', (request: Request) => {
   if (request.ask === 'reset') {
-    arrivals = { count: 0, first: 0, last: 0 };
+    arrivals = { begun: 0, count: 0, first: 0, last: 0 };
     times = {};
     hung = request.hung;
     most = request.most;
