@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openEngines } from '../src/engines/open';
 import { execute } from '../src/kernel/decider';
-import { subscriptionDecider } from '../src/notifications/subscription';
+import { subscriptionDecider } from '../src/domain/subscriptions/subscription';
 import { prepare } from './deliveries/prepare';
 import { Receivers } from './deliveries/receivers';
 import { startEndpoint } from './esdb-endpoint';
@@ -40,10 +40,15 @@ async function measured(bench: Bench, engine: string, eventLog: string): Promise
   const dataDir = join(bench.folder, `notifier-start-${engine}`);
   const settings = { ...receivers.settings, EVENT_LOG: eventLog };
   try {
-    await prepare(dataDir, receivers, { targets: HUNG, messages: bench.count * TIMES, eventLog });
+    await prepare(dataDir, receivers, {
+      targets: HUNG,
+      messages: bench.count * TIMES,
+      isGrouped: true,
+      eventLog,
+    });
     await subscribeHealthy(dataDir, eventLog, receivers.url(HUNG));
     await receivers.reset({ hung: HUNG });
-    const api = await Server.start(dataDir, 'api', settings);
+    const api = await Server.start(dataDir, 'api,projector', settings);
     let order = 0;
     const report = async (): Promise<void> => {
       order += 1;

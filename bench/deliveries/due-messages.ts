@@ -41,7 +41,7 @@ export async function subscribe(log: EventLog, urls: readonly string[]): Promise
 }
 
 /** What a message is about; its body has all of it. */
-export interface MessageContent {
+interface MessageContent {
   readonly subject: string;
   readonly sequence: number;
   readonly cause: Position;
@@ -52,12 +52,7 @@ export interface MessageContent {
 /** A message that is due. */
 export function messageTo(
   { subscriptionId, receiver, url }: Target,
-  {
-    subject,
-    sequence,
-    cause,
-    more = '',
-  }: { subject: string; sequence: number; cause: Position; more?: string },
+  { subject, sequence, cause, more = '' }: MessageContent,
 ): Message {
   return {
     id: messageIdOf(`${subject} ${sequence}`, receiver),

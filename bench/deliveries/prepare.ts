@@ -4,7 +4,7 @@ import { execute } from '../../src/kernel/decider';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { EVENTS, SITES } from '../network';
 import { Server } from '../server';
-import { Matched, type MessageContent, messageTo, subscribe } from './due-messages';
+import { Matched, messageTo, subscribe } from './due-messages';
 import { type Receivers } from './receivers';
 
 /** About what a message has beside its text: some 600 bytes in all. */
@@ -14,15 +14,20 @@ const MORE = 'x'.repeat(560);
 const BODY = JSON.stringify({ order: '${orderNumber}', value: '${orderValue}', more: MORE });
 const STATES = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
-/** A data folder with subscriptions of these receivers, and messages that are due to all of them in turn. */
+interface Prepared {
+  /** Receivers. */
+  readonly targets: number;
+  readonly messages: number;
+  /** Those of a receiver follow one another, so what is due next is all over the log. Otherwise receivers take turns. */
+  readonly isGrouped?: boolean;
+  readonly eventLog?: string;
+}
+
+/** A data folder with subscriptions of these receivers, and messages that are due to them. */
 export async function prepare(
   dataDir: string,
   receivers: Receivers,
-  {
-    targets,
-    messages,
-    eventLog = 'sqlite:',
-  }: { readonly targets: number; readonly messages: number; readonly eventLog?: string },
+  { targets, messages, isGrouped = false, eventLog = 'sqlite:' }: Prepared,
 ): Promise<void> {
   await (await Server.start(dataDir, 'api', { EVENT_LOG: eventLog })).stop();
   const engines = await openEngines({ dataDir, eventLog, readStore: 'sqlite:', threads: false });
@@ -31,9 +36,15 @@ export async function prepare(
     const all = await subscribe(log, receivers.urls(targets));
     const cause = await log.head();
     const matched = new Matched(await engines.deliveries());
+    const each = Math.ceil(messages / targets);
     for (let at = 0; at < messages; at += targets) {
-      const content: MessageContent = { subject: `t${at}`, sequence: at, cause, more: MORE };
-      const due = all.slice(0, messages - at).map((target) => messageTo(target, content));
+      const due = Array.from({ length: Math.min(targets, messages - at) }, (_, number) => {
+        const [target, sequence] = isGrouped
+          ? [all[Math.floor((at + number) / each)], (at + number) % each]
+          : [all[number], at];
+        if (target === undefined) throw new Error(`there is no receiver for message ${at + number}`);
+        return messageTo(target, { subject: `t${sequence}`, sequence, cause, more: MORE });
+      });
       await matched.append(due, cause);
     }
   } finally {

@@ -180,9 +180,13 @@ export class DeliveryRunner {
       const isEnough = taken.length >= count || signal.aborted;
       if (isEnough || this.dispatcher.partitions.has(number) || !(await lease.acquire())) return;
       if (taken.length >= count) await lease.release();
-      else taken.push(await this.takeOver(number, lease));
+      else {
+        const partition = await this.takeOver(number, lease);
+        taken.push(partition);
+        // What it had before can be sent while others are taken over.
+        this.dispatcher.add(partition);
+      }
     }).finally(() => {
-      for (const partition of taken) this.dispatcher.add(partition);
       // Leases are renewed meanwhile.
       if (taken.length > 0) this.track(this.catchUp(taken));
     });

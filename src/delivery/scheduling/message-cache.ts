@@ -1,10 +1,17 @@
 import { type EventLog } from '../../kernel/event-log';
+import { FairQueue } from '../../runtime/fair-queue';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
 import { receiverIn } from './matched-events';
 import { isUsableMessage } from './usable-deliveries';
 
-/** Messages that are read at once: those around one that is needed are needed soon. */
-const CHUNK = 256;
+/**
+ * Messages that are read at once, since those around one that is needed are needed soon; fewer while other reads are in progress,
+ * which may be for messages of a thousand receivers that are far apart.
+ */
+const CHUNK = { alone: 256, crowded: 16 } as const;
+
+/** Reads at once. More of them would end later, all of them, and what they have read would be in memory together. */
+const READS = 4;
 
 /** What a cached message takes beside its text (bytes). */
 const OVERHEAD = 700;
@@ -26,7 +33,11 @@ export class MessageCache {
   private readonly needed = new Map<number, Cached>();
   private bytes = 0;
   private neededBytes = 0;
+  /** By the number of the smallest chunk. */
   private readonly loading = new Map<number, Promise<boolean>>();
+  private readonly reads = new FairQueue({ atOnce: READS, perClient: READS });
+  /** Reads in progress, and those that wait. */
+  private reading = 0;
 
   /** `isWanted`: whether a message is still to be sent by this process. */
   constructor(
@@ -81,15 +92,31 @@ export class MessageCache {
    * have to be loaded again if much else is loaded before it is. Raises `EngineUnavailable`.
    */
   async load(revision: number): Promise<boolean> {
-    const chunk = Math.floor(revision / CHUNK);
+    const own = Math.floor(revision / CHUNK.crowded);
     // What is read for another message has this one only if it is wanted.
-    for (let other = this.loading.get(chunk); other !== undefined; other = this.loading.get(chunk))
-      await other;
+    for (let other = this.loading.get(own); other !== undefined; other = this.loading.get(own)) await other;
     if (this.has(revision)) return true;
-    if (!this.hasRoom()) return await this.read(revision, 1, revision);
-    const loading = this.read(chunk * CHUNK, CHUNK, revision).finally(() => this.loading.delete(chunk));
-    this.loading.set(chunk, loading);
+    const size = this.reading < READS ? CHUNK.alone : CHUNK.crowded;
+    const from = Math.floor(revision / size) * size;
+    const chunks = Array.from({ length: size / CHUNK.crowded }, (_, at) => from / CHUNK.crowded + at).filter(
+      (chunk) => !this.loading.has(chunk),
+    );
+    const loading = this.readInTurn(from, size, revision).finally(() => {
+      for (const chunk of chunks) this.loading.delete(chunk);
+    });
+    for (const chunk of chunks) this.loading.set(chunk, loading);
     return await loading;
+  }
+
+  private async readInTurn(from: number, limit: number, needed: number): Promise<boolean> {
+    this.reading += 1;
+    try {
+      return await this.reads.run('', () =>
+        this.hasRoom() ? this.read(from, limit, needed) : this.read(needed, 1, needed),
+      );
+    } finally {
+      this.reading -= 1;
+    }
   }
 
   /** Whether the log has the message that is needed. */

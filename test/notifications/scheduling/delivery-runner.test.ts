@@ -1,8 +1,13 @@
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, START } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
-import { MATCHED, type MatchedEvent, type Message } from '../../../src/domain/deliveries/delivery-events';
-import { PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
+import {
+  MATCHED,
+  type MatchedEvent,
+  type Message,
+  partitionStream,
+} from '../../../src/domain/deliveries/delivery-events';
+import { PARTITIONS, partitionOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { type Attempt } from '../../../src/delivery/sending/attempt';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
@@ -71,6 +76,30 @@ describe('The runner of deliveries', () => {
     await until(async () => (await outcomes()).length === 1);
     expect(await outcomes()).toMatchObject([{ outcome: 'delivered', attempt: 1 }]);
   }, 30_000);
+
+  it('sends for partitions that it has taken over while it takes over others (decisions N3)', async () => {
+    const targets = (await targetsOf(40)).filter(({ receiver }) => partitionOf(receiver) < PARTITIONS / 2);
+    const interrupted = ending({ end: 'aborted' });
+    const first = start('one', interrupted.attempt);
+    await due(targets, 1);
+    await until(() => new Set(interrupted.attempts.map(({ id }) => id)).size === targets.length);
+    await first.stop();
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const last = partitionStream(PARTITIONS - 1);
+    const log = overrideLog(world.deliveries, {
+      readStream: async function* (...read) {
+        if (read[0] === last) await released;
+        yield* world.deliveries.readStream(...read);
+      },
+    });
+    const { attempts, attempt } = ending({});
+    start('two', attempt, { deliveries: log });
+    await until(() => attempts.length === targets.length);
+    expect(await takenBy('two')).toBeLessThan(PARTITIONS);
+    release();
+    await until(async () => (await takenBy('two')) === PARTITIONS);
+  });
 
   it('shares the partitions among processes, and takes over those of one that stops', async () => {
     const targets = await targetsOf(60);

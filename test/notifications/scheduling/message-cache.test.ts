@@ -45,6 +45,41 @@ describe('The cache of messages', () => {
     expect(reads).toBe(1);
   });
 
+  it('reads little at a time, however many messages are needed that are far apart', async () => {
+    const [each, count] = [100, 40];
+    const messages = Array.from({ length: each * count }, (_, sequence) =>
+      messageTo(TARGET, { subject: `u${sequence}`, sequence, cause: '0' }),
+    );
+    const own = await logFolder();
+    const { log: long } = await openLog(own.file, false);
+    await new Matched(long).append(messages, '0');
+    let [atOnce, most, events, begun] = [0, 0, 0, 0];
+    const counting = overrideLog(long, {
+      readStream: async function* (...read) {
+        [atOnce, begun] = [atOnce + 1, begun + 1];
+        most = Math.max(most, atOnce);
+        for await (const batch of long.readStream(...read)) {
+          events += batch.length;
+          yield batch;
+        }
+        atOnce -= 1;
+      },
+    });
+    const cache = new MessageCache(counting, () => true);
+    const begunAtEnd: number[] = [];
+    const loads = Array.from({ length: count }, async (_, at) => {
+      expect(await cache.load(at * each)).toBe(true);
+      begunAtEnd.push(begun);
+    });
+    await Promise.all(loads);
+    await long.close();
+    await own.remove();
+    expect(most).toBeLessThanOrEqual(4);
+    // The first one does not wait for those that are needed later.
+    expect(begunAtEnd[0]).toBeLessThanOrEqual(8);
+    expect(events).toBeLessThanOrEqual(4 * 256 + count * 16);
+  });
+
   it('reads again what nobody wanted when its neighbours were read', async () => {
     const cache = cacheWanting((revision) => revision === 0);
     await Promise.all([0, 1, 2].map((revision) => cache.load(revision)));
