@@ -82,7 +82,7 @@ const USAGE = `npm run bench -- <name>… [--count N] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
 --count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, wal and deliveries-restart have ten times as many,
-           transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events)
+           transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages)
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.
 `;
