@@ -46,20 +46,26 @@ export async function continuationOf(deliveries: EventLog, log: EventLog): Promi
   return { cursor, revision, complete: NO_STREAM, made };
 }
 
-/** Ids of what was appended after a revision of `matched`, up to the first cursor that has passed a position. */
-export async function madeAfter(
-  deliveries: EventLog,
-  revision: number,
-  position: Position,
-): Promise<readonly string[]> {
-  const made: string[] = [];
-  for await (const batch of deliveries.readStream(MATCHED, { from: revision + 1, batchSize: 100 }))
+/** What was appended to `matched` after a revision, up to a cursor. */
+export interface Range {
+  readonly after: number;
+  /** Of the cursor. */
+  readonly upTo: Position;
+  readonly ids: readonly string[];
+}
+
+/** What was appended after a revision, up to the first cursor that has passed a position, or to the last one. */
+export async function rangeOf(deliveries: EventLog, after: number, position: Position): Promise<Range> {
+  const ids: string[] = [];
+  let upTo = START;
+  for await (const batch of deliveries.readStream(MATCHED, { from: after + 1, batchSize: 100 }))
     for (const event of batch) {
       const cursor = cursorIn(event);
-      if (cursor === undefined) made.push(event.id);
-      else if (cursor.upTo >= position) return made;
+      if (cursor === undefined) ids.push(event.id);
+      else upTo = cursor.upTo;
+      if (upTo >= position) return { after, upTo, ids };
     }
-  return made;
+  return { after, upTo, ids };
 }
 
 function cursorIn(event: RecordedEvent): Cursor | undefined {

@@ -4,7 +4,7 @@ import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../../kernel/eve
 import { namedUuid } from '../../kernel/named-uuid';
 import { type Reading } from '../../runtime/parked-events';
 import { type Cursor, MATCHED } from '../../domain/deliveries/delivery-events';
-import { type Continuation, madeAfter } from './cursor';
+import { type Continuation, type Range, rangeOf } from './cursor';
 import { type Due } from './matcher';
 
 /** The namespace of ids of events in `matched`: what is matched again has the same id. */
@@ -37,6 +37,7 @@ export class MatchedWriter {
   /** The position of the event that has been appended in part, until it has been added, and the number of these messages. */
   private begun: Position;
   private messages: number;
+  private range: Range | undefined;
 
   constructor(
     private readonly deliveries: EventLog,
@@ -102,15 +103,12 @@ export class MatchedWriter {
   }
 
   /**
-   * Ids of what was appended because of an event where it was parked: a part of it before that, or all by a process that did not
-   * know that another one parked it.
+   * Ids of what was appended, or is to be, because of an event where it was parked: a part of it before that, or all by a process
+   * that did not know that another one parked it.
    */
   async madeAt(readings: readonly Reading[]): Promise<ReadonlySet<string>> {
-    // Also by this process.
-    if (readings.length > 0 && this.hasPending) await this.append(this.added);
-    const made = new Set<string>();
-    for (const { after, position } of readings)
-      for (const id of await madeAfter(this.deliveries, after, position)) made.add(id);
+    const made = new Set(this.pending.map(({ id }) => id));
+    for (const reading of readings) for (const id of (await this.rangeWith(reading)).ids) made.add(id);
     return made;
   }
 
@@ -119,6 +117,13 @@ export class MatchedWriter {
     for await (const [last] of this.deliveries.readStream(MATCHED, { backwards: true, limit: 1 }))
       if (last !== undefined && last.revision !== this.revision)
         throw new RevisionConflict(MATCHED, this.revision, last.revision);
+  }
+
+  /** Events that were parked one after the other have a range in common. */
+  private async rangeWith({ after, position }: Reading): Promise<Range> {
+    const { range } = this;
+    if (range !== undefined && range.after <= after && position <= range.upTo) return range;
+    return (this.range = await rangeOf(this.deliveries, after, position));
   }
 
   private begins(position: Position, messages: number): void {

@@ -128,8 +128,8 @@ async function act(logs: MatchingLogs, action: Action, claims: number): Promise<
 }
 
 it.each([
-  ['sqlite', cases(200, 10)],
-  ['eventstoredb', cases(30, 2)],
+  ['sqlite', cases(100, 10)],
+  ['eventstoredb', cases(12, 2)],
 ] as const)(
   'whatever versions match, are killed or frozen, park and retry, each message is made once, over %s (decisions X103)',
   async (engine, numRuns) => {
@@ -157,4 +157,5 @@ it.each([
       { numRuns },
     );
   },
+  120_000,
 );
