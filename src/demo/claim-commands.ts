@@ -1,27 +1,59 @@
 import { toTrackedOrder } from '../../projections/tracked-orders';
-import { type ClaimContent, type ClaimState, programFacts, type Ruling } from '../domain/claims/claim';
-import { originOf } from '../domain/claims/claim-check';
-import { ClaimWriter } from '../domain/claims/claim-writer';
-import { screen } from '../domain/claims/screening';
-import { track } from '../processes/track-order';
-import { type FollowedDirectory } from '../network/follower';
-import { type StateAt, toDomainEvent } from '../kernel/decider';
-import { START } from '../kernel/event';
-import { type EventLog } from '../kernel/event-log';
-import { claimedTransaction, trackClaimedOrder } from '../processes/claimed-order';
+import { claimDecider } from '../domain/claims/claim';
 import { storedAfter, type StoredTransaction } from '../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
-import { type DemoClaimCommands, type KnownOrder } from './claims';
+import { type Clock } from '../http/clock';
+import { type VisibleWrites } from '../http/visible-writes';
+import { execute, toDomainEvent } from '../kernel/decider';
+import { START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { type FollowedDirectory } from '../network/follower';
+import { OrderSearch } from '../processes/order-search';
+import { track } from '../processes/track-order';
+import type { PostedList } from '../services/claims/posted-list';
+import {
+  Claims,
+  CreateClaims,
+  CreateClaimsHandler,
+  ReviseClaims,
+  ReviseClaimsHandler,
+  RuleOnClaims,
+  RuleOnClaimsHandler,
+} from '../services/claims/commands';
+import { rejectionOf, reviewClaim } from '../services/claims/review';
+import { type DemoClaimCommands, type KnownOrder, type PostedClaimUpdate } from './claims';
 
-/** Executes what the demo does with claims. There are no read models yet, so claims are screened against the log. */
+interface Parts {
+  readonly follower: FollowedDirectory;
+  readonly visible: VisibleWrites;
+  readonly clock: Clock;
+  /** Sets the clock. */
+  readonly setTime: (at: Date) => void;
+}
+
+/** Executes what the demo does with claims. There are no read models yet: orders are looked up in the log. */
 export class ClaimCommands implements DemoClaimCommands {
-  private readonly writer: ClaimWriter;
+  private readonly search: OrderSearch;
+  private readonly creating: CreateClaimsHandler;
+  private readonly revising: ReviseClaimsHandler;
+  private readonly ruling: RuleOnClaimsHandler;
 
   constructor(
     private readonly log: EventLog,
-    private readonly follower: FollowedDirectory,
+    private readonly parts: Parts,
   ) {
-    this.writer = new ClaimWriter(log);
+    const { follower, clock, visible } = parts;
+    this.search = new OrderSearch(async ({ advertiserId, orderNumbers }) => {
+      const orders = await this.orders();
+      const own = orders.filter(
+        ({ programId }) => follower.directory.program(programId)?.organisationId === advertiserId,
+      );
+      return new Map(orderNumbers.map((number) => [number, own.filter((one) => one.orderNumber === number)]));
+    });
+    const claims = new Claims(log, this.search, follower, clock, visible);
+    this.creating = new CreateClaimsHandler(claims);
+    this.revising = new ReviseClaimsHandler(claims);
+    this.ruling = new RuleOnClaimsHandler(claims);
   }
 
   async orders(): Promise<readonly KnownOrder[]> {
@@ -37,63 +69,46 @@ export class ClaimCommands implements DemoClaimCommands {
     });
   }
 
-  async file(publisherId: number, claims: readonly ClaimContent[], at: Date): Promise<readonly number[]> {
-    const { directory } = this.follower;
-    const filings = [];
-    for (const claim of claims) {
-      const origin = originOf(claim, publisherId, directory);
-      filings.push({ origin, claim, screening: await this.screened(publisherId, claim, at) });
-    }
-    return (await this.writer.create(filings, at.toISOString())).ids;
+  async file(organisationId: number, claims: readonly object[], at: Date): Promise<readonly number[]> {
+    this.parts.setTime(at);
+    const caller = { organisationId, kind: 'publisher' } as const;
+    return (await this.creating.execute(new CreateClaims(listOf('claims', claims), caller))).ids;
   }
 
-  async revise(claimId: number, claim: ClaimContent, at: Date): Promise<void> {
-    const { known, version, publisherId } = await this.filed(claimId);
-    const program = programFacts(originOf(claim, publisherId, this.follower.directory));
-    const screening = await this.screened(publisherId, claim, at);
-    const change = { at: at.toISOString(), version, claim, screening, ...program };
-    await this.writer.revise(claimId, change, known);
+  async revise(organisationId: number, update: PostedClaimUpdate, at: Date): Promise<void> {
+    this.parts.setTime(at);
+    const caller = { organisationId, kind: 'publisher' } as const;
+    await this.revising.execute(new ReviseClaims(listOf('claimUpdates', [update]), caller));
   }
 
-  async rule(claimId: number, ruling: Ruling, at: Date): Promise<void> {
-    const { version } = await this.filed(claimId);
-    await this.writer.execute(claimId, { do: 'rule', at: at.toISOString(), version, ruling });
-    await this.track(claimId, at);
+  async rule(organisationId: number, update: PostedClaimUpdate, at: Date): Promise<void> {
+    this.parts.setTime(at);
+    const caller = { organisationId, kind: 'advertiser' } as const;
+    await this.ruling.execute(new RuleOnClaims(listOf('claimUpdates', [update]), caller));
+    await this.track(update.claimId, at);
+  }
+
+  async reject(claimId: number, statusId: number, at: Date): Promise<void> {
+    const { directory } = this.parts.follower;
+    const request = { claimId, ...rejectionOf(statusId, undefined) };
+    await reviewClaim(request, { log: this.log, search: this.search, directory, now: at });
   }
 
   async autoApprove(claimId: number, at: Date): Promise<void> {
-    await this.writer.execute(claimId, { do: 'autoApprove', at: at.toISOString() });
+    await execute(this.log, claimDecider, claimId, { do: 'autoApprove', at: at.toISOString() });
     await this.track(claimId, at);
   }
 
-  private async screened(publisherId: number, claim: ClaimContent, now: Date) {
-    const { directory } = this.follower;
-    const orders = await this.ordersOf(directory.program(claim.programId)?.organisationId, claim.orderNumber);
-    return screen({ publisherId, claim }, { directory, orders, now });
-  }
-
-  private async ordersOf(advertiserId: number | undefined, number: string): Promise<readonly KnownOrder[]> {
-    const { directory } = this.follower;
-    return (await this.orders()).filter(
-      ({ orderNumber, programId }) =>
-        orderNumber === number && directory.program(programId)?.organisationId === advertiserId,
-    );
-  }
-
   private async track(claimId: number, at: Date): Promise<void> {
-    const parts = {
-      ordersNow: (advertiserId: number, number: string) => this.ordersOf(advertiserId, number),
-      orderOf: claimedTransaction,
-      track: trackClaimedOrder,
+    const ordersNow = async (advertiserId: number, orderNumber: string) => {
+      const found = await this.search.find(advertiserId, new Set([orderNumber]));
+      return found === 'unavailable' ? [] : (found.get(orderNumber) ?? []);
     };
-    const { directory } = this.follower;
-    await track(claimId, parts, { log: this.log, directory, at: at.toISOString(), since: START });
+    const { directory } = this.parts.follower;
+    await track(claimId, ordersNow, { log: this.log, directory, at: at.toISOString(), since: START });
   }
+}
 
-  private async filed(claimId: number) {
-    const known: StateAt<ClaimState> = await this.writer.load(claimId);
-    if (known.state.is !== 'filed') throw new Error(`demo claim ${claimId} is ${known.state.is}`);
-    const { version, publisherId } = known.state;
-    return { known, version, publisherId };
-  }
+function listOf(name: PostedList['name'], items: readonly object[]): PostedList {
+  return { name, items, format: 'json' };
 }

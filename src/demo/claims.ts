@@ -1,7 +1,7 @@
-import { type ClaimContent, type Ruling } from '../domain/claims/claim';
 import { type TrackedOrder } from '../domain/claims/screening';
-import { CHANNELS, type RulingStatusId } from '../domain/claims/statuses';
-import { DEMO } from './network';
+import { CHANNELS } from '../domain/claims/statuses';
+import { type PostedClaim } from '../services/claims/posted-fields';
+import { DEMO, demoNetwork } from './network';
 import { DAY } from './products';
 import { type Random, seededRandom } from './random';
 import { type DemoStep } from './transactions';
@@ -12,15 +12,20 @@ export interface KnownOrder extends TrackedOrder {
   readonly programId: number;
 }
 
+/** An update of the version `versionNo`, with the fields that a publisher or an advertiser posts. */
+export type PostedClaimUpdate = object & { readonly claimId: number; readonly versionNo: number };
+
 /** What the demo does with claims, each as of a time. */
 export interface DemoClaimCommands {
   /** All transactions so far, the oldest first. */
   orders(): Promise<readonly KnownOrder[]>;
-  /** Returns the ids. */
-  file(publisherId: number, claims: readonly ClaimContent[], at: Date): Promise<readonly number[]>;
-  revise(claimId: number, claim: ClaimContent, at: Date): Promise<void>;
-  /** An approved claim becomes a transaction at once. */
-  rule(claimId: number, ruling: Ruling, at: Date): Promise<void>;
+  /** As a publisher posts them. Returns the ids. */
+  file(publisherId: number, claims: readonly PostedClaim[], at: Date): Promise<readonly number[]>;
+  revise(publisherId: number, update: PostedClaimUpdate, at: Date): Promise<void>;
+  /** As an advertiser posts it. An approved claim becomes a transaction at once. */
+  rule(advertiserId: number, update: PostedClaimUpdate, at: Date): Promise<void>;
+  /** As an operator rejects it. */
+  reject(claimId: number, statusId: number, at: Date): Promise<void>;
   autoApprove(claimId: number, at: Date): Promise<void>;
 }
 
@@ -30,7 +35,7 @@ const { sites, publishers, programs, inquiry, daysToAutoApprove } = DEMO;
 const KINDS = {
   plain: 25,
   tracked: 12,
-  withoutCommission: 3,
+  rejected: 3,
   tooMuchCommission: 3,
   unknownProgram: 2,
   inactiveProgram: 3,
@@ -61,15 +66,15 @@ export function demoClaims(now: Date, commands: DemoClaimCommands): readonly Dem
   return [...claimsOverTime(now, commands), last];
 }
 
-function exampleClaim(number: number, now: Date): ClaimContent {
+function exampleClaim(number: number, now: Date): PostedClaim {
   return {
-    siteId: sites.preisfuchs,
+    affiliateSiteId: sites.preisfuchs,
     programId: 101,
-    transactionDate: dayOf(now, -2 - number),
+    timeStampEvent: dayOf(now, -2 - number),
     eventId: inquiry,
     orderNumber: `C-${10_001 + number}`,
-    orderValue: 12_990,
-    expectedCommission: 780,
+    orderValue: 129.9,
+    expectedCommission: 7.8,
   };
 }
 
@@ -85,7 +90,7 @@ function claimsOverTime(now: Date, commands: DemoClaimCommands): readonly DemoSt
   const claimed = new Set<string>();
   return Array.from({ length: posts }, (_, post) => post).flatMap((post) => {
     const at = new Date(now.getTime() - (FIRST_DAY - post * INTERVAL) * DAY + 9 * 60_000);
-    const ids = new Map<number, { readonly id: number; readonly claim: ClaimContent }>();
+    const filed = new Map<number, Filed>();
     const numbers = Array.from({ length: perPost }, (_unused, of) => post * perPost + of);
     const file = async (): Promise<void> => {
       const orders = await commands.orders();
@@ -93,17 +98,17 @@ function claimsOverTime(now: Date, commands: DemoClaimCommands): readonly DemoSt
         const kind = kinds[number] ?? 'plain';
         const { publisherId, claim } = claimOf(number, kind, { at, random, orders, claimed });
         const [id] = await commands.file(publisherId, [claim], at);
-        if (id !== undefined && kind === 'plain') ids.set(number, { id, claim });
+        if (id !== undefined) filed.set(number, { id, publisherId, claim });
       }
     };
     const later = (days: number): Date => new Date(at.getTime() + days * DAY);
     const steps: DemoStep[] = [{ at, run: file }];
     for (const number of numbers)
-      for (const { days, act } of fateOf(kinds.slice(0, number).filter((kind) => kind === 'plain').length))
+      for (const { days, act } of fatesOf(kinds, number))
         steps.push({
           at: later(days),
           run: async () => {
-            const found = ids.get(number);
+            const found = filed.get(number);
             if (found !== undefined) await act(commands, found, later(days));
           },
         });
@@ -133,20 +138,21 @@ function claimOf(number: number, kind: Kind, context: Context) {
   const [programId, siteId] = tracked ?? placeOf(kind, random);
   const orderValue = random.between(1_990, 39_990);
   const eventId = kind === 'unknownEvent' ? 999 : inquiry;
-  const expectedCommission = kind === 'tooMuchCommission' ? orderValue + 1 : Math.round(orderValue * 0.06);
+  const isTooMuch = kind === 'tooMuchCommission' || kind === 'rejected';
+  const expectedCommission = isTooMuch ? orderValue + 1 : Math.round(orderValue * 0.06);
   const article = random.between(1, 900);
   const host = siteId === sites.bargainLane ? 'bargainlane.example' : 'preisfuchs.example';
-  const claim: ClaimContent = {
-    siteId,
+  const claim: PostedClaim = {
+    affiliateSiteId: siteId,
     programId,
-    transactionDate: dayOf(at, kind === 'future' ? 20 : -random.between(1, 20)),
+    timeStampEvent: dayOf(at, kind === 'future' ? 20 : -random.between(1, 20)),
     eventId,
     orderNumber: tracked?.[2] ?? `C-${20_001 + number}`,
-    orderValue,
+    orderValue: orderValue / 100,
     productName: `Article ${article}`,
     ...(random.chance(0.5) ? { epi: 'newsletter' } : {}),
     ...(random.chance(0.3) ? { proofOfClaims: `https://${host}/receipts/${number}` } : {}),
-    ...(kind === 'withoutCommission' || kind === 'unknownEvent' ? {} : { expectedCommission }),
+    ...(kind === 'unknownEvent' ? {} : { expectedCommission: expectedCommission / 100 }),
   };
   return {
     publisherId: siteId === sites.bargainLane ? publishers.bargainLane : publishers.preisfuchs,
@@ -180,52 +186,71 @@ function trackedOrder(number: number, { random, orders, claimed }: Context) {
   return [programId, number % 3 === 0 ? other : siteId, orderNumber] as const;
 }
 
-const REJECTED: readonly RulingStatusId[] = [201, 205, 206, 207, 208, 211, 212, 213];
+/** A claim of the demo after it was posted. */
+interface Filed {
+  readonly id: number;
+  readonly publisherId: number;
+  readonly claim: PostedClaim;
+}
+
+const REJECTED: readonly number[] = [201, 205, 206, 207, 208, 211, 212, 213];
 
 interface Fate {
   readonly days: number;
-  readonly act: (
-    commands: DemoClaimCommands,
-    found: { readonly id: number; readonly claim: ClaimContent },
-    at: Date,
-  ) => Promise<void>;
+  readonly act: (commands: DemoClaimCommands, claim: Filed, at: Date) => Promise<void>;
 }
 
-/** What becomes of the claims that await approval, by their order. */
-function fateOf(number: number): readonly Fate[] {
+/** What happens to a claim after its post. */
+function fatesOf(kinds: readonly Kind[], number: number): readonly Fate[] {
+  const kind = kinds[number];
+  if (kind === 'rejected') return [{ days: 1, act: (commands, { id }, at) => commands.reject(id, 101, at) }];
+  const before = kinds.slice(0, number).filter((one) => one === 'plain').length;
+  return kind === 'plain' ? fatesOfPlain(before) : [];
+}
+
+/** Of the claims that await approval, by their order. */
+function fatesOfPlain(number: number): readonly Fate[] {
   const due: Fate = { days: daysToAutoApprove, act: (commands, { id }, at) => commands.autoApprove(id, at) };
-  const ruled = (ruling: Ruling): Fate => ({
+  const ruled = (ruling: object): Fate => ({
     days: 3,
-    act: (commands, { id }, at) => commands.rule(id, ruling, at),
+    act: (commands, { id, claim }, at) =>
+      commands.rule(advertiserOf(claim.programId), { claimId: id, versionNo: 0, ...ruling }, at),
   });
   switch (number % 5) {
     case 0:
-      return [ruled({ statusId: 3 })];
+      return [ruled({ statusIdClaim: 3 })];
     case 1:
       return [
         ruled({
-          statusId: 3,
-          orderValue: 1_500,
-          expectedCommission: 90,
-          message: 'One article was returned',
+          statusIdClaim: 3,
+          orderValue: 15,
+          expectedCommission: 0.9,
+          statusMessageClaim: 'One article was returned',
         }),
       ];
     case 2: {
       const statusId = REJECTED[Math.floor(number / 5) % REJECTED.length] ?? 205;
       const channel = CHANNELS[number % CHANNELS.length] ?? 'Other';
-      return [ruled({ statusId, ...(statusId === 201 ? { message: channel } : {}) })];
+      const message = statusId === 201 ? { statusMessageClaim: channel } : {};
+      return [ruled({ statusIdClaim: statusId, ...message })];
     }
     case 3: {
       const revised: Fate = {
         days: 2,
-        act: (commands, { id, claim }, at) =>
-          commands.revise(id, { ...claim, advertiserInformation: 'Ordered by telephone' }, at),
+        act: (commands, { id, publisherId, claim }, at) => {
+          const change = { claimId: id, versionNo: 0, advertiserInformation: 'Ordered by telephone' };
+          return commands.revise(publisherId, { ...claim, ...change }, at);
+        },
       };
       return [revised, { ...due, days: due.days + revised.days }];
     }
     default:
       return [due];
   }
+}
+
+function advertiserOf(programId: number): number {
+  return demoNetwork().programs.find(({ id }) => id === programId)?.organisationId ?? NaN;
 }
 
 function dayOf(at: Date, days: number): string {

@@ -86,21 +86,15 @@ async function fillWithDemo(
     show('the demo network is being created');
     const { position } = await importNetwork(log, demoNetwork(), { at: firstPosted.toISOString(), onToken });
     await follower.reached(position);
-    const clock = { now };
-    const commands = new TransactionCommands(log, {
-      follower,
-      visible,
-      clock,
-      setTime: (at) => (present = at),
-    });
+    const parts = { follower, visible, clock: { now }, setTime: (at: Date) => (present = at) };
     const steps = [
       ...FEEDS.map(({ id }) => ({ at: firstPosted, run: () => post(id, demoFeed(id), firstPosted) })),
       ...demoPriceChanges(started).map(({ feedId, at, products }) => ({
         at,
         run: () => post(feedId, products, at),
       })),
-      ...demoTransactions(started, commands),
-      ...demoClaims(started, new ClaimCommands(log, follower)),
+      ...demoTransactions(started, new TransactionCommands(log, parts)),
+      ...demoClaims(started, new ClaimCommands(log, parts)),
     ];
     const ordered = steps.sort((one, other) => one.at.getTime() - other.at.getTime());
     const vouchers = demoVouchers(started).map(({ organisationId, posted }) => ({

@@ -1,13 +1,14 @@
 import { listClaims } from '../../projections/claim-list';
-import { type OutputClaim } from '../services/claims/answered-fields';
-import { toOutput } from '../services/claims/output';
-import { reviewClaim, type ReviewParts, type ReviewRequest } from '../services/claims/review';
+import { type OutputClaim, toOutput } from '../services/claims/output';
+import { reviewClaim, type ReviewRequest } from '../services/claims/review';
 import { isAtNetwork, type StatusId, STATUSES } from '../domain/claims/statuses';
 import { type Directory } from '../network/directory';
 import { type Program } from '../network/programs';
+import { type EventLog } from '../kernel/event-log';
 import { Fault } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
 import { type ReadStore } from '../kernel/read-store';
+import { OrderSearch } from '../processes/order-search';
 import { eachOf } from '../projector/search-in-parts';
 import { PAGE_CAP } from '../wire/keys/pages';
 
@@ -82,10 +83,14 @@ class RefusedReview extends Error {
 }
 
 /** Releases or rejects a claim in its latest version, and describes the outcome. Raises `RefusedReview`. */
-export async function decide(parts: ReviewParts, requested: () => ReviewRequest): Promise<string> {
+export async function decide(
+  { log, store, directory, now }: Surface & { readonly log: EventLog },
+  requested: () => ReviewRequest,
+): Promise<string> {
   try {
     const request = requested();
-    const { statusId } = await reviewClaim(request, parts);
+    const search = OrderSearch.over(store);
+    const { statusId } = await reviewClaim(request, { log, search, directory, now });
     return `claim ${request.claimId}: ${statusId} ${STATUSES[statusId].name}`;
   } catch (error) {
     throw error instanceof Fault ? new RefusedReview(error.message) : error;

@@ -6,7 +6,6 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { PositionWait } from '../projector/wait';
 import { transactionAutomations } from './transactions';
-import { claimedTransaction, trackClaimedOrder } from './claimed-order';
 
 /** How long the read model of transactions may take to include what was reported before a claim was approved (ms). */
 const REACH_MS = 5_000;
@@ -25,8 +24,6 @@ export function automationsOver(store: ReadStore): readonly Automation[] {
         const orders = await trackedOrders(store, { advertiserId, orderNumbers: [orderNumber] });
         return orders.get(orderNumber) ?? [];
       },
-      orderOf: claimedTransaction,
-      track: trackClaimedOrder,
     }),
   ];
 }

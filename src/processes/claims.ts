@@ -13,18 +13,19 @@ import { OrderSearch } from './order-search';
 import { screenAll } from './screen-all';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, COMMISSION_MISMATCH } from '../domain/claims/statuses';
 import { type StoredClaim } from '../domain/claims/stored-claim';
-import { track, type TrackingParts } from './track-order';
+import { type OrdersNow, track } from './track-order';
 
 /** What the automations need. */
-interface ClaimAutomationParts extends TrackingParts {
+interface ClaimAutomationParts {
   readonly store: ReadStore;
+  readonly ordersNow: OrdersNow;
 }
 
 const MISMATCH = { statusId: COMMISSION_MISMATCH } as const;
 
 /** What the system does with claims by itself. */
-export function claimAutomations(parts: ClaimAutomationParts): readonly Automation[] {
-  const search = new OrderSearch(parts.store);
+export function claimAutomations({ store, ordersNow }: ClaimAutomationParts): readonly Automation[] {
+  const search = OrderSearch.over(store);
   return [
     {
       name: 'claims that could not be validated',
@@ -56,7 +57,7 @@ export function claimAutomations(parts: ClaimAutomationParts): readonly Automati
       projection: claims,
       orderBy: 'untracked',
       due: () => [untracked()],
-      act: ({ id, version }, context) => track(id, parts, { ...context, since: version }),
+      act: ({ id, version }, context) => track(id, ordersNow, { ...context, since: version }),
     },
     {
       name: 'posts of claims that were interrupted',

@@ -1,12 +1,15 @@
-import { trackedOrders } from '../../projections/tracked-orders';
+import { type OrdersOf, trackedOrders } from '../../projections/tracked-orders';
 import { EngineUnavailable } from '../kernel/event-log';
-import { QueryTooLong } from '../kernel/query';
+import { type QueryOptions, QueryTooLong } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { withEngineTimeout } from '../runtime/unavailable';
 import { type TrackedOrder } from '../domain/claims/screening';
 
 /** Transactions by order number. */
 export type OrdersFound = ReadonlyMap<string, readonly TrackedOrder[]> | 'unavailable';
+
+/** Finds orders in the read model, or where there is none. */
+type Lookup = (orders: OrdersOf, query: QueryOptions) => ReturnType<typeof trackedOrders>;
 
 interface Search {
   readonly orderNumbers: Set<string>;
@@ -21,7 +24,7 @@ const WAIT_LIMIT = 8_000;
 const MOST_SHARED = 1_000;
 
 /**
- * Finds transactions of advertisers in their read model, as lists show them (`docs/decisions.md#c5`). While a search for an
+ * Finds transactions of advertisers, in their read model as lists show them (`docs/decisions.md#c5`). While a search for an
  * advertiser runs, those who come share the next one: a search costs far more than what it finds.
  */
 export class OrderSearch {
@@ -30,7 +33,11 @@ export class OrderSearch {
   /** By advertiser: the search that is started next. */
   private readonly next = new Map<number, Search>();
 
-  constructor(private readonly store: ReadStore) {}
+  constructor(private readonly lookup: Lookup) {}
+
+  static over(store: ReadStore): OrderSearch {
+    return new OrderSearch((orders, query) => trackedOrders(store, orders, query));
+  }
 
   /** May find other orders too. Nobody waits for long behind the searches of others: then they are unavailable. */
   async find(advertiserId: number, orderNumbers: ReadonlySet<string>): Promise<OrdersFound> {
@@ -67,7 +74,7 @@ export class OrderSearch {
 
   private async search(advertiserId: number, orderNumbers: readonly string[]): Promise<OrdersFound> {
     try {
-      return await trackedOrders(this.store, { advertiserId, orderNumbers }, { timeLimit: TIME_LIMIT });
+      return await this.lookup({ advertiserId, orderNumbers }, { timeLimit: TIME_LIMIT });
     } catch (error) {
       const isOutOfReach = [EngineUnavailable, NoGeneration, QueryTooLong].some(
         (kind) => error instanceof kind,

@@ -1,9 +1,8 @@
 import { type Directory } from '../network/directory';
 import { inParallel } from '../runtime/in-parallel';
 import { type ClaimOrigin, type Screening } from '../domain/claims/claim';
-import { originOf } from '../domain/claims/claim-check';
 import { type OrderSearch, type OrdersFound } from './order-search';
-import { type Claimed, screen } from '../domain/claims/screening';
+import { type Claimed, originOf, screen } from '../domain/claims/screening';
 
 /** Advertisers searched for at a time. */
 const AT_ONCE = 8;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Terms } from '../network/commission';
+import { commissionOf, type Terms } from '../network/commission';
 import { type Directory } from '../network/directory';
 import { execute, load } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
@@ -8,8 +8,13 @@ import { reservations } from '../domain/keys/reservation';
 import { claimDecider, type FiledClaim } from '../domain/claims/claim';
 import { type TrackedOrder, trackedOrder } from '../domain/claims/screening';
 import { APPROVED } from '../domain/claims/statuses';
+import { reportedTransaction } from '../domain/transactions/find-transaction';
+import { STANDINGS, stateIdOf } from '../domain/transactions/states';
+import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
+import { type TransactionFacts } from '../domain/transactions/transaction-facts';
+import { type Surroundings } from '../domain/transactions/validation';
 
-/** An approved claim as an order; amounts are integers (`wire/minor-units.ts`). */
+/** An order that a publisher has claimed, as it was approved; amounts are integers (`wire/minor-units.ts`). */
 interface ApprovedOrder {
   readonly claimId: number;
   readonly programId: number;
@@ -29,27 +34,15 @@ interface ApprovedOrder {
   readonly epi2?: string;
 }
 
-/** What tracking needs of transactions. */
-export interface TrackingParts {
-  /**
-   * The transactions of an advertiser with an order number, with all events up to the position `since` at least. Raises
-   * `EngineUnavailable`.
-   */
-  readonly ordersNow: (
-    advertiserId: number,
-    orderNumber: string,
-    since: Position,
-  ) => Promise<readonly TrackedOrder[]>;
-  /** A transaction, as of the end of the log; undefined if there is none. */
-  readonly orderOf: (log: EventLog, transactionId: string) => Promise<TrackedOrder | undefined>;
-  /** Makes an approved order a transaction, unless it exists. */
-  readonly track: (
-    log: EventLog,
-    directory: Directory,
-    order: ApprovedOrder,
-    at: string,
-  ) => Promise<{ readonly transactionId: string }>;
-}
+/**
+ * The transactions of an advertiser with an order number, with all events up to the position `since` at least. Raises
+ * `EngineUnavailable`.
+ */
+export type OrdersNow = (
+  advertiserId: number,
+  orderNumber: string,
+  since: Position,
+) => Promise<readonly TrackedOrder[]>;
 
 interface Context {
   readonly log: EventLog;
@@ -79,7 +72,7 @@ function orderKeyOf({ advertiserId, programId, orderNumber }: ApprovedOrder): st
  */
 export async function track(
   id: string | number,
-  parts: TrackingParts,
+  ordersNow: OrdersNow,
   context: Context,
 ): Promise<{ readonly position?: Position }> {
   const { log, at } = context;
@@ -90,11 +83,11 @@ export async function track(
   for (;;) {
     const reserved = await execute(log, orderOwners, key, { do: 'reserve', owner: claimId, at });
     const owner = reserved.state ?? claimId;
-    if (owner === claimId) return await trackFirst(order, parts, context);
+    if (owner === claimId) return await trackFirst(order, ordersNow, context);
     const first = await approvedOrder(owner, context);
     if (first !== undefined && orderKeyOf(first) === key)
-      await trackFirst(first, parts, { ...context, since: await approvalOf(owner, context) });
-    const tracked = await transactionOf(owner, parts, log);
+      await trackFirst(first, ordersNow, { ...context, since: await approvalOf(owner, context) });
+    const tracked = await transactionOf(owner, log);
     const found = tracked && trackedOrder(order, [tracked]);
     if (found !== undefined) return await recordTracked(claimId, found.transactionId, context);
     await execute(log, orderOwners, key, { do: 'release', owner, at });
@@ -104,13 +97,13 @@ export async function track(
 /** Tracks the claim that has reserved the order. Repeated by another process, it finds the same transaction. */
 async function trackFirst(
   order: ApprovedOrder,
-  parts: TrackingParts,
+  ordersNow: OrdersNow,
   context: Context,
 ): Promise<{ readonly position?: Position }> {
-  const { log, directory, at, since } = context;
-  const orders = await parts.ordersNow(order.advertiserId, order.orderNumber, since);
+  const { since } = context;
+  const orders = await ordersNow(order.advertiserId, order.orderNumber, since);
   // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
-  const { transactionId } = trackedOrder(order, orders) ?? (await parts.track(log, directory, order, at));
+  const { transactionId } = trackedOrder(order, orders) ?? (await makeTransaction(order, context));
   return await recordTracked(order.claimId, transactionId, context);
 }
 
@@ -122,15 +115,16 @@ async function recordTracked(
   return await execute(log, claimDecider, claimId, { do: 'track', at, transactionId });
 }
 
-/** The transaction of a claim. */
-async function transactionOf(
-  claimId: number,
-  parts: TrackingParts,
-  log: EventLog,
-): Promise<TrackedOrder | undefined> {
-  const { state } = await load(log, claimDecider, claimId);
-  if (state.is !== 'filed' || state.transactionId === undefined) return undefined;
-  return await parts.orderOf(log, state.transactionId);
+/** The transaction of a claim, as of the end of the log; undefined if there is none. */
+async function transactionOf(claimId: number, log: EventLog): Promise<TrackedOrder | undefined> {
+  const { state: claim } = await load(log, claimDecider, claimId);
+  if (claim.is !== 'filed' || claim.transactionId === undefined) return undefined;
+  const { transactionId } = claim;
+  const { state } = await load(log, transactionDecider, transactionId);
+  if (state.name === 'Unknown') return undefined;
+  const { programId, siteId, publisherId } = state.transaction;
+  const publisher = publisherId === undefined ? {} : { publisherId };
+  return { transactionId, programId, siteId, ...publisher, standing: STANDINGS[stateIdOf(state.name)] };
 }
 
 /** The position of the approval of another claim, or `since` if that is later: approved claims do not change until they are tracked. */
@@ -179,5 +173,63 @@ function orderOf(
     timeOfEvent: `${transactionDate}T00:00:00.000Z`,
     ...(epi === undefined ? {} : { epi }),
     ...(epi2 === undefined ? {} : { epi2 }),
+  };
+}
+
+/**
+ * Makes an order a transaction: Tracked, then Tracked_Approved (`docs/decisions.md#c10`). One that exists stays as it is; if it is a
+ * refused one of another site, the order becomes another transaction. Raises an error while the program does not exist.
+ */
+async function makeTransaction(
+  { claimId, terms, ...order }: ApprovedOrder,
+  context: Context,
+): Promise<{ readonly transactionId: string }> {
+  const transaction = transactionFor(order, terms, context.directory);
+  const first = await report(transaction, terms, context);
+  const { state } = first;
+  const isOthers = state.name !== 'Unknown' && state.transaction.siteId !== order.siteId;
+  if (!isOthers || STANDINGS[stateIdOf(state.name)] !== 'refused') return first;
+  return await report({ ...transaction, claimId }, terms, context);
+}
+
+/** The approval has decided what a report would be validated for: it is approved at once. */
+const UNQUESTIONED: Surroundings = {
+  program: 'active',
+  invoicesPaid: false,
+  isConnected: true,
+  pendingDays: 0,
+  autoDeny: false,
+};
+
+async function report(
+  transaction: TransactionFacts,
+  terms: Terms,
+  { log, at }: Context,
+): Promise<{ readonly transactionId: string; readonly state: TransactionState }> {
+  const { transactionId } = await reportedTransaction(log, transaction);
+  const command = { do: 'report', at, transaction, posted: [], surroundings: UNQUESTIONED, terms } as const;
+  const { state } = await execute(log, transactionDecider, transactionId, command);
+  return { transactionId, state };
+}
+
+function transactionFor(
+  { publisherCommission, ...order }: Omit<ApprovedOrder, 'claimId' | 'terms'>,
+  terms: Terms,
+  directory: Directory,
+): TransactionFacts {
+  const { programId, eventId, siteId, orderValue } = order;
+  const program = directory.program(programId);
+  if (program === undefined)
+    throw new Error(
+      `the approved order ${order.orderNumber} cannot become a transaction: program ${programId} does not exist; define it again`,
+    );
+  const event = program.events.find(({ id }) => id === eventId);
+  return {
+    ...order,
+    programCountry: program.country,
+    siteName: directory.programs.site(siteId)?.name ?? '',
+    eventTypeId: event?.kind === 'lead' ? 4 : 5,
+    publisherCommission: publisherCommission ?? commissionOf(terms, orderValue, order.currencyId),
+    tdCommission: 0,
   };
 }

@@ -1,4 +1,4 @@
-import { type PostedFormat, readPosted } from '../../src/services/claims/claim-body';
+import { type PostedFormat, readPosted } from '../../src/services/claims/posted-list';
 import { refusalOf } from './posted';
 
 const read = (text: string, format: PostedFormat) => readPosted('claims', Buffer.from(text), format).items;

@@ -1,4 +1,4 @@
-import { legacyListKeys, listKeys } from '../../src/services/claims/list-keys';
+import { legacyListKeys, listKeys } from '../../src/services/claims/claim.queries';
 
 /** The orders as the document calls them, and the fields that they are. */
 const LEGACY = [

@@ -24,7 +24,7 @@ function openSearch(): OrderSearch {
     if (isDown) throw new EngineUnavailable('down');
     return await store.search(...asked);
   };
-  return new OrderSearch(counting);
+  return OrderSearch.over(counting);
 }
 
 beforeEach(() => {

@@ -1,7 +1,11 @@
 import { type Field } from '../../src/wire/record/record';
-import { type PostedFormat, type PostedList, readPosted } from '../../src/services/claims/claim-body';
-import { ignoredIn } from '../../src/services/claims/list-check';
-import { checkClaims } from '../../src/services/claims/posted-claims';
+import {
+  ignoredIn,
+  type PostedFormat,
+  type PostedList,
+  readPosted,
+} from '../../src/services/claims/posted-list';
+import { checkClaims } from '../../src/services/claims/claim-check';
 import { postedClaim } from '../../src/services/claims/posted-fields';
 import { POSTED_CLAIM } from '../api/claim-tables';
 import { small } from '../directory/small-directory';

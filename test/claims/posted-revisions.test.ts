@@ -1,6 +1,6 @@
 import { type Field } from '../../src/wire/record/record';
-import { readPosted } from '../../src/services/claims/claim-body';
-import { checkClaims, checkRevisions } from '../../src/services/claims/posted-claims';
+import { readPosted } from '../../src/services/claims/posted-list';
+import { checkClaims, checkRevisions } from '../../src/services/claims/claim-check';
 import { postedRevision } from '../../src/services/claims/posted-fields';
 import { POSTED_REVISION } from '../api/claim-tables';
 import { small } from '../directory/small-directory';

@@ -1,8 +1,7 @@
 import { type Field } from '../../src/wire/record/record';
-import { readPosted } from '../../src/services/claims/claim-body';
-import { ignoredIn } from '../../src/services/claims/list-check';
+import { ignoredIn, readPosted } from '../../src/services/claims/posted-list';
 import { postedLegacyRuling, postedRuling } from '../../src/services/claims/posted-fields';
-import { checkLegacyRulings, checkRulings, rulingIn } from '../../src/services/claims/posted-rulings';
+import { checkLegacyRulings, checkRulings, rulingIn } from '../../src/services/claims/claim-check';
 import { CHANNELS, POSTED_RULING, STATUS_TABLE } from '../api/claim-tables';
 import { refusalOf } from './posted';
 

@@ -1,12 +1,11 @@
 import { claimAutomations } from '../../src/processes/claims';
 import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/domain/claims/claim';
 import { Directory } from '../../src/network/directory';
-import { type TrackingParts } from '../../src/processes/track-order';
+import { type OrdersNow } from '../../src/processes/track-order';
 import { execute, load } from '../../src/kernel/decider';
 import { type Position, START } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
-import { claimedTransaction, trackClaimedOrder } from '../../src/processes/claimed-order';
 import { transactionDecider } from '../../src/domain/transactions/transaction';
 import { overrideLog } from '../support/temporary-log';
 import { SHARED_LOGS, type SharedLog } from '../support/shared-logs';
@@ -37,13 +36,11 @@ directory.evolve({
 /** What an automation of a process does with an approved claim. By default the read model of transactions is always behind. */
 function processOver(
   log: EventLog,
-  ordersNow: TrackingParts['ordersNow'] = async () => [],
+  ordersNow: OrdersNow = async () => [],
 ): (id: number, version?: Position) => Promise<unknown> {
   const automation = claimAutomations({
     store: undefined as unknown as ReadStore,
     ordersNow,
-    orderOf: claimedTransaction,
-    track: trackClaimedOrder,
   }).find(({ name }) => name === 'approved claims that become transactions');
   return async (id, version = START) => {
     const { state } = await load(log, claimDecider, id);
@@ -140,9 +137,15 @@ describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
     const transactionId = await report(shared.log, directory, new Date(AT), reported);
     const reportedAt = await shared.log.head();
     const [first] = await approve(order, CLAIMS.slice(0, 1));
-    const ordersNow: TrackingParts['ordersNow'] = async (_, __, since) => {
-      const found = since < reportedAt ? undefined : await claimedTransaction(shared.log, transactionId);
-      return found === undefined ? [] : [found];
+    const ordersNow: OrdersNow = async (_, __, since) => {
+      const order = {
+        transactionId,
+        programId: 31,
+        siteId: 52,
+        publisherId: 5,
+        standing: 'pending',
+      } as const;
+      return since < reportedAt ? [] : [order];
     };
     let appends = 0;
     const ending = overrideLog(shared.log, {

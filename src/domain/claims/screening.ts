@@ -1,7 +1,8 @@
 import { commissionOf } from '../../network/commission';
 import { type Directory } from '../../network/directory';
+import { termsOf } from '../../network/past-terms';
 import { type Program } from '../../network/programs';
-import { type ClaimContent, type Screening } from './claim';
+import { type ClaimContent, type ClaimOrigin, type Screening } from './claim';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, type ScreenedStatusId, type TrackedStatusId } from './statuses';
 
 /** A transaction of the claim's advertiser with the order number of the claim, of any program and event. */
@@ -160,4 +161,21 @@ export function awaiting(program: Program | undefined, now: Date): AwaitsApprova
   const days = program?.daysToAutoApprove ?? null;
   if (days === null) return { statusId };
   return { statusId, autoApproveAt: new Date(now.getTime() + days * DAY).toISOString() };
+}
+
+/** Whose claim it is, by the directory. */
+export function originOf(
+  { programId, eventId }: ClaimContent,
+  publisherId: number,
+  { programs }: Pick<Directory, 'programs'>,
+): ClaimOrigin {
+  const program = programs.get(programId);
+  if (program === undefined) return { publisherId };
+  const event = program.events.find(({ id }) => id === eventId);
+  return {
+    publisherId,
+    advertiserId: program.organisationId,
+    currencyId: program.currency,
+    ...(event === undefined ? {} : { terms: termsOf(event) }),
+  };
 }

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
-import { type OutputClaim } from '../../services/claims/answered-fields';
+import { type OutputClaim } from '../../services/claims/output';
 import { CLAIMS } from '../../services/claims/operations';
 import { rejectionOf, reviewClaim, type ReviewRequest } from '../../services/claims/review';
 import { FollowedDirectory } from '../../network/follower';
@@ -15,6 +15,7 @@ import { type Keys } from '../../wire/keys/keys';
 import { listPieces } from '../../wire/record/list-text';
 import { atLeast, pageHeaders, sizeOf } from '../../wire/keys/pages';
 import { listWriter } from '../../wire/record/list';
+import { OrderSearch } from '../../processes/order-search';
 import { networkClaims } from '../network-claims';
 import {
   networkClaimKeys,
@@ -84,7 +85,7 @@ export class NetworkClaimsController {
     try {
       const now = this.clock.now();
       const { directory } = this.follower;
-      const parts = { log: this.log, store: this.store, directory, now };
+      const parts = { log: this.log, search: OrderSearch.over(this.store), directory, now };
       const { position } = await reviewClaim(requested(), parts);
       if (position === undefined) throw new Error('a review appends an event');
       await this.readModels.afterWrite({ position, changes: 1 });

@@ -1,26 +1,96 @@
 import { Injectable } from '@nestjs/common';
 import { type ClaimCriteria, type ClaimPage, listClaims } from '../../../projections/claim-list';
-import { type Directory } from '../../network/directory';
-import { FollowedDirectory } from '../../network/follower';
-import { type Caller } from '../../network/organisations';
-import { Clock } from '../../http/clock';
-import { EventLog } from '../../kernel/event-log';
-import { type QueryOptions } from '../../kernel/query';
-import { ReadStore } from '../../kernel/read-store';
-import { eachOf } from '../../projector/search-in-parts';
-import { atLeast, sizeOf } from '../../wire/keys/pages';
-import { type OutputClaim, type OutputVersion } from './answered-fields';
-import { claimDecider } from '../../domain/claims/claim';
-import { type ClaimsCaller } from '../../domain/claims/claim-check';
-import { type ClaimAtVersion, claimHistory } from './claim-versions';
+import { CLAIM, claimDecider, type ClaimEvent, type ClaimState } from '../../domain/claims/claim';
 import { claimFaults as fault } from '../../domain/claims/faults';
-import { type ClaimOrder, type ClaimListKeys } from './list-keys';
-import { programName, siteName, toOutput } from './output';
-import { type StoredClaim } from '../../domain/claims/stored-claim';
-import { ownClaim } from './update-check';
+import { storedAfter, type StoredClaim } from '../../domain/claims/stored-claim';
+import { eventsOnDemand } from '../../domain/keys/history';
+import { Clock } from '../../http/clock';
+import { toFolded } from '../../kernel/decider';
+import { streamOf } from '../../kernel/event';
+import { EventLog } from '../../kernel/event-log';
+import type { QueryOptions } from '../../kernel/query';
+import { ReadStore } from '../../kernel/read-store';
+import type { Directory } from '../../network/directory';
+import { FollowedDirectory } from '../../network/follower';
+import type { Caller } from '../../network/organisations';
+import { eachOf } from '../../projector/search-in-parts';
+import type { Keys, KeyTable } from '../../wire/keys/keys';
+import { atLeast, sizeKey, sizeOf } from '../../wire/keys/pages';
+import { BOOLEAN, DAY, INTEGER, type KeyType, oneOf, until } from '../../wire/keys/types';
+import { type ClaimsCaller, ownClaim } from './claim-check';
+import { type OutputClaim, type OutputVersion, programName, siteName, toOutput } from './output';
+
+const ids = { type: INTEGER, multiple: true } as const;
+
+/** Document 3, List keys: those of all paths. */
+const filterKeys = {
+  statusId: { ...ids, description: 'Statuses' },
+  minUpdateDate: { type: DAY, description: 'Last changed on this day or later' },
+  maxUpdateDate: { type: until(DAY), description: 'Last changed on this day or earlier' },
+  programId: { ...ids, description: 'Programs' },
+  claimId: { ...ids, description: 'Ids of claims' },
+} as const satisfies KeyTable;
+
+const pageKeys = {
+  limit: sizeKey('Number of claims'),
+  sortOrder: { type: oneOf('desc', 'asc'), description: 'Direction of the order; desc by default' },
+} as const satisfies KeyTable;
+
+const LEGACY_ORDERS = ['claimId', 'programName', 'siteName', 'statusChanged'] as const;
+const ORDERS = [...LEGACY_ORDERS, 'timeStamp', 'timeStampEvent', 'orderNumber'] as const;
+type ClaimOrder = (typeof ORDERS)[number];
+
+/** Document 3, List keys (for `token` and `pretty` see `src/http`; `format` `docs/decisions.md#c13`). */
+export const listKeys = {
+  ...filterKeys,
+  minTransactionDate: { type: DAY, description: 'Transaction on this day or later' },
+  maxTransactionDate: { type: until(DAY), description: 'Transaction on this day or earlier' },
+  tdconnect: { type: BOOLEAN, description: 'Whether rows are counted from 0 rather than from 1' },
+  offset: {
+    type: INTEGER,
+    description: 'Claims to skip with tdconnect=true; without it the first row, from 1',
+  },
+  sortBy: { type: orderAmong(ORDERS), description: 'Order; by default claimId' },
+  ...pageKeys,
+  format: { type: oneOf('csv'), beyondJson: true, description: 'CSV; overrides the extension' },
+} as const satisfies KeyTable;
+
+/** Document 3, Legacy advertiser paths. */
+export const legacyListKeys = {
+  ...filterKeys,
+  offset: { type: INTEGER, description: 'The first row, from 1' },
+  sortBy: { type: orderAmong(LEGACY_ORDERS), description: 'Order; by default claimId' },
+  ...pageKeys,
+} as const satisfies KeyTable;
+
+type ClaimListKeys = Keys<typeof listKeys>;
+type LegacyListKeys = Keys<typeof legacyListKeys>;
+
+/** The keys of a legacy list: those that it lacks are absent. */
+export function fromLegacy(keys: LegacyListKeys): ClaimListKeys {
+  const none = {
+    minTransactionDate: undefined,
+    maxTransactionDate: undefined,
+    tdconnect: undefined,
+    format: undefined,
+  };
+  return { ...keys, ...none };
+}
+
+/** One of these, in any case and with spaces; `status change` is `statusChanged` (`docs/decisions.md#c8`). */
+function orderAmong<const Order extends ClaimOrder>(orders: readonly Order[]): KeyType<Order> {
+  const plain = oneOf(...orders);
+  return {
+    ...plain,
+    read: (text) => {
+      const word = text.replaceAll(/\s/g, '');
+      return plain.read(/^statuschange$/i.test(word) ? 'statusChanged' : word);
+    },
+  };
+}
 
 /** A page of claims, in batches that are read on demand. */
-export interface ListedClaims {
+interface ListedClaims {
   readonly claims: AsyncIterable<Iterable<OutputClaim>>;
   readonly total: number;
 }
@@ -131,4 +201,55 @@ function orderOf(sortBy: ClaimOrder, directory: Directory): ClaimPage['by'] {
   if (sortBy === 'programName') return { field: 'programId', nameOf: (id) => programName(directory, id) };
   if (sortBy === 'siteName') return { field: 'siteId', nameOf: (id) => siteName(directory, id) };
   return sortBy;
+}
+
+/** A claim after an event of its stream. */
+interface ClaimAt {
+  readonly revision: number;
+  readonly state: ClaimState;
+  /** Absent if the event is no version of its own. */
+  readonly version?: ClaimAtVersion;
+}
+
+interface ClaimAtVersion {
+  /** ISO 8601. */
+  readonly at: string;
+  readonly by: OutputVersion['by'];
+  readonly stored: StoredClaim;
+}
+
+/** A claim after each event up to before a revision, in batches that are read on demand. */
+async function* claimHistory(
+  log: EventLog,
+  claimId: number,
+  options: { readonly to?: number; readonly signal?: AbortSignal | undefined },
+): AsyncGenerator<readonly ClaimAt[]> {
+  let state: ClaimState = claimDecider.initial;
+  let stored: StoredClaim | undefined;
+  let by: OutputVersion['by'] = 'publisher';
+  const after = (event: ClaimEvent): ClaimAtVersion | undefined => {
+    stored = storedAfter(stored, event);
+    if (stored === undefined || INVISIBLE.has(event.type)) return undefined;
+    const cause = (by = changedBy(event, by));
+    // Their screening follows at once, and is part of the change.
+    if (event.type === 'ClaimFiled' || event.type === 'ClaimRevised') return undefined;
+    by = 'system';
+    return { at: event.data.at, by: cause, stored };
+  };
+  for await (const batch of eventsOnDemand(log, streamOf(CLAIM, claimId), options))
+    yield batch.map((recorded) => {
+      const event = toFolded<ClaimEvent>(recorded);
+      state = claimDecider.evolve(state, event);
+      const version = after(event);
+      return { revision: recorded.revision, state, ...(version === undefined ? {} : { version }) };
+    });
+}
+
+/** Their parties do not see these. */
+const INVISIBLE: ReadonlySet<ClaimEvent['type']> = new Set(['ClaimTracked', 'ClaimKeyReclaimed']);
+
+/** Who has caused an event. A screening belongs to the change before it, unless that was screened already. */
+function changedBy(event: ClaimEvent, last: OutputVersion['by']): OutputVersion['by'] {
+  if (event.type === 'ClaimScreened') return event.data.by ?? last;
+  return event.type === 'ClaimRuled' ? event.data.by : 'publisher';
 }

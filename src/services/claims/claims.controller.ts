@@ -1,30 +1,39 @@
 import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type FastifyReply } from 'fastify';
-import { FollowedDirectory } from '../../network/follower';
-import { type Caller } from '../../network/organisations';
+import type { FastifyReply } from 'fastify';
+import type { Screening } from '../../domain/claims/claim';
+import { claimFaults as fault } from '../../domain/claims/faults';
+import { LAST_LEGACY_STATUS, STATUSES, type StatusId } from '../../domain/claims/statuses';
 import { Answer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
+import type { Caller } from '../../network/organisations';
+import type { Keys, KeyTable } from '../../wire/keys/keys';
 import { INTEGER } from '../../wire/keys/types';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
-import { listPieces } from '../../wire/record/list-text';
 import { documentWriter } from '../../wire/record/document';
 import { listWriter } from '../../wire/record/list';
-import { type OutputCheck } from './answered-fields';
-import { type Screening } from '../../domain/claims/claim';
-import { CLAIM_FORMATS, postedList } from './claim-body';
 import { pageHeaders } from '../../wire/keys/pages';
-import { ClaimQueries } from './claim.queries';
-import { CheckClaims, CreateClaims, DeleteClaim, RefuseClaims } from './commands';
-import { claimFaults as fault, RefusedItems } from '../../domain/claims/faults';
-import { listKeys } from './list-keys';
-import { ignoredIn } from './list-check';
-import { CHECKS, claimOperations as operations, CLAIMS, VERSIONS } from './operations';
-import { type CheckedClaim, checkClaims } from './posted-claims';
-import { postedClaim } from './posted-fields';
-import { STATUSES } from '../../domain/claims/statuses';
+import { listPieces } from '../../wire/record/list-text';
+import {
+  type OutputCheck,
+  type OutputClaim,
+  type OutputLegacyClaim,
+  type OutputStatus,
+  toLegacyOutput,
+} from './output';
+import { ClaimQueries, fromLegacy, legacyListKeys, listKeys } from './claim.queries';
+import { CheckClaims, CreateClaims, DeleteClaim, ReviseClaims, RuleOnClaims } from './commands';
+import {
+  CHECKS,
+  CLAIMS,
+  LEGACY_CLAIMS,
+  claimOperations as operations,
+  STATUSES_LIST,
+  VERSIONS,
+} from './operations';
+import { postedClaim, postedLegacyRuling, postedRevision, postedRuling } from './posted-fields';
+import { CLAIM_FORMATS, ignoredIn, type PostedList, postedList, UPDATE_FORMATS } from './posted-list';
 
 const deletionKeys = {
   versionNo: { type: INTEGER, required: true, description: 'The latest version of the claim' },
@@ -40,7 +49,6 @@ export class ClaimsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: ClaimQueries,
-    private readonly follower: FollowedDirectory,
   ) {}
 
   @Post()
@@ -51,8 +59,8 @@ export class ClaimsController {
     @Body() body: PostedBody,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
-    const claims = await this.claimsIn(body, caller, reply);
-    const { position } = await this.commands.execute(new CreateClaims(claims, caller));
+    const command = new CreateClaims(await claimsIn(body, reply), caller);
+    const { position } = await this.commands.execute(command);
     return new Answer('none', { position });
   }
 
@@ -64,8 +72,8 @@ export class ClaimsController {
     @Body() body: PostedBody,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
-    const claims = await this.claimsIn(body, caller, reply);
-    const screenings = await this.commands.execute(new CheckClaims(claims, caller));
+    const command = new CheckClaims(await claimsIn(body, reply), caller);
+    const screenings = await this.commands.execute(command);
     return Answer.of(screenings.map(toCheck), checksToXml);
   }
 
@@ -105,23 +113,13 @@ export class ClaimsController {
       pieces: listPieces(versionsText(view), await this.queries.versions(claimIdIn(sent), caller, query)),
     }));
   }
+}
 
-  /** Names unknown fields in a header, whatever else is wrong with the body. */
-  private async claimsIn(
-    body: PostedBody,
-    caller: Caller,
-    reply: FastifyReply,
-  ): Promise<readonly CheckedClaim[]> {
-    const posted = await postedList('claims', body, CLAIM_FORMATS);
-    reply.headers(ignoredIn(posted, postedClaim));
-    try {
-      return checkClaims(posted, { directory: this.follower.directory, caller });
-    } catch (error) {
-      if (error instanceof RefusedItems)
-        return await this.commands.execute(new RefuseClaims('claims', error, caller));
-      throw error;
-    }
-  }
+/** The posted claims. Unknown fields are named in a header, whatever else is wrong. */
+async function claimsIn(body: PostedBody, reply: FastifyReply): Promise<PostedList> {
+  const posted = await postedList('claims', body, CLAIM_FORMATS);
+  reply.headers(ignoredIn(posted, postedClaim));
+  return posted;
 }
 
 /** Raises UTS_260 for what is no id. */
@@ -134,4 +132,103 @@ function toCheck({ statusId, message }: Screening): OutputCheck {
   const { name, state } = STATUSES[statusId];
   const statusMessage = message === undefined ? {} : { statusMessage: message };
   return { statusId, statusName: name, statusState: state, ...statusMessage };
+}
+
+/** Updates of claims, by role (Document 3, Endpoints: Current paths). */
+@Controller('/1.0/claimUpdates')
+export class ClaimUpdatesController {
+  constructor(private readonly commands: CommandBus) {}
+
+  @Post()
+  @ApiOperation(operations.updateClaims)
+  @Roles(['advertiser', 'publisher'])
+  async update(
+    @CurrentCaller() caller: Caller,
+    @Body() body: PostedBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Answer> {
+    const posted = await postedList('claimUpdates', body, UPDATE_FORMATS);
+    const isRuling = caller.kind === 'advertiser';
+    reply.headers(ignoredIn(posted, isRuling ? postedRuling : postedRevision));
+    const command = isRuling ? new RuleOnClaims(posted, caller) : new ReviseClaims(posted, caller);
+    const { position } = await this.commands.execute(command);
+    return new Answer('none', { position });
+  }
+}
+
+const legacyClaimsText = listWriter(LEGACY_CLAIMS);
+
+/** Document 3, Endpoints: Legacy advertiser paths. */
+@Controller('/1.0/uts')
+export class LegacyClaimsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly queries: ClaimQueries,
+  ) {}
+
+  @Get('claims')
+  @ApiOperation(operations.listLegacyClaims)
+  @Roles(['advertiser'])
+  list(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(legacyListKeys) keys: Keys<typeof legacyListKeys>,
+  ): ListAnswer {
+    return new ListAnswer(async ({ view, query }) => {
+      const { claims, total } = await this.queries.list(fromLegacy(keys), caller, query);
+      const headers = pageHeaders({ total, requested: keys.limit });
+      return { pieces: listPieces(legacyClaimsText(view), legacy(claims)), headers };
+    });
+  }
+
+  /** Success is an empty error list (Document 3, Errors). */
+  @Post('claimUpdates')
+  @ApiOperation(operations.updateLegacyClaims)
+  @Roles(['advertiser'])
+  async update(
+    @CurrentCaller() caller: Caller,
+    @Body() body: PostedBody,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Answer> {
+    const posted = await postedList('claimUpdates', body, UPDATE_FORMATS);
+    reply.headers(ignoredIn(posted, postedLegacyRuling));
+    const { position } = await this.commands.execute(new RuleOnClaims(posted, caller, true));
+    return Answer.errors([], { position });
+  }
+}
+
+async function* legacy(
+  claims: AsyncIterable<Iterable<OutputClaim>>,
+): AsyncGenerator<Iterable<OutputLegacyClaim>> {
+  for await (const some of claims) yield [...some].map(toLegacyOutput);
+}
+
+const toXml = documentWriter(STATUSES_LIST);
+
+const ALL = Object.entries(STATUSES).map(([id, status]): OutputStatus => {
+  const { name: statusName, state: statusState } = status;
+  return {
+    statusId: Number(id) as StatusId,
+    statusName,
+    statusState,
+    requireStatusMessage: 'needsMessage' in status,
+  };
+});
+const LEGACY = ALL.filter(({ statusId }) => statusId <= LAST_LEGACY_STATUS);
+
+/** Document 3, Endpoints: the statuses, on both paths. */
+@Controller('/1.0')
+export class ClaimStatusesController {
+  @Get('claimStatuses')
+  @ApiOperation(operations.listClaimStatuses)
+  @Roles(['advertiser', 'publisher'])
+  list(): Answer {
+    return Answer.of(ALL, toXml);
+  }
+
+  @Get('uts/claimStatuses')
+  @ApiOperation(operations.listLegacyClaimStatuses)
+  @Roles(['advertiser'])
+  listLegacy(): Answer {
+    return Answer.of(LEGACY, toXml);
+  }
 }

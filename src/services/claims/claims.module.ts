@@ -1,14 +1,18 @@
 import { Module } from '@nestjs/common';
 import { defineService } from '../../http/service';
+import { ReadStore } from '../../kernel/read-store';
+import { OrderSearch } from '../../processes/order-search';
 import { VisibleWrites } from '../../http/visible-writes';
 import { ClaimQueries } from './claim.queries';
-import { ClaimStatusesController } from './claim-statuses.controller';
-import { ClaimUpdatesController } from './claim-updates.controller';
-import { ClaimsController } from './claims.controller';
+import {
+  ClaimsController,
+  ClaimStatusesController,
+  ClaimUpdatesController,
+  LegacyClaimsController,
+} from './claims.controller';
 import { claimHandlers } from './commands';
 import { claimFaults as fault, claimFaultTable } from '../../domain/claims/faults';
-import { LegacyClaimsController } from './legacy-claims.controller';
-import { claimSchemas } from './xml-schemas';
+import { claimSchemas } from './operations';
 
 /** The claims service (Document 3). */
 export const claimService = defineService({
@@ -49,6 +53,11 @@ export const claimService = defineService({
 
 @Module({
   controllers: [ClaimsController, ClaimUpdatesController, ClaimStatusesController, LegacyClaimsController],
-  providers: [...claimHandlers, ClaimQueries, VisibleWrites],
+  providers: [
+    ...claimHandlers,
+    ClaimQueries,
+    VisibleWrites,
+    { provide: OrderSearch, useFactory: (store: ReadStore) => OrderSearch.over(store), inject: [ReadStore] },
+  ],
 })
 export class ClaimsModule {}

@@ -1,42 +1,73 @@
+import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { type Position } from '../../kernel/event';
 import { programFacts, type Screening } from '../../domain/claims/claim';
-import { type ClaimsCaller, requirePublisher } from '../../domain/claims/claim-check';
-import { Claims, keyFaults, raiseAll } from './claims.commands';
-import { claimFaults as fault, type RefusedItems } from '../../domain/claims/faults';
-import { type CheckedClaim, type CheckedRevision } from './posted-claims';
-import { type CheckedRuling, rulingIn } from './posted-rulings';
-import { revisedClaim, revisionFaults } from './revised-claim';
+import {
+  checkClaims,
+  type CheckedClaim,
+  type CheckedRevision,
+  type CheckedRuling,
+  checkLegacyRulings,
+  checkRevisions,
+  checkRulings,
+  type ClaimContext,
+  type ClaimsCaller,
+  type LoadedClaim,
+  ownClaim,
+  requirePublisher,
+  revisedClaim,
+  revisionFaults,
+  rulingIn,
+  updateFaults,
+} from './claim-check';
+import { type KeyFields, UNSEEN } from '../../domain/claims/claim-keys';
+import {
+  ClaimWriter,
+  type FoundKey,
+  type NewClaim,
+  notUnique,
+  requireSize,
+  type Written,
+} from '../../domain/claims/claim-writer';
+import { claimFaults as fault, placed, raiseFaults, RefusedItems } from '../../domain/claims/faults';
+import type { Claimed } from '../../domain/claims/screening';
 import { CANNOT_VALIDATE } from '../../domain/claims/statuses';
-import { ownClaim, updateFaults } from './update-check';
+import { Clock } from '../../http/clock';
+import { VisibleWrites } from '../../http/visible-writes';
+import type { Position } from '../../kernel/event';
+import { EventLog } from '../../kernel/event-log';
+import { Fault } from '../../kernel/fault';
+import type { Directory } from '../../network/directory';
+import { FollowedDirectory } from '../../network/follower';
+import { OrderSearch } from '../../processes/order-search';
+import { screenAll } from '../../processes/screen-all';
+import { FairQueue } from '../../runtime/fair-queue';
+import { inParallel } from '../../runtime/in-parallel';
+import type { PostedList } from './posted-list';
 
 /** The position from which lists include what was written. */
-export interface Visible {
+interface Visible {
   readonly position: Position;
 }
 
 /** The ids of filed claims, in their order. */
-export interface FiledClaims extends Visible {
+interface FiledClaims extends Visible {
   readonly ids: readonly number[];
 }
 
-/**
- * Files claims of a publisher, all of them or none. `claims` are what `checkClaims` has found in order; raises all faults that remain
- * (`docs/decisions.md#c3`).
- */
+/** Files claims of a publisher, all of them or none. Raises all faults (`docs/decisions.md#c3`). */
 export class CreateClaims extends Command<FiledClaims> {
   constructor(
-    readonly claims: readonly CheckedClaim[],
+    readonly posted: PostedList,
     readonly caller: ClaimsCaller,
   ) {
     super();
   }
 }
 
-/** What screening would say of each claim, in their order; raises all faults. Nothing is stored (`docs/decisions.md#c13`). */
+/** The screening that each claim would have, in their order. Raises all faults, stores nothing (`docs/decisions.md#c13`). */
 export class CheckClaims extends Command<readonly Screening[]> {
   constructor(
-    readonly claims: readonly CheckedClaim[],
+    readonly posted: PostedList,
     readonly caller: ClaimsCaller,
   ) {
     super();
@@ -44,23 +75,25 @@ export class CheckClaims extends Command<readonly Screening[]> {
 }
 
 /**
- * Updates claims of a publisher. `updates` are what `checkRevisions` has found in order. If one of them is refused, nothing is changed,
- * and all faults are raised; otherwise each is executed on its own (`docs/decisions.md#c9`).
+ * Updates claims of a publisher. If one of the updates is refused, nothing is changed, and all faults are raised; otherwise each is
+ * executed on its own (`docs/decisions.md#c9`).
  */
 export class ReviseClaims extends Command<Visible> {
   constructor(
-    readonly updates: readonly CheckedRevision[],
+    readonly posted: PostedList,
     readonly caller: ClaimsCaller,
   ) {
     super();
   }
 }
 
-/** Rules on claims of an advertiser, in the same way. `updates` are what `checkRulings` has found in order. */
+/** Rules on claims of an advertiser, in the same way. */
 export class RuleOnClaims extends Command<Visible> {
   constructor(
-    readonly updates: readonly CheckedRuling[],
+    readonly posted: PostedList,
     readonly caller: ClaimsCaller,
+    /** As legacy paths have it: of version 0, and with fewer statuses. */
+    readonly isLegacy = false,
   ) {
     super();
   }
@@ -77,37 +110,155 @@ export class DeleteClaim extends Command<Visible> {
   }
 }
 
-/** Raises the faults of a post whose items are refused, with those of its keys: of claims of a publisher, or its updates. */
-export class RefuseClaims extends Command<never> {
+/** Streams loaded or written at a time. */
+const AT_ONCE = 256;
+
+/**
+ * Items of all lists that are executed. All claims that a list names, or that have its keys, are in memory, and each may have some
+ * 50 KB. Of the longest lists, with 1,000 items, four are executed at a time, of one organisation two.
+ */
+const IN_MEMORY = { atOnce: 3_500, perClient: 1_500, reserved: 1_000 } as const;
+
+/** What the commands have in common. */
+@Injectable()
+export class Claims {
+  readonly writer: ClaimWriter;
+  private readonly inMemory = new FairQueue(IN_MEMORY);
+
   constructor(
-    readonly list: 'claims' | 'claimUpdates',
-    readonly refused: RefusedItems,
-    readonly caller: ClaimsCaller,
+    log: EventLog,
+    private readonly search: OrderSearch,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+    readonly visible: VisibleWrites,
   ) {
-    super();
+    this.writer = new ClaimWriter(log);
   }
-}
 
-@CommandHandler(RefuseClaims)
-class RefuseClaimsHandler implements ICommandHandler<RefuseClaims> {
-  constructor(private readonly claims: Claims) {}
+  get directory(): Directory {
+    return this.follower.directory;
+  }
 
-  async execute({ list, refused, caller }: RefuseClaims): Promise<never> {
+  now(): Date {
+    return this.clock.now();
+  }
+
+  /** The items of a posted list of a publisher. If some are refused, raises all their faults and those of their keys. */
+  async checkedItems<Item>(
+    posted: PostedList,
+    caller: ClaimsCaller,
+    check: (posted: PostedList, context: ClaimContext) => readonly Item[],
+  ): Promise<readonly Item[]> {
     requirePublisher(caller);
-    return await this.claims.inTurn(caller, refused.found, () => this.claims.refuse(list, refused));
+    try {
+      return check(posted, { directory: this.directory, caller });
+    } catch (error) {
+      if (!(error instanceof RefusedItems)) throw error;
+      return await this.inTurn(caller, error.found, () => this.refuse(posted.name, error));
+    }
+  }
+
+  /** New claims as they would be filed; raises all faults. */
+  async checked(
+    claims: readonly CheckedClaim[],
+    caller: ClaimsCaller,
+    now: Date,
+  ): Promise<readonly NewClaim[]> {
+    const found = await this.writer.withKeys(postedBy(caller, claims), now.toISOString());
+    raiseAll('claims', found, (claim) => keyFaults('claims', claim));
+    const checked = await this.screened(found, now);
+    requireSize(checked);
+    return checked;
+  }
+
+  /** New claims as they would be filed, if their keys are free; raises all other faults. */
+  async unseen(
+    claims: readonly CheckedClaim[],
+    caller: ClaimsCaller,
+    now: Date,
+  ): Promise<readonly NewClaim[]> {
+    const posted = postedBy(caller, claims).map((claim) => ({ ...claim, seen: UNSEEN }));
+    return await this.screened(posted, now);
+  }
+
+  /** Each with its screening, and with its origin by the same directory. */
+  async screened<Claim extends Claimed & CheckedClaim>(claims: readonly Claim[], now: Date) {
+    const { search, directory } = this;
+    const screened = await screenAll(claims, { search, directory, now });
+    // Its amounts are in the currency by which they were checked.
+    for (const { origin, currencyId } of screened)
+      if (origin.currencyId !== currencyId)
+        throw fault.notFiled('the program of the claim has just been changed: post it again');
+    return screened;
+  }
+
+  /** Raises the faults of refused items, with those of the keys that were found in them (`docs/decisions.md#c3`). */
+  private async refuse(name: string, { ofFields, more, found }: RefusedItems): Promise<never> {
+    const items = found.flatMap((fields, index) => keyedItem(fields, index));
+    const keyed = await this.writer.withKeys(items, this.now().toISOString());
+    const ofKeys = keyed.flatMap(({ index, ...one }) => {
+      const repeats = one.repeats === undefined ? undefined : items[one.repeats]?.index;
+      return keyFaults(name, { ...one, repeats }).map((refused) => placed(refused, `${name}[${index}]`));
+    });
+    raiseFaults([...ofFields, ...ofKeys], more);
+    throw new Error('there are faults');
+  }
+
+  /** Executes a list of claims or updates once there is room for its items. */
+  async inTurn<Result>(
+    { organisationId }: ClaimsCaller,
+    list: readonly unknown[],
+    execute: () => Promise<Result>,
+  ): Promise<Result> {
+    return await this.inMemory.run(String(organisationId), execute, { weight: Math.max(1, list.length) });
+  }
+
+  /** The updates, each with the present state of its claim. */
+  async loaded<Update extends { readonly claimId: number }>(updates: readonly Update[]) {
+    const loaded: (Update & LoadedClaim)[] = [];
+    const ids = new Set<number>();
+    const wanted = updates.map((update) => {
+      const isRepeated = ids.has(update.claimId);
+      ids.add(update.claimId);
+      return { update, isRepeated };
+    });
+    await inParallel(wanted.entries(), AT_ONCE, async ([index, { update, isRepeated }]) => {
+      loaded[index] = { ...update, isRepeated, known: await this.writer.load(update.claimId) };
+    });
+    return loaded;
+  }
+
+  /** Executes checked updates; where another request was faster, raises the faults afterwards. */
+  async each<Update>(
+    updates: readonly Update[],
+    run: (update: Update) => Promise<Written>,
+  ): Promise<{ readonly position: Position }> {
+    const written: Written[] = [];
+    const refused = new Map<Update, Fault>();
+    await inParallel(updates, AT_ONCE, async (update) => {
+      try {
+        written.push(await run(update));
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        refused.set(update, error);
+      }
+    });
+    const position = await this.visible.after(written);
+    raiseAll('claimUpdates', updates, (update) => refused.get(update) ?? []);
+    return { position };
   }
 }
 
 @CommandHandler(CreateClaims)
-class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
+export class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
   constructor(private readonly claims: Claims) {}
 
-  async execute(command: CreateClaims): Promise<FiledClaims> {
-    const { claims, caller } = command;
-    return await this.claims.inTurn(caller, claims, () => this.create(command));
+  async execute({ posted, caller }: CreateClaims): Promise<FiledClaims> {
+    const claims = await this.claims.checkedItems(posted, caller, checkClaims);
+    return await this.claims.inTurn(caller, claims, () => this.create(claims, caller));
   }
 
-  private async create({ claims, caller }: CreateClaims): Promise<FiledClaims> {
+  private async create(claims: readonly CheckedClaim[], caller: ClaimsCaller): Promise<FiledClaims> {
     const now = this.claims.now();
     // The key of a single claim is not read before it is reserved: if it is taken, that is the only fault left.
     const checked =
@@ -123,7 +274,8 @@ class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
 class CheckClaimsHandler implements ICommandHandler<CheckClaims> {
   constructor(private readonly claims: Claims) {}
 
-  async execute({ claims, caller }: CheckClaims): Promise<readonly Screening[]> {
+  async execute({ posted, caller }: CheckClaims): Promise<readonly Screening[]> {
+    const claims = await this.claims.checkedItems(posted, caller, checkClaims);
     const check = () => this.claims.checked(claims, caller, this.claims.now());
     const checked = await this.claims.inTurn(caller, claims, check);
     return checked.map(({ screening }) => screening);
@@ -134,16 +286,15 @@ class CheckClaimsHandler implements ICommandHandler<CheckClaims> {
 const UNSCREENED: Screening = { statusId: CANNOT_VALIDATE };
 
 @CommandHandler(ReviseClaims)
-class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
+export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
   constructor(private readonly claims: Claims) {}
 
-  async execute(command: ReviseClaims): Promise<Visible> {
-    const { updates, caller } = command;
-    return await this.claims.inTurn(caller, updates, () => this.revise(command));
+  async execute({ posted, caller }: ReviseClaims): Promise<Visible> {
+    const updates = await this.claims.checkedItems(posted, caller, checkRevisions);
+    return await this.claims.inTurn(caller, updates, () => this.revise(updates, caller));
   }
 
-  private async revise({ updates, caller }: ReviseClaims): Promise<Visible> {
-    requirePublisher(caller);
+  private async revise(updates: readonly CheckedRevision[], caller: ClaimsCaller): Promise<Visible> {
     const { writer, directory } = this.claims;
     const now = this.claims.now();
     const at = now.toISOString();
@@ -176,16 +327,16 @@ class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
 }
 
 @CommandHandler(RuleOnClaims)
-class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
+export class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
   constructor(private readonly claims: Claims) {}
 
-  async execute(command: RuleOnClaims): Promise<Visible> {
-    const { updates, caller } = command;
-    return await this.claims.inTurn(caller, updates, () => this.rule(command));
+  async execute({ posted, caller, isLegacy }: RuleOnClaims): Promise<Visible> {
+    if (caller.kind !== 'advertiser') throw fault.tokenType();
+    const updates = isLegacy ? checkLegacyRulings(posted) : checkRulings(posted);
+    return await this.claims.inTurn(caller, updates, () => this.rule(updates, caller));
   }
 
-  private async rule({ updates, caller }: RuleOnClaims): Promise<Visible> {
-    if (caller.kind !== 'advertiser') throw fault.tokenType();
+  private async rule(updates: readonly CheckedRuling[], caller: ClaimsCaller): Promise<Visible> {
     const at = this.claims.now().toISOString();
     const loaded = (await this.claims.loaded(updates)).map(({ version, ruling: posted, ...claim }) => {
       const { state } = claim.known;
@@ -224,8 +375,54 @@ export const claimHandlers = [
   Claims,
   CreateClaimsHandler,
   CheckClaimsHandler,
-  RefuseClaimsHandler,
   ReviseClaimsHandler,
   RuleOnClaimsHandler,
   DeleteClaimHandler,
 ];
+
+function postedBy({ organisationId: publisherId }: ClaimsCaller, claims: readonly CheckedClaim[]) {
+  return claims.map((claim) => ({ publisherId, ...claim }));
+}
+
+interface KeyedItem {
+  readonly claim: KeyFields;
+  readonly index: number;
+  readonly owner?: number;
+}
+
+/** The key that was found in an item of a list; of an update, with the claim that may have it. */
+function keyedItem(
+  { timeStampEvent, programId, eventId, orderNumber, claimId }: Readonly<Record<string, unknown>>,
+  index: number,
+): readonly KeyedItem[] {
+  if (typeof timeStampEvent !== 'string' || typeof orderNumber !== 'string') return [];
+  if (typeof programId !== 'number' || typeof eventId !== 'number') return [];
+  const claim = { transactionDate: timeStampEvent, programId, eventId, orderNumber };
+  return [{ claim, index, ...(typeof claimId === 'number' ? { owner: claimId } : {}) }];
+}
+
+/** What is wrong with the key of an item of a list (`docs/decisions.md#c4`). */
+function keyFaults(
+  list: string,
+  { claim, isTaken, repeats }: FoundKey & { readonly claim: KeyFields },
+): readonly Fault[] {
+  if (isTaken) return [notUnique(claim)];
+  if (repeats === undefined) return [];
+  return [
+    fault.notUnique(
+      `timeStampEvent, programId, eventId and orderNumber are those of ${list}[${repeats}]: expected each combination once`,
+    ),
+  ];
+}
+
+/** Raises the faults of all items; their messages say of which one. */
+function raiseAll<Item>(
+  name: string,
+  items: readonly Item[],
+  faultsIn: (item: Item) => Fault | readonly Fault[],
+): void {
+  const faults = items.flatMap((item, at) =>
+    [faultsIn(item)].flat().map((refused) => placed(refused, `${name}[${at}]`)),
+  );
+  raiseFaults(faults);
+}

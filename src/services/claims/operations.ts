@@ -1,10 +1,19 @@
-import { type OperationText, type PostedShape, type Shape } from '../../wire/api/description';
-import { errorList } from '../../wire/api/errors';
-import { INTEGER } from '../../wire/keys/types';
+import type { OperationText, PostedShape, Shape } from '../../wire/api/description';
+import { bareErrorList, errorList } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import { INTEGER } from '../../wire/keys/types';
+import { elementSchema, schemaFiles, schemaOf } from '../../wire/record/document';
 import { type Kind, record } from '../../wire/record/record';
-import { checkedClaims, claimStatuses, claimVersions, legacyClaims, listedClaims } from './answered-fields';
-import { postedChecks, postedClaims, postedLegacyRulings, postedUpdates } from './posted-fields';
+import type { SchemaFiles } from '../../wire/xml/xsd';
+import { checkedClaims, claimStatuses, claimVersions, legacyClaims, listedClaims } from './output';
+import {
+  postedChecks,
+  postedClaim,
+  postedClaims,
+  postedLegacyRulings,
+  postedRuling,
+  postedUpdates,
+} from './posted-fields';
 
 export const CLAIMS = {
   name: 'Claims',
@@ -38,7 +47,7 @@ export const VERSIONS = {
 } as const satisfies Shape;
 
 /** Files of the XML schemas of posted lists; `common` describes the elements of fields. */
-export const CLAIM_FILES = {
+const CLAIM_FILES = {
   input: 'ClaimsInput_v1_0.xsd',
   legacyInput: 'LegacyClaimsInput_v1_0.xsd',
   common: 'ClaimsCommon_v1_0.xsd',
@@ -188,3 +197,27 @@ export const claimOperations = {
     answer: STATUSES_LIST,
   },
 } as const satisfies Readonly<Record<string, OperationText>>;
+
+/**
+ * The XML schemas of claims. Posted lists have a namespace, and elements of fields one of their own (Document 3, Claim posted by
+ * a publisher). Error lists of a deletion have a schema of their own too (Document 3, Errors).
+ */
+export const claimSchemas: SchemaFiles = (vendor) => {
+  const {
+    [CLAIM_FILES.input]: input,
+    [CLAIM_FILES.legacyInput]: legacyInput,
+    ...others
+  } = schemaFiles(claimOperations);
+  const namespaceOf = (part: string) => `urn:com:${vendor}:uts:openapi:parsing:xml:${part}`;
+  const common = { namespace: namespaceOf('common'), file: CLAIM_FILES.common };
+  const posted = { elements: {}, namespace: namespaceOf('input'), imports: { cm: common } };
+  return {
+    [CLAIM_FILES.common]: { ...COMMON, namespace: common.namespace },
+    [CLAIM_FILES.input]: { ...posted, ...input },
+    [CLAIM_FILES.legacyInput]: { ...posted, ...legacyInput },
+    'ClaimDeletionErrors_v1_0.xsd': schemaOf(bareErrorList, { file: '' }, 'answered'),
+    ...others,
+  };
+};
+
+const COMMON = elementSchema({ ...postedRuling.fields, ...postedClaim.fields }, 'posted');

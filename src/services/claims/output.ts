@@ -1,8 +1,116 @@
-import { type Directory } from '../../network/directory';
-import { decimalOf, textOf } from '../../wire/record/minor-units';
-import { type OutputClaim, type OutputLegacyClaim } from './answered-fields';
-import { type ListedClaim } from '../../domain/claims/stored-claim';
 import { STATUSES } from '../../domain/claims/statuses';
+import type { ListedClaim } from '../../domain/claims/stored-claim';
+import type { Directory } from '../../network/directory';
+import { day } from '../../wire/record/days';
+import { boolean, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
+import { decimalOf, textOf } from '../../wire/record/minor-units';
+import { money } from '../../wire/record/money';
+import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
+
+const optional = { optional: true } as const;
+
+const STATUS = {
+  statusId: { kind: idOf(STATUSES), description: 'Status' },
+  statusName: { kind: text(), description: 'Name of the status' },
+  statusState: { kind: text(), description: 'State of the status' },
+} as const satisfies Fields;
+
+const STATUS_MESSAGE = { kind: text(), ...optional, description: 'Message of the status' } as const;
+
+const CLAIM_ID = { kind: integer(), description: 'Id of the claim' } as const;
+const CREATED = { kind: day(), description: 'Creation' } as const;
+
+/** Document 3, Claim as listed, but for its first two fields and `versionNo`. */
+const CLAIM = {
+  ...STATUS,
+  statusMessage: STATUS_MESSAGE,
+  statusChanged: { kind: day(), ...optional, description: 'Last change of the status' },
+  publisherId: { kind: integer(), description: 'Publisher organisation' },
+  affiliateSiteId: { kind: integer(), description: 'Site of the publisher' },
+  siteName: { kind: text(), description: 'Name of the site' },
+  programId: { kind: integer(), description: 'Program' },
+  programName: { kind: text(), description: 'Name of the program' },
+  timeStampEvent: { kind: day(), description: 'Date of the transaction' },
+  eventId: { kind: integer(), description: 'Event of the program' },
+  orderNumber: { kind: text(), description: 'Order number' },
+  orderValue: { kind: money(), description: 'Value of the order' },
+  adjustedOrderValue: { kind: money(), ...optional, description: 'Order value, corrected by the advertiser' },
+  epi: { kind: text(), ...optional, description: 'Extra publisher information' },
+  epi2: { kind: text(), ...optional, description: 'Further publisher information' },
+  trackingUrl: { kind: text(), ...optional, description: 'Tracking URL or click tag that was used' },
+  productName: { kind: text(), ...optional, description: 'Name or description of the product' },
+  expectedCommission: { kind: text(), ...optional, description: 'Expected commission' },
+  adjustedExpectedCommission: {
+    kind: text(),
+    ...optional,
+    description: 'Commission, corrected by the advertiser',
+  },
+  proofOfClaims: { kind: text(), ...optional, description: 'URL of a proof' },
+  advertiserInformation: { kind: text(), ...optional, description: 'Information for the advertiser' },
+  daysToAutoApprove: { kind: integer(), ...optional, description: 'Days until the system approves' },
+} as const satisfies Fields;
+
+const VERSION_NO = { kind: integer(), description: 'Version of the claim' } as const;
+const EVENT_NAME = { kind: text(), ...optional, description: 'Name of the event' } as const;
+
+const LISTED = {
+  claimId: CLAIM_ID,
+  timeStamp: CREATED,
+  ...CLAIM,
+  versionNo: VERSION_NO,
+  eventName: EVENT_NAME,
+} as const satisfies Fields;
+
+/** Document 3, Claim as listed. */
+const listedClaim = record(LISTED, { name: 'Claim' });
+
+export const listedClaims = listOf(listedClaim, { each: 'claim' });
+
+export type OutputClaim = AnswerOf<typeof listedClaim>;
+
+/** The same on legacy paths. */
+const legacyClaim = record(
+  { claimId: CLAIM_ID, timestamp: CREATED, ...CLAIM, eventName: EVENT_NAME },
+  { name: 'LegacyClaim' },
+);
+
+export const legacyClaims = listOf(legacyClaim, { each: 'claim' });
+
+export type OutputLegacyClaim = AnswerOf<typeof legacyClaim>;
+
+/** Document 3, Status. */
+const claimStatus = record(
+  {
+    ...STATUS,
+    requireStatusMessage: { kind: boolean(), description: 'Whether it needs a message' },
+  },
+  { name: 'ClaimStatus' },
+);
+
+export const claimStatuses = listOf(claimStatus, { each: 'claimStatus' });
+
+export type OutputStatus = AnswerOf<typeof claimStatus>;
+
+/** What a posted claim would become (`docs/decisions.md#c13`). */
+const checkedClaim = record({ ...STATUS, statusMessage: STATUS_MESSAGE }, { name: 'CheckedClaim' });
+
+export const checkedClaims = listOf(checkedClaim, { each: 'check' });
+
+export type OutputCheck = AnswerOf<typeof checkedClaim>;
+
+/** The claim after a change (`docs/decisions.md#c13`). */
+const claimVersion = record(
+  {
+    time: { kind: instant(), description: 'When it was changed' },
+    by: { kind: wordOf('publisher', 'advertiser', 'system', 'operator'), description: 'Who changed it' },
+    ...LISTED,
+  },
+  { name: 'ClaimVersion' },
+);
+
+export const claimVersions = listOf(claimVersion, { each: 'version' });
+
+export type OutputVersion = AnswerOf<typeof claimVersion>;
 
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -20,12 +128,12 @@ export function toOutput(listed: ListedClaim, directory: Directory, now: Date): 
   const eventName = directory.program(programId)?.events.find(({ id }) => id === eventId)?.name;
   const output: Optional<Required<OutputClaim>> = {
     claimId,
-    timeStamp: day(created),
+    timeStamp: dayOf(created),
     statusId: status.id,
     statusName,
     statusState,
     statusMessage: status.message,
-    statusChanged: day(status.since),
+    statusChanged: dayOf(status.since),
     publisherId: origin.publisherId,
     affiliateSiteId: siteId,
     siteName: siteName(directory, siteId),
@@ -71,7 +179,7 @@ export function programName({ programs }: Directory, id: number): string {
 }
 
 /** `YYYY-MM-DD`, UTC. */
-function day(time: number): string {
+function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
 }
 

@@ -2,11 +2,10 @@ import { type Directory } from '../../network/directory';
 import { execute, load } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
-import { type ReadStore } from '../../kernel/read-store';
 import { forbiddenCharacter } from '../../wire/characters';
 import { claimDecider, type FiledClaim, type Review } from '../../domain/claims/claim';
 import { claimFaults as fault } from '../../domain/claims/faults';
-import { OrderSearch } from '../../processes/order-search';
+import { type OrderSearch } from '../../processes/order-search';
 import { awaiting, trackedAlready, trackedOrder } from '../../domain/claims/screening';
 import { AWAITING_APPROVAL, CHANNELS, type ReviewStatusId, STATUSES } from '../../domain/claims/statuses';
 
@@ -52,7 +51,7 @@ export function rejectionOf(
 /** What a decision is made with. */
 export interface ReviewParts {
   readonly log: EventLog;
-  readonly store: ReadStore;
+  readonly search: OrderSearch;
   readonly directory: Directory;
   readonly now: Date;
 }
@@ -78,13 +77,13 @@ export async function reviewClaim(
 /** Rows of screening that come after 100 and 105 have not been applied to the claim yet (`docs/decisions.md#c5`). */
 async function release(
   { publisherId, advertiserId, claim }: FiledClaim,
-  { store, directory, now }: ReviewParts,
+  { search, directory, now }: ReviewParts,
 ): Promise<Review> {
   const { programId, siteId, orderNumber } = claim;
   const program = directory.program(programId);
   const owner = advertiserId ?? program?.organisationId;
   if (owner !== undefined) {
-    const found = await new OrderSearch(store).find(owner, new Set([orderNumber]));
+    const found = await search.find(owner, new Set([orderNumber]));
     if (found === 'unavailable')
       throw new EngineUnavailable('the transactions, which may have the order, cannot be read');
     const tracked = trackedOrder({ publisherId, programId, siteId }, found.get(orderNumber) ?? []);

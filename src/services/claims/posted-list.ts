@@ -1,10 +1,22 @@
+import { claimFaults as fault, MOST_FAULTS, RefusedItems } from '../../domain/claims/faults';
+import {
+  isPosted,
+  notesOf,
+  type Posted,
+  type ProblemFaults,
+  Refusals,
+  repeatedField,
+  wrong,
+} from '../../wire/api/posted';
 import { postedFromJson } from '../../wire/json/read';
+import { spellingsIn } from '../../wire/json/scan';
+import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
 import { NotParsable } from '../../wire/not-parsable';
-import { isPosted, notesOf, repeatedField } from '../../wire/api/posted';
 import { postedFromCsv } from '../../wire/record/csv';
+import { complete, type FoundIn, recordReader } from '../../wire/record/read';
+import type { PostedOf, RecordKind } from '../../wire/record/record';
 import { postedFromXml, unreadOfRoot } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
-import { claimFaults as fault } from '../../domain/claims/faults';
 import { MOST, postedClaims, postedUpdates } from './posted-fields';
 
 /** What claims may be posted in (`docs/decisions.md#c13`); updates may not be in CSV. */
@@ -119,4 +131,55 @@ function requireOnce(repeated: ReadonlySet<string> = new Set(), within = ''): vo
 
 function cut(sent: string): string {
   return sent.slice(0, 100);
+}
+
+/** A rule between the fields of an item, as they are found and as they were posted; `place`: `claims[2]`. */
+export type CheckItem<K extends RecordKind> = (
+  found: FoundIn<K>,
+  place: string,
+  refusals: Refusals,
+  posted: Posted,
+) => void;
+
+/** Reads each item of a list by a table and checks it. Raises all faults as `RefusedItems`; their status is that of the first. */
+export function checkEach<K extends RecordKind>(
+  { name, items, format, text }: PostedList,
+  kind: K,
+  check: CheckItem<K>,
+): readonly PostedOf<K>[] {
+  const origin = text === undefined ? {} : { spelling: spellingsIn(text) };
+  const refusals = new Refusals(problemsIn(format), {}, MOST_FAULTS, origin);
+  const read = recordReader(kind);
+  const found: FoundIn<K>[] = [];
+  for (const [at, item] of items.entries()) {
+    const place = `${name}[${at}]`;
+    if (isPosted(item)) {
+      const fields = read(item, refusals, undefined, place);
+      check(fields, place, refusals, item);
+      found.push(fields);
+    } else {
+      refusals.add(fault.notReadable, wrong(place, item, 'an object'));
+      found.push({});
+    }
+  }
+  if (!refusals.areNone) throw new RefusedItems(refusals.faults, refusals.moreFaults, found);
+  return found.map((fields) => complete<PostedOf<K>>(fields, refusals));
+}
+
+/** The header that names posted fields which a table does not have: they are ignored (`docs/decisions.md#a15`). */
+export function ignoredIn(
+  { items, unread = [] }: PostedList,
+  kind: RecordKind,
+): Readonly<Record<string, string>> {
+  return ignoredFields([...unknownFields(kind, items), ...unread]);
+}
+
+/** `docs/decisions.md#c7`. */
+export function problemsIn(format: PostedFormat): ProblemFaults {
+  return {
+    missing: format === 'json' ? fault.missingValue : fault.missingParameter,
+    notNumeric: fault.notNumeric,
+    notDate: fault.notDate,
+    unusable: fault.illegalValue,
+  };
 }

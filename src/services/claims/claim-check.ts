@@ -1,0 +1,378 @@
+import {
+  type ClaimCommand,
+  type ClaimContent,
+  claimDecider,
+  type ClaimState,
+  type FiledClaim,
+  type Ruling,
+} from '../../domain/claims/claim';
+import { AMOUNTS } from '../../domain/claims/claim-amounts';
+import { claimFaults as fault } from '../../domain/claims/faults';
+import {
+  APPROVED,
+  CHANNELS,
+  LAST_LEGACY_STATUS,
+  type RulingStatusId,
+  STATUSES,
+} from '../../domain/claims/statuses';
+import type { StateAt } from '../../kernel/decider';
+import { Fault } from '../../kernel/fault';
+import type { Directory } from '../../network/directory';
+import type { Caller } from '../../network/organisations';
+import type { Program } from '../../network/programs';
+import {
+  isPosted,
+  isUnset,
+  nameOf,
+  type Place,
+  type Posted,
+  type Refusals,
+  wrong,
+} from '../../wire/api/posted';
+import { amountsIn } from '../../wire/record/minor-units';
+import type { FoundIn } from '../../wire/record/read';
+import {
+  type PostedClaim,
+  postedClaim,
+  postedLegacyRuling,
+  postedRevision,
+  postedRuling,
+} from './posted-fields';
+import { checkEach, type CheckItem, type PostedList, problemsIn } from './posted-list';
+
+/** Who sends a command. */
+export type ClaimsCaller = Pick<Caller, 'organisationId' | 'kind' | 'siteId'>;
+
+/** Raises UTS_395 for an advertiser, UTS_304 for an operator (`docs/decisions.md#c1`). */
+export function requirePublisher({ kind }: ClaimsCaller): void {
+  if (kind === 'advertiser') throw fault.publishersOnly();
+  if (kind === 'operator') throw fault.tokenType();
+}
+
+/** What posted claims are checked against. */
+export interface ClaimContext {
+  readonly directory: Directory;
+  readonly caller: Pick<Caller, 'organisationId' | 'siteId'>;
+}
+
+/**
+ * Checks posted claims: fields, access to sites and programs. Raises everything that is wrong as `Faults`; their status is that
+ * of the first.
+ */
+export function checkClaims(posted: PostedList, context: ClaimContext): readonly CheckedClaim[] {
+  const check = claimChecker(context, (sent) => isUnset(sent['expectedCommission']));
+  return checkEach(posted, postedClaim, check).map((claim) => checkedClaim(claim, context));
+}
+
+/** A claim, and the currency of its amounts, that of its program; absent if there is none. */
+export interface CheckedClaim {
+  readonly claim: ClaimContent;
+  readonly currencyId?: string;
+}
+
+/** The claim that a checked post stands for. */
+function checkedClaim(
+  { affiliateSiteId, timeStampEvent, ...others }: PostedClaim,
+  { directory }: ClaimContext,
+): CheckedClaim {
+  const currencyId = directory.program(others.programId)?.currency;
+  const amounts = amountsIn(others, AMOUNTS, currencyId ?? '', notRefused);
+  const claim = { siteId: affiliateSiteId, transactionDate: timeStampEvent, ...others, ...amounts };
+  return { claim, ...(currencyId === undefined ? {} : { currencyId }) };
+}
+
+function notRefused(): never {
+  throw new Error('checked above');
+}
+
+/**
+ * Rules between fields and access, of claims and of their updates by publishers. `lacksCommission`: whether one has no expected
+ * commission.
+ */
+function claimChecker({ directory, caller }: ClaimContext, lacksCommission: (posted: Posted) => boolean) {
+  return (found: Partial<PostedClaim>, place: Place, refusals: Refusals, posted: Posted): void => {
+    const { affiliateSiteId, programId, eventId, expectedCommission } = found;
+    if (affiliateSiteId !== undefined && !isOwnSite(affiliateSiteId, directory, caller))
+      refusals.add(
+        fault.foreignSite,
+        wrong(() => `${nameOf(place)}.affiliateSiteId`, affiliateSiteId, ownSites(directory, caller)),
+      );
+    const program = programId === undefined ? undefined : directory.program(programId);
+    amountsIn(found, AMOUNTS, program?.currency ?? '', (name, decimal, expected) =>
+      refusals.wrong(() => `${nameOf(place)}.${name}`, decimal, expected),
+    );
+    if (program === undefined) return;
+    if (!isConnected(program.id, directory, caller))
+      refusals.add(
+        fault.notConnected,
+        wrong(
+          () => `${nameOf(place)}.programId`,
+          programId,
+          'a program that one of your sites is connected to',
+        ),
+      );
+    const event = program.events.find(({ id }) => id === eventId);
+    // `docs/decisions.md#c6`
+    if (event?.inquiry === true && lacksCommission(posted))
+      refusals.missing(() => `${nameOf(place)}.expectedCommission`, whyNeeded(event, program));
+    if (event !== undefined && !event.inquiry && expectedCommission !== undefined)
+      refusals.add(
+        fault.illegalValue,
+        wrong(
+          () => `${nameOf(place)}.expectedCommission`,
+          expectedCommission,
+          `none, because event ${event.id} is not the inquiry event of program ${program.id}`,
+        ),
+      );
+  };
+}
+
+function whyNeeded(event: Program['events'][number], program: Program): string {
+  return `: event ${event.id} is the inquiry event of program ${program.id}`;
+}
+
+/** A site that was removed is still its publisher's: its claims are rejected by screening. */
+function isOwnSite(
+  id: number,
+  { programs }: Directory,
+  { organisationId, siteId }: ClaimContext['caller'],
+): boolean {
+  const site = programs.site(id);
+  const isOwn =
+    site === undefined
+      ? programs.sitesEverOf(organisationId).has(id)
+      : site.organisationId === organisationId;
+  return isOwn && (siteId === undefined || siteId === id);
+}
+
+function ownSites({ programs }: Directory, { organisationId, siteId }: ClaimContext['caller']): string {
+  if (siteId !== undefined) return `${siteId}, the site of the token`;
+  const ids = programs.sitesOf(organisationId).slice(0, 20);
+  return ids.length === 0
+    ? 'a site of yours, but you have none'
+    : `a site of yours, such as ${ids.join(', ')}`;
+}
+
+function isConnected(
+  programId: number,
+  { programs }: Directory,
+  { organisationId }: ClaimContext['caller'],
+): boolean {
+  return programs.sitesOf(organisationId).some((id) => programs.connectionsOf(id).has(programId));
+}
+
+/** A claim as its publisher updates it. */
+export interface CheckedRevision extends CheckedClaim {
+  readonly claimId: number;
+  /** The version that it is based on. */
+  readonly version: number;
+  /** Fields that it has empty. */
+  readonly cleared: readonly string[];
+  /** The fault if the claim has no expected commission that stays: it needs one. */
+  readonly needsCommission?: Fault;
+}
+
+/** Checks updates posted by a publisher in the same way (Document 3, Claim update posted by a publisher). */
+export function checkRevisions(posted: PostedList, context: ClaimContext): readonly CheckedRevision[] {
+  const isCleared = (sent: Posted, name: string): boolean => sent[name] !== undefined && isUnset(sent[name]);
+  const check = claimChecker(context, (sent) => isCleared(sent, 'expectedCommission'));
+  const found = checkEach(posted, postedRevision, check);
+  return found.map(({ claimId, versionNo, ...claim }, at) => {
+    const item = posted.items[at];
+    const sent = isPosted(item) ? item : {};
+    return {
+      claimId,
+      version: versionNo,
+      cleared: Object.keys(sent).filter((name) => isCleared(sent, name)),
+      ...checkedClaim(claim, context),
+      ...neededCommission(claim, posted.format, context),
+    };
+  });
+}
+
+function neededCommission(
+  { programId, eventId, expectedCommission }: PostedClaim,
+  format: PostedList['format'],
+  { directory }: ClaimContext,
+): Pick<CheckedRevision, 'needsCommission'> {
+  const program = directory.program(programId);
+  const event = program?.events.find(({ id }) => id === eventId);
+  if (program === undefined || event?.inquiry !== true || expectedCommission !== undefined) return {};
+  const { missing = fault.missingParameter } = problemsIn(format);
+  return { needsCommission: missing(`expectedCommission must be set${whyNeeded(event, program)}`) };
+}
+
+/** A claim as its advertiser rules on it. */
+export interface CheckedRuling {
+  readonly claimId: number;
+  /** The version that it is based on. */
+  readonly version: number;
+  /** Its amounts are decimal numbers: their currency is that of the claim. */
+  readonly ruling: Ruling;
+}
+
+/** A ruling with its amounts in the currency of the claim, or why they are none. */
+export function rulingIn(
+  currency: string,
+  ruling: Ruling,
+): { readonly ruling: Ruling; readonly faults: readonly Fault[] } {
+  const faults: Fault[] = [];
+  const amounts = amountsIn(ruling, AMOUNTS, currency, (name, decimal, expected) =>
+    faults.push(fault.illegalValue(wrong(name, decimal, expected))),
+  );
+  return { ruling: { ...ruling, ...amounts }, faults };
+}
+
+/** Checks updates posted by an advertiser (Document 3, Claim update posted by an advertiser). Raises all faults. */
+export function checkRulings(posted: PostedList): readonly CheckedRuling[] {
+  return checkEach<typeof postedRuling>(posted, postedRuling, rulesFor(Infinity)).map(
+    ({ versionNo, ...ruling }) => checkedRuling(ruling, versionNo),
+  );
+}
+
+/** The same on the legacy path: of version 0, with the statuses of its list (Document 3, Legacy advertiser paths). */
+export function checkLegacyRulings(posted: PostedList): readonly CheckedRuling[] {
+  return checkEach(posted, postedLegacyRuling, rulesFor(LAST_LEGACY_STATUS)).map((ruling) =>
+    checkedRuling(ruling, 0),
+  );
+}
+
+type Found = FoundIn<typeof postedLegacyRuling>;
+
+/** Rules between the fields (`docs/decisions.md#c9`), with statuses up to the last one. */
+function rulesFor(last: number): CheckItem<typeof postedLegacyRuling> {
+  return (found, place, refusals, posted) => {
+    const { statusIdClaim: id } = found;
+    if (id === undefined) return;
+    if (!isRuling(id) || id > last) {
+      const make = Object.hasOwn(STATUSES, id) ? fault.statusNotAllowed : fault.unknownStatus;
+      refusals.add(make, wrong(`${place}.statusIdClaim`, id, `3 or one of 201 to ${Math.min(last, 213)}`));
+      return;
+    }
+    checkMessage(found, posted, id, place, refusals);
+    if (id !== APPROVED) checkNoCorrections(found, place, refusals);
+  };
+}
+
+function isRuling(id: number): id is RulingStatusId {
+  return Object.hasOwn(STATUSES, id) && (id === APPROVED || id > 200);
+}
+
+function checkMessage(
+  { statusMessageClaim: message }: Found,
+  posted: Posted,
+  id: RulingStatusId,
+  place: string,
+  refusals: Refusals,
+): void {
+  const status = STATUSES[id];
+  if (!('needsMessage' in status)) return;
+  const expected = `one of ${CHANNELS.join(', ')}`;
+  const field = `${place}.statusMessageClaim`;
+  if (isUnset(posted['statusMessageClaim']))
+    refusals.missing(
+      field,
+      ` where statusIdClaim is ${id} (${status.name}): ${expected}`,
+      fault.missingParameter,
+    );
+  else if (message !== undefined && !CHANNELS.some((channel) => channel === message))
+    refusals.wrong(field, message, expected);
+}
+
+function checkNoCorrections(found: Found, place: string, refusals: Refusals): void {
+  for (const name of AMOUNTS) {
+    const { [name]: amount } = found;
+    if (amount !== undefined)
+      refusals.wrong(`${place}.${name}`, amount, `none, unless statusIdClaim is ${APPROVED}`);
+  }
+}
+
+function checkedRuling(
+  {
+    claimId,
+    statusIdClaim,
+    statusMessageClaim,
+    ...corrections
+  }: Required<Pick<Found, 'claimId' | 'statusIdClaim'>> & Found,
+  version: number,
+): CheckedRuling {
+  if (!isRuling(statusIdClaim)) throw new Error('checked above');
+  const message = statusMessageClaim === undefined ? {} : { message: statusMessageClaim };
+  return { claimId, version, ruling: { statusId: statusIdClaim, ...message, ...corrections } };
+}
+
+/** What an update may omit (Document 3, Claim update posted by a publisher). */
+const OPTIONAL = [
+  'epi',
+  'epi2',
+  'trackingUrl',
+  'productName',
+  'proofOfClaims',
+  'expectedCommission',
+  'advertiserInformation',
+] as const satisfies readonly (keyof ClaimContent)[];
+
+/**
+ * The claim after an update by its publisher: what the update omits stays, what it has empty is cleared (`docs/decisions.md#c9`).
+ * An expected commission does not stay for an event that must not have one, or in another currency.
+ */
+export function revisedClaim(
+  { claim, cleared, currencyId }: CheckedRevision,
+  before: FiledClaim,
+  directory: Directory,
+): ClaimContent {
+  const event = directory.program(claim.programId)?.events.find(({ id }) => id === claim.eventId);
+  const mayExpect = event?.inquiry !== false && before.currencyId === currencyId;
+  const kept = OPTIONAL.filter(
+    (name) =>
+      before.claim[name] !== undefined &&
+      !cleared.includes(name) &&
+      (name !== 'expectedCommission' || mayExpect),
+  );
+  return { ...Object.fromEntries(kept.map((name) => [name, before.claim[name]])), ...claim };
+}
+
+/** What is wrong with the claim after an update: it has no expected commission, though its event needs one. */
+export function revisionFaults(
+  { needsCommission }: CheckedRevision,
+  revised: ClaimContent,
+): readonly Fault[] {
+  return needsCommission === undefined || revised.expectedCommission !== undefined ? [] : [needsCommission];
+}
+
+/** The claim of an update. `isRepeated`: an earlier update of the same post has the same claim. */
+export interface LoadedClaim {
+  readonly claimId: number;
+  readonly known: StateAt<ClaimState>;
+  readonly isRepeated: boolean;
+}
+
+/** Raises UTS_402 or UTS_404 unless the claim is the caller's (`docs/decisions.md#c9`). */
+export function ownClaim(
+  id: number,
+  state: ClaimState,
+  { kind, organisationId, siteId }: ClaimsCaller,
+): FiledClaim {
+  if (state.is !== 'filed') throw fault.notFound(`claimId is ${id}: expected the id of a claim of yours`);
+  const owner = kind === 'publisher' ? state.publisherId : state.advertiserId;
+  const isOfSite = siteId === undefined || siteId === state.claim.siteId;
+  if (owner === organisationId && isOfSite) return state;
+  throw fault.foreignClaim(`claimId is ${id}: expected the id of a claim of yours`);
+}
+
+/** Why a command is refused for a loaded claim: it is not the caller's, or its version or status does not allow it. */
+export function updateFaults(
+  { claimId, known, isRepeated }: LoadedClaim,
+  command: ClaimCommand,
+  caller: ClaimsCaller,
+): readonly Fault[] {
+  if (isRepeated)
+    return [fault.illegalValue(`claimId is ${claimId} more than once: expected one update of a claim`)];
+  try {
+    claimDecider.decide(command, ownClaim(claimId, known.state, caller));
+    return [];
+  } catch (error) {
+    if (error instanceof Fault) return [error];
+    throw error;
+  }
+}
