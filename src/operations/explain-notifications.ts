@@ -12,11 +12,10 @@ import {
 } from '../delivery/matching/explain';
 import { CLAIM } from '../domain/claims/claim';
 import { claimTopic } from '../domain/claims/topic';
-import { toDelivery, type Waiting } from '../services/subscriptions/deliveries.output';
+import { AnyWaiting, toDelivery, type WaitingReceivers } from '../services/subscriptions/deliveries.output';
 import { type SubscriptionKind } from '../domain/subscriptions/topic';
 import { transactionTopic } from '../domain/transactions/topic';
 import { TRANSACTION } from '../domain/transactions/transaction';
-import { AnyWaiting } from '../services/subscriptions/any-waiting';
 import { transactionNamed } from './transaction-named';
 
 /** Which subject an id names: a claim, or a transaction by either of its ids. */
@@ -124,7 +123,7 @@ function outcomeOf(last: ListedDelivery['attempts'][number] | undefined): readon
 }
 
 /** What has become of a message, in a line. */
-export function deliveryText(listed: ListedDelivery, waiting: Waiting): string {
+export function deliveryText(listed: ListedDelivery, waiting: WaitingReceivers): string {
   const { state, attempts, attempted, reason, redelivery } = listed;
   const { state: shown, nextAttempt: next } = toDelivery(listed, waiting);
   const details = [

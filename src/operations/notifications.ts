@@ -5,14 +5,18 @@ import { type Engines } from '../engines/open';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { type Cursor } from '../kernel/query';
-import { MATCHED, type Message, whyUnsendable } from '../domain/deliveries/delivery-events';
+import { whyUnsendable } from '../domain/deliveries/delivery-events';
 import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
 import { Rendering } from '../delivery/matching/rendering';
 import { receiversOf } from '../domain/subscriptions/receiver-id';
 import { subscriptionDecider } from '../domain/subscriptions/subscription';
 import { TOPICS } from '../domain/topics';
-import { heldReceivers, type Waiting } from '../services/subscriptions/deliveries.output';
-import { AnyWaiting } from '../services/subscriptions/any-waiting';
+import { messageIn } from '../services/subscriptions/deliveries.queries';
+import {
+  AnyWaiting,
+  heldReceivers,
+  type WaitingReceivers,
+} from '../services/subscriptions/deliveries.output';
 import { counted, deliveryText } from './explain-notifications';
 import { transactionIdsOf } from './transaction-named';
 
@@ -46,7 +50,7 @@ export async function* receiverLines(
   }
 }
 
-function receiverLine(totals: ReceiverTotals, { isHeld, restingUntil }: Waiting): string {
+function receiverLine(totals: ReceiverTotals, { isHeld, restingUntil }: WaitingReceivers): string {
   const { receiver, organisationId, subscriptionId, attempts, failed, delivered, dead, failingSince } =
     totals;
   const last = totals.lastFailure;
@@ -112,7 +116,7 @@ export async function* deliveryLines(
   }
 }
 
-function deliveryLine(listed: ListedDelivery, waiting: Waiting): string {
+function deliveryLine(listed: ListedDelivery, waiting: WaitingReceivers): string {
   const { messageId, at, topic, subject, stateId, receiver } = listed;
   return [
     at,
@@ -154,17 +158,4 @@ export async function redeliver(
   if (!receiversOf(subscriptionId, state.content).has(receiver))
     throw new UnknownMessage(`${messageId}: its subscription no longer has the receiver ${receiver}`);
   return { nextAttempt: heldReceivers(subscriptionId, state).has(receiver) ? undefined : at };
-}
-
-async function messageIn(
-  deliveries: EventLog,
-  messageId: string,
-  from: number,
-): Promise<Message | undefined> {
-  for await (const [event] of deliveries.readStream(MATCHED, { from, limit: 1 })) {
-    if (event?.revision !== from || event.type !== 'MessageDue') return undefined;
-    const message = JSON.parse(event.data) as Message;
-    return message.id === messageId ? message : undefined;
-  }
-  return undefined;
 }

@@ -8,9 +8,9 @@ import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
 import { TOPICS } from '../domain/topics';
 import { Subscriptions, type Which } from '../services/subscriptions/commands';
 import { heldReceivers } from '../services/subscriptions/deliveries.output';
-import { stateField } from '../services/subscriptions/fields';
-import { missingSubscription, ownedSubscription } from '../services/subscriptions/owned-subscription';
-import { postedState } from '../services/subscriptions/posted-json';
+import { stateField } from '../domain/subscriptions/topic';
+import { missingSubscription, ownedSubscription } from '../services/subscriptions/subscription.queries';
+import { postedState } from '../services/subscriptions/fields';
 import {
   EnableReceiver,
   EnableReceiverHandler,
@@ -94,7 +94,7 @@ async function checkedState(
 ): Promise<number | undefined> {
   const owner = (await directoryAt(log)).organisations.get(caller.organisationId);
   if (owner === undefined) throw fault.notRelated(`the organisation ${caller.organisationId} was removed`);
-  const posted = JSON.stringify({ [stateField(kind.states.field)]: stateId });
+  const posted = JSON.stringify({ [stateField(kind.states)]: stateId });
   return postedState(kind, Buffer.from(posted), owner);
 }
 

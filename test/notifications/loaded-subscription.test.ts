@@ -8,7 +8,7 @@ import {
   type SubscriptionContent,
   subscriptionDecider,
 } from '../../src/domain/subscriptions/subscription';
-import { ownedSubscription } from '../../src/services/subscriptions/owned-subscription';
+import { ownedSubscription } from '../../src/services/subscriptions/subscription.queries';
 import { cases } from '../support/size';
 import { overrideLog, withLog } from '../support/temporary-log';
 

@@ -80,6 +80,11 @@ export interface Occurrence {
   readonly amounts: readonly string[];
 }
 
+/** The field with one state: `messageTypeId` where `messageTypeIds` selects states. */
+export function stateField({ field }: Pick<SubscriptionKind['states'], 'field'>): string {
+  return field.replace(/s$/, '');
+}
+
 /** What has happened by an event that the topic handles. Raises what makes the event unusable: another program has written it. */
 export function occurrenceOf(topic: Topic, recorded: RecordedEvent): Occurrence | undefined {
   const { stream, revision, position } = recorded;

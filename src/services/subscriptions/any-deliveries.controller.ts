@@ -3,6 +3,7 @@ import { listDeliveries } from '../../../projections/delivery-list';
 import { listReceivers } from '../../../projections/receiver-list';
 import { type ListedDelivery, STATES } from '../../domain/deliveries/stored-delivery';
 import { type TopicName } from '../../domain/subscriptions/subscription';
+import { stateField } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';
 import { Clock } from '../../http/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
@@ -18,12 +19,15 @@ import { INTEGER, oneOf, TEXT } from '../../wire/keys/types';
 import { listWriter } from '../../wire/record/list';
 import { listPieces } from '../../wire/record/list-text';
 import { listOf } from '../../wire/record/record';
-import { AnyWaiting } from './any-waiting';
-import { type OperatorsDelivery, operatorsDelivery, operatorsReceiver } from './deliveries.fields';
-import { deliveryKeys } from './deliveries.keys';
-import { namedFor } from './deliveries.names';
-import { toDelivery, toRest, toTotals, type Waiting } from './deliveries.output';
-import { stateField } from './fields';
+import {
+  deliveryKeys,
+  namedFor,
+  type OperatorsDelivery,
+  operatorsDelivery,
+  operatorsReceiver,
+} from './deliveries.fields';
+import { AnyWaiting, toDelivery, toRest, toTotals, type WaitingReceivers } from './deliveries.output';
+import { given } from './deliveries.queries';
 
 const ANY_DELIVERIES = {
   name: 'AnyDeliveries',
@@ -46,7 +50,7 @@ const topics = Object.values(TOPICS);
 const subjectKeys: KeyTable = Object.fromEntries(
   topics.flatMap(({ subject, subjectField, states }): [string, KeyTable[string]][] => [
     [subjectField, { ...deliveryKeys.transactionId, description: `Ids of ${subject}s` }],
-    [stateField(states.field), { ...deliveryKeys.messageTypeId, description: `States of ${subject}s` }],
+    [stateField(states), { ...deliveryKeys.messageTypeId, description: `States of ${subject}s` }],
   ]),
 );
 
@@ -69,7 +73,7 @@ const anyReceiverKeys = {
 type AnyDeliveryKeys = Keys<typeof anyDeliveryKeys>;
 type AnyReceiverKeys = Keys<typeof anyReceiverKeys>;
 
-/** What has become of all messages, for operators (`docs/decisions.md#n14`). */
+/** The messages of all subscriptions, for operators (`docs/decisions.md#n14`). */
 export const anyDeliveryOperations = {
   deliveries: {
     id: 'listAnyDeliveries',
@@ -92,7 +96,7 @@ export const anyDeliveryOperations = {
 const deliveriesText = listWriter(ANY_DELIVERIES);
 const receiversText = listWriter(ANY_RECEIVERS);
 
-/** The controller of what has become of all messages, for operators (`docs/decisions.md#n14`); `unusable` is a fault of their service. */
+/** The controller of all messages, for operators (`docs/decisions.md#n14`); `unusable` is a fault of their service. */
 export function anyDeliveriesController(unusable: MakeFault): Type<object> {
   const rules = { presentation: ['pageSize'], excluded: [], refuse: unusable } as const;
   const deliveryCursors = new ListCursors<AnyDeliveryKeys>(rules);
@@ -185,7 +189,7 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
 }
 
 /** The fields of a delivery have the names of its topic. */
-function toOutput(listed: ListedDelivery, waiting: Waiting): OperatorsDelivery {
+function toOutput(listed: ListedDelivery, waiting: WaitingReceivers): OperatorsDelivery {
   const { state, ...output } = toDelivery(listed, waiting);
   return {
     organisationId: listed.organisationId,
@@ -196,7 +200,7 @@ function toOutput(listed: ListedDelivery, waiting: Waiting): OperatorsDelivery {
   };
 }
 
-interface Selected {
+interface SelectedByTopic {
   readonly topic: TopicName;
   readonly subjects: readonly string[];
   readonly stateIds: readonly number[];
@@ -206,23 +210,19 @@ interface Selected {
 function selectedOf(
   { name, subjectField, states }: (typeof topics)[number],
   keys: AnyDeliveryKeys,
-): Selected {
+): SelectedByTopic {
   return {
     topic: name,
     subjects: keys[subjectField as 'transactionId'],
-    stateIds: keys[stateField(states.field) as 'messageTypeId'],
+    stateIds: keys[stateField(states) as 'messageTypeId'],
   };
 }
 
 /** Keys of one topic find no messages of another. */
-function topicsOf(selected: readonly Selected[]): readonly TopicName[] | undefined {
+function topicsOf(selected: readonly SelectedByTopic[]): readonly TopicName[] | undefined {
   const used = selected.filter(({ subjects, stateIds }) => subjects.length + stateIds.length > 0);
   if (used.length === 0) return undefined;
   return used.length === 1 ? used.map(({ topic }) => topic) : [];
-}
-
-function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
-  return values.length === 0 ? undefined : values;
 }
 
 async function* only<Item>(items: readonly Item[]): AsyncGenerator<readonly Item[]> {

@@ -1,38 +1,42 @@
+import { createHash, randomInt } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { FollowedDirectory } from '../../network/follower';
-import { type Caller } from '../../network/organisations';
-import { Clock } from '../../http/clock';
-import { VisibleWrites } from '../../http/visible-writes';
-import { type StateAt } from '../../kernel/decider';
-import { type Position } from '../../kernel/event';
-import { EventLog } from '../../kernel/event-log';
-import { without } from '../../kernel/without';
-import { changeSubscription } from '../../domain/subscriptions/loaded-subscription';
+import { changeSubscription, loadSubscription } from '../../domain/subscriptions/loaded-subscription';
 import {
   type ActiveSubscription,
   MOST_ROTATIONS,
   nextRotation,
+  SUBSCRIPTION,
   type SubscriptionCommand,
   type SubscriptionContent,
+  subscriptionDecider,
+  type SubscriptionEvent,
+  type SubscriptionState,
 } from '../../domain/subscriptions/subscription';
-import { type Posted } from '../../wire/api/posted';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
-import { MOST_SUBSCRIPTIONS, NewSubscriptions } from './new-subscriptions';
+import type { SubscriptionKind } from '../../domain/subscriptions/topic';
+import { Clock } from '../../http/clock';
+import { VisibleWrites } from '../../http/visible-writes';
+import { execute, type Executed, type StateAt } from '../../kernel/decider';
+import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
+import { EventLog } from '../../kernel/event-log';
+import { without } from '../../kernel/without';
+import { FollowedDirectory } from '../../network/follower';
+import type { Caller } from '../../network/organisations';
+import type { Posted } from '../../wire/api/posted';
+import { type SubscriptionCheckOptions, SubscriptionCheck } from './subscription-check';
 import {
   missingSubscription,
   type OwnedSubscription,
   ownedSubscription,
-  type Owner,
-} from './owned-subscription';
-import { type CheckOptions, SubscriptionCheck } from './subscription-check';
-import { SubscriptionParts } from './subscription-parts';
+  type SubscriptionOwner,
+  SubscriptionParts,
+} from './subscription.queries';
 
 type By = Pick<Caller, 'organisationId' | 'kind' | 'siteId'>;
 
 /** A subscription after a command, and the position from which lists include it. */
-export interface Written {
+interface WrittenSubscription {
   readonly subscriptionId: string;
   readonly subscription: ActiveSubscription;
   readonly position: Position;
@@ -42,13 +46,13 @@ export interface Written {
 export interface Which {
   readonly kind: SubscriptionKind;
   readonly id: string;
-  readonly caller: Owner;
+  readonly caller: SubscriptionOwner;
 }
 
 /**
  * Creates a subscription (Document 2, Endpoints, Subscriptions). `posted` is unchecked; raises everything that is wrong with it.
  */
-export class CreateSubscription extends Command<Written> {
+export class CreateSubscription extends Command<WrittenSubscription> {
   constructor(
     readonly kind: SubscriptionKind,
     readonly posted: Posted,
@@ -59,7 +63,7 @@ export class CreateSubscription extends Command<Written> {
 }
 
 /** Replaces all settings of a subscription. */
-export class ReplaceSubscription extends Command<Written> {
+export class ReplaceSubscription extends Command<WrittenSubscription> {
   constructor(
     readonly which: Which & { readonly caller: By },
     readonly posted: Posted,
@@ -68,21 +72,21 @@ export class ReplaceSubscription extends Command<Written> {
   }
 }
 
-export interface Change {
+interface SubscriptionChange {
   readonly do: 'cancelBackfills' | 'cancelRedeliveries' | 'delete' | 'rotateSecret';
 }
 
 /** Does anything else with a subscription (`docs/decisions.md#n14`). */
-export class ChangeSubscription extends Command<Written> {
+export class ChangeSubscription extends Command<WrittenSubscription> {
   constructor(
     readonly which: Which,
-    readonly change: Change,
+    readonly change: SubscriptionChange,
   ) {
     super();
   }
 }
 
-interface Changed {
+interface ChangedSubscription {
   readonly subscription: ActiveSubscription;
   readonly position: Position;
   /** Of the events of the command. */
@@ -107,7 +111,9 @@ export class Subscriptions {
   }
 
   /** Creates a subscription; raises CON_350 if there are too many. */
-  async create(command: Extract<SubscriptionCommand, { readonly do: 'create' }>): Promise<Written> {
+  async create(
+    command: Extract<SubscriptionCommand, { readonly do: 'create' }>,
+  ): Promise<WrittenSubscription> {
     const created = await new NewSubscriptions(this.log).create(command);
     if (created?.state.is !== 'active')
       throw fault.content(
@@ -125,7 +131,7 @@ export class Subscriptions {
     id: string,
     command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
     known: StateAt<ActiveSubscription>,
-  ): Promise<Changed> {
+  ): Promise<ChangedSubscription> {
     const executed = await changeSubscription(this.log, id, command, known);
     const isDeleted = command.do === 'delete' && executed.events.length > 0;
     if (executed.state.is !== 'active' && !isDeleted) throw missingSubscription(id);
@@ -150,11 +156,11 @@ export class PostedContents {
     kind: SubscriptionKind,
     posted: Posted,
     caller: By,
-    before?: CheckOptions['before'],
+    before?: SubscriptionCheckOptions['before'],
   ): SubscriptionContent {
     const { addressProblem, convertible } = this.parts;
     const siteId = before === undefined ? caller.siteId : before.content.siteId;
-    const options: CheckOptions = {
+    const options: SubscriptionCheckOptions = {
       directory: this.follower.directory,
       caller: siteId === undefined ? caller : { ...caller, siteId },
       addressProblem,
@@ -203,7 +209,7 @@ export class CreateSubscriptionHandler implements ICommandHandler<CreateSubscrip
     private readonly contents: PostedContents,
   ) {}
 
-  async execute({ kind, posted, caller }: CreateSubscription): Promise<Written> {
+  async execute({ kind, posted, caller }: CreateSubscription): Promise<WrittenSubscription> {
     const subscription = this.contents.checked(kind, posted, caller);
     const { name: topic } = kind;
     const { organisationId } = caller;
@@ -219,7 +225,7 @@ export class ReplaceSubscriptionHandler implements ICommandHandler<ReplaceSubscr
     private readonly contents: PostedContents,
   ) {}
 
-  async execute({ which, posted }: ReplaceSubscription): Promise<Written> {
+  async execute({ which, posted }: ReplaceSubscription): Promise<WrittenSubscription> {
     const { kind, id, caller } = which;
     const known = await this.subscriptions.owned(which);
     const { content } = known.state;
@@ -235,10 +241,79 @@ export class ReplaceSubscriptionHandler implements ICommandHandler<ReplaceSubscr
 export class ChangeSubscriptionHandler implements ICommandHandler<ChangeSubscription> {
   constructor(private readonly subscriptions: Subscriptions) {}
 
-  async execute({ which, change }: ChangeSubscription): Promise<Written> {
+  async execute({ which, change }: ChangeSubscription): Promise<WrittenSubscription> {
     const { id } = which;
     const known = await this.subscriptions.owned(which);
     const command = { ...change, at: this.subscriptions.now() };
     return { subscriptionId: id, ...(await this.subscriptions.change(id, command, known)) };
   }
+}
+
+/** Subscriptions of an organisation (`docs/decisions.md#n15`). */
+const MOST_SUBSCRIPTIONS = 100;
+
+type CreateCommand = Extract<SubscriptionCommand, { readonly do: 'create' }>;
+
+type CreatedSubscription = Executed<SubscriptionState, SubscriptionEvent> & { readonly id: string };
+
+/**
+ * Creates subscriptions, of an organisation at most `MOST_SUBSCRIPTIONS` at a time, whatever races and whichever process is
+ * killed.
+ *
+ * An organisation has as many slots. The subscriptions of a slot follow each other: an id is a hash of organisation, slot and
+ * number, and a number is used once the subscription with the one before is deleted. Racing posts that choose one slot meet in
+ * one stream, where one of them succeeds.
+ */
+class NewSubscriptions {
+  constructor(private readonly log: EventLog) {}
+
+  /** Undefined if all slots are in use. */
+  async create(command: CreateCommand): Promise<CreatedSubscription | undefined> {
+    const first = randomInt(MOST_SUBSCRIPTIONS);
+    for (let at = 0; at < MOST_SUBSCRIPTIONS; at += 1) {
+      const id = await this.freeId(command.organisationId, (first + at) % MOST_SUBSCRIPTIONS);
+      if (id === undefined) continue;
+      const executed = await execute(this.log, subscriptionDecider, id, command, UNKNOWN);
+      if (executed.position !== undefined) return { id, ...executed };
+    }
+    return undefined;
+  }
+
+  /** The next id of a slot, unless it has a subscription. */
+  private async freeId(organisationId: number, slot: number): Promise<string | undefined> {
+    const idOf = (number: number): string => subscriptionIdOf(organisationId, slot, number);
+    const last = await this.lastUsed(idOf);
+    if (last === 0) return idOf(1);
+    const { state } = await loadSubscription(this.log, idOf(last));
+    return state.is === 'deleted' ? idOf(last + 1) : undefined;
+  }
+
+  /** The last number that is used, 0 if none is: doubles a number until it is unused, then halves the interval. */
+  private async lastUsed(idOf: (number: number) => string): Promise<number> {
+    let unused = 1;
+    while (await this.exists(idOf(unused))) unused *= 2;
+    let used = Math.floor(unused / 2);
+    while (unused - used > 1) {
+      const middle = Math.floor((used + unused) / 2);
+      if (await this.exists(idOf(middle))) used = middle;
+      else unused = middle;
+    }
+    return used;
+  }
+
+  private async exists(id: string): Promise<boolean> {
+    for await (const batch of this.log.readStream(streamOf(SUBSCRIPTION, id), { limit: 1 }))
+      if (batch.length > 0) return true;
+    return false;
+  }
+}
+
+const UNKNOWN = { state: subscriptionDecider.initial, revision: NO_STREAM };
+
+/** `slot` from 0, `number` from 1. */
+function subscriptionIdOf(organisationId: number, slot: number, number: number): string {
+  return createHash('sha256')
+    .update(`subscription ${organisationId} ${slot} ${number}`)
+    .digest('hex')
+    .slice(0, 32);
 }

@@ -1,11 +1,70 @@
-import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../../wire/record/record';
-import { boolean, instant, integer, text, time, wordOf } from '../../wire/record/kinds';
+import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { STATES } from '../../domain/deliveries/stored-delivery';
+import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';
-import { DELIVERY_STATES } from './deliveries.keys';
-import { namedFor } from './deliveries.names';
-import { stateField } from './fields';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { CURSOR_KEY, ListCursors, sizeKey } from '../../wire/keys/pages';
+import type { Keys, KeyTable } from '../../wire/keys/keys';
+import { DATE, INTEGER, oneOf, TEXT, until } from '../../wire/keys/types';
+import { boolean, instant, integer, text, time, wordOf } from '../../wire/record/kinds';
+import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../../wire/record/record';
+
+/** States of a delivery (`docs/decisions.md#n14`). */
+export const DELIVERY_STATES = ['due', 'retrying', 'held', 'delivered', 'dead', 'cancelled'] as const;
+
+export type OutputState = (typeof DELIVERY_STATES)[number];
+
+export const deliveryKeys = {
+  state: { type: oneOf(...DELIVERY_STATES), multiple: true, description: 'States' },
+  receiverId: { type: TEXT, multiple: true, description: 'Ids of receivers' },
+  transactionId: { type: TEXT, multiple: true, description: 'Ids of what messages are about' },
+  messageTypeId: { type: INTEGER, multiple: true, description: 'States that messages are about' },
+  minTime: { type: DATE, description: 'About a transition at this time or later' },
+  maxTime: {
+    type: until(DATE),
+    description: 'About a transition at this time or earlier; a date includes its day',
+  },
+  pageSize: sizeKey('Deliveries on a page'),
+  cursor: CURSOR_KEY,
+} as const satisfies KeyTable;
+
+export type DeliveryKeys = Keys<typeof deliveryKeys>;
+
+export const deliveryCursors = new ListCursors<DeliveryKeys>({
+  presentation: ['pageSize'],
+  excluded: [],
+  refuse: fault.content,
+});
+
+/** What kinds of subscriptions call differently; tables and answers have the names of transactions. */
+type Naming = Pick<SubscriptionKind, 'subjectField' | 'states'>;
+
+/**
+ * The same with the names of a kind: `transactionId` and `messageTypeId` are `claimId` and `statusId` of claims. The type keeps
+ * the names of transactions.
+ */
+export function namedFor<Value extends object>(kind: Naming, value: Value): Value {
+  const names = new Map(namesOf(kind));
+  return renamed(value, (name) => names.get(name) ?? name);
+}
+
+/** The inverse of `namedFor`. */
+export function namedAsTransactions<Value extends object>(kind: Naming, value: Value): Value {
+  const names = new Map(namesOf(kind).map(([own, other]) => [other, own]));
+  return renamed(value, (name) => names.get(name) ?? name);
+}
+
+function namesOf({ subjectField, states }: Naming): readonly (readonly [string, string])[] {
+  return [
+    ['transactionId', subjectField],
+    ['messageTypeId', stateField(states)],
+  ];
+}
+
+function renamed<Value extends object>(value: Value, nameOf: (name: string) => string): Value {
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [nameOf(name), one as unknown]),
+  ) as Value;
+}
 
 const optional = { optional: true } as const;
 
@@ -68,7 +127,7 @@ function subjectFields(): Fields {
         { ...DELIVERY.transactionId, ...optional, description: `Id of the ${subject} that it is about` },
       ],
       [
-        stateField(states.field),
+        stateField(states),
         { ...DELIVERY.messageTypeId, ...optional, description: `State that the ${subject} has entered` },
       ],
     ]),

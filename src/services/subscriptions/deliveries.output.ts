@@ -1,22 +1,23 @@
-import { type Message } from '../../domain/deliveries/delivery-events';
-import {
-  type StoredAttempt,
-  type ListedDelivery,
-  type ReceiverTotals,
-} from '../../domain/deliveries/stored-delivery';
+import { restingUntil } from '../../../projections/receiver-list';
+import type { Message } from '../../domain/deliveries/delivery-events';
+import type { ListedDelivery, ReceiverTotals, StoredAttempt } from '../../domain/deliveries/stored-delivery';
+import { loadSubscription } from '../../domain/subscriptions/loaded-subscription';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import { sentUrl } from '../../domain/subscriptions/sent-url';
-import { type ActiveSubscription, type Receiver } from '../../domain/subscriptions/subscription';
-import {
-  type OutputDelivery,
-  type OutputDeliveryDetails,
-  type OutputReceiver,
-  type OutputTotals,
+import type { ActiveSubscription, Receiver } from '../../domain/subscriptions/subscription';
+import type { EventLog } from '../../kernel/event-log';
+import type { ReadStore } from '../../kernel/read-store';
+import { without } from '../../kernel/without';
+import type {
+  OutputDelivery,
+  OutputDeliveryDetails,
+  OutputReceiver,
+  OutputState,
+  OutputTotals,
 } from './deliveries.fields';
-import { type OutputState } from './deliveries.keys';
 
 /** What keeps messages for a receiver waiting, beside their schedule. */
-export interface Waiting {
+export interface WaitingReceivers {
   /** They are held (`docs/decisions.md#n8`). */
   readonly isHeld: (receiverId: string) => boolean;
   /** Until when (epoch ms) it rests, if it does (`docs/decisions.md#n7`). */
@@ -33,7 +34,7 @@ export function heldReceivers(id: string, subscription: ActiveSubscription): Rea
   return new Set(held.map(([receiver]) => receiver));
 }
 
-export function toDelivery(listed: ListedDelivery, waiting: Waiting): OutputDelivery {
+export function toDelivery(listed: ListedDelivery, waiting: WaitingReceivers): OutputDelivery {
   const { messageId, receiver, subject, stateId, sequence, at, changed, attempts, redelivery } = listed;
   const state = stateOf(listed, waiting);
   const last = attempts.at(-1);
@@ -57,7 +58,7 @@ export function toDelivery(listed: ListedDelivery, waiting: Waiting): OutputDeli
   };
 }
 
-function stateOf({ state, receiver }: ListedDelivery, { isHeld }: Waiting): OutputState {
+function stateOf({ state, receiver }: ListedDelivery, { isHeld }: WaitingReceivers): OutputState {
   return isWaiting(state) && isHeld(receiver) ? 'held' : state;
 }
 
@@ -83,7 +84,7 @@ function nextOf(
 export function toDetails(
   listed: ListedDelivery,
   message: Message | undefined,
-  waiting: Waiting,
+  waiting: WaitingReceivers,
 ): OutputDeliveryDetails {
   const request = message && requestOf(message);
   return {
@@ -168,4 +169,73 @@ export function toTotals(
 
 function toEnded({ at, ...rest }: NonNullable<ReceiverTotals['lastFailure']>) {
   return { time: at, ...rest };
+}
+
+/** The delivery as it is since redeliveries were last cancelled, if they were. */
+export function withoutCancelled<Listed extends ListedDelivery>(
+  listed: Listed,
+  { redeliveriesCancelled }: { readonly redeliveriesCancelled?: string | undefined },
+): Listed {
+  const { redelivery } = listed;
+  const isCancelled =
+    redelivery !== undefined && redeliveriesCancelled !== undefined && redelivery <= redeliveriesCancelled;
+  return isCancelled ? (without(listed as ListedDelivery, 'redelivery') as Listed) : listed;
+}
+
+interface OfReceiver {
+  readonly subscriptionId: string;
+  readonly receiver: string;
+}
+
+/** Which messages of a subscription are held or cancelled, in its state. */
+interface HeldMessages {
+  /** Receivers. */
+  readonly held: ReadonlySet<string>;
+  readonly redeliveriesCancelled: string | undefined;
+}
+
+/**
+ * What keeps messages of any subscriptions waiting. Whether they are held follows from their subscription, which is read once for
+ * all messages of a list. A receiver that is disabled does not rest.
+ */
+export class AnyWaiting {
+  private readonly subscriptions = new Map<string, HeldMessages>();
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly store: ReadStore,
+  ) {}
+
+  async of(listed: readonly OfReceiver[], now: Date): Promise<WaitingReceivers> {
+    const held = new Set<string>();
+    for (const { subscriptionId, receiver } of listed)
+      if ((await this.heldOf(subscriptionId)).held.has(receiver)) held.add(receiver);
+    const others = listed.map(({ receiver }) => receiver).filter((receiver) => !held.has(receiver));
+    return {
+      isHeld: (receiver) => held.has(receiver),
+      restingUntil: await restingUntil(this.store, others, now.getTime()),
+    };
+  }
+
+  /** Messages as they are since their owners have cancelled redeliveries. */
+  async current(listed: readonly ListedDelivery[]): Promise<readonly ListedDelivery[]> {
+    const current: ListedDelivery[] = [];
+    for (const one of listed) current.push(withoutCancelled(one, await this.heldOf(one.subscriptionId)));
+    return current;
+  }
+
+  private async heldOf(subscriptionId: string): Promise<HeldMessages> {
+    const known = this.subscriptions.get(subscriptionId);
+    if (known !== undefined) return known;
+    const { state } = await loadSubscription(this.log, subscriptionId);
+    const read: HeldMessages =
+      state.is === 'active'
+        ? {
+            held: heldReceivers(subscriptionId, state),
+            redeliveriesCancelled: state.redeliveriesCancelled,
+          }
+        : { held: new Set(), redeliveriesCancelled: undefined };
+    this.subscriptions.set(subscriptionId, read);
+    return read;
+  }
 }

@@ -12,21 +12,32 @@ import { Clock } from '../../http/clock';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { eachOf } from '../../projector/search-in-parts';
 import { sizeOf } from '../../wire/keys/pages';
+import { eachOf } from '../../projector/search-in-parts';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
 import { Rendering } from '../../delivery/matching/rendering';
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
-import { type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver } from './deliveries.fields';
-import { deliveryCursors, type DeliveryKeys, type OutputState } from './deliveries.keys';
-import { namedFor } from './deliveries.names';
-import { heldReceivers, toDelivery, toDetails, toReceiver, type Waiting } from './deliveries.output';
-import { type Which } from './commands';
+import {
+  deliveryCursors,
+  type DeliveryKeys,
+  namedFor,
+  type OutputDelivery,
+  type OutputDeliveryDetails,
+  type OutputReceiver,
+  type OutputState,
+} from './deliveries.fields';
+import {
+  heldReceivers,
+  toDelivery,
+  toDetails,
+  toReceiver,
+  type WaitingReceivers,
+  withoutCancelled,
+} from './deliveries.output';
+import type { Which } from './commands';
 import { type Topic } from '../../domain/subscriptions/topic';
-import { type OwnedSubscription, ownedSubscription } from './owned-subscription';
-import { withoutCancelled } from './redeliveries';
-import { SubscriptionParts } from './subscription-parts';
+import { type OwnedSubscription, ownedSubscription, SubscriptionParts } from './subscription.queries';
 
 /** A page of deliveries, in batches that are read on demand. */
 export interface DeliveryPage {
@@ -121,16 +132,10 @@ export class DeliveryQueries {
 
   /** As it was made, from the delivery log; undefined if it has expired there. */
   private async message({ matched, messageId }: ListedDelivery): Promise<Message | undefined> {
-    const deliveries = await this.parts.deliveries();
-    for await (const [event] of deliveries.readStream(MATCHED, { from: matched, limit: 1 })) {
-      if (event?.revision !== matched || event.type !== 'MessageDue') return undefined;
-      const message = JSON.parse(event.data) as Message;
-      return message.id === messageId ? message : undefined;
-    }
-    return undefined;
+    return await messageIn(await this.parts.deliveries(), messageId, matched);
   }
 
-  private async waiting(id: string, subscription: ActiveSubscription): Promise<Waiting> {
+  private async waiting(id: string, subscription: ActiveSubscription): Promise<WaitingReceivers> {
     const held = heldReceivers(id, subscription);
     const receivers = receiversOf(id, subscription.content).keys();
     return {
@@ -147,6 +152,20 @@ export class DeliveryQueries {
   private async owned({ kind, id, caller }: Which): Promise<ActiveSubscription> {
     return (await ownedSubscription(this.log, kind, id, caller)).state;
   }
+}
+
+/** A message as it was made; undefined if it has expired in the delivery log. */
+export async function messageIn(
+  deliveries: EventLog,
+  messageId: string,
+  from: number,
+): Promise<Message | undefined> {
+  for await (const [event] of deliveries.readStream(MATCHED, { from, limit: 1 })) {
+    if (event?.revision !== from || event.type !== 'MessageDue') return undefined;
+    const message = JSON.parse(event.data) as Message;
+    return message.id === messageId ? message : undefined;
+  }
+  return undefined;
 }
 
 const MESSAGE_ID = /^msg_[0-9a-v]{32}$/;
@@ -167,7 +186,8 @@ function criteriaOf(
   };
 }
 
-function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
+/** The values of a key that was sent. */
+export function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
   return values.length === 0 ? undefined : values;
 }
 

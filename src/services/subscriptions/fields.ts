@@ -1,6 +1,15 @@
-import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { type MakeFault } from '../../kernel/fault';
-import { Refusals } from '../../wire/api/posted';
+import { conversionFaults as fault } from '../../domain/conversion-faults';
+import type { ReceiverFormat } from '../../domain/subscriptions/subscription';
+import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
+import type { Caller } from '../../network/organisations';
+import { isPosted, type Posted, Refusals } from '../../wire/api/posted';
+import { postedFromJson } from '../../wire/json/read';
+import { NotParsable } from '../../wire/not-parsable';
+import { boolean, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
+import { atMost } from '../../wire/record/lengths';
+import { currency } from '../../wire/record/money';
+import { type FoundIn, recordReader } from '../../wire/record/read';
 import {
   type AnswerOf,
   type Field,
@@ -12,13 +21,7 @@ import {
   record,
   type Scalar,
 } from '../../wire/record/record';
-import { boolean, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
-import { atMost } from '../../wire/record/lengths';
-import { currency } from '../../wire/record/money';
-import { type FoundIn } from '../../wire/record/read';
-import { type ReceiverFormat } from '../../domain/subscriptions/subscription';
-import { DELIVERY_STATES } from './deliveries.keys';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { DELIVERY_STATES } from './deliveries.fields';
 
 /** Most of what a subscription has (`docs/decisions.md#n10`, `#n13`, `#n15`). */
 export const MOST = {
@@ -285,7 +288,7 @@ export type OutputSecret = AnswerOf<typeof subscriptionSecret>;
 export function postedTest({ states, typeName, sample }: SubscriptionKind) {
   return record(
     {
-      [stateField(states.field)]: {
+      [stateField(states)]: {
         kind: idOf(states.ids),
         description: 'State of the example; by default the first one of the filter',
         example: sample.states[0],
@@ -314,7 +317,34 @@ export const testOutcome = record(
 
 export type OutputTest = AnswerOf<typeof testOutcome>;
 
-/** One state: `messageTypeId` of `messageTypeIds`. */
-export function stateField(field: string): string {
-  return field.replace(/s$/, '');
+/** A posted object, unchecked. Raises CON_310 for what cannot be read; `expected` describes the object. */
+export function postedObject(bytes: Buffer, expected: string): Posted {
+  try {
+    const found = postedFromJson(bytes);
+    if (isPosted(found)) return found;
+  } catch (error) {
+    throw error instanceof NotParsable ? fault.syntax(error.message) : error;
+  }
+  throw fault.syntax(`the body is not an object: expected ${expected}`);
+}
+
+/** The state that a test is to be about, if the body names one. Raises `Faults`. */
+export function postedState(
+  kind: SubscriptionKind,
+  bytes: Buffer,
+  caller: Pick<Caller, 'kind'>,
+): number | undefined {
+  const refusals = new Refusals({ unusable: fault.content });
+  const field = stateField(kind.states);
+  const example = JSON.stringify({ [field]: kind.sample.states[0] });
+  const posted = postedObject(bytes, `an object such as ${example}, or no body`);
+  const { [field]: stateId } = recordReader(postedTest(kind))(posted, refusals);
+  const { notForAdvertisers } = kind.states;
+  if (caller.kind === 'advertiser' && stateId !== undefined && notForAdvertisers.includes(stateId))
+    refusals.add(
+      fault.paidForAdvertiser,
+      `${field} is ${stateId}: expected a state that advertisers may subscribe to`,
+    );
+  refusals.raise();
+  return stateId;
 }

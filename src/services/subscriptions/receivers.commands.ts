@@ -9,9 +9,8 @@ import { NoGeneration, ReadStore } from '../../kernel/read-store';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
 import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
 import { Subscriptions, type Which } from './commands';
-import { type OutputTest } from './fields';
-import { checkEnabled, checkReceiverId } from './owned-subscription';
-import { SubscriptionParts } from './subscription-parts';
+import type { OutputTest } from './fields';
+import { checkEnabled, checkReceiverId, SubscriptionParts } from './subscription.queries';
 
 /** Enables a receiver that the system has disabled; one that rests is tried at once. Raises CON_530. */
 export class EnableReceiver extends Command<{ readonly position: Position }> {
@@ -75,13 +74,13 @@ const ASKED_MS = 60 * 60 * 1000;
 const BACKOFF = { first: 50, longest: 500 } as const;
 
 /** A test that was asked for. */
-interface Asked {
+interface AskedTest {
   readonly messageId: string;
   readonly position: Position;
 }
 
 interface Remembered {
-  readonly asked: Promise<Asked>;
+  readonly asked: Promise<AskedTest>;
   readonly since: number;
 }
 
@@ -118,7 +117,7 @@ export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
   }
 
   /** The test that was asked for last, as long as it is not attempted; otherwise a new one. */
-  private async asked(key: string, ask: () => Promise<Asked>): Promise<Asked> {
+  private async asked(key: string, ask: () => Promise<AskedTest>): Promise<AskedTest> {
     const known = this.tests.get(key);
     if (known !== undefined && (await this.isUnattempted(known))) return await known.asked;
     const other = this.tests.get(key);

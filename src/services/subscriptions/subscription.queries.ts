@@ -1,16 +1,41 @@
 import { Injectable } from '@nestjs/common';
 import { listSubscriptions } from '../../../projections/subscription-list';
-import { type Caller } from '../../network/organisations';
+import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { loadSubscription, type SubscriptionAt } from '../../domain/subscriptions/loaded-subscription';
+import { receiverIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
+import type { Secrets } from '../../domain/subscriptions/secrets';
+import type {
+  ActiveSubscription,
+  Receiver,
+  SubscriptionContent,
+} from '../../domain/subscriptions/subscription';
+import type { SubscriptionKind, Topic } from '../../domain/subscriptions/topic';
 import { EventLog } from '../../kernel/event-log';
-import { type QueryOptions } from '../../kernel/query';
+import type { QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
+import { without } from '../../kernel/without';
+import type { Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
-import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
-import { type OutputSubscription, type OutputSecret } from './fields';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
-import { toOutput } from './output';
-import { ownedSubscription } from './owned-subscription';
-import { SubscriptionParts } from './subscription-parts';
+import type { OutputSecret, OutputSubscription } from './fields';
+
+/** What subscriptions need of others, provided by the process; the container's token for it. */
+export abstract class SubscriptionParts {
+  /** The log of deliveries, opened when it is first needed. Raises `EngineUnavailable`. */
+  abstract readonly deliveries: () => Promise<EventLog>;
+  /** Raises `EngineUnavailable`. */
+  abstract readonly secrets: () => Secrets;
+  /** How long a request for a test waits for its outcome (ms). */
+  abstract readonly testWithin: number;
+  /** How long messages are kept (ms). */
+  abstract readonly keepMs: number;
+  /**
+   * What is wrong with host and port of a receiver's URL, to follow the name of the field; undefined: nothing
+   * (`docs/decisions.md#n9`).
+   */
+  abstract readonly addressProblem: (url: URL) => string | undefined;
+  /** Currencies that there are rates for; undefined as long as there are none (`docs/decisions.md#n12`). */
+  abstract readonly convertible: () => ReadonlySet<string> | undefined;
+}
 
 /** What callers may read of their subscriptions (Document 2, Endpoints, Subscriptions). */
 @Injectable()
@@ -46,4 +71,87 @@ export class SubscriptionQueries {
   secretOf(id: string, { secret: { number, since } }: ActiveSubscription): OutputSecret {
     return { secret: this.parts.secrets().text(id, number), since };
   }
+}
+
+/** A copy of a subscription, as answers have it. */
+export function toOutput(
+  { states }: SubscriptionKind,
+  subscriptionId: string,
+  content: SubscriptionContent,
+): OutputSubscription {
+  const { subscriptionName, filter, receivers, currencyConversion, customAttribute } = content;
+  const { disabled = false, strictOrder, siteId } = content;
+  const { stateIds, ...lists } = filter;
+  return {
+    subscriptionId,
+    ...(subscriptionName === undefined ? {} : { subscriptionName }),
+    filter: { ...lists, [states.field]: stateIds },
+    receivers: receivers.map((receiver) => toReceiver(subscriptionId, receiver)),
+    ...(currencyConversion === undefined ? {} : { currencyConversion }),
+    ...(customAttribute === undefined ? {} : { customAttribute }),
+    disabled,
+    ...(strictOrder === undefined ? {} : { strictOrder }),
+    ...(siteId === undefined ? {} : { siteId }),
+  };
+}
+
+function toReceiver(subscriptionId: string, receiver: Receiver): OutputSubscription['receivers'][number] {
+  const { disabled = false } = receiver;
+  return { ...without(receiver, 'id'), disabled, receiverId: receiverIdOf(subscriptionId, receiver) };
+}
+
+const ID = /^[0-9a-f]{32}$/;
+
+/** Who asks: a token for one site has the subscriptions for this site only (`docs/decisions.md#n11`). */
+export type SubscriptionOwner = Pick<Caller, 'organisationId' | 'siteId'>;
+
+export interface OwnedSubscription extends SubscriptionAt {
+  readonly state: ActiveSubscription;
+}
+
+/** A subscription of the caller, read from its stream. Raises CON_210 and CON_200. */
+export async function ownedSubscription(
+  log: EventLog,
+  { name: topic }: Pick<Topic, 'name'>,
+  id: string,
+  { organisationId, siteId }: SubscriptionOwner,
+): Promise<OwnedSubscription> {
+  if (!ID.test(id)) throw missingSubscription(id);
+  const { state, revision, position } = await loadSubscription(log, id);
+  if (state.is !== 'active' || state.topic !== topic) throw missingSubscription(id);
+  if (state.organisationId !== organisationId)
+    throw fault.notRelated(`${id}: expected a subscription of yours`);
+  if (siteId !== undefined && state.content.siteId !== siteId)
+    throw fault.notRelated(`${id}: the token is for site ${siteId}; expected a subscription for this site`);
+  return { state, revision, position };
+}
+
+export function missingSubscription(id: string) {
+  return fault.unknownSubscription(
+    `${id.slice(0, 100)}: expected the id of a subscription that is not deleted`,
+  );
+}
+
+/** Raises CON_530 unless the subscription has this receiver. */
+export function checkReceiverId(id: string, subscription: ActiveSubscription, receiverId: string): void {
+  const problem = receiverProblem(id, subscription, receiverId);
+  if (problem !== undefined) throw fault.unknownReceiver(problem);
+}
+
+/** The message of CON_530 unless the subscription has this receiver. */
+export function receiverProblem(
+  id: string,
+  { content }: ActiveSubscription,
+  receiverId: string,
+): string | undefined {
+  const ids = content.receivers.map((receiver) => receiverIdOf(id, receiver));
+  if (ids.includes(receiverId)) return undefined;
+  return `${receiverId.slice(0, 100)}: expected one of ${ids.join(', ')}`;
+}
+
+/** Raises CON_350 if nothing would be sent to a receiver, since its owner has disabled it (`docs/decisions.md#n8`). */
+export function checkEnabled(id: string, { content }: ActiveSubscription, receiverId: string): void {
+  const place = content.disabled === true ? 'the subscription' : 'the receiver';
+  if (content.disabled !== true && receiversOf(id, content).get(receiverId)?.disabled !== true) return;
+  throw fault.content(`disabled: ${place} is disabled, so no test is sent; set disabled to false with a PUT`);
 }

@@ -1,7 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { VisibleWrites } from '../../http/visible-writes';
-import { BackfillMessagesHandler } from './backfill.commands';
-import { backfillController } from './backfill.controller';
+import { backfillController, BackfillMessagesHandler, backfillOperations } from './backfills';
 import {
   ChangeSubscriptionHandler,
   CreateSubscriptionHandler,
@@ -10,10 +9,9 @@ import {
   Subscriptions,
 } from './commands';
 import { RedeliverDeadLettersHandler, RedeliverMessageHandler } from './deliveries.commands';
-import { deliveriesController } from './deliveries.controller';
+import { deliveriesController, deliveryOperations } from './deliveries.controller';
 import { DeliveryQueries } from './deliveries.queries';
-import { explainController } from './explain.controller';
-import { ExplainQueries } from './explain.queries';
+import { explainController, explainOperations, ExplainQueries } from './explain';
 import { conversionFaults as fault, conversionFaultTable } from '../../domain/conversion-faults';
 import { type TopicName } from '../../domain/subscriptions/subscription';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
@@ -21,14 +19,9 @@ import { TOPICS } from '../../domain/topics';
 import { defineService, type Service } from '../../http/service';
 import { type OperationText } from '../../wire/api/description';
 import { schemaFiles } from '../../wire/record/document';
-import { backfillOperations } from './backfill.fields';
-import { deliveryOperations } from './deliveries.operations';
-import { explainOperations } from './explain.fields';
-import { subscriptionOperations } from './operations';
+import { subscriptionOperations, subscriptionsController } from './subscriptions.controller';
 import { EnableReceiverHandler, TestReceiverHandler } from './receivers.commands';
-import { SubscriptionParts } from './subscription-parts';
-import { SubscriptionQueries } from './subscription.queries';
-import { subscriptionsController } from './subscriptions.controller';
+import { SubscriptionParts, SubscriptionQueries } from './subscription.queries';
 
 type Operations = Readonly<Record<string, OperationText>>;
 

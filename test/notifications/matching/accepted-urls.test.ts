@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { rendererOf } from '../../../src/delivery/matching/render';
 import { isTemplate, parseTemplate } from '../../../src/domain/subscriptions/template';
-import { urlFault } from '../../../src/services/subscriptions/url-check';
+import { urlFault } from '../../../src/services/subscriptions/receiver-check';
 import { anyCharacters } from '../../support/any-characters';
 import { cases } from '../../support/size';
 

@@ -1,19 +1,88 @@
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Body, Controller, Delete, Param, Post, type Type } from '@nestjs/common';
+import { Command, CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { type MissedMessage, missedMessages } from '../../delivery/matching/missed-messages';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { Clock } from '../../http/clock';
-import { appendIdempotently, toDomainEvent, toNewEvent } from '../../kernel/decider';
-import { type Position, START, streamOf } from '../../kernel/event';
-import { KeyedMutex } from '../../runtime/keyed-mutex';
-import { EventLog, RevisionConflict } from '../../kernel/event-log';
-import { missedMessages, type MissedMessage } from '../../delivery/matching/missed-messages';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import { SUBSCRIPTION, type SubscriptionEvent } from '../../domain/subscriptions/subscription';
-import { type Refusals } from '../../wire/api/posted';
-import { complete } from '../../wire/record/read';
-import { type OutputBackfill, type PostedBackfill } from './backfill.fields';
-import { Subscriptions, type Which } from './commands';
-import { type OwnedSubscription, receiverProblem } from './owned-subscription';
-import { SubscriptionParts } from './subscription-parts';
+import type { SubscriptionKind } from '../../domain/subscriptions/topic';
+import { Answer } from '../../http/answer';
+import { Clock } from '../../http/clock';
+import { ApiOperation, CurrentCaller, Roles } from '../../http/decorators';
+import { PostedBody } from '../../http/posted-body';
+import { appendIdempotently, toDomainEvent, toNewEvent } from '../../kernel/decider';
+import { type Position, START, streamOf } from '../../kernel/event';
+import { EventLog, RevisionConflict } from '../../kernel/event-log';
+import type { Caller } from '../../network/organisations';
+import { KeyedMutex } from '../../runtime/keyed-mutex';
+import type { OperationText, Shape } from '../../wire/api/description';
+import { Refusals } from '../../wire/api/posted';
+import { documentWriter } from '../../wire/record/document';
+import { boolean, integer, text } from '../../wire/record/kinds';
+import { complete, recordReader } from '../../wire/record/read';
+import { type AnswerOf, type PostedOf, record } from '../../wire/record/record';
+import { ChangeSubscription, Subscriptions, type Which } from './commands';
+import { postedRedeliveries } from './deliveries.fields';
+import { postedObject } from './fields';
+import { type OwnedSubscription, receiverProblem, SubscriptionParts } from './subscription.queries';
+import { jsonIn, SUBSCRIBERS, SUBSCRIPTION_ID } from './subscriptions.controller';
+
+const { minTime, maxTime, receiverId, cursor } = postedRedeliveries.fields;
+
+/** `docs/decisions.md#n14`. */
+const postedBackfill = record(
+  {
+    ...{ minTime, maxTime, receiverId, cursor },
+    dryRun: { kind: boolean(), otherwise: false, description: 'Only counts the messages' },
+  },
+  { name: 'PostedBackfill' },
+);
+
+type PostedBackfill = PostedOf<typeof postedBackfill>;
+
+const backfill = record(
+  {
+    requested: { kind: integer(), description: 'Messages that are made because of this request' },
+    cursor: {
+      kind: text(),
+      optional: true,
+      description: 'If a part of the period is left: to be posted with the same fields for it',
+    },
+  },
+  { name: 'Backfill' },
+);
+
+type OutputBackfill = AnswerOf<typeof backfill>;
+
+const BACKFILL = {
+  name: 'Backfill',
+  kind: backfill,
+  xml: { file: 'Backfill_v1_0.xsd', root: 'backfill' },
+} as const satisfies Shape;
+
+export function backfillOperations({ typeName: name, subject }: SubscriptionKind) {
+  return {
+    backfill: {
+      id: `backfill${name}`,
+      summary: `Make the messages of transitions of the past`,
+      description:
+        `Of each transition of a ${subject} between two times that the subscription selects now, and did not when it happened. At most ` +
+        'as long ago as messages are kept. An answer with a cursor has looked at a part of the period: post again with it.',
+      example: {},
+      path: SUBSCRIPTION_ID,
+      body: { name: 'PostedBackfill', kind: postedBackfill },
+      answer: BACKFILL,
+      status: 202,
+    },
+    cancelBackfills: {
+      id: `cancel${name}Backfills`,
+      summary: 'Cancel backfills',
+      description: 'All their messages that are not delivered yet, each when it would be sent next.',
+      example: {},
+      path: SUBSCRIPTION_ID,
+      status: 200,
+    },
+  } as const satisfies Readonly<Record<string, OperationText>>;
+}
 
 /** What was posted, as far as it could be read, and what is wrong with it so far. */
 interface UncheckedBackfill {
@@ -22,7 +91,7 @@ interface UncheckedBackfill {
 }
 
 /** Makes the messages of a period that were not made then. Raises everything that is wrong with it. */
-export class BackfillMessages extends Command<OutputBackfill & { readonly position: Position }> {
+class BackfillMessages extends Command<OutputBackfill & { readonly position: Position }> {
   constructor(
     readonly which: Which,
     readonly posted: UncheckedBackfill,
@@ -135,3 +204,42 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
 }
 
 const CURSOR = new RegExp(`^\\d{${START.length}}$`);
+
+const toXml = documentWriter(BACKFILL);
+const readPeriod = recordReader(postedBackfill);
+
+/** The controller of messages about what has happened before (`docs/decisions.md#n14`). */
+export function backfillController(kind: SubscriptionKind): Type<object> {
+  const operations = backfillOperations(kind);
+
+  @Controller(kind.path)
+  class BackfillController {
+    constructor(private readonly commands: CommandBus) {}
+
+    @Post(':id/backfills')
+    @ApiOperation(operations.backfill)
+    @Roles(SUBSCRIBERS)
+    async backfill(
+      @CurrentCaller() caller: Caller,
+      @Param('id') id: string,
+      @Body() body: PostedBody,
+    ): Promise<Answer> {
+      const refusals = new Refusals({ unusable: fault.content });
+      const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
+      const unchecked = { period: readPeriod(posted, refusals), refusals };
+      const command = new BackfillMessages({ kind, id, caller }, unchecked);
+      const { position, ...answer } = await this.commands.execute(command);
+      return Answer.of(answer, toXml, { status: 202, position });
+    }
+
+    @Delete(':id/backfills')
+    @ApiOperation(operations.cancelBackfills)
+    @Roles(SUBSCRIBERS)
+    async cancel(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
+      const change = { do: 'cancelBackfills' } as const;
+      const { position } = await this.commands.execute(new ChangeSubscription({ kind, id, caller }, change));
+      return new Answer('none', { position });
+    }
+  }
+  return BackfillController;
+}

@@ -1,17 +1,100 @@
-import { Injectable } from '@nestjs/common';
+import { Controller, Get, Injectable, Param, type Type } from '@nestjs/common';
 import { deliveryOf } from '../../../projections/delivery-list';
+import { type ExplainedEvent, explainMatches, type Explanation } from '../../delivery/matching/explain';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { messageIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
+import type { ActiveSubscription } from '../../domain/subscriptions/subscription';
+import type { SubscriptionKind } from '../../domain/subscriptions/topic';
+import { ApiOperation, CurrentCaller, Roles } from '../../http/decorators';
+import { ListAnswer } from '../../http/list-answer';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
-import { type ExplainedEvent, type Explanation, explainMatches } from '../../delivery/matching/explain';
-import { messageIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
-import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
-import { type Which } from './commands';
-import { namedFor } from './deliveries.names';
+import type { Caller } from '../../network/organisations';
+import type { OperationText, Shape } from '../../wire/api/description';
+import { TEXT } from '../../wire/keys/types';
+import { instant, integer, text, wordOf } from '../../wire/record/kinds';
+import { listWriter } from '../../wire/record/list';
+import { listPieces } from '../../wire/record/list-text';
+import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
+import type { Which } from './commands';
+import { DELIVERY_STATES, namedFor } from './deliveries.fields';
 import { heldReceivers, toDelivery } from './deliveries.output';
-import { type OutputExplained, type RESULTS } from './explain.fields';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
-import { ownedSubscription } from './owned-subscription';
+import { ownedSubscription } from './subscription.queries';
+import { SUBSCRIBERS, SUBSCRIPTION_ID } from './subscriptions.controller';
+
+const optional = { optional: true } as const;
+
+/** What a subscription made of a transition (`docs/decisions.md#n14`). */
+const RESULTS = ['matched', 'excluded', 'disabled', 'createdLater'] as const;
+
+const message = record(
+  {
+    receiverId: { kind: text(), description: 'Id of the receiver' },
+    messageId: {
+      kind: text(),
+      ...optional,
+      description: 'Id of the message; absent if none was made, since the receiver was disabled by its owner',
+    },
+    state: {
+      kind: wordOf(...DELIVERY_STATES),
+      ...optional,
+      description: 'What has become of the message; absent while it is not listed yet, or is no longer kept',
+    },
+    reason: {
+      kind: text(),
+      ...optional,
+      description:
+        'Why the message waits without an attempt, such as for an exchange rate, or was given up without one',
+    },
+  },
+  { name: 'ExplainedMessage' },
+);
+
+const EXPLAINED = {
+  sequenceNumber: { kind: text(), description: 'Number of the event' },
+  time: { kind: instant(), description: 'When the state was entered' },
+  messageTypeId: { kind: integer(), description: 'State that was entered' },
+  result: { kind: wordOf(...RESULTS), description: 'What the subscription made of it at that time' },
+  reason: { kind: text(), ...optional, description: 'Why no messages were made' },
+  messages: { kind: listOf(message, { each: 'message' }), description: 'By receivers' },
+} as const satisfies Fields;
+
+function explainedTransition(kind: SubscriptionKind) {
+  return record(namedFor(kind, EXPLAINED), { name: `${kind.prefix}ExplainedTransition` });
+}
+
+type OutputExplained = AnswerOf<ReturnType<typeof explainedTransition>>;
+
+/** The shape of an explanation. */
+function explanationShape(kind: SubscriptionKind) {
+  const { prefix } = kind;
+  return {
+    name: `${prefix}Explanation`,
+    kind: listOf(explainedTransition(kind), { each: 'transition' }),
+    xml: { file: `${prefix}Explanation_v1_0.xsd`, root: 'explanation' },
+  } as const satisfies Shape;
+}
+
+export function explainOperations(kind: SubscriptionKind) {
+  const { typeName: name, subject, subjectField, subjectId } = kind;
+  return {
+    explain: {
+      id: `explain${name}`,
+      summary: `Explain why messages about a ${subject} were sent, or not`,
+      description: `For each transition of the ${subject}, what the subscription made of it, and what has become of its messages.`,
+      example: {},
+      path: {
+        ...SUBSCRIPTION_ID,
+        [subjectField]: {
+          type: TEXT,
+          description: `Id of a ${subject} of yours`,
+          example: subjectId,
+        },
+      },
+      answer: explanationShape(kind),
+    },
+  } as const satisfies Readonly<Record<string, OperationText>>;
+}
 
 /** Ids of transactions and claims. */
 const SUBJECT = /^[0-9a-f]{1,64}$/;
@@ -138,4 +221,30 @@ function reasonOf(explanation: Explanation, { states }: SubscriptionKind): strin
     default:
       return undefined;
   }
+}
+
+/** The controller of why messages were sent, or not (`docs/decisions.md#n14`). */
+export function explainController(kind: SubscriptionKind): Type<object> {
+  const { explain } = explainOperations(kind);
+  const explainedText = listWriter(explanationShape(kind));
+
+  @Controller(kind.path)
+  class ExplainController {
+    constructor(private readonly queries: ExplainQueries) {}
+
+    @Get(`:id/explain/:${kind.subjectField}`)
+    @ApiOperation(explain)
+    @Roles(SUBSCRIBERS)
+    explain(
+      @CurrentCaller() caller: Caller,
+      @Param('id') id: string,
+      @Param(kind.subjectField) subject: string,
+    ): ListAnswer {
+      return new ListAnswer(async ({ view }) => {
+        const explained = await this.queries.explain({ kind, id, caller }, subject);
+        return { pieces: listPieces(explainedText(view), explained) };
+      });
+    }
+  }
+  return ExplainController;
 }
