@@ -117,6 +117,8 @@ const size = sizeFrom('1');
 const LEAST_MEMORY = '200MB';
 /** Half of this is more than a product may have. */
 const LEAST_SPACE = '1MB';
+/** Half of this is what a download begins with. */
+const LEAST_DOWNLOADS = '4MB';
 
 const time = text
   .regex(/^[1-9]\d{0,6} ?m?s$/i, expects('a time such as 500ms or 5s'))
@@ -155,7 +157,7 @@ const SHAPES = z.object({
   PRICE_HISTORY: oneOf(['asked', 'always']),
   SEARCH_ALL_FEEDS: oneOf(['true', 'false']).transform((value) => value === 'true'),
   SEARCH_TIME: time,
-  DOWNLOAD_SPACE: size,
+  DOWNLOAD_SPACE: sizeFrom(LEAST_DOWNLOADS),
   DOWNLOAD_RATE: size,
   // The message omits the value.
   NOTIFY_KEY: text.min(32, ': expected at least 32 characters').optional(),

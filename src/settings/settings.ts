@@ -104,7 +104,8 @@ export const SETTINGS = {
   },
   DOWNLOAD_SPACE: {
     default: '10GB',
-    description: 'Disk space for all running downloads.',
+    description:
+      'Disk space for all running downloads; one token has at most half of it, so it should be twice the largest feed in XML. At least 4MB.',
     serving: true,
   },
   DOWNLOAD_RATE: {

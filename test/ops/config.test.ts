@@ -112,11 +112,15 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
   it.each<[SettingName, string, string, string, keyof Config, number]>([
     ['BODY_MEMORY', '199MB', '200 mb', '200MB at least', 'bodyMemory', 200 * 1024 ** 2],
     ['BODY_SPACE', '1023KB', '1MB', '1MB at least', 'bodySpace', 1024 ** 2],
-  ])('%s has a minimum, so that not every body is refused (decisions X100)', (name, ...values) => {
-    const [low, least, expected, field, bytes] = values;
-    expect(() => readConfig({ [name]: low })).toThrow(`${name}=${low}: expected ${expected}`);
-    expect(readConfig({ [name]: least })[field]).toBe(bytes);
-  });
+    ['DOWNLOAD_SPACE', '3MB', '4MB', '4MB at least', 'downloadSpace', 4 * 1024 ** 2],
+  ])(
+    '%s has a minimum, so that not every body or download is refused (decisions X52, X100)',
+    (name, ...values) => {
+      const [low, least, expected, field, bytes] = values;
+      expect(() => readConfig({ [name]: low })).toThrow(`${name}=${low}: expected ${expected}`);
+      expect(readConfig({ [name]: least })[field]).toBe(bytes);
+    },
+  );
 
   it('MAX_CONNECTIONS has a minimum, with which a token has a request (decisions X101)', () => {
     const expected = 'MAX_CONNECTIONS=1: expected an integer from 2 to 1000000';

@@ -98,7 +98,8 @@ export class DownloadsController {
       await this.commands.execute(new CountDownload({ feedId, organisationId, version, ...numbered }));
     }
     const records = page && { from: (page.page - 1) * page.size, to: page.page * page.size };
-    const { body, release } = await this.feeds.take(plan, records);
+    const { tokenHash: client } = caller;
+    const { body, release } = await this.feeds.take({ ...plan, client, page: records });
     return { status: 200, headers, body: jsonp === undefined ? body : called(jsonp, body), ended: release };
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EngineUnavailable } from '../../../kernel/event-log';
+import { FairBudget } from '../../../runtime/fair-budget';
 import { BLOCK } from './blocks';
 import { type DownloadPlan } from './plan';
 import { type Page, type ProductExporter, RenderedFeed } from './rendered-feed';
@@ -13,6 +14,9 @@ const SUFFIX = '.download';
 
 interface Entry {
   readonly feed: RenderedFeed;
+  /** The hash of the token that it was rendered for, and the bytes that this has taken of the budget. */
+  readonly owner: string;
+  taken: number;
   clients: number;
   /** Asked for by pages: the next page is cut from it. */
   isPaged: boolean;
@@ -26,22 +30,34 @@ export interface Taken {
   readonly release: () => void;
 }
 
+/** What is wanted of a download, and by whom. */
+export interface Wanted extends Pick<DownloadPlan, 'key' | 'render'> {
+  /** The hash of the token. */
+  readonly client: string;
+  /** All of it without one. */
+  readonly page?: Page | undefined;
+}
+
 /**
  * The feeds that are being downloaded, each version and way of writing it rendered once for all clients that want it, in
- * files of a folder. They are gone when nobody is sent from them any more, those for pages a few minutes later.
+ * files of a folder. They are gone when nobody is sent from them any more, those for pages a few minutes later, or sooner if others need
+ * their space, which is fair between tokens (`docs/decisions.md#x52`).
  */
 export class RenderedFeeds {
   /** In the order of their last use. */
   private readonly entries = new Map<string, Entry>();
   /** Of those that are gone from `entries`, what has still to be removed. */
   private readonly closing = new Set<Promise<void>>();
+  private readonly space: FairBudget;
 
   constructor(
     private readonly exporter: ProductExporter,
     private readonly folder: string,
     /** Bytes that all files may have together. */
-    private readonly mostBytes: number,
-  ) {}
+    mostBytes: number,
+  ) {
+    this.space = new FairBudget(mostBytes);
+  }
 
   /** Removes what crashes have left in the folder. */
   async clean(): Promise<void> {
@@ -56,8 +72,8 @@ export class RenderedFeeds {
   }
 
   /** Sends a download, or a page of it: rendered now, unless the same is there already. */
-  async take({ key, render }: Pick<DownloadPlan, 'key' | 'render'>, page?: Page): Promise<Taken> {
-    const entry = this.entries.get(key) ?? this.begin(key, render);
+  async take({ key, render, client, page }: Wanted): Promise<Taken> {
+    const entry = this.entries.get(key) ?? this.begin(key, render, client);
     const release = this.use(key, entry, page !== undefined);
     const { feed } = entry;
     try {
@@ -93,28 +109,33 @@ export class RenderedFeeds {
     };
   }
 
-  private begin(key: string, request: DownloadPlan['render']): Entry {
-    if (!this.makeRoom(BLOCK)) throw new EngineUnavailable('downloads take all the space that they may take');
+  private begin(key: string, request: DownloadPlan['render'], owner: string): Entry {
+    if (!this.makeRoom(owner, BLOCK))
+      throw new EngineUnavailable(
+        'downloads, of this token or of all, take the space that there is for them (DOWNLOAD_SPACE)',
+      );
     const path = join(this.folder, `${randomUUID()}${SUFFIX}`);
     const feed = new RenderedFeed(this.exporter, request, path, () => this.check(key, entry));
-    const entry: Entry = { feed, clients: 0, isPaged: false };
+    const entry: Entry = { feed, owner, taken: BLOCK, clients: 0, isPaged: false };
     return entry;
   }
 
   /** A feed has grown or failed: nobody is to begin with one that has no end. */
   private check(key: string, entry: Entry): void {
     if (this.entries.get(key) !== entry) return;
-    if (entry.feed.hasFailed || !this.makeRoom()) this.remove(key);
+    const more = Math.max(0, entry.feed.bytes - entry.taken);
+    if (entry.feed.hasFailed || !this.makeRoom(entry.owner, more, entry)) this.remove(key);
+    else entry.taken += more;
   }
 
   /**
-   * Removes feeds that nobody is sent from until the others leave as many bytes as are wanted, or none are left; false if
-   * they never do.
+   * Takes space for a token, and until there is enough removes feeds but `growing` that nobody is sent from, those of the token first;
+   * false if there never is.
    */
-  private makeRoom(wanted = 0): boolean {
-    const idle = [...this.entries].filter(([, { clients }]) => clients === 0).map(([key]) => key);
-    while (this.bytes > 0 && this.bytes + wanted >= this.mostBytes) {
-      const oldest = idle.shift();
+  private makeRoom(owner: string, bytes: number, growing?: Entry): boolean {
+    while (!this.space.take(owner, bytes)) {
+      const idle = [...this.entries].filter(([, entry]) => entry.clients === 0 && entry !== growing);
+      const [oldest] = idle.find(([, entry]) => entry.owner === owner) ?? idle[0] ?? [];
       if (oldest === undefined) return false;
       this.remove(oldest);
     }
@@ -125,6 +146,7 @@ export class RenderedFeeds {
     const entry = this.entries.get(key);
     if (entry === undefined) return;
     this.entries.delete(key);
+    this.space.give(entry.owner, entry.taken);
     clearTimeout(entry.lingering);
     const closed: Promise<void> = entry.feed.close().finally(() => this.closing.delete(closed));
     this.closing.add(closed);
