@@ -4,7 +4,7 @@ import { type ReadStore } from '../kernel/read-store';
 import { reasonOf } from '../runtime/unavailable';
 import { availabilityOf } from '../projector/generations';
 import { type RebuildProgress } from '../projector/rebuild';
-import { type Projector } from './projector';
+import { type Projector } from './roles/projector';
 
 /** How long nobody may be building missing read models before requests are accepted without them (ms): writes need none. */
 const PATIENCE_MS = 5_000;

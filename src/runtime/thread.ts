@@ -19,13 +19,15 @@ export interface Thread<T> {
 }
 
 /** What a thread is started with; the ports of a ticket are transferred. */
-interface ThreadData {
+export interface ThreadData {
   readonly ticket?: { readonly ports: readonly MessagePort[] };
 }
 
-interface ThreadOptions<T, Data> {
+export interface ThreadOptions<T, Data> {
   /** The compiled file of the thread. */
   readonly file: string;
+  /** What the file runs, if it can run several things. */
+  readonly role?: string;
   /** The methods that can be called: no others, since Nest would call hooks of an object that seems to have them. */
   readonly methods: readonly (keyof Remote<T> & string)[];
   /** Called for each start. */
@@ -39,7 +41,8 @@ interface ThreadOptions<T, Data> {
   readonly startsWithCall?: boolean;
 }
 
-interface WorkerData<Data> {
+interface WorkerData<Data, Role> {
+  readonly role: Role;
   readonly data: Data;
   /** Receives the calls. */
   readonly port: MessagePort;
@@ -128,13 +131,18 @@ export function startThread<T extends object, Data extends ThreadData>(
 }
 
 function startWorker<T extends object, Data extends ThreadData>(
-  { file, data: newData, report, resourceLimits }: ThreadOptions<T, Data>,
+  { file, role, data: newData, report, resourceLimits }: ThreadOptions<T, Data>,
   onDeath: () => void,
 ): Thread<T> {
   const data = newData();
   const calls = new MessageChannel();
   const control = new MessageChannel();
-  const given: WorkerData<Data> = { data, port: calls.port2, control: control.port2 };
+  const given: WorkerData<Data, string | undefined> = {
+    role,
+    data,
+    port: calls.port2,
+    control: control.port2,
+  };
   const worker = new Worker(file, {
     workerData: given,
     transferList: [calls.port2, control.port2, ...(data.ticket?.ports ?? [])],
@@ -168,12 +176,18 @@ export interface Served {
   readonly close: () => Promise<void>;
 }
 
+/** Opens what a thread serves. `report` receives failures after which it continues. */
+export type OpenServed<Role> = (
+  data: never,
+  report: (failure: unknown) => void,
+  role: Role,
+) => Promise<Served> | Served;
+
 /** The other side: opens what the thread serves. A failure to open is reported by `startThread`. */
-export function serveThread(
-  open: (data: never, report: (error: unknown) => void) => Promise<Served> | Served,
-): void {
-  const { data, port, control } = workerData as WorkerData<never>;
-  const opened = Promise.resolve(open(data, (error) => control.postMessage(describeFailure(error))));
+export function serveThread(open: OpenServed<never>): void {
+  const { role, data, port, control } = workerData as WorkerData<never, never>;
+  const report = (failure: unknown): void => control.postMessage(describeFailure(failure));
+  const opened = Promise.resolve(open(data, report, role));
   serveCalls(control, {
     end: async () => {
       const served = await opened;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AutomationRunner } from '../../src/processes/runner';
 import { claimTopic } from '../../src/domain/claims/topic';
 import { automationsOver } from '../../src/processes/automations';
-import { Notifier } from '../../src/app/notifier-run';
+import { Notifier } from '../../src/delivery/notifier';
 import { START } from '../../src/kernel/event';
 import { MATCHED } from '../../src/domain/deliveries/delivery-events';
 import { Secrets } from '../../src/domain/subscriptions/secrets';

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { openEngines } from '../../src/engines/open';
 import { createdAt, ownerOf, secretsOf } from '../../src/operations/installation';
-import { Notifier } from '../../src/app/notifier-run';
+import { Notifier } from '../../src/delivery/notifier';
 import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
 import {

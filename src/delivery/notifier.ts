@@ -3,16 +3,16 @@ import { crash } from '../runtime/crash';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type IsGone, type Leases } from '../kernel/leases';
 import { reasonOf } from '../runtime/unavailable';
-import { Rendering } from '../delivery/matching/rendering';
-import { MatcherRunner } from '../delivery/matching/matcher-runner';
-import { RatesPublisher } from '../delivery/matching/rates-publisher';
+import { Rendering } from './matching/rendering';
+import { MatcherRunner } from './matching/matcher-runner';
+import { RatesPublisher } from './matching/rates-publisher';
 import { claimDeliveries, type Owner } from '../domain/deliveries/ownership';
-import { DeliveryRunner } from '../delivery/scheduling/delivery-runner';
-import { FollowedSubscriptions } from '../delivery/scheduling/followed-subscriptions';
-import { Recipients } from '../delivery/scheduling/recipients';
+import { DeliveryRunner } from './scheduling/delivery-runner';
+import { FollowedSubscriptions } from './scheduling/followed-subscriptions';
+import { Recipients } from './scheduling/recipients';
 import { type Secrets } from '../domain/subscriptions/secrets';
-import { type AllowedAddresses } from '../delivery/sending/allowed-addresses';
-import { Sender } from '../delivery/sending/sender';
+import { type AllowedAddresses } from './sending/allowed-addresses';
+import { Sender } from './sending/sender';
 import { type Topic } from '../domain/subscriptions/topic';
 
 export interface NotifierParts {

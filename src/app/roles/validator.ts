@@ -1,9 +1,20 @@
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
-import { type Validate } from '../services/products/load/ingest/product-intake';
-import { type Report } from '../runtime/failure-report';
-import { startThread, type Thread } from '../runtime/thread';
-import { type Validator } from './validator.thread';
+import { type Report } from '../../runtime/failure-report';
+import { type Served, type Thread } from '../../runtime/thread';
+import { type Validate } from '../../services/products/load/ingest/product-intake';
+import { type Slice } from '../../services/products/load/ingest/slices';
+import { type ValidatedSlice, validateSlice } from '../../services/products/load/ingest/validate';
+import { startRole } from '../role';
+
+/** A thread that reads and validates products for the loader. */
+interface Validator {
+  validate(slice: Slice): ValidatedSlice;
+}
+
+export function run(): Served {
+  const calls: Validator = { validate: (slice) => validateSlice(slice) };
+  return { calls, close: async () => undefined };
+}
 
 /** More threads would wait for the one that cuts bodies. */
 const MAX_THREADS = 4;
@@ -20,8 +31,7 @@ export function validatorThreads(report: Report): {
 } {
   const count = Math.min(MAX_THREADS, availableParallelism());
   const start = (): Validating => ({
-    ...startThread<Validator, object>({
-      file: join(__dirname, 'validator.thread.js'),
+    ...startRole<Validator>('validator', {
       methods: ['validate'],
       data: () => ({}),
       report,

@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import { type Engines, type EngineTicket } from '../../engines/open';
+import { type AutomationRunner } from '../../processes/runner';
+import { type Remote } from '../../runtime/calls';
+import { type Report } from '../../runtime/failure-report';
+import { type Served } from '../../runtime/thread';
+import { joinBase } from '../open-base';
+import { startRole } from '../role';
+
+interface AutomationData {
+  readonly ticket: EngineTicket;
+}
+
+/** Runs the automations away from the thread that serves HTTP. */
+export async function run({ ticket }: AutomationData, report: Report): Promise<Served> {
+  const { AutomationRunner } = await import('../../processes/runner.js');
+  const { automationsOver } = await import('../../processes/automations.js');
+  const base = await joinBase(ticket);
+  const { log, store, leases } = base.engines;
+  const parts = { log, store, leases, follower: base.follower };
+  const runner = new AutomationRunner(parts, automationsOver(store), { owner: randomUUID(), report });
+  return {
+    calls: runner,
+    close: async () => {
+      await runner.stop();
+      await base.close();
+    },
+  };
+}
+
+/** Automations, in this thread or another. */
+export type Automating = Pick<Remote<AutomationRunner>, 'start' | 'trouble' | 'stop'>;
+
+/** Runs all automations in a thread of their own; needs compiled code. `report` receives failures after which it continues. */
+export function startAutomations(engines: Engines, report: Report): Automating {
+  const { calls, end } = startRole<AutomationRunner, AutomationData>('automation', {
+    methods: ['start', 'trouble'],
+    data: () => ({ ticket: engines.ticket() }),
+    report,
+    onRestart: ({ start }) => start(),
+  });
+  return { ...calls, stop: end };
+}

@@ -1,0 +1,37 @@
+import { type Engines, type EngineTicket } from '../../engines/open';
+import { type Report } from '../../runtime/failure-report';
+import { type Served } from '../../runtime/thread';
+import { Exporter } from '../../services/products/download/exporter';
+import { type ProductExporter } from '../../services/products/download/rendered-feed';
+import { joinBase } from '../open-base';
+import { startRole } from '../role';
+
+interface ExporterData {
+  readonly ticket: EngineTicket;
+}
+
+/** Renders downloads away from the thread that serves HTTP. */
+export async function run({ ticket }: ExporterData): Promise<Served> {
+  const base = await joinBase(ticket);
+  const exporter = new Exporter(base.engines.store, base.follower);
+  return {
+    calls: exporter,
+    close: async () => {
+      await exporter.end();
+      await base.close();
+    },
+  };
+}
+
+/** An exporter in a thread of its own; needs compiled code. */
+export function startExporter(engines: Engines, report: Report): ProductExporter {
+  const { calls, end } = startRole<Exporter, ExporterData>('exporter', {
+    methods: ['render'],
+    data: () => ({ ticket: engines.ticket() }),
+    report,
+    // Rendered text lives until it is written: a larger young generation avoids promoting it.
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
+    startsWithCall: true,
+  });
+  return { ...calls, end };
+}

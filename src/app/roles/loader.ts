@@ -1,0 +1,45 @@
+import { type Engines, type EngineTicket } from '../../engines/open';
+import { type Report } from '../../runtime/failure-report';
+import { type Served } from '../../runtime/thread';
+import { type ProductLoader } from '../../services/products/commands';
+import { feedLeases } from '../../services/products/load/feed-leases';
+import { type Loader } from '../../services/products/load/loader';
+import { makeLoader } from '../../services/products/load/make-loader';
+import { joinBase } from '../open-base';
+import { startRole } from '../role';
+import { validatorThreads } from './validator';
+
+interface LoaderData {
+  readonly ticket: EngineTicket;
+  readonly dataDir: string;
+}
+
+/** Loads feeds away from the thread that serves HTTP. */
+export async function run({ ticket, dataDir }: LoaderData, report: Report): Promise<Served> {
+  const base = await joinBase(ticket);
+  // A log in a file is rarely shared between processes: after a crash no load should wait for a lease to expire.
+  const feedLock = ticket.settings.eventLog === 'sqlite:' ? undefined : feedLeases(base.engines.leases);
+  const validators = validatorThreads(report);
+  const loader = makeLoader(base.engines.log, base.follower, dataDir, {
+    feedLock,
+    validate: validators.validate,
+  });
+  return {
+    calls: loader,
+    close: async () => {
+      await loader.close();
+      await validators.close();
+      await base.close();
+    },
+  };
+}
+
+/** A loader in a thread of its own; needs compiled code. */
+export function startLoader(engines: Engines, dataDir: string, report: Report): ProductLoader {
+  const { calls, end } = startRole<Loader, LoaderData>('loader', {
+    methods: ['open', 'write', 'finish', 'abort', 'remove'],
+    data: () => ({ ticket: engines.ticket(), dataDir }),
+    report,
+  });
+  return { ...calls, close: end };
+}

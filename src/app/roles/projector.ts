@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { type Engines, type EngineTicket, joinEngines } from '../../engines/open';
+import { runningCode } from '../../projector/running-code';
+import { type Remote } from '../../runtime/calls';
+import { type Report } from '../../runtime/failure-report';
+import { type Served } from '../../runtime/thread';
+import { type ReadModels } from '../read-models';
+import { startRole } from '../role';
+
+interface ProjectorData {
+  readonly ticket: EngineTicket;
+  /** How long messages are kept (ms). */
+  readonly keepMs: number;
+}
+
+/** Keeps the read models up to date away from the thread that serves HTTP. */
+export async function run({ ticket, keepMs }: ProjectorData, report: Report): Promise<Served> {
+  const { ReadModels } = await import('../read-models.js');
+  const engines = await joinEngines(ticket, { writes: true });
+  const options = { owner: randomUUID(), code: await runningCode(), report };
+  const models = await ReadModels.open(engines, options, keepMs);
+  return {
+    calls: models,
+    close: async () => {
+      await models.stop();
+      await engines.close();
+    },
+  };
+}
+
+/** A projector, in this thread or another. */
+export type Projector = Pick<Remote<ReadModels>, 'start' | 'status' | 'progress' | 'trouble' | 'stop'>;
+
+/**
+ * A projector in a thread of its own; needs compiled code. `keepMs`: how long messages are kept. `report` receives failures after
+ * which it continues.
+ */
+export function startProjector(engines: Engines, keepMs: number, report: Report): Projector {
+  const { calls, end } = startRole<ReadModels, ProjectorData>('projector', {
+    methods: ['start', 'status', 'progress', 'trouble'],
+    data: () => ({ ticket: engines.ticket(), keepMs }),
+    report,
+    onRestart: ({ start }) => start(),
+    // More takes memory, and projects no faster (`npm run bench -- project`).
+    resourceLimits: { maxYoungGenerationSizeMb: 16 },
+  });
+  return { ...calls, stop: end };
+}
