@@ -4,7 +4,7 @@ import { notesOf, type Posted } from '../../src/wire/api/posted';
 
 const repeatedIn = (text: string): readonly string[] => {
   const value = JSON.parse(text) as Posted;
-  noteRepeated(value, text);
+  noteRepeated(value, () => text);
   return [...(notesOf(value)?.repeated ?? [])];
 };
 

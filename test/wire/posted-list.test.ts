@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
 import { claimOperations } from '../../src/services/claims/operations';
 import { mappingOperations } from '../../src/operations/rest/operations';
 import { transactionOperations } from '../../src/services/transactions/operations';
 import { voucherOperations } from '../../src/services/vouchers/operations';
-import { notesOf, type Posted } from '../../src/wire/api/posted';
+import { isPosted, notesOf, type Posted } from '../../src/wire/api/posted';
 import { type ListBody, postedItems } from '../../src/wire/api/posted-list';
 import { listOf, record } from '../../src/wire/record/record';
 import { integer, text } from '../../src/wire/record/kinds';
@@ -16,13 +17,16 @@ const item = record({
 });
 const LIST = { kind: listOf(item, { each: 'item', most: 3 }), root: 'items', maxItem: 50 } as const;
 
-/** Reads a body in chunks, and counts those that were read. */
-async function read(body: string, format: 'json' | 'xml', options: Partial<ListBody> = {}) {
+/** Reads a body in chunks of a size, and counts those that were read. */
+async function read(body: string, format: 'json' | 'xml', options: Partial<ListBody> = {}, size = 8) {
   let chunks = 0;
-  const pieces = body.match(/[\s\S]{1,8}/g) ?? [];
-  const counted = Readable.from(pieces).map((piece: string) => {
+  const bytes = Buffer.from(body);
+  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+    bytes.subarray(at * size, (at + 1) * size),
+  );
+  const counted = Readable.from(pieces).map((piece: Buffer) => {
     chunks += 1;
-    return Buffer.from(piece);
+    return piece;
   });
   const found = await postedItems(counted, format, { ...LIST, ...options }).catch((error: unknown) =>
     String(error),
@@ -58,6 +62,48 @@ describe('a posted list (decisions A20)', () => {
       expect(whole.found).toMatchObject({ items: [{}, { name: 'x' }, {}] });
     },
   );
+
+  it('in JSON is the same however it is cut into chunks, also a malformed one', async () => {
+    const element = fc.oneof(
+      fc.constantFrom(
+        '{}',
+        '{"id":1}',
+        '{"id":1,"id":2}',
+        '{"name":"\u00e9","x":[{"y":"}"}]}',
+        '1',
+        '"a"',
+        '[]',
+        'null',
+      ),
+      fc.constantFrom(
+        '{"id":}',
+        '{"id":1]',
+        '{1}',
+        '"\\x"',
+        'nul',
+        '{"name":"\u0001"}',
+        '',
+        `"${'x'.repeat(60)}"`,
+      ),
+    );
+    const list = fc.array(element, { maxLength: 5 }).map((elements) => `[${elements.join(' , ')}]`);
+    await fc.assert(
+      fc.asyncProperty(list, fc.boolean(), fc.integer({ min: 1, max: 40 }), async (items, isWhole, size) => {
+        const body = isWhole ? `{"items":${items}}` : `{"items":${items.slice(0, -3)}`;
+        const results = await Promise.all(
+          [1, size, body.length].map((each) => read(body, 'json', { key: 'items' }, each)),
+        );
+        const seen = results.map(({ found }) =>
+          typeof found === 'string'
+            ? found
+            : [found, found.items.map((one) => (isPosted(one) ? notesOf(one) : undefined))],
+        );
+        expect(seen[1]).toEqual(seen[0]);
+        expect(seen[2]).toEqual(seen[0]);
+      }),
+      { numRuns: 500 },
+    );
+  });
 
   it('drops unknown fields if it is to, and knows the first of their names', async () => {
     const names = Array.from({ length: 200 }, (_, n) => `"x${n}":1`);

@@ -11,7 +11,7 @@ import { errorsAsJson } from '../../wire/api/errors';
 import { type Keys } from '../../wire/keys/keys';
 import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list-text';
-import { ignoredFieldsOf } from '../../wire/keys/name-list';
+import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
 import { type List, type RecordKind } from '../../wire/record/record';
 import { documentWriter } from '../../wire/record/document';
 import { listWriter } from '../../wire/record/list';
@@ -114,7 +114,7 @@ export class TransactionsController {
     const format = body.format();
     const posted = readOne(postedTransactions, await body.bytes(MAX_BODY.one), format);
     const results = await this.commands.execute(new ReportTransactions([posted], caller));
-    return toAnswer(results, await ignoredIn(postedTransactions, [posted]));
+    return toAnswer(results, ignoredIn(postedTransactions, posted));
   }
 
   @Post('bulk')
@@ -130,7 +130,7 @@ export class TransactionsController {
     } as const;
     const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
     const results = await this.commands.execute(new ReportTransactions(items, caller));
-    return toAnswers(results, await ignoredIn(postedTransactions, items, unread));
+    return toAnswers(results, ignoredFields(unread));
   }
 
   @Post('transitions')
@@ -140,7 +140,7 @@ export class TransactionsController {
     const format = body.format();
     const posted = readOne(postedTransitions, await body.bytes(MAX_BODY.one), format);
     const results = await this.commands.execute(new MoveTransactions([posted], caller));
-    return toAnswer(results, await ignoredIn(postedTransitions, [posted]));
+    return toAnswer(results, ignoredIn(postedTransitions, posted));
   }
 
   @Post('transitions/bulk')
@@ -156,7 +156,7 @@ export class TransactionsController {
     } as const;
     const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
     const results = await this.commands.execute(new MoveTransactions(items, caller));
-    return toAnswers(results, await ignoredIn(postedTransitions, items, unread));
+    return toAnswers(results, ignoredFields(unread));
   }
 }
 
@@ -169,12 +169,8 @@ const resultsToXml = documentWriter(RESULTS);
 type Headers = Readonly<Record<string, string>>;
 
 /** The header that names posted fields which were ignored. */
-async function ignoredIn(
-  { of }: List<RecordKind>,
-  posted: readonly unknown[],
-  unread?: readonly string[],
-): Promise<Headers> {
-  return await ignoredFieldsOf(of(), posted, unread);
+function ignoredIn({ of }: List<RecordKind>, posted: unknown): Headers {
+  return ignoredFields(unknownFields(of(), [posted]));
 }
 
 /** The only result; raises its faults. */

@@ -9,9 +9,9 @@ const BACKSLASH = 0x5c;
  * Notes the members that an object of a parsed JSON text has more than once (`docs/decisions.md#a21`): parsing keeps the last
  * one. `members`: how many members the objects of the text have. Finding out takes a fraction of the time of parsing.
  */
-export function noteRepeated(value: unknown, text: string, members = colonsIn(text)): void {
+export function noteRepeated(value: unknown, text: () => string, members = colonsIn(text())): void {
   if (!isPosted(value) || membersIn(value) === members) return;
-  note(value, { repeated: new Set(repeatedMembers(text)) });
+  note(value, { repeated: new Set(repeatedMembers(text())) });
 }
 
 /** Members of all objects of a value. */

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { type ElementOrigin } from './cut';
 import { JsonElement } from './element';
 import { noteRepeated } from './members';
@@ -31,9 +32,24 @@ export function parseJson(sent: Buffer, firstByte = 0): unknown {
   }
 }
 
+const COMMA = Buffer.from(',');
+
+/**
+ * The values of JSON texts of objects, lists and the like whose nesting has been checked; undefined if one of them is malformed.
+ */
+export function valuesIn(texts: readonly Buffer[]): readonly unknown[] | undefined {
+  const all = Buffer.concat(texts.flatMap((text, at) => (at === 0 ? [text] : [COMMA, text])));
+  if (!isUtf8(all)) return undefined;
+  try {
+    return JSON.parse(`[${all.toString()}]`) as readonly unknown[];
+  } catch {
+    return undefined;
+  }
+}
+
 /** The same of a posted object: members that are there more than once are noted on it (`docs/decisions.md#a21`). */
 export function postedFromJson(sent: Buffer, origin: Partial<ElementOrigin> = {}): unknown {
   const found = parseJson(sent, origin.firstByte);
-  noteRepeated(found, sent.toString(), origin.members);
+  noteRepeated(found, () => sent.toString(), origin.members);
   return found;
 }

@@ -58,15 +58,14 @@ function headerOf(list: string): Readonly<Record<string, string>> {
 }
 
 /**
- * The header for posted items: paths of fields that the table of a flat record does not have, and of what else was not read, of
- * which some may be known already. Yields to the event loop.
+ * The header for posted items: paths of fields that the table of a flat record does not have, and of what else was not read.
+ * Yields to the event loop.
  */
 export async function ignoredFieldsOf(
   kind: RecordKind,
   items: readonly unknown[],
-  unread: Iterable<string> = [],
 ): Promise<Readonly<Record<string, string>>> {
-  const names = new NameList().addAll(unread);
+  const names = new NameList();
   const pace = pacer();
   for (const item of items) {
     await pace();

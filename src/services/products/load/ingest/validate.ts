@@ -186,6 +186,6 @@ function parseJson(bytes: Buffer, sequence: number, origin?: ElementOrigin): Par
   if (isSuspicious && holdsForbiddenCharacter(product)) {
     throw fault.noParsableContent('the body has a character that XML does not allow');
   }
-  noteRepeated(product, text, origin?.members);
+  noteRepeated(product, () => text, origin?.members);
   return { product, isPlain: !hasEscapes, text };
 }
