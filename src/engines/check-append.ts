@@ -21,12 +21,14 @@ export function checkAppend(stream: string, expected: number, events: readonly N
       `${events.length} events in one append: expected at most ${APPEND_LIMITS.events}`,
     );
   let bytes = 0;
-  for (const [index, { id, type, data, meta }] of events.entries()) {
+  let index = 0;
+  for (const { id, type, data, meta } of events) {
     if (!UUID.test(id)) throw refused(index, `id "${id}" is not a lower-case UUID`);
     if (!isName(type)) throw refused(index, `"${type}" is not a valid type of an event`);
     if (!isObjectText(data)) throw refused(index, 'data is not a JSON object');
     if (!isObjectText(meta)) throw refused(index, 'meta is not a JSON object');
     bytes += Buffer.byteLength(type) + Buffer.byteLength(data) + Buffer.byteLength(meta);
+    index += 1;
   }
   if (bytes > APPEND_LIMITS.bytes)
     throw new UnacceptableAppend(`${bytes} bytes in one append: expected at most ${APPEND_LIMITS.bytes}`);

@@ -1,4 +1,10 @@
-import { fromStored, storedDecimals, type StoredDecimals, toStored } from '../../wire/record/minor-units';
+import {
+  fromStored,
+  hasHundredths,
+  storedDecimals,
+  type StoredDecimals,
+  toStored,
+} from '../../wire/record/minor-units';
 
 /** Of a claim, and of a ruling that corrects them: integers (`wire/minor-units.ts`), where they are posted decimal numbers. */
 export const AMOUNTS = ['orderValue', 'expectedCommission'] as const;
@@ -14,6 +20,7 @@ interface Priced extends Amounts, StoredDecimals {
 /** With the amounts as an event stores them. */
 export function withStoredAmounts<Data extends Priced>(data: Data): Data {
   const { claim, currencyId = '' } = data;
+  if (hasHundredths(currencyId)) return data;
   const amounts = [claim, data].flatMap((of: Amounts) => AMOUNTS.map((name) => of[name]));
   const stored = storedDecimals(amounts, currencyId);
   const ofClaim = toStored(claim, AMOUNTS, currencyId, stored);
@@ -22,9 +29,10 @@ export function withStoredAmounts<Data extends Priced>(data: Data): Data {
 
 /** The inverse of `withStoredAmounts`. */
 export function withAmounts<Data extends Priced>(data: Data): Data {
+  const { claim, currencyId = '' } = data;
+  if (hasHundredths(currencyId) && data.decimals === undefined) return data;
   const { decimals, ...others } = data;
   const stored = decimals === undefined ? {} : { decimals };
-  const { claim, currencyId = '' } = data;
   const ofClaim = fromStored(claim, AMOUNTS, currencyId, stored);
   return { ...fromStored(others as unknown as Data, AMOUNTS, currencyId, stored), claim: ofClaim };
 }

@@ -24,14 +24,14 @@ const UNKNOWN: StateAt<TransactionState> = { state: transactionDecider.initial, 
  */
 export async function reportedTransaction(log: EventLog, facts: TransactionFacts): Promise<Reported> {
   const legacyId = legacyIdOf(facts);
-  const transactionId = transactionIdOf(legacyId, facts.programId);
-  if (!mayHaveFormerIds(log)) return { transactionId, known: UNKNOWN };
-  const formerId = formerIdOf(legacyId);
-  const former = await load(log, transactionDecider, formerId);
-  const { state } = former;
-  return state.name !== 'Unknown' && state.reported.programId === facts.programId
-    ? { transactionId: formerId, known: former }
-    : { transactionId, known: UNKNOWN };
+  if (mayHaveFormerIds(log)) {
+    const transactionId = formerIdOf(legacyId);
+    const known = await load(log, transactionDecider, transactionId);
+    const { state } = known;
+    if (state.name !== 'Unknown' && state.reported.programId === facts.programId)
+      return { transactionId, known };
+  }
+  return { transactionId: transactionIdOf(legacyId, facts.programId), known: UNKNOWN };
 }
 
 /** Streams that are read at a time for one legacy id: many programs may have its event. */

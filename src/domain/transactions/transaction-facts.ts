@@ -1,6 +1,7 @@
 import {
   decimalOf,
   fromStored,
+  hasHundredths,
   storedDecimals,
   type StoredDecimals,
   toStored,
@@ -71,15 +72,18 @@ export interface StoredFacts extends StoredDecimals {
 
 export function storedFacts(facts: TransactionFacts): StoredFacts {
   const { currencyId } = facts;
+  if (hasHundredths(currencyId)) return { transaction: facts };
   const decimals = storedDecimals(
     AMOUNTS.map((name) => facts[name]),
     currencyId,
   );
-  return { transaction: toStored(facts, AMOUNTS, currencyId, decimals), ...decimals };
+  const transaction = toStored(facts, AMOUNTS, currencyId, decimals);
+  return { transaction, ...decimals };
 }
 
 /** The inverse of `storedFacts`. */
-export function factsIn({ transaction, ...stored }: StoredFacts): TransactionFacts {
+export function factsIn(stored: StoredFacts): TransactionFacts {
+  const { transaction } = stored;
   return fromStored(transaction, AMOUNTS, transaction.currencyId, stored);
 }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { conversionFaults as fault } from '../conversion-faults';
-import { type Decider, type Folded } from '../../kernel/decider';
+import { type Decider } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import {
   type DeniedReasonId,
@@ -124,6 +124,9 @@ export type TransactionCommand =
 /** The category of a transaction's stream. */
 export const TRANSACTION = 'transaction';
 
+/** A state that is being made. */
+type Draft = { -readonly [Name in keyof KnownTransaction]: KnownTransaction[Name] };
+
 export type KnownTransaction = Exclude<TransactionState, { readonly name: 'Unknown' }>;
 
 /**
@@ -137,20 +140,22 @@ export const transactionDecider: Decider<TransactionCommand, TransactionState, T
   supersedes: ({ type }) => STATE_OF[type] === 'Pending',
   decide: (command, state) => decide(command, state).map(stored),
   evolve(state, event) {
-    const { type, data } = event;
-    const { at } = data;
+    const { type, data, position } = event;
+    const name = STATE_OF[type];
     const transaction = factsIn(data);
-    const before = state.name === 'Unknown' ? { reported: transaction, ...reportIn(event) } : state;
-    return {
-      ...before,
-      name: STATE_OF[type],
-      transaction,
-      changed: at,
-      ...('isHeld' in data ? { wasHeld: true as const } : {}),
-      ...periodIn(data),
-      ...('deniedReasonId' in data ? { deniedReasonId: data.deniedReasonId } : {}),
-      ...('paymentId' in data ? { paymentId: data.paymentId } : {}),
-    };
+    const changed = data.at;
+    const isFirst = state.name === 'Unknown';
+    const after: Draft = isFirst
+      ? { name, reported: transaction, transaction, changed }
+      : { ...state, name, transaction, changed };
+    if (isFirst && 'terms' in data) after.terms = data.terms;
+    if (isFirst && position !== undefined) after.reportedAt = position;
+    if ('isHeld' in data) after.wasHeld = true;
+    if ('autoDenyDate' in data) after.period = { autoDenyDate: data.autoDenyDate };
+    else if ('autoApproveDate' in data) after.period = { autoApproveDate: data.autoApproveDate };
+    if ('deniedReasonId' in data) after.deniedReasonId = data.deniedReasonId;
+    if ('paymentId' in data) after.paymentId = data.paymentId;
+    return after;
   },
 };
 
@@ -189,7 +194,11 @@ function decide(given: TransactionCommand, state: TransactionState): readonly Tr
 
 /** As it is stored. */
 function stored(event: TransactionEvent): TransactionEvent {
-  return { ...event, data: { ...event.data, ...storedFacts(event.data.transaction) } } as TransactionEvent;
+  const { data } = event;
+  const facts = storedFacts(data.transaction);
+  // In most currencies amounts are stored as they are.
+  if (facts.transaction === data.transaction && facts.decimals === undefined) return event;
+  return { ...event, data: { ...data, ...facts } } as TransactionEvent;
 }
 
 function report(command: CommandTo<'report'>, state: TransactionState): readonly TransactionEvent[] {
@@ -380,19 +389,4 @@ function refused({ name }: KnownTransaction, action: string, differing: readonly
 function periodOf({ period }: KnownTransaction): Period {
   if (period === undefined) throw new Error('a pending transaction without a period');
   return period;
-}
-
-function reportIn({
-  data,
-  position,
-}: Folded<TransactionEvent>): Pick<KnownTransaction, 'terms' | 'reportedAt'> {
-  return {
-    ...('terms' in data ? { terms: data.terms } : {}),
-    ...(position === undefined ? {} : { reportedAt: position }),
-  };
-}
-
-function periodIn(data: TransactionEvent['data']): { readonly period?: Period } {
-  if ('autoDenyDate' in data) return { period: { autoDenyDate: data.autoDenyDate } };
-  return 'autoApproveDate' in data ? { period: { autoApproveDate: data.autoApproveDate } } : {};
 }

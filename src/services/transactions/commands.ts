@@ -108,9 +108,10 @@ export class Transactions {
     items: readonly Item[],
     work: (item: Item, at: number) => Promise<void>,
   ): Promise<void> {
-    await inParallel(items.entries(), AT_ONCE, async ([at, item]) => {
-      await this.inMemory.run(String(organisationId), () => work(item, at));
-    });
+    const client = String(organisationId);
+    await inParallel(items.entries(), AT_ONCE, ([at, item]) =>
+      this.inMemory.run(client, () => work(item, at)),
+    );
   }
 
   /** Calls `one` for each item, in parallel, and waits until lists include what was written. */
@@ -120,15 +121,15 @@ export class Transactions {
     one: (item: Item) => Promise<RecordedAt>,
   ): Promise<Results> {
     const results: Results['results'][number][] = [];
-    const written: { readonly position?: Position | undefined }[] = [];
+    const written: RecordedAt[] = [];
     const pace = pacer();
     await this.inParallel(caller, posted, async (item, at) => {
       const pause = pace();
       if (pause !== undefined) await pause;
       try {
-        const { position, ...recorded } = await one(item);
+        const recorded = await one(item);
         results[at] = recorded;
-        written.push({ position });
+        written.push(recorded);
       } catch (error) {
         results[at] = { faults: faultsIn(error) };
       }
@@ -160,12 +161,12 @@ export class Transactions {
   }
 
   /** Several items of one list may concern one transaction: they are executed in their order. */
-  async inOrder<Result>(id: string, run: () => Promise<Result>): Promise<Result> {
-    return await this.mutex.runExclusive(id, run);
+  inOrder<Result>(id: string, run: () => Promise<Result>): Promise<Result> {
+    return this.mutex.runExclusive(id, run);
   }
 
-  async reported(transaction: TransactionFacts): Promise<Reported> {
-    return await reportedTransaction(this.log, transaction);
+  reported(transaction: TransactionFacts): Promise<Reported> {
+    return reportedTransaction(this.log, transaction);
   }
 
   /** Those with a legacy id. */
@@ -189,10 +190,10 @@ export class ReportTransactionsHandler implements ICommandHandler<ReportTransact
   async execute({ posted, caller }: ReportTransactions): Promise<Results> {
     const { directory } = this.follower;
     const now = this.clock.now();
-    return await this.transactions.each(caller, posted, async (item) => {
+    return await this.transactions.each(caller, posted, (item) => {
       const command = checkReport(item, { directory, caller, now });
       const { transaction } = command;
-      return await this.transactions.inOrder(legacyIdOf(transaction), async () => {
+      return this.transactions.inOrder(legacyIdOf(transaction), async () => {
         const { transactionId, known } = await this.transactions.reported(transaction);
         const at = this.clock.now().toISOString();
         return await this.transactions.execute(transactionId, { ...command, at }, known);

@@ -23,7 +23,8 @@ export interface CheckOptions {
   readonly now: Date;
 }
 
-export type Report = Extract<TransactionCommand, { readonly do: 'report' }>;
+/** Without its time, which is that of the append. */
+export type Report = Omit<Extract<TransactionCommand, { readonly do: 'report' }>, 'at'>;
 
 type Event = Program['events'][number];
 type Found = FoundIn<typeof postedTransaction>;
@@ -67,7 +68,6 @@ export function checkReport(posted: unknown, options: CheckOptions): Report {
   const transaction = completed({ ...facts, ...amounts }, { program, event, site, now: options.now });
   return {
     do: 'report',
-    at: options.now.toISOString(),
     transaction,
     posted: Object.keys(report) as (keyof typeof report)[],
     surroundings: surroundingsOf(options.directory, transaction),

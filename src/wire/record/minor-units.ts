@@ -24,6 +24,11 @@ export function decimalsOf(currency: string): number {
   return DECIMALS_OF.get(currency) ?? HUNDREDTHS;
 }
 
+/** As most currencies: their amounts are stored as they are in memory. */
+export function hasHundredths(currency: string): boolean {
+  return decimalsOf(currency) === HUNDREDTHS;
+}
+
 /** Decimals of an amount in memory. */
 export function scaleOf(currency: string): number {
   return Math.max(HUNDREDTHS, decimalsOf(currency));

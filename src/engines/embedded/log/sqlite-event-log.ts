@@ -33,7 +33,7 @@ export class SqliteEventLog extends EventLog {
   }
 
   override async append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended> {
-    return this.send(pack(stream, expected, events));
+    return await this.send(pack(stream, expected, events));
   }
 
   override async *readStream(
