@@ -139,6 +139,11 @@ export class Parking {
     return this.entries.has(event) || this.known.get(event)?.isSkipped === true;
   }
 
+  /** The position of the latest retry of an event. */
+  retriedAt(event: string): Position | undefined {
+    return this.known.get(event)?.retried;
+  }
+
   /** All readings of an event that ended in parking it, except those of older code. */
   readingsOf({ id, position: own }: RecordedEvent): readonly Reading[] {
     const readings = this.known.get(id)?.readings ?? [];

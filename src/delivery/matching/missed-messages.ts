@@ -9,8 +9,10 @@ import {
   type SubscriptionState,
 } from '../../domain/subscriptions/subscription';
 import { type Occurrence, type Topic, usableOccurrence } from '../../domain/subscriptions/topic';
-import { markBefore } from './cursor';
+import { Parking } from '../../runtime/parked-events';
 import { ByteBudget } from './byte-budget';
+import { markBefore } from './cursor';
+import { MATCHER } from './matcher';
 import { BEYOND, messagesOf, preparedOf } from './messages-of';
 
 /** A message that was not made when its transition happened, and would be now. */
@@ -33,6 +35,9 @@ export interface Missed {
   readonly after: Position | undefined;
 }
 
+/** After all positions. */
+const END: Position = '9'.repeat(START.length);
+
 /** By how much the clocks of those who append may differ (ms), with room to spare. */
 const CLOCKS_MS = 60 * 60 * 1000;
 
@@ -40,9 +45,9 @@ const CLOCKS_MS = 60 * 60 * 1000;
 const MOST_EVENTS = 100_000;
 
 /**
- * Finds messages that a subscription would make of transitions now, and did not when these happened: what it was then is read
- * along with them, so what the matcher has made, or will make, is not found. Stops after some messages or events: `next` is where
- * to continue.
+ * Finds messages that a subscription would make of transitions now, and did not when these happened, or were retried: what it was
+ * then is read along with them, so what the matcher has made, or will make, is not found. Stops after some messages or events:
+ * `next` is where to continue.
  */
 export async function missedMessages(
   log: EventLog,
@@ -52,7 +57,9 @@ export async function missedMessages(
   const { topic, id, min, max } = missed;
   const own = streamOf(SUBSCRIPTION, id);
   const after = missed.after ?? (await markBefore(log, min - CLOCKS_MS));
-  let then = await stateUpTo(log, own, after);
+  const parking = await new Parking(log, MATCHER).refresh();
+  let version = await versionAt(log, own, after);
+  let then = version.state;
   const found: MissedMessage[] = [];
   let seen = 0;
   for await (const { events } of log.readAll({ after, prefixes: [...topic.streams, own] })) {
@@ -63,7 +70,12 @@ export async function missedMessages(
       else if (topic.handles.includes(event.type)) {
         const time = timeOf(toDomainEvent(event));
         if (time > max + CLOCKS_MS) return { found };
-        if (time >= min && time <= max) found.push(...missedOf(event, then, missed));
+        if (time >= min && time <= max && !parking.isDisregarded(event.id)) {
+          const retried = parking.retriedAt(event.id);
+          if (retried !== undefined && (retried < version.from || retried >= version.until))
+            version = await versionAt(log, own, retried);
+          found.push(...missedOf(event, retried === undefined ? then : version.state, missed));
+        }
       }
       if (seen >= MOST_EVENTS || found.length >= most) return { found, next: event.position };
     }
@@ -71,15 +83,23 @@ export async function missedMessages(
   return { found };
 }
 
-async function stateUpTo(log: EventLog, stream: string, position: Position): Promise<SubscriptionState> {
-  let state: SubscriptionState = subscriptionDecider.initial;
-  if (position === START) return state;
+/** A state of a subscription, between two positions: of the event that made it, and of the next one. */
+interface Version {
+  readonly from: Position;
+  readonly until: Position;
+  readonly state: SubscriptionState;
+}
+
+async function versionAt(log: EventLog, stream: string, position: Position): Promise<Version> {
+  let [from, state]: [Position, SubscriptionState] = [START, subscriptionDecider.initial];
+  if (position === START) return { from, until: START, state };
   for await (const batch of log.readStream(stream))
     for (const event of batch) {
-      if (event.position > position) return state;
+      if (event.position > position) return { from, until: event.position, state };
+      from = event.position;
       state = subscriptionDecider.evolve(state, toDomainEvent(event) as SubscriptionEvent);
     }
-  return state;
+  return { from, until: END, state };
 }
 
 /** When a transition happened (epoch ms): the `at` of its event, as of its `Occurrence`. */

@@ -4,6 +4,7 @@ import { type RecordedEvent, START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { loadSubscription } from '../../../src/domain/subscriptions/loaded-subscription';
 import { missedMessages } from '../../../src/delivery/matching/missed-messages';
+import { Parking } from '../../../src/runtime/parked-events';
 import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
 import { logFolder, type LogFolder } from '../../support/log-folder';
 import { cases } from '../../support/size';
@@ -90,4 +91,20 @@ it('only what has happened between two times counts (decisions N14)', async () =
   const min = Date.parse(AT);
   expect((await missedBy('s', 10, { min, max: min + 1 }))?.ids).toHaveLength(2);
   expect((await missedBy('s', 10, { min: min + 2, max: min + 2 }))?.ids).toHaveLength(1);
+});
+
+it('what a retry of a parked event makes, or has made, was not missed (decisions N17, X103)', async () => {
+  await appendAll(log, [['claim-1', moved()]]);
+  const [event] = await everything();
+  const parking = new Parking(log, 'matcher');
+  await parking.park(event!, { error: 'e', at: AT });
+  await appendAll(log, [['subscription-before', created(1)]]);
+  expect((await missedBy('before', 10))?.ids).toEqual([]);
+  await parking.retry([event!.id], AT);
+  await appendAll(log, [['subscription-after', created(1)]]);
+  expect((await missedBy('before', 10))?.ids).toEqual([]);
+  expect((await missedBy('after', 10))?.ids).toHaveLength(1);
+  await parking.park(event!, { error: 'e', at: AT });
+  await parking.skip(event!.id, { reason: 'r', by: 'o', at: AT });
+  expect((await missedBy('after', 10))?.ids).toEqual([]);
 });
