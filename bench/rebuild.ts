@@ -1,11 +1,10 @@
 import { type ParsedEvent } from '../src/kernel/decider';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { join } from 'node:path';
-import { directoryAt } from '../src/network/directory';
+import { type Directory, directoryAt } from '../src/network/directory';
 import { type OfferEvent } from '../projections/offer-events';
 import { products } from '../projections/products';
 import { type StoredOffer } from '../src/domain/products/offer';
-import { type Directory } from '../src/network/directory';
 import { rebuildProjections } from '../src/operations/rebuild';
 import { BareTables } from './bare/tables';
 import { type Bench, compareRates, type Figure, timed } from './harness';

@@ -1,8 +1,12 @@
 import { CLAIM, type ClaimEvent } from '../src/domain/claims/claim';
-import { storedAfter, type StoredClaim, workOn } from '../src/domain/claims/stored-claim';
+import { type ListedClaim, storedAfter, type StoredClaim, workOn } from '../src/domain/claims/stored-claim';
 import { type ParsedEvent } from '../src/kernel/decider';
-import { type FieldType, type FieldValue } from '../src/kernel/read-store';
+import { allOf, filtersOn } from '../src/kernel/filters';
+import { type Filter, type Found, type Order, type QueryOptions, type Search } from '../src/kernel/query';
+import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
+import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
+import { type ClaimBatchField } from './claim-batches';
 
 const FIELDS = {
   id: 'keyword',
@@ -28,7 +32,7 @@ const FIELDS = {
   untracked: 'number',
 } as const satisfies Readonly<Record<string, FieldType>>;
 
-export type ClaimField = keyof typeof FIELDS;
+type ClaimField = keyof typeof FIELDS;
 
 /** The claims that are not withdrawn (`docs/decisions.md#c8`), and what the system has to do with them. */
 export const claims: Projection<StoredClaim, ClaimEvent> = {
@@ -72,4 +76,195 @@ function fieldsOf(stored: StoredClaim, claimId: number): Readonly<Partial<Record
     lastChanged,
     ...workOn(stored),
   };
+}
+
+/** Which claims: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
+export interface ClaimCriteria {
+  /** The values that each field may have. */
+  readonly among: Readonly<Partial<Record<ClaimField, readonly number[]>>>;
+  readonly lastChanged: Bounds;
+  readonly timeStampEvent: Bounds;
+}
+
+interface Bounds {
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
+}
+
+/** A page of them; ties by id, in the same direction. */
+export interface ClaimPage {
+  readonly by: 'claimId' | 'timeStamp' | 'timeStampEvent' | 'orderNumber' | 'statusChanged' | NamedField;
+  readonly descending: boolean;
+  readonly offset: number;
+  readonly size: number;
+}
+
+/** A field with ids of what has a name: the order is that of the names, which are in no document. */
+interface NamedField {
+  readonly field: 'programId' | 'siteId';
+  readonly nameOf: (id: number) => string;
+}
+
+const TARGET = { collection: claims.collection.name };
+
+/** Claims in batches that are read on demand, and the number of all. */
+export async function listClaims(
+  store: ReadStore,
+  criteria: ClaimCriteria,
+  { by, descending, offset, size }: ClaimPage,
+  query: QueryOptions = {},
+): Promise<PageInParts<ListedClaim>> {
+  const filter = filterOf(criteria);
+  const last = { field: 'claimId' satisfies ClaimField, descending };
+  if (typeof by === 'object')
+    return await listByName(store, by, { filter, order: [last], offset, size }, query);
+  const order: readonly Order[] = by === 'claimId' ? [last] : [{ field: by, descending }, last];
+  return await searchInParts({ store, target: TARGET, read }, { filter, order, offset, size }, query);
+}
+
+function read({ id, body }: Found): ListedClaim {
+  return { claimId: Number(id), ...(JSON.parse(body) as StoredClaim) };
+}
+
+const { among, between } = filtersOn<ClaimField>();
+
+function filterOf(criteria: ClaimCriteria): Filter {
+  const lists = Object.entries(criteria.among) as [ClaimField, readonly number[]][];
+  return allOf(
+    ...lists.map(([field, values]) => among(field, values.map(String))),
+    between('lastChanged', criteria.lastChanged),
+    between('timeStampEvent', criteria.timeStampEvent),
+  );
+}
+
+/** The ids that have one name, and the number of their claims. */
+interface NameGroup {
+  readonly name: string;
+  readonly ids: string[];
+  count: number;
+}
+
+/** Claims of successive groups: the first one may begin at an offset, and the last one be cut. */
+interface Stretch {
+  readonly groups: readonly NameGroup[];
+  readonly offset: number;
+  readonly size: number;
+}
+
+/**
+ * Counts the claims by id, puts the ids into the order of their names, and reads only the groups on the page: a large one
+ * by itself, small ones together.
+ */
+async function listByName(
+  store: ReadStore,
+  { field, nameOf }: NamedField,
+  { filter, order, offset, size }: Search,
+  query: QueryOptions,
+): Promise<PageInParts<ListedClaim>> {
+  const counts = await store.totals(TARGET, { filter, by: [field], sums: [] }, query);
+  const byName = new Map<string, NameGroup>();
+  for (const { values, count } of counts) {
+    const [id = ''] = values;
+    const name = nameOf(Number(id));
+    const group = byName.get(name) ?? { name, ids: [], count: 0 };
+    group.ids.push(id);
+    group.count += count;
+    byName.set(name, group);
+  }
+  const isDescending = order.some(({ descending }) => descending === true);
+  const inOrder = [...byName.values()].sort((a, b) => Buffer.from(a.name).compare(Buffer.from(b.name)));
+  const stretches = stretchesOf(isDescending ? inOrder.reverse() : inOrder, offset, size);
+  async function* parts(): AsyncGenerator<readonly (readonly ListedClaim[])[]> {
+    for (const stretch of stretches) {
+      const inStretch = allOf(
+        filter,
+        among(
+          field,
+          stretch.groups.flatMap(({ ids }) => ids),
+        ),
+      );
+      const wanted = { filter: inStretch, order, offset: stretch.offset, size: stretch.size };
+      const { groups } = await searchInParts({ store, target: TARGET, read }, wanted, query);
+      if (stretch.groups.length === 1) yield* groups;
+      else yield inOrderOf(stretch.groups, field, await allIn(groups));
+    }
+  }
+  return {
+    total: inOrder.reduce((sum, { count }) => sum + count, 0),
+    groups: { [Symbol.asyncIterator]: parts },
+  };
+}
+
+/** Claims of several groups that are read and sorted at once. */
+const TOGETHER = 100;
+
+function stretchesOf(groups: readonly NameGroup[], offset: number, size: number): readonly Stretch[] {
+  const stretches: Stretch[] = [];
+  let skip = offset;
+  let left = size;
+  for (const group of groups) {
+    const { count } = group;
+    const taken = Math.min(left, count - skip);
+    if (taken > 0) {
+      const last = stretches.at(-1);
+      const isWhole = skip === 0 && taken === count;
+      if (isWhole && last?.offset === 0 && isOfWhole(last) && last.size + count <= TOGETHER)
+        stretches[stretches.length - 1] = {
+          groups: [...last.groups, group],
+          offset: 0,
+          size: last.size + count,
+        };
+      else stretches.push({ groups: [group], offset: skip, size: taken });
+      left -= taken;
+    }
+    skip = Math.max(0, skip - count);
+    if (left === 0) break;
+  }
+  return stretches;
+}
+
+function isOfWhole({ groups, size }: Stretch): boolean {
+  return groups.reduce((sum, { count }) => sum + count, 0) === size;
+}
+
+async function allIn(groups: PageInParts<ListedClaim>['groups']): Promise<readonly ListedClaim[]> {
+  const all: ListedClaim[] = [];
+  for await (const batch of groups) all.push(...batch.flat());
+  return all;
+}
+
+/** The claims in the order of their groups; those of one group stay in their order. */
+function inOrderOf(
+  groups: readonly NameGroup[],
+  field: NamedField['field'],
+  found: readonly ListedClaim[],
+): readonly (readonly ListedClaim[])[] {
+  const placeOf = new Map(groups.flatMap(({ ids }, at) => ids.map((id) => [id, at] as const)));
+  const place = ({ claim }: ListedClaim) => placeOf.get(String(claim[field])) ?? 0;
+  return found.toSorted((a, b) => place(a) - place(b)).map((one) => [one]);
+}
+
+const ofBatches = filtersOn<ClaimBatchField>();
+
+/** Claims that the system approves at `now` (epoch ms). */
+export function approvalsDueBy(now: number): Filter {
+  return allOf(between('autoApproveAt', { max: now }));
+}
+
+/** Claims that could not be validated. */
+export function unscreened(): Filter {
+  return allOf(between('unscreened', { min: 0 }));
+}
+
+/** Approved claims that have not become transactions yet. */
+export function untracked(): Filter {
+  return allOf(between('untracked', { min: 0 }));
+}
+
+/** How long the request that has accepted a batch may take to file it (ms). */
+const TIME_TO_FILE = 5_000;
+
+/** Batches that another request should have filed by `now` (epoch ms). */
+export function batchesUnfinishedBy(now: number): Filter {
+  return allOf(ofBatches.between('accepted', { max: now - TIME_TO_FILE }));
 }

@@ -1,8 +1,18 @@
-import { SUBSCRIPTION, type SubscriptionEvent } from '../src/domain/subscriptions/subscription';
+import {
+  type ListedSubscription,
+  type StoredSubscription,
+} from '../src/domain/subscriptions/stored-subscription';
+import {
+  SUBSCRIPTION,
+  type SubscriptionEvent,
+  type TopicName,
+} from '../src/domain/subscriptions/subscription';
 import { numberOf } from '../src/kernel/event';
-import { type FieldType } from '../src/kernel/read-store';
+import { allOf, filtersOn } from '../src/kernel/filters';
+import { type Found, type QueryOptions } from '../src/kernel/query';
+import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
-import { type StoredSubscription } from '../src/domain/subscriptions/stored-subscription';
+import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
 
 const FIELDS = {
   organisationId: 'keyword',
@@ -12,7 +22,7 @@ const FIELDS = {
   created: 'number',
 } as const satisfies Readonly<Record<string, FieldType>>;
 
-export type SubscriptionField = keyof typeof FIELDS;
+type SubscriptionField = keyof typeof FIELDS;
 
 type Handled = Extract<
   SubscriptionEvent,
@@ -49,3 +59,39 @@ export const subscriptions: Projection<StoredSubscription, Handled> = {
     return { document, fields };
   },
 };
+
+/** Which subscriptions: those of an organisation to a topic; with a site, those that are for this site only. */
+interface SubscriptionCriteria {
+  readonly organisationId: number;
+  readonly topic: TopicName;
+  readonly siteId?: number | undefined;
+}
+
+const TARGET = { collection: subscriptions.collection.name };
+
+/** More than an organisation has (`docs/decisions.md#n15`). */
+const SIZE = 1000;
+
+/** Subscriptions, oldest first, in batches that are read on demand. */
+export async function listSubscriptions(
+  store: ReadStore,
+  { organisationId, topic, siteId }: SubscriptionCriteria,
+  query: QueryOptions = {},
+): Promise<PageInParts<ListedSubscription>> {
+  const { among } = filtersOn<SubscriptionField>();
+  const filter = allOf(
+    among('organisationId', [String(organisationId)]),
+    among('topic', [topic]),
+    among('siteId', siteId === undefined ? undefined : [String(siteId)]),
+  );
+  const order = [{ field: 'created' satisfies SubscriptionField }];
+  return await searchInParts(
+    { store, target: TARGET, read },
+    { filter, order, offset: 0, size: SIZE },
+    query,
+  );
+}
+
+function read({ id, body }: Found): ListedSubscription {
+  return { subscriptionId: id, ...(JSON.parse(body) as StoredSubscription) };
+}

@@ -4,7 +4,7 @@ import { type Cursor, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { STANDINGS } from '../src/domain/transactions/states';
 import { type StoredTransaction } from '../src/domain/transactions/stored-transaction';
-import { transactions, type TransactionField } from './transactions';
+import { type TransactionField, transactions } from './transactions';
 
 /** Orders of one advertiser. */
 export interface OrdersOf {

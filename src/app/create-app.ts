@@ -29,7 +29,7 @@ import { type DownloadCounter } from '../services/products/download-counter';
 import { type RenderedFeeds } from '../services/products/download/rendered-feeds';
 import { productService, ProductsModule } from '../services/products/products.module';
 import { PositionWait } from '../projector/wait';
-import type { SubscriptionParts } from '../services/subscriptions/subscription.queries';
+import { type SubscriptionParts } from '../services/subscriptions/subscription.queries';
 import { subscriptionServices, SubscriptionsModule } from '../services/subscriptions/subscriptions.module';
 import { transactionOperations } from '../services/transactions/operations';
 import { TransactionsModule } from '../services/transactions/transactions.module';

@@ -4,7 +4,7 @@ import { DELIVERY_STREAMS } from '../domain/deliveries/delivery-events';
 import { type ExpiryOptions } from '../projector/expiry';
 import { type RebuildProgress } from '../projector/rebuild';
 import { type ProjectionStatus, Runner, type RunnerOptions } from '../projector/runner';
-import { DELIVERY_LOG } from '../projector/source';
+import { DELIVERY_LOG } from '../projector/projection';
 
 type Options = Pick<RunnerOptions, 'owner' | 'code' | 'report' | 'now'>;
 

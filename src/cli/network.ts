@@ -45,7 +45,7 @@ export function addNetwork(affilog: Command, context: CliContext): void {
     .command('export')
     .description('Print the reference data as a network file, without tokens. Importing it changes nothing.')
     .action(async (_: object, command: Command) => {
-      const { exportNetwork } = await import('../network/network-export.js');
+      const { exportNetwork } = await import('../network/network-file.js');
       await withDirectory(command, context, async (_engines, directory) => {
         stdout.write(`${JSON.stringify(exportNetwork(directory), null, 2)}\n`);
       });

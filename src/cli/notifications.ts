@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type DeliveryState } from '../../projections/delivery-list';
+import { type DeliveryState } from '../../projections/deliveries';
 import { STATES } from '../domain/deliveries/stored-delivery';
 import { confirm } from './confirm';
 import { integerFrom } from './integers';

@@ -10,7 +10,7 @@ import { type EventLog } from '../kernel/event-log';
 import { type FollowedDirectory } from '../network/follower';
 import { OrderSearch } from '../processes/order-search';
 import { track } from '../processes/track-order';
-import type { PostedList } from '../services/claims/posted-list';
+import { type PostedList } from '../services/claims/posted-list';
 import {
   Claims,
   CreateClaims,

@@ -2,15 +2,13 @@ import { access, constants, mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type MessagePort } from 'node:worker_threads';
 import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '../kernel/event-log';
-import { type Leases } from '../kernel/leases';
+import { type IsGone, type Lease, Leases } from '../kernel/leases';
 import { type ReadStore } from '../kernel/read-store';
+import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
+import { LeaseFile } from './embedded/leases';
 import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
-import { LeaseFile } from './embedded/lease-file';
 import { Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { openEmbeddedStore } from './embedded/store/open-store';
-import { LazyLeases } from './lazy-leases';
-import { OpenedOnce } from './opened-once';
-import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
 
 /** Which engines to use, and where. The two choices are independent. */
 export interface EngineSettings {
@@ -332,4 +330,60 @@ async function exists(path: string): Promise<boolean> {
 /** Shows that this thread lives to other processes with the same data folder, whatever the engines are. */
 export function presenceIn(dataDir: string): Presence {
   return new Presence(dataDir);
+}
+
+/** Leases that are opened when they are first needed: most processes and threads never need them. */
+class LazyLeases extends Leases {
+  readonly #leases: OpenedOnce<Leases>;
+
+  constructor(open: () => Promise<Leases>) {
+    super();
+    this.#leases = new OpenedOnce(open);
+  }
+
+  async lease(...args: Parameters<Leases['lease']>): Promise<Lease | undefined> {
+    return await (await this.#leases.open()).lease(...args);
+  }
+
+  async owners(prefix: string, now: number, ttl: number, isGone?: IsGone): Promise<readonly string[]> {
+    return await (await this.#leases.open()).owners(prefix, now, ttl, isGone);
+  }
+
+  async release(lease: Lease): Promise<void> {
+    await (await this.#leases.open()).release(lease);
+  }
+
+  async close(): Promise<void> {
+    await this.#leases.close((leases) => leases.close());
+  }
+}
+
+/** Something that is opened once, when it is first needed, and may be closed. */
+class OpenedOnce<Opened> {
+  #opening: Promise<Opened> | undefined;
+  #opened: Opened | undefined;
+
+  constructor(private readonly openOnce: () => Promise<Opened>) {}
+
+  /** Raises `EngineUnavailable`; the next call tries again. */
+  async open(): Promise<Opened> {
+    const opening = (this.#opening ??= this.openOnce());
+    try {
+      return (this.#opened = await opening);
+    } catch (error) {
+      if (this.#opening === opening) this.#opening = undefined;
+      throw error;
+    }
+  }
+
+  /** Undefined until it is open. */
+  get opened(): Opened | undefined {
+    return this.#opened;
+  }
+
+  /** Waits if it is being opened. */
+  async close(close: (opened: Opened) => Promise<void>): Promise<void> {
+    const opened = await this.#opening?.catch(() => undefined);
+    if (opened !== undefined) await close(opened);
+  }
 }

@@ -2,18 +2,17 @@ import { toDomainEvent } from '../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { Categories, type CategoryChange } from './categories';
-import { Currencies } from './currencies';
-import { PastTerms } from './past-terms';
-import { LastChanges } from './last-changes';
+import { PastValues } from './collections';
 import {
   type CategoryDefinition,
   DIRECTORY_PREFIXES,
   type DirectoryEvent,
   type FeedDefinition,
 } from './events';
+import { LastChanges } from './last-changes';
 import { type Caller, Organisations } from './organisations';
+import { PastTerms } from './past-terms';
 import { type Program, Programs } from './programs';
-import { missingIn } from './usable-event';
 
 /** An event of another program. */
 export interface UnusableEvent {
@@ -211,4 +210,97 @@ export async function directoryAt(
     }
   }
   return directory;
+}
+
+/**
+ * The currencies of programs at each position of the log: amounts of events that do not record their currency are in the
+ * one of that time, whatever the program has today.
+ */
+class Currencies {
+  private readonly programs = new PastValues<string>();
+  /** The first program of each feed. */
+  private readonly feeds = new PastValues<number>();
+
+  note({ position }: Pick<RecordedEvent, 'position'>, event: DirectoryEvent): void {
+    if (event.type === 'ProgramDefined') this.programs.note(event.data.id, position, event.data.currency);
+    else if (event.type === 'FeedDefined') {
+      const [first] = event.data.programIds;
+      if (first !== undefined) this.feeds.note(event.data.id, position, first);
+    }
+  }
+
+  /** ISO 4217; undefined if the program was not defined by then. A removed program keeps its last one. */
+  ofProgram(programId: number, at: Position): string | undefined {
+    return this.programs.at(programId, at);
+  }
+
+  /** The position from which a program has had its present currency. */
+  since(programId: number): Position {
+    return this.programs.since(programId) ?? START;
+  }
+
+  /** As `ofProgram`, for the program that was the feed's first one (`docs/decisions.md#p26`). */
+  ofFeed(feedId: number, at: Position): string | undefined {
+    const programId = this.feeds.at(feedId, at);
+    return programId === undefined ? undefined : this.ofProgram(programId, at);
+  }
+}
+
+type Kind = 'integer' | 'text' | 'integers' | 'texts by name' | 'events' | 'text or null';
+
+/** What the directory reads of each event without asking whether it is there. */
+const NEEDED: Readonly<Record<DirectoryEvent['type'], Readonly<Record<string, Kind>>>> = {
+  OrganisationDefined: { id: 'integer', kind: 'text', name: 'text' },
+  OrganisationRemoved: { id: 'integer' },
+  TokenIssued: { organisationId: 'integer', system: 'text', hash: 'text' },
+  TokenRevoked: { organisationId: 'integer', hash: 'text' },
+  ProgramDefined: {
+    ...{ id: 'integer', organisationId: 'integer', name: 'text', country: 'text', currency: 'text' },
+    events: 'events',
+  },
+  ProgramActivated: { id: 'integer' },
+  ProgramPaused: { id: 'integer' },
+  ProgramClosed: { id: 'integer' },
+  ProgramRemoved: { id: 'integer' },
+  SiteDefined: { id: 'integer', organisationId: 'integer', name: 'text', url: 'text' },
+  SiteRemoved: { id: 'integer' },
+  SiteConnected: { siteId: 'integer', programId: 'integer' },
+  SiteDisconnected: { siteId: 'integer', programId: 'integer' },
+  FeedDefined: { id: 'integer', programIds: 'integers', name: 'text', language: 'text' },
+  FeedRemoved: { id: 'integer' },
+  CategoryDefined: { id: 'text', parentId: 'text or null', names: 'texts by name' },
+  CategoryRemoved: { id: 'text' },
+  CategoryMapped: { feedId: 'integer', name: 'text', categoryId: 'text' },
+  CategoryUnmapped: { feedId: 'integer', name: 'text' },
+};
+
+const CHECKS: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+  integer: Number.isInteger,
+  text: isText,
+  'text or null': (value) => value === null || isText(value),
+  integers: (value) => Array.isArray(value) && value.every(Number.isInteger),
+  'texts by name': (value) => isObject(value) && Object.values(value).every(isText),
+  events: (value) => Array.isArray(value) && value.every((one) => isObject(one) && isEvent(one)),
+};
+
+/**
+ * What an event lacks, such as `events`, if that keeps the directory from using it: another program has written it. Undefined for
+ * those that are usable, and for types that are unknown.
+ */
+function missingIn({ type, data }: DirectoryEvent): string | undefined {
+  const needed = Object.hasOwn(NEEDED, type) ? NEEDED[type] : {};
+  const found = Object.entries(needed).find(([name, kind]) => !CHECKS[kind](Reflect.get(data, name)));
+  return found?.[0];
+}
+
+function isEvent(event: object): boolean {
+  return Number.isInteger(Reflect.get(event, 'id')) && isText(Reflect.get(event, 'name'));
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string';
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }

@@ -1,7 +1,7 @@
 import { type Position, type RecordedEvent } from '../kernel/event';
 import { type Terms } from './commission';
 import { type DirectoryEvent } from './events';
-import { PastValues } from './past-values';
+import { PastValues } from './collections';
 
 /**
  * What programs paid for their events at each position of the log: transactions and claims that were stored before they recorded

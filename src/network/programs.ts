@@ -7,7 +7,7 @@ import {
   type SiteDefinition,
   type SiteEvent,
 } from './events';
-import { Multimap } from './multimap';
+import { Multimap } from './collections';
 
 export type Program = ProgramDefinition & { readonly status: ProgramStatus };
 

@@ -1,5 +1,5 @@
 import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
-import { deliveryOf } from '../../projections/delivery-list';
+import { deliveryOf } from '../../projections/deliveries';
 import { type Engines } from '../engines/open';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';

@@ -1,6 +1,5 @@
 import { type Fact } from '../network/decider';
-import { Directory } from '../network/directory';
-import { directoryAt } from '../network/directory';
+import { Directory, directoryAt } from '../network/directory';
 import { readNetwork } from '../network/network-check';
 import { networkFacts, networkOf, removalsOf, tokenFact } from '../network/network-facts';
 import { type Network } from '../network/network-file';

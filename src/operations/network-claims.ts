@@ -1,4 +1,4 @@
-import { listClaims } from '../../projections/claim-list';
+import { listClaims } from '../../projections/claims';
 import { type OutputClaim, toOutput } from '../services/claims/output';
 import { reviewClaim, type ReviewRequest } from '../services/claims/review';
 import { isAtNetwork, type StatusId, STATUSES } from '../domain/claims/statuses';

@@ -1,6 +1,6 @@
 import { type ListedDelivery, type ReceiverTotals } from '../domain/deliveries/stored-delivery';
-import { deliveryOf, listDeliveries, type DeliveryCriteria } from '../../projections/delivery-list';
-import { listReceivers, type ReceiverCriteria } from '../../projections/receiver-list';
+import { type DeliveryCriteria, deliveryOf, listDeliveries } from '../../projections/deliveries';
+import { listReceivers, type ReceiverCriteria } from '../../projections/receivers';
 import { type Engines } from '../engines/open';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
 import { type EventLog } from '../kernel/event-log';
-import { type Projection } from '../projector/projection';
+import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
 import { recordOrigin, refuseOtherLog } from '../projector/origin';
-import { rebuild, type Rebuilt, type RebuildOptions } from '../projector/rebuild';
+import { rebuild, type RebuildOptions, type Rebuilt } from '../projector/rebuild';
 import { runningCode } from '../projector/running-code';
-import { DELIVERY_LOG, DOMAIN_LOG, type Source } from '../projector/source';
 
 /** The logs and the read store. */
 export type ProjectedEngines = Pick<Engines, 'log' | 'store' | 'deliveries'>;

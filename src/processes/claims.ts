@@ -1,6 +1,5 @@
 import { claimBatches } from '../../projections/claim-batches';
-import { claims } from '../../projections/claims';
-import { approvalsDueBy, batchesUnfinishedBy, unscreened, untracked } from '../../projections/claims-due';
+import { approvalsDueBy, batchesUnfinishedBy, claims, unscreened, untracked } from '../../projections/claims';
 import { type Automation } from './automation';
 import { execute, load } from '../kernel/decider';
 import { type Position } from '../kernel/event';

@@ -1,5 +1,4 @@
-import { transactions } from '../../projections/transactions';
-import { pausedOutside, periodsEndedBy } from '../../projections/transactions-due';
+import { pausedOutside, periodsEndedBy, transactions } from '../../projections/transactions';
 import { type Automation } from './automation';
 import { execute, type StateAt } from '../kernel/decider';
 import { STATES } from '../domain/transactions/states';

@@ -1,5 +1,7 @@
 import { type CollectionSpec, type Generation, type ReadStore } from '../kernel/read-store';
+import { LeaseHolder } from '../runtime/lease-holder';
 import { forgetParked } from './parked';
+import { DOMAIN_LOG, type Projection } from './projection';
 
 /** Name of a generation: `products-g3`. */
 export function nameOf({ collection, number }: Generation): string {
@@ -38,5 +40,69 @@ export async function dropGenerations(store: ReadStore, generations: readonly Ge
   for (const generation of generations) {
     await forgetParked(store, nameOf(generation));
     await store.drop(generation);
+  }
+}
+
+const SWEEP_MS = 60_000;
+
+/**
+ * Drops generations that an interrupted rebuild has left unfinished, and lets the store free the space of dropped
+ * ones. Run by the projector. A generation counts as abandoned when two consecutive sweeps, a minute apart, find it
+ * unfinished while nobody holds the rebuild lease. One sweep is not enough: a healthy rebuild whose process was
+ * suspended has lost its lease until it renews it. The last retired generation stays until the next rebuild.
+ */
+export class Sweeper {
+  private sweptAt = -Infinity;
+  /** Names of the unfinished generations that the last sweep found while nobody held the lease. */
+  private suspects: ReadonlySet<string> = new Set();
+
+  constructor(
+    private readonly store: ReadStore,
+    private readonly projections: readonly Projection[],
+    private readonly owner: string,
+    private readonly now: () => number,
+    private readonly source = DOMAIN_LOG,
+  ) {}
+
+  /** Sweeps, unless the last sweep was less than a minute ago. */
+  async sweep(): Promise<void> {
+    const now = this.now();
+    // The absolute difference, since the clock may have been set back.
+    if (Math.abs(now - this.sweptAt) < SWEEP_MS) return;
+    this.sweptAt = now;
+    const before = this.suspects;
+    this.suspects = new Set();
+    this.suspects = await this.findSuspects();
+    if ([...this.suspects].some((name) => before.has(name))) await this.drop(before);
+    await this.store.sweep();
+  }
+
+  private async findSuspects(): Promise<ReadonlySet<string>> {
+    // In this order: a generation created in between belongs to whoever holds the lease then.
+    const building = await this.building();
+    const { name, ms } = this.source.rebuildLease;
+    const holder = await this.store.holder(name, this.now(), ms);
+    return new Set(holder === undefined ? building.map(nameOf) : []);
+  }
+
+  /** Drops the named generations that are still unfinished, unless someone has taken the lease. */
+  private async drop(names: ReadonlySet<string>): Promise<void> {
+    const owner = `${this.owner} sweeping`;
+    const { name, ms } = this.source.rebuildLease;
+    const lease = new LeaseHolder(this.store, name, owner, ms, this.now);
+    if (!(await lease.acquire())) return;
+    try {
+      const abandoned = (await this.building()).filter((generation) => names.has(nameOf(generation)));
+      await lease.renewDuring(() => dropGenerations(this.store, abandoned));
+    } finally {
+      await lease.release();
+    }
+  }
+
+  private async building(): Promise<readonly Generation[]> {
+    const all = await Promise.all(
+      this.projections.map(({ collection }) => this.store.generations(collection.name)),
+    );
+    return all.flat().filter(({ state }) => state === 'building');
   }
 }

@@ -1,4 +1,3 @@
-import { DIRECTORY_PREFIXES } from '../network/events';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Found } from '../kernel/query';
@@ -9,12 +8,12 @@ import {
   type ReadStore,
   targetOf,
 } from '../kernel/read-store';
+import { DIRECTORY_PREFIXES } from '../network/events';
 import { dropGenerations, liveGeneration } from './generations';
-import { type Projection } from './projection';
-import { DOMAIN_LOG, type Source } from './source';
+import { DOMAIN_LOG, type Projection, type Source } from './projection';
 
 /** The read models were projected from another log, so their positions mean nothing in this one. */
-export class OtherLog extends Error {
+class OtherLog extends Error {
   override readonly name = 'OtherLog';
 }
 
@@ -74,7 +73,7 @@ export async function claimStore(
  * Makes a store with read models of another log belong to this one. They are retired first: nobody reads them any more, and
  * they are built like missing ones. If that is interrupted, the next call repeats it.
  */
-export async function takeStore(
+async function takeStore(
   log: EventLog,
   store: ReadStore,
   projections: readonly Projection[],
@@ -87,11 +86,7 @@ export async function takeStore(
 }
 
 /** False once the record has been replaced; `claimStore` checks the new one. */
-export async function isClaimLive(
-  store: ReadStore,
-  claim: Generation,
-  source = DOMAIN_LOG,
-): Promise<boolean> {
+async function isClaimLive(store: ReadStore, claim: Generation, source = DOMAIN_LOG): Promise<boolean> {
   return (await liveGeneration(store, collectionOf(source)))?.number === claim.number;
 }
 
@@ -119,7 +114,7 @@ export async function recordOrigin(
  * Records a recently applied event in a claimed store; a log without it is an older copy. Does nothing if the claim
  * has been replaced.
  */
-export async function recordApplied(
+async function recordApplied(
   store: ReadStore,
   claim: Generation,
   { stream, revision, id, position }: RecordedEvent,
@@ -208,4 +203,57 @@ async function hasEvent(
   for await (const [event] of log.readStream(stream, { from, limit: 1 }))
     return event?.id === id || (isExpiring && event !== undefined && event.revision > from);
   return false;
+}
+
+/** What a projector records in the read store about the log that it projects. */
+export class OriginRecord {
+  /** The record that the store belongs to this log, once the log has events. */
+  private claimed: Generation | undefined;
+  private recorded: { readonly event: RecordedEvent; readonly at: number } | undefined;
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly store: ReadStore,
+    private readonly projections: readonly Projection[],
+    private readonly source: Source,
+    private readonly now: () => number,
+  ) {}
+
+  /**
+   * Claims the store for this log. Raises `OtherLog`, unless read models of another log are replaced: then they are retired,
+   * and `warn` receives a message.
+   */
+  async claim(warn: (message: string) => void): Promise<void> {
+    const { log, store, projections, source } = this;
+    this.recorded = undefined;
+    try {
+      this.claimed = await claimStore(log, store, projections, source);
+    } catch (error) {
+      if (!(error instanceof OtherLog) || source.replacesOther === undefined) throw error;
+      await takeStore(log, store, projections, source);
+      this.claimed = await claimStore(log, store, projections, source);
+      warn(replaced(projections, source.replacesOther));
+    }
+  }
+
+  /** Claims the store if the log had no events before; false once the claim has been replaced. */
+  async isLive(): Promise<boolean> {
+    this.claimed ??= await claimStore(this.log, this.store, this.projections, this.source);
+    return this.claimed === undefined || (await isClaimLive(this.store, this.claimed, this.source));
+  }
+
+  /** Records the last applied event, which identifies an older log; at most once per `intervalMs`. */
+  async record(applied: RecordedEvent | undefined, intervalMs: number): Promise<void> {
+    const { claimed, recorded } = this;
+    if (claimed === undefined || applied === undefined || applied === recorded?.event) return;
+    const now = this.now();
+    if (recorded !== undefined && now - recorded.at < intervalMs) return;
+    await recordApplied(this.store, claimed, applied);
+    this.recorded = { event: applied, at: now };
+  }
+}
+
+function replaced(projections: readonly Projection[], where: string): string {
+  const names = projections.map(({ collection }) => collection.name).join(', ');
+  return `the read models ${names} are of another log, which was removed or replaced (${where}): they are unavailable until they are built again from the present one`;
 }

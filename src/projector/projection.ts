@@ -1,10 +1,11 @@
-import { type CategoryChange } from '../network/categories';
-import { type Directory } from '../network/directory';
-import { DIRECTORY_PREFIXES } from '../network/events';
 import { type DomainEvent, type ParsedEvent } from '../kernel/decider';
 import { type RecordedEvent } from '../kernel/event';
 import { type Filter } from '../kernel/query';
 import { type CollectionSpec, type FieldValue } from '../kernel/read-store';
+import { type CategoryChange } from '../network/categories';
+import { type Directory } from '../network/directory';
+import { DIRECTORY_PREFIXES } from '../network/events';
+import { type LeaseKind, PROJECTOR_LEASE, REBUILD_LEASE } from '../runtime/lease-holder';
 
 /** What the store saves of a document: the fields that queries use, and the document itself. */
 export interface Described<Document> {
@@ -76,3 +77,32 @@ export class IncomingEvent {
     return this.documentId.id;
   }
 }
+
+/** A log that read models are projected from: what the read store keeps for it, under these names. */
+export interface Source {
+  /** The collection that records which log it is. */
+  readonly origin: string;
+  /** The process that holds it updates the live read models of this log. */
+  readonly projectorLease: LeaseKind;
+  /** The process that holds it builds generations of them. */
+  readonly rebuildLease: LeaseKind;
+  /** Its events expire, so the first one does not identify it. */
+  readonly isExpiring: boolean;
+  /** Where the log is kept, if read models of another log are replaced automatically, since people alone read them. */
+  readonly replacesOther?: string;
+}
+
+export const DOMAIN_LOG: Source = {
+  origin: 'origin',
+  projectorLease: PROJECTOR_LEASE,
+  rebuildLease: REBUILD_LEASE,
+  isExpiring: false,
+};
+
+export const DELIVERY_LOG: Source = {
+  origin: 'origin-deliveries',
+  projectorLease: { ...PROJECTOR_LEASE, name: 'projector-deliveries' },
+  rebuildLease: { ...REBUILD_LEASE, name: 'rebuild-deliveries' },
+  isExpiring: true,
+  replacesOther: 'deliveries.sqlite, or the streams deliveries.* of EventStoreDB',
+};

@@ -1,26 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isAbort } from '../runtime/abort';
-import { Backoff } from '../runtime/backoff';
-import { SYSTEM_CLOCKS } from '../runtime/clock-guard';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
-import { reasonOf } from '../runtime/unavailable';
-import { GenerationProjector } from './generation-projector';
-import { liveGeneration, nameOf } from './generations';
+import { isAbort } from '../runtime/abort';
+import { Backoff } from '../runtime/backoff';
+import { SYSTEM_CLOCKS } from '../runtime/clock-guard';
 import { LeaseHolder } from '../runtime/lease-holder';
-import { ProjectionGroup } from './projection-group';
+import { reasonOf } from '../runtime/unavailable';
 import { Expiry, type ExpiryOptions } from './expiry';
+import { GenerationProjector } from './generation-projector';
+import { liveGeneration, nameOf, Sweeper } from './generations';
+import { lastEventUpTo, OriginRecord } from './origin';
+import { DocumentsParked, type Parked, prepareParked, TooManyParked } from './parked';
 import { ProgressMeter } from './progress-meter';
-import { lastEventUpTo } from './origin';
-import { OriginRecord } from './origin-record';
-import { DocumentsParked, prepareParked, TooManyParked } from './parked';
-import { type Projection } from './projection';
+import { DOMAIN_LOG, IncomingEvent, type Projection, type Source } from './projection';
+import { ProjectionGroup } from './projection-group';
 import { rebuild, type RebuildProgress } from './rebuild';
-import { retryDue } from './retry';
-import { DOMAIN_LOG, type Source } from './source';
-import { StoppedProjections } from './stopped-projections';
-import { Sweeper } from './sweeper';
 
 export interface RunnerOptions {
   /** A name that no other process uses. */
@@ -293,4 +288,104 @@ export class Runner {
     }
     return projectors;
   }
+}
+
+/** Projections that have stopped because too many of their documents are parked (`docs/decisions.md#x90`). */
+class StoppedProjections {
+  /** By collection: the generation that stopped; undefined when it could not be built. */
+  private readonly generations = new Map<string, number | undefined>();
+
+  add(collection: string, generation: number | undefined): void {
+    this.generations.set(collection, generation);
+  }
+
+  has(collection: string): boolean {
+    return this.generations.has(collection);
+  }
+
+  clear(): void {
+    this.generations.clear();
+  }
+
+  /** The projectors to run: a stopped one resumes with a new generation, or when a retry is requested. */
+  async without(projectors: readonly GenerationProjector[]): Promise<readonly GenerationProjector[]> {
+    const running: GenerationProjector[] = [];
+    for (const projector of projectors) {
+      const { collection, number } = projector.generation;
+      const isStopped = this.has(collection) && this.generations.get(collection) === number;
+      if (isStopped && !(await projector.parked.isRetryRequested())) continue;
+      this.generations.delete(collection);
+      running.push(projector);
+    }
+    return running;
+  }
+
+  /** Which have stopped, and how to find out why; undefined if none has. */
+  trouble(): string | undefined {
+    const stopped = [...this.generations.keys()].map(
+      (name) => `${name} has stopped: too many of its documents are parked (affilog parked list ${name})`,
+    );
+    return stopped.length === 0 ? undefined : stopped.join('; ');
+  }
+}
+
+/**
+ * Retries the parked documents that are due: folds each from its first event up to the checkpoint. Those that fail
+ * again stay parked. Call it between batches, when every projection is at the position of the group.
+ */
+async function retryDue(log: EventLog, group: ProjectionGroup): Promise<void> {
+  await group.forEach(async (projector) => {
+    const due = projector.parked.takeDue(projector.checkpoint);
+    if (due.length === 0) return;
+    await projector.reproject(await eventsOf(log, projector, due), group.directory);
+    await projector.parked.finishRetry(due, projector.checkpoint);
+  });
+}
+
+/** All events so far of the parked documents, by document. */
+async function eventsOf(
+  log: EventLog,
+  projector: GenerationProjector,
+  due: readonly Parked[],
+): Promise<ReadonlyMap<string, readonly IncomingEvent[]>> {
+  const documents = new Set(due.flatMap(({ document }) => document ?? []));
+  const withoutDocument = new Set(
+    due.filter(({ document }) => document === undefined).map(({ position }) => position),
+  );
+  for await (const incoming of readStreams(log, projector, withoutDocument.size === 0 ? [] : due)) {
+    if (!withoutDocument.has(incoming.event.position)) continue;
+    const id = projector.documentIdOf(incoming);
+    if (id !== undefined) documents.add(id);
+  }
+  const events = new Map<string, IncomingEvent[]>([...documents].map((id) => [id, []]));
+  for await (const incoming of readStreams(log, projector, due)) {
+    const id = projector.documentIdOf(incoming);
+    if (id !== undefined) events.get(id)?.push(incoming);
+  }
+  return events;
+}
+
+async function* readStreams(
+  log: EventLog,
+  projector: GenerationProjector,
+  due: readonly Parked[],
+): AsyncIterable<IncomingEvent> {
+  const { streams: prefixes, acrossStreams: isWhole = false } = projector.projection;
+  const streams = new Set(due.map(({ stream }) => stream));
+  if (streams.size === 0) return;
+  for (const batches of isWhole
+    ? [eventsOfAll(log, prefixes)]
+    : Array.from(streams, (stream) => log.readStream(stream)))
+    for await (const events of batches) {
+      const reached = events.filter(({ position }) => position <= projector.checkpoint);
+      for (const event of reached) if (projector.handles(event)) yield new IncomingEvent(event);
+      if (reached.length < events.length) break;
+    }
+}
+
+async function* eventsOfAll(
+  log: EventLog,
+  prefixes: readonly string[],
+): AsyncGenerator<readonly RecordedEvent[]> {
+  for await (const { events } of log.readAll({ after: START, prefixes })) yield events;
 }

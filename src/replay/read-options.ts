@@ -2,8 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../kernel/event';
-import { expressionOf } from './expression';
-import { type Filter } from './event-filter';
+import { expressionOf, type Filter } from './event-filter';
 import { type IdEncoding, toPosition, toRevision } from './client-values';
 import { failing, invalid } from './refusal';
 

@@ -1,14 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb';
+import { ClusterInfo, EndPoint, MemberInfo } from '@eventstore/db-client/generated/gossip_pb';
 import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfeatures_grpc_pb';
+import { SupportedMethod, SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb';
 import { type IStreamsServer, StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { type EventLog } from '../kernel/event-log';
-import { answerHttp1, clusterOf, supportedMethods } from './features';
-import { openFront } from './front';
-import { type Report } from './refusal';
-import { Answers, unary, readOnlyStreams } from './stream-calls';
+import {
+  type handleUnaryCall,
+  type sendUnaryData,
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { TICKS_PER_MS, toUuid } from './client-values';
+import { answerRead } from './read-call';
+import { accessDenied, Refusal, type Report, toServiceError } from './refusal';
 
 export interface EsdbOptions {
   readonly host: string;
@@ -75,3 +90,182 @@ export async function serveStreams(
     },
   };
 }
+
+/** The connection preface of HTTP/2. */
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+
+/** Idle time-out (ms) of connections other than HTTP/2. */
+const IDLE_MS = 10_000;
+
+/** A port that serves both HTTP/2 and HTTP/1.1. */
+interface Front {
+  readonly port: number;
+  /** Stops listening and closes open connections. */
+  close(): void;
+}
+
+/**
+ * Listens on a port and passes each connection to the server of its protocol, which it detects from the first bytes. Raises
+ * `EngineUnavailable` if it cannot listen.
+ */
+async function openFront(
+  host: string,
+  port: number,
+  http2: (socket: Socket) => void,
+  http1: RequestListener,
+): Promise<Front> {
+  const http = createHttpServer(http1);
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    sockets.add(socket);
+    // An error before the protocol is detected closes the socket; the server of the protocol handles later ones.
+    socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
+    detectProtocol(socket, (isHttp2) => {
+      if (isHttp2) {
+        http2(socket);
+        return;
+      }
+      http.emit('connection', socket);
+      socket.resume();
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) =>
+      reject(new EngineUnavailable(`cannot listen on ${host}, port ${port}`, { cause: error })),
+    );
+    server.listen(port, host, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Detects the protocol from the first bytes, and unshifts them. A socket that ends before is closed. */
+function detectProtocol(socket: Socket, decide: (isHttp2: boolean) => void): void {
+  let bytes = Buffer.alloc(0);
+  const end = (): unknown => socket.destroy();
+  const look = (part: Buffer): void => {
+    bytes = Buffer.concat([bytes, part]);
+    const length = Math.min(bytes.length, PREFACE.length);
+    const isHttp2 = bytes.subarray(0, length).equals(PREFACE.subarray(0, length));
+    if (isHttp2 && length < PREFACE.length) return;
+    // HTTP/2 has its own keep-alive; an idle HTTP/1.1 connection is closed.
+    if (isHttp2) socket.setTimeout(0).off('timeout', end);
+    socket.off('data', look).off('end', end).pause();
+    socket.unshift(bytes);
+    decide(isHttp2);
+  };
+  socket.setTimeout(IDLE_MS, end);
+  socket.on('data', look).once('end', end);
+}
+
+/** The version of EventStoreDB that the endpoint emulates. */
+const VERSION = '24.6.0';
+
+/** The methods that clients may call; a client uses the newest one it finds. */
+function supportedMethods(): SupportedMethods {
+  const services: readonly ServiceDefinition[] = [StreamsService, GossipService, ServerFeaturesService];
+  const methods = services.flatMap((service) => Object.values(service).map(({ path }) => methodOf(path)));
+  return new SupportedMethods().setEventStoreServerVersion(VERSION).setMethodsList(methods);
+}
+
+/** A cluster of one node, for clients that use cluster discovery. */
+function clusterOf(id: string, address: string, port: number): ClusterInfo {
+  const member = new MemberInfo()
+    .setInstanceId(toUuid(id, 'numbers'))
+    .setTimeStamp(String(Date.now() * TICKS_PER_MS))
+    .setState(MemberInfo.VNodeState.LEADER)
+    .setIsAlive(true)
+    .setHttpEndPoint(new EndPoint().setAddress(address).setPort(port));
+  return new ClusterInfo().setMembersList([member]);
+}
+
+/** Clients compare the names in lower case. */
+function methodOf(path: string): SupportedMethod {
+  const [, service = '', method = ''] = path.toLowerCase().split('/');
+  return new SupportedMethod().setServiceName(service).setMethodName(method);
+}
+
+const INFO = JSON.stringify({
+  esVersion: `${VERSION}.0`,
+  state: 'leader',
+  features: { projections: false, userManagement: false, atomPub: false },
+  authentication: { type: 'insecure', properties: {} },
+});
+const PING = JSON.stringify({ text: 'Ping request successfully handled' });
+const EXPLANATION =
+  'This is an event log, served to clients of EventStoreDB over gRPC: connect to esdb://host:port?tls=false. ' +
+  'Over HTTP/1.1 there are GET /info and GET /ping.\n';
+
+const ANSWERS: Readonly<Record<string, string>> = { '/info': INFO, '/ping': PING };
+
+/** Answers the requests that HTTP/1.1 clients start with; any other path gets an explanation of what this is. */
+function answerHttp1({ method, url = '' }: IncomingMessage, response: ServerResponse): void {
+  const path = url.split('?', 1)[0] ?? '';
+  const body = method === 'GET' && Object.hasOwn(ANSWERS, path) ? ANSWERS[path] : undefined;
+  const type = body === undefined ? 'text/plain; charset=utf-8' : 'application/json';
+  response.writeHead(body === undefined ? 404 : 200, { 'content-type': type, connection: 'close' });
+  response.end(body ?? EXPLANATION);
+}
+
+/** The service `Streams` for read-only access to a log: refuses every write. */
+function readOnlyStreams(log: EventLog, answers: Answers): IStreamsServer {
+  const refused = (): Promise<never> => Promise.reject(accessDenied());
+  return {
+    read: (call) => answers.stream(call, answerRead(log, call, answers.closing)),
+    batchAppend: (call) => answers.stream(call, refused()),
+    append: (call, send) => answers.single(call, send, refused()),
+    delete: (call, send) => answers.single(call, send, refused()),
+    tombstone: (call, send) => answers.single(call, send, refused()),
+  };
+}
+
+/** Ends calls: with their results, with an error, or when `closing` is aborted. */
+export class Answers {
+  constructor(
+    readonly closing: AbortSignal,
+    readonly report: Report,
+  ) {}
+
+  /** Ends a streaming call once `work`, which writes its messages, is done. */
+  stream(call: Streaming, work: Promise<void>): void {
+    const fail = (error: unknown): void => {
+      // A client that has disconnected gets no answer; errors caused by that are expected.
+      if (!call.cancelled) call.emit('error', this.#errorOf(error));
+    };
+    work.then(() => (this.closing.aborted ? fail(CLOSED) : call.end()), fail);
+  }
+
+  /** Answers a unary call. */
+  single<T>(call: Call, send: sendUnaryData<T>, work: Promise<T>): void {
+    work.then(
+      (response) => send(null, response),
+      (error: unknown) => call.cancelled || send(this.#errorOf(error)),
+    );
+  }
+
+  #errorOf(error: unknown): ServiceError {
+    if (!(error instanceof Refusal) && !(error instanceof EngineUnavailable)) this.report(error);
+    return toServiceError(error);
+  }
+}
+
+/** A unary call without parameters. */
+function unary<Request, Response>(answer: () => Response): handleUnaryCall<Request, Response> {
+  return (_, send) => send(null, answer());
+}
+
+interface Call {
+  readonly cancelled: boolean;
+}
+
+interface Streaming extends Call {
+  end(): unknown;
+  emit(event: 'error', error: ServiceError): unknown;
+}
+
+const CLOSED = new EngineUnavailable('The server is shutting down');

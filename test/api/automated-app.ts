@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { AutomationRunner } from '../../src/processes/runner';
 import { type NetworkFile } from '../../src/network/network-file';
-import { LeaseFile } from '../../src/engines/embedded/lease-file';
+import { LeaseFile } from '../../src/engines/embedded/leases';
 import { transactionAutomations } from '../../src/processes/transactions';
 import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { TestApp } from '../support/app';

@@ -1,4 +1,4 @@
-import { oldestDeliveries } from '../../projections/delivery-list';
+import { oldestDeliveries } from '../../projections/deliveries';
 import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
 import { streamOf } from '../contracts/event-log/events';
 import { deliveryLines } from '../../src/operations/notifications';

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { transactions } from '../../projections/transactions';
-import { listTransactions, transactionsNow } from '../../projections/transaction-list';
+import { listTransactions, transactions, transactionsNow } from '../../projections/transactions';
 import { positionOf } from '../../src/kernel/event';
 import { rebuild } from '../../src/projector/rebuild';
 import { type Response, TestApp } from '../support/app';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { LeaseFile } from '../../src/engines/embedded/lease-file';
+import { LeaseFile } from '../../src/engines/embedded/leases';
 import { type Automation } from '../../src/processes/automation';
 import { AutomationRunner } from '../../src/processes/runner';
 import { FollowedDirectory } from '../../src/network/follower';

@@ -15,8 +15,8 @@ const { openEmbeddedStore } = built(
 ) as typeof import('../../src/engines/embedded/store/open-store');
 
 const { StoreThreads } = built(
-  'src/engines/embedded/store/store-threads',
-) as typeof import('../../src/engines/embedded/store/store-threads');
+  'src/engines/embedded/store/open-store',
+) as typeof import('../../src/engines/embedded/store/open-store');
 
 readStoreContract('SQLite with reader threads', () => storeFixture(openEmbeddedStore, true));
 if (FULL_SIZE)

@@ -1,4 +1,4 @@
-import { expressionOf } from '../../src/replay/expression';
+import { expressionOf } from '../../src/replay/event-filter';
 
 // Regular expressions are those of .NET, which the real server has.
 

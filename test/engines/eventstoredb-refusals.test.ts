@@ -10,7 +10,7 @@ import { type BatchAppendReq, BatchAppendResp, ReadResp } from '@eventstore/db-c
 import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { Any } from 'google-protobuf/google/protobuf/any_pb';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
-import { RetryBudget } from '../../src/engines/eventstoredb/retry-budget';
+import { RetryBudget } from '../../src/engines/eventstoredb/requests';
 import { NO_STREAM } from '../../src/kernel/event';
 import { newEvents, streamOf } from '../contracts/event-log/events';
 import { FakeCluster } from '../support/esdb-cluster';

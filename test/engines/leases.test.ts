@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { LeaseFile } from '../../src/engines/embedded/lease-file';
+import { LeaseFile } from '../../src/engines/embedded/leases';
 import { openEventStoreLeases } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type Leases } from '../../src/kernel/leases';
 import { leasesContract } from '../contracts/leases';

@@ -1,4 +1,4 @@
-import { restingUntil } from '../../projections/receiver-list';
+import { restingUntil } from '../../projections/receivers';
 import { type Engines } from '../../src/engines/open';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type Message } from '../../src/domain/deliveries/delivery-events';

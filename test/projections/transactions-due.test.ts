@@ -1,5 +1,4 @@
-import { transactions } from '../../projections/transactions';
-import { pausedOutside, periodsEndedBy } from '../../projections/transactions-due';
+import { pausedOutside, periodsEndedBy, transactions } from '../../projections/transactions';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { type Filter } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';

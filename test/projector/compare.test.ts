@@ -1,4 +1,4 @@
-import { compareWithLive } from '../../src/projector/compare';
+import { compareWithLive } from '../../src/projector/rebuild';
 import { buildGenerations } from '../../src/projector/build-generations';
 import { type GenerationProjector } from '../../src/projector/generation-projector';
 import { products } from '../../projections/products';

@@ -5,7 +5,7 @@ import { EngineUnavailable, type ExpiringLog } from '../../src/kernel/event-log'
 import { DELIVERY_STREAMS } from '../../src/domain/deliveries/delivery-events';
 import { rebuildProjections } from '../../src/operations/rebuild';
 import { refuseOtherLog } from '../../src/projector/origin';
-import { DELIVERY_LOG } from '../../src/projector/source';
+import { DELIVERY_LOG } from '../../src/projector/projection';
 import { waitForPosition } from '../../src/projector/wait';
 import { DeliveryHistory } from '../support/delivery-history';
 import { pauseCall } from '../support/pause-call';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { DELIVERY_PROJECTIONS } from '../../projections';
-import { deliveryOf } from '../../projections/delivery-list';
+import { deliveryOf } from '../../projections/deliveries';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/app/read-models';
 import { Expiry } from '../../src/projector/expiry';

@@ -1,7 +1,7 @@
 import { prepareParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { rebuild } from '../../src/projector/rebuild';
-import { Sweeper } from '../../src/projector/sweeper';
+import { Sweeper } from '../../src/projector/generations';
 import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
 

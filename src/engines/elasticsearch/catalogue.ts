@@ -1,10 +1,8 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type CollectionSpec, type Generation, NoGeneration, type Target } from '../../kernel/read-store';
-import { type Connection, type Request } from './connection';
+import { type Connection, NoSuchIndex, Refused, type Request } from './connection';
 import { type Control } from './control';
-import { NoSuchIndex, Refused } from './failure';
-import { NO_REFRESH, Layout } from './layout';
-import { type Names } from './names';
+import { Layout, type Names, NO_REFRESH } from './layout';
 
 /** The cached state of a target. */
 interface TargetState {

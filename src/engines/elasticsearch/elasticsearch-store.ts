@@ -1,4 +1,6 @@
+import { type estypes } from '@elastic/elasticsearch';
 import { type Position, START } from '../../kernel/event';
+import { type Lease } from '../../kernel/leases';
 import {
   type Filter,
   type Found,
@@ -12,7 +14,6 @@ import {
   type Totals,
   type TotalsSearch,
 } from '../../kernel/query';
-import { type Lease } from '../../kernel/leases';
 import {
   type CollectionSpec,
   type Generation,
@@ -23,18 +24,13 @@ import {
   type Write,
 } from '../../kernel/read-store';
 import { type Catalogue } from './catalogue';
-import { Checkpoints } from './checkpoints';
-import { type Connection, type IndexContext } from './connection';
-import { type Control } from './control';
-import { countGroups } from './count-groups';
-import { get } from './get';
-import { searchGroups } from './groups';
-import { type Names } from './names';
+import { type Connection, failureOf, type IndexContext } from './connection';
+import { Checkpoints, type Control } from './control';
+import { countGroups, groupPages, searchGroups } from './groups';
+import { foundOf, ID, type Layout, nameOf, type Names, property } from './layout';
 import { queryOf } from './query';
-import { scan } from './scan';
 import { search } from './search';
-import { Snapshot } from './snapshot';
-import { totals } from './totals';
+import { nextPageSize, Snapshot, type SnapshotPage } from './snapshot';
 import { writeBatch } from './writer';
 
 /** A read store in Elasticsearch. Each generation is an index. */
@@ -206,5 +202,124 @@ export class ElasticsearchStore extends ReadStore {
     } catch (error) {
       throw this.catalogue.translate(target, error);
     }
+  }
+}
+
+/** Documents per request, with and without a body limit. */
+const BATCH_SIZE = { limited: 100, unlimited: 1_000 } as const;
+
+/** The existing documents with these ids. Sees writes that are not refreshed yet. */
+async function get(
+  context: IndexContext,
+  ids: readonly string[],
+  bodyLimit?: number,
+): Promise<readonly Found[]> {
+  const names = [...new Set(ids.map(nameOf))];
+  const size = bodyLimit === undefined ? BATCH_SIZE.unlimited : BATCH_SIZE.limited;
+  const found: Found[] = [];
+  let characters = 0;
+  for (let from = 0; from < names.length && characters < (bodyLimit ?? Infinity); from += size) {
+    const stored = await entries(context, names.slice(from, from + size));
+    const some = stored.filter((entry) => 'id' in entry).flatMap(foundOf);
+    found.push(...some);
+    for (const { body } of some) characters += body.length;
+  }
+  return found;
+}
+
+/** The entries with these names: documents, and for removed documents just the version. */
+async function entries(
+  { connection, alias, retryMs }: IndexContext,
+  names: readonly string[],
+): Promise<readonly (Found | Pick<Found, 'version'>)[]> {
+  const request = { index: alias, ids: [...names], filter_path: ['docs._source', 'docs.error'] };
+  return await connection.ask(async (client, options) => {
+    const { docs } = await client.mget<Found>(request, options);
+    // The server omits an empty list.
+    return ((docs as typeof docs | undefined) ?? []).flatMap((entry) => {
+      if ('error' in entry) throw failureOf({ status: 500, type: entry.error.type, reason: '' });
+      return entry._source ?? [];
+    });
+  }, retryMs);
+}
+
+/** All matching documents of a snapshot by id: first samples per value of a field, then an empty batch, then the documents. */
+async function* scan(
+  snapshot: Snapshot,
+  filter: Filter,
+  layout: Layout,
+  checkpoint: Position,
+  samplesOf?: string,
+): AsyncGenerator<SnapshotBatch> {
+  const query = queryOf(filter, layout);
+  const total = await snapshot.count(query);
+  if (samplesOf !== undefined)
+    for await (const groups of groupPages(
+      (request) => snapshot.search(request),
+      { filter, groupBy: samplesOf },
+      layout,
+    ))
+      yield { found: [], samples: groups.map(({ one }) => one), total, checkpoint };
+  yield { found: [], total, checkpoint };
+  const request: SnapshotPage = { query, sort: { [ID]: 'asc' }, size: nextPageSize([]) };
+  const pages = snapshot.pages<Found>(request, (hits) =>
+    nextPageSize(hits.map(({ _source }) => _source?.body ?? '')),
+  );
+  for await (const hits of pages)
+    yield { found: hits.flatMap(({ _source }) => foundOf(_source)), total, checkpoint };
+}
+
+/** Combinations in one answer of the server. */
+const PAGE = 1000;
+
+type Bucket = estypes.AggregationsCompositeBucket &
+  Readonly<Record<`sum${number}`, estypes.AggregationsSumAggregate>>;
+
+interface Answered {
+  readonly totals: estypes.AggregationsMultiBucketAggregateBase<Bucket> & {
+    readonly after_key?: Readonly<Record<string, string>>;
+  };
+}
+
+/** Counts and sums per combination of values, in ascending order of the values. */
+async function totals(
+  { connection, alias, layout, retryMs }: IndexContext,
+  { filter, by, sums }: TotalsSearch,
+): Promise<readonly Totals[]> {
+  const sources = by.map((name, at) => ({
+    [`by${at}`]: { terms: { field: property(layout.field(name, 'column').name) } },
+  }));
+  const summed = sums.map(
+    (name, at) => [`sum${at}`, { sum: { field: property(layout.field(name, 'number').name) } }] as const,
+  );
+  const found: Totals[] = [];
+  for (let after: Readonly<Record<string, string>> | undefined; ;) {
+    const request: estypes.SearchRequest = {
+      index: alias,
+      query: queryOf(filter, layout),
+      size: 0,
+      track_total_hits: false,
+      allow_partial_search_results: false,
+      aggs: {
+        totals: {
+          composite: { size: PAGE, sources, ...(after === undefined ? {} : { after }) },
+          aggs: Object.fromEntries(summed),
+        },
+      },
+    };
+    const { aggregations } = await connection.ask(
+      (client, options) => client.search<unknown, Answered>(request, options),
+      retryMs,
+    );
+    const buckets = aggregations?.totals.buckets;
+    if (!Array.isArray(buckets)) throw new Error('the answer of an aggregation has no buckets');
+    for (const bucket of buckets)
+      found.push({
+        values: by.map((_, at) => String(bucket.key[`by${at}`])),
+        count: bucket.doc_count,
+        sums: sums.map((_, at) => bucket[`sum${at}`]?.value ?? 0),
+      });
+    if (buckets.length < PAGE) return found;
+    after = aggregations?.totals.after_key;
   }
 }

@@ -1,8 +1,14 @@
 import { hash } from 'node:crypto';
 import { type estypes } from '@elastic/elasticsearch';
-import { type Found } from '../../kernel/query';
-import { type CollectionSpec, type Document, type FieldType, type FieldValue } from '../../kernel/read-store';
 import { type Position } from '../../kernel/event';
+import { type Found } from '../../kernel/query';
+import {
+  type CollectionSpec,
+  type Document,
+  type FieldType,
+  type FieldValue,
+  type Target,
+} from '../../kernel/read-store';
 import { Declaration } from '../declaration';
 
 /** The fields of a stored document that are read back. */
@@ -100,4 +106,57 @@ const MAX_NAME_BYTES = 500;
 /** A document's `_id` in the server; long ids are hashed. The prefix sets documents apart from other entries. */
 export function nameOf(id: string): string {
   return Buffer.byteLength(id) > MAX_NAME_BYTES ? `#${hash('sha256', id)}` : `=${id}`;
+}
+
+/**
+ * Names of indices and aliases: `<prefix>.<collection>.…`. Names of collections have no dots.
+ *
+ * A generation is one index. Its state is recorded only in its aliases, which change together, atomically.
+ */
+export class Names {
+  constructor(private readonly prefix: string) {}
+
+  /** The index for what has no generations. */
+  get control(): string {
+    return `${this.prefix}.control`;
+  }
+
+  index(collection: string, number: number): string {
+    return `${this.prefix}.${collection}.${number}`;
+  }
+
+  /** The alias of a generation from its creation until it is dropped; writes use it. */
+  generation(collection: string, number: number): string {
+    return `${this.prefix}.${collection}.g${number}`;
+  }
+
+  /** The alias of the live generation. */
+  live(collection: string): string {
+    return `${this.prefix}.${collection}.live`;
+  }
+
+  /** The alias of generations that are or were live. */
+  swapped(collection: string): string {
+    return `${this.prefix}.${collection}.swapped`;
+  }
+
+  /** The only alias of an index that was dropped at this time (epoch ms). */
+  dropped(collection: string, at: number): string {
+    return `${this.prefix}.${collection}.dropped-${at}`;
+  }
+
+  /** The time in a `dropped` alias. */
+  droppedAt(alias: string): number | undefined {
+    const at = /\.dropped-(\d+)$/.exec(alias)?.[1];
+    return at === undefined ? undefined : Number(at);
+  }
+
+  of({ collection, generation }: Target): string {
+    return generation === undefined ? this.live(collection) : this.generation(collection, generation);
+  }
+
+  /** A pattern for all indices of a collection, or of every collection. */
+  all(collection = '*'): string {
+    return `${this.prefix}.${collection}.*`;
+  }
 }

@@ -5,7 +5,7 @@ import { Catalogue } from './catalogue';
 import { Connection, type Notices, type RetryTimes } from './connection';
 import { Control } from './control';
 import { ElasticsearchStore } from './elasticsearch-store';
-import { Names } from './names';
+import { Names } from './layout';
 
 export interface ElasticsearchOptions {
   /** Used instead of a user and password: the encoded form, as issued by the server. */

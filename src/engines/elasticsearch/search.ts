@@ -10,8 +10,7 @@ import {
 import { type IndexContext } from './connection';
 import { foundOf, ID, type Layout, nameOf, property } from './layout';
 import { queryOf } from './query';
-import { compareRanks, PageCollector, type Ranked, Ranks } from './ranks';
-import { type Matches, Score } from './score';
+import { compareRanks, type Matches, PageCollector, type Ranked, Ranks, Score } from './ranks';
 import { Snapshot } from './snapshot';
 
 /** One page in order, and the number of all matching documents. */

@@ -1,7 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { type Connection } from './connection';
-import { Refused } from './failure';
+import { type Connection, Refused } from './connection';
 
 /** How long the server retains a snapshot between two requests. */
 const KEEP_ALIVE = '2m';

@@ -2,8 +2,7 @@ import { type estypes } from '@elastic/elasticsearch';
 import { batchesOf } from '../../runtime/batches';
 import { type Position } from '../../kernel/event';
 import { type Write } from '../../kernel/read-store';
-import { type IndexContext } from './connection';
-import { failureOf } from './failure';
+import { failureOf, type IndexContext } from './connection';
 import { nameOf } from './layout';
 
 /**

@@ -1,3 +1,9 @@
+import { isIP, isIPv6 } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { checkServerIdentity, connect as connectTls, type TLSSocket } from 'node:tls';
+import { determineBestNode, type MemberInfo } from '@eventstore/db-client/dist/Client/discovery';
+import { GossipClient } from '@eventstore/db-client/generated/gossip_grpc_pb';
+import { type ClusterInfo } from '@eventstore/db-client/generated/gossip_pb';
 import { ServerFeaturesClient } from '@eventstore/db-client/generated/serverfeatures_grpc_pb';
 import { Empty } from '@eventstore/db-client/generated/shared_pb';
 import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
@@ -10,17 +16,17 @@ import {
 import {
   type CallOptions,
   Channel,
+  type ChannelCredentials,
+  type ChannelOptions,
   type ClientDuplexStream,
   type ClientReadableStream,
   credentials,
   Metadata,
   status,
 } from '@grpc/grpc-js';
-import { channelTo } from './channel';
-import { discover } from './discovery';
-import { explainCertificate, isSilent, usesTls } from './explain-tls';
-import { detailsOf, NoAnswer, NoNode, Refused } from './failure';
-import { type Endpoint, type EsdbUrl, parseEsdbUrl } from './url';
+import { certificateProblem } from '../certificate';
+import { detailsOf, NoAnswer, NoNode, Refused, tlsProblem, TRUST } from './failure';
+import { type Discovery, type Endpoint, type EsdbUrl, parseEsdbUrl } from './url';
 
 /** Time-out (ms) of the call for the server's version. */
 const VERSION_MS = 10_000;
@@ -178,4 +184,162 @@ function leaderOf(error: Error): Endpoint | undefined {
 
 function isOwnCancellation(error: Error): boolean {
   return detailsOf(error).code === status.CANCELLED && /cancelled on client/i.test(error.message);
+}
+
+/**
+ * Asks the servers of a cluster, in random order, for its leader, or another node that is alive. The server that failed is asked
+ * last. Raises `NoNode` after the attempts of the URL, a problem with TLS at once if all servers have one, and the reason of `signal`.
+ */
+async function discover(
+  url: EsdbUrl,
+  discovery: Discovery,
+  failed: Endpoint | undefined,
+  signal: AbortSignal,
+): Promise<Endpoint> {
+  const isFailed = ({ address, port }: Endpoint): boolean =>
+    address === failed?.address && port === failed.port;
+  let failure: unknown;
+  for (let attempt = 1; ; attempt += 1) {
+    const ranked = url.endpoints.map((seed) => ({ seed, rank: Math.random() + (isFailed(seed) ? 1 : 0) }));
+    const distrusted: { readonly seed: Endpoint; readonly error: unknown }[] = [];
+    for (const { seed } of ranked.sort((a, b) => a.rank - b.rank)) {
+      try {
+        const node = determineBestNode(discovery.preference, await membersAt(seed, url, discovery, signal));
+        if (node !== undefined) return node;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (tlsProblem(error) === undefined) failure = error;
+        else distrusted.push({ seed, error });
+      }
+    }
+    const isHopeless = distrusted.length === ranked.length;
+    const isLast = attempt >= discovery.attempts;
+    if (isHopeless || isLast) {
+      const [one] = distrusted;
+      const problem = one && (await explainCertificate(one.error, one.seed, url));
+      throw isHopeless ? problem : new NoNode(failure, problem);
+    }
+    await pause(discovery.intervalMs, undefined, { signal });
+  }
+}
+
+/** The members of the cluster that a server knows. */
+async function membersAt(
+  seed: Endpoint,
+  url: EsdbUrl,
+  { timeoutMs }: Discovery,
+  signal: AbortSignal,
+): Promise<MemberInfo[]> {
+  const client = new GossipClient(...channelTo(seed, url));
+  let cancel = (): void => undefined;
+  try {
+    return await new Promise((resolve, reject) => {
+      const options = { deadline: Date.now() + timeoutMs };
+      const call = client.read(new Empty(), new Metadata(), options, (error, info) =>
+        error === null ? resolve(toMembers(info)) : reject(error),
+      );
+      cancel = () => call.cancel();
+      signal.addEventListener('abort', cancel);
+    });
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    client.close();
+  }
+}
+
+function toMembers(info: ClusterInfo): MemberInfo[] {
+  return info.getMembersList().map((member) => {
+    const endpoint = member.getHttpEndPoint();
+    return {
+      timeStamp: Number(member.getTimeStamp()),
+      state: member.getState(),
+      isAlive: member.getIsAlive(),
+      ...(endpoint && { httpEndpoint: { address: endpoint.getAddress(), port: endpoint.getPort() } }),
+    };
+  });
+}
+
+/** Maximum message size (bytes): enough for the largest event of a server. */
+const MESSAGE_BYTES = 17 * 1024 * 1024;
+
+/** HTTP/2 flow control window (bytes): how far the server may send ahead of the consumer. */
+const WINDOW_BYTES = 1024 * 1024;
+
+/** What a gRPC channel or client is constructed with. */
+type ChannelArguments = readonly [target: string, credentials: ChannelCredentials, options: ChannelOptions];
+
+/**
+ * A channel to a server. It is not shared with other clients of the process, and verifies an IP address without sending it as a
+ * server name, which Node.js warns about.
+ */
+function channelTo({ address, port }: Endpoint, url: EsdbUrl): ChannelArguments {
+  const isAddress = isIP(address) !== 0;
+  const { interval, timeout } = url.keepAlive;
+  const options: ChannelOptions = {
+    'grpc.keepalive_time_ms': interval < 0 ? NEVER_MS : interval,
+    'grpc.keepalive_timeout_ms': timeout < 0 ? NEVER_MS : timeout,
+    'grpc.max_receive_message_length': MESSAGE_BYTES,
+    'grpc.use_local_subchannel_pool': 1,
+    'grpc-node.flow_control_window': WINDOW_BYTES,
+    ...(isAddress && !url.isPlain && { 'grpc.ssl_target_name_override': 'localhost' }),
+  };
+  const target = `${isIPv6(address) ? `[${address}]` : address}:${port}`;
+  return [target, url.isPlain ? credentials.createInsecure() : secure(address, isAddress, url), options];
+}
+
+const NEVER_MS = 2 ** 31 - 1;
+
+function secure(address: string, isAddress: boolean, url: EsdbUrl): ChannelCredentials {
+  const { authority, key, certificate } = url.pem;
+  return credentials.createSsl(authority, key, certificate, {
+    rejectUnauthorized: url.verifiesCertificates,
+    ...(isAddress && { checkServerIdentity: (_, cert) => checkServerIdentity(address, cert) }),
+  });
+}
+
+/** Time-out (ms) for probing a server. */
+const PROBE_MS = 2_000;
+
+/** Whether a failure looks like that of a server that uses TLS: it closes a plain connection without an error. */
+function isSilent(error: unknown): boolean {
+  return detailsOf(error).code === status.UNAVAILABLE && !/ECONNREFUSED/.test(String(error));
+}
+
+/** For a URL without TLS: whether the server uses it. */
+async function usesTls({ address, port }: Endpoint): Promise<boolean> {
+  return (await probe({ host: address, port }, () => true)) ?? false;
+}
+
+/** Returns the error of a connection over TLS, or one that says more about the server's certificate. */
+async function explainCertificate(error: unknown, endpoint: Endpoint, url: EsdbUrl): Promise<unknown> {
+  if (tlsProblem(error) === undefined) return error;
+  const { authority, key, certificate } = url.pem;
+  const options = {
+    ...{ host: endpoint.address, port: endpoint.port },
+    ...(authority && { ca: authority }),
+    ...(key && certificate && { key, cert: certificate }),
+  };
+  const problem = await probe(options, (socket) =>
+    // Typed as an error, but it is the code of one.
+    certificateProblem(String(socket.authorizationError), TRUST, socket.getPeerCertificate()),
+  );
+  return problem === undefined ? error : new Refused(problem);
+}
+
+/** Connects over TLS, only to look at the connection: no data is sent. Undefined if it cannot be made. */
+async function probe<Seen>(
+  options: { readonly host: string; readonly port: number },
+  look: (socket: TLSSocket) => Seen,
+): Promise<Seen | undefined> {
+  return await new Promise((resolve) => {
+    const socket = connectTls({ ...options, rejectUnauthorized: false, ALPNProtocols: ['h2'] });
+    const end = (seen?: Seen): void => {
+      socket.destroy();
+      resolve(seen);
+    };
+    socket
+      .setTimeout(PROBE_MS, () => end())
+      .once('secureConnect', () => end(look(socket)))
+      .once('error', () => end());
+  });
 }

@@ -13,24 +13,19 @@ import {
 } from '../../kernel/event-log';
 import { type OnRetry } from '../../runtime/unavailable';
 import { checkAppend } from '../check-append';
-import { type AppendResult } from './append-call';
-import { type Appender } from './appender';
-import { BatchBuffer } from './batch-buffer';
-import { NoAnswer, unavailable } from './failure';
-import { follow } from './follow';
+import { type Appender, type AppendResult } from './appender';
+import { BatchBuffer, eventsIn, lastRevision, streamParts } from './stream-reads';
+import { NoAnswer, Refused, unavailable } from './failure';
 import { type End, type Head } from './head';
 import { BATCH, History, type Selection, selectionOf } from './history';
 import { type IndexedLog, keepIndex } from './index-keeper';
-import { isIndexed, readIndex } from './reference-index';
-import { RetryBudget } from './retry-budget';
-import { type SentEvent } from './sent-event';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
 import { type Readers } from './readers';
-import { eventsIn, lastRevision, streamParts } from './stream-reads';
-import { backwardsRequest, streamRequest } from './requests';
+import { isIndexed, readIndex } from './reference-index';
+import { backwardsRequest, RetryBudget, streamRequest } from './requests';
+import { type SentEvent } from './sent-event';
 import { type Tail } from './tail';
-import { checkVersion } from './version';
 
 /** Minimum events to request once a stream turned out to contain events of other programs. */
 const MIN_REQUEST = 100;
@@ -353,4 +348,57 @@ function isAborted(signal: AbortSignal): boolean {
 
 function closed(): Error {
   return unavailable(new NoAnswer('it was closed'));
+}
+
+/** Older versions do not report when a subscription has caught up; `unknown` ones read streams without positions. */
+const OLDEST = '23.10';
+
+/** Raises `EngineUnavailable` if the server is too old. */
+function checkVersion(version: string): void {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  // 0.0.0 is a development build of the server.
+  if (version.startsWith('0.') || major * 100 + minor >= 2310) return;
+  throw unavailable(new Refused(`it is version ${version}: expected EventStoreDB ${OLDEST} or later`));
+}
+
+/** Minimum interval (ms) between empty batches that report only growth of the log by other streams. */
+const ADVANCE_MS = 100;
+
+/**
+ * The rest of the history, then new events, until the feed overflows: the follower must then resume from the history. Raises
+ * the error that interrupts it.
+ */
+async function* follow(
+  { head, tail }: { readonly head: Head; readonly tail: Tail },
+  history: History,
+  { prefixes, batchSize }: Selection,
+  signal: AbortSignal,
+  budget: RetryBudget,
+): AsyncGenerator<EventBatch> {
+  const end = await head.read();
+  const feed = tail.join(end, prefixes);
+  const isCaughtUp = (): boolean => feed.isDrained && feed.position >= end.head;
+  let last: EventBatch | undefined;
+  let advancedAt = -Infinity;
+  try {
+    const isAll = (): boolean => isCaughtUp() && feed.position === feed.from;
+    for await (const batch of history.upTo(feed.from, signal, isAll)) yield (last = batch);
+    while (!feed.hasOverflowed && !signal.aborted) {
+      const events = feed.take(batchSize).filter(({ position }) => position > history.position);
+      if (feed.isDrained) history.delivered(feed.position);
+      else history.delivered(events.at(-1)?.position ?? history.position);
+      const batch = { events, position: history.position, caughtUp: isCaughtUp() };
+      const isNewPosition = batch.caughtUp && !(last?.caughtUp === true && last.position === batch.position);
+      const wait = last?.caughtUp === true ? advancedAt + ADVANCE_MS - performance.now() : 0;
+      if (events.length === 0 && (!isNewPosition || wait > 0)) {
+        if (feed.isDrained) await feed.waitForMore(signal, isNewPosition ? wait : undefined);
+        continue;
+      }
+      advancedAt = performance.now();
+      yield (last = batch);
+    }
+  } finally {
+    if (feed.hasReceived) budget.reset();
+    feed.close();
+  }
 }

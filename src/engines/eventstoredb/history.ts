@@ -1,7 +1,7 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventBatch, type ReadAllOptions } from '../../kernel/event-log';
-import { BatchBuffer } from './batch-buffer';
+import { BatchBuffer } from './stream-reads';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
 import { type Readers } from './readers';

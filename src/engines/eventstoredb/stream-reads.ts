@@ -1,14 +1,13 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
-import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
+import { NO_STREAM, type Position, type RecordedEvent } from '../../kernel/event';
 import { StreamDeleted } from '../../kernel/event-log';
-import { BatchBuffer } from './batch-buffer';
+import { detailsOf, NoAnswer } from './failure';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
 import { SentEvent } from './sent-event';
-import { detailsOf, NoAnswer } from './failure';
 
 /** A part of a stream read. */
-export interface ReadPart {
+interface ReadPart {
   readonly events: readonly RecordedEvent[];
   /** How many events were received, including those that do not belong to the log. */
   readonly received: number;
@@ -93,5 +92,43 @@ async function* messagesIn(messages: Messages): AsyncGenerator<ReadResp> {
     }
   } finally {
     messages.close();
+  }
+}
+
+/** Target size of a batch; exceeded by less than one event. */
+const BATCH_BYTES = 4 * 1024 * 1024;
+
+/** Collects events for the next batch. */
+export class BatchBuffer {
+  #events: RecordedEvent[] = [];
+  #bytes = 0;
+
+  /** `most`: maximum events in a batch. */
+  constructor(private readonly most: number) {}
+
+  get isEmpty(): boolean {
+    return this.#events.length === 0;
+  }
+
+  /** Position of the last event; undefined if there is none. */
+  get last(): Position | undefined {
+    return this.#events.at(-1)?.position;
+  }
+
+  get isFull(): boolean {
+    return this.#events.length >= this.most || this.#bytes >= BATCH_BYTES;
+  }
+
+  add(event: RecordedEvent): void {
+    this.#events.push(event);
+    this.#bytes += event.data.length + event.meta.length;
+  }
+
+  /** Removes and returns all events. */
+  take(): readonly RecordedEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    this.#bytes = 0;
+    return events;
   }
 }

@@ -20,9 +20,14 @@ import { postedItems } from '../../wire/api/posted-list';
 import { listOf } from '../../wire/record/record';
 import { complete, recordReader } from '../../wire/record/read';
 import { utf8Text } from '../../wire/utf8';
-import { changeMappings, type MappingLine } from '../../network/categories/change-mappings';
+import {
+  changeMappings,
+  type MappingLine,
+  mappingLinesOf,
+  MAX_LINES,
+  UnusableCsv,
+} from '../../network/categories/change-mappings';
 import { listMappings, mappingsText } from '../../network/categories/category-mappings';
-import { mappingLinesOf, MAX_LINES, UnusableCsv } from '../../network/categories/mappings-csv';
 import { MOST, mappingOperations as operations, postedMapping } from './operations';
 import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
 import { suggestMappings } from '../../network/categories/suggest-mappings';

@@ -15,11 +15,11 @@ import {
   type RulingStatusId,
   STATUSES,
 } from '../../domain/claims/statuses';
-import type { StateAt } from '../../kernel/decider';
+import { type StateAt } from '../../kernel/decider';
 import { Fault } from '../../kernel/fault';
-import type { Directory } from '../../network/directory';
-import type { Caller } from '../../network/organisations';
-import type { Program } from '../../network/programs';
+import { type Directory } from '../../network/directory';
+import { type Caller } from '../../network/organisations';
+import { type Program } from '../../network/programs';
 import {
   isPosted,
   isUnset,
@@ -30,7 +30,7 @@ import {
   wrong,
 } from '../../wire/api/posted';
 import { amountsIn } from '../../wire/record/minor-units';
-import type { FoundIn } from '../../wire/record/read';
+import { type FoundIn } from '../../wire/record/read';
 import {
   type PostedClaim,
   postedClaim,

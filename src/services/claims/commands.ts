@@ -29,20 +29,20 @@ import {
   type Written,
 } from '../../domain/claims/claim-writer';
 import { claimFaults as fault, placed, raiseFaults, RefusedItems } from '../../domain/claims/faults';
-import type { Claimed } from '../../domain/claims/screening';
+import { type Claimed } from '../../domain/claims/screening';
 import { CANNOT_VALIDATE } from '../../domain/claims/statuses';
 import { Clock } from '../../http/clock';
 import { VisibleWrites } from '../../http/visible-writes';
-import type { Position } from '../../kernel/event';
+import { type Position } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
-import type { Directory } from '../../network/directory';
+import { type Directory } from '../../network/directory';
 import { FollowedDirectory } from '../../network/follower';
 import { OrderSearch } from '../../processes/order-search';
 import { screenAll } from '../../processes/screen-all';
 import { FairQueue } from '../../runtime/fair-queue';
 import { inParallel } from '../../runtime/in-parallel';
-import type { PostedList } from './posted-list';
+import { type PostedList } from './posted-list';
 
 /** The position from which lists include what was written. */
 interface Visible {

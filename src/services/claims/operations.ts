@@ -1,10 +1,10 @@
-import type { OperationText, PostedShape, Shape } from '../../wire/api/description';
+import { type OperationText, type PostedShape, type Shape } from '../../wire/api/description';
 import { bareErrorList, errorList } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { INTEGER } from '../../wire/keys/types';
 import { elementSchema, schemaFiles, schemaOf } from '../../wire/record/document';
 import { type Kind, record } from '../../wire/record/record';
-import type { SchemaFiles } from '../../wire/xml/xsd';
+import { type SchemaFiles } from '../../wire/xml/xsd';
 import { checkedClaims, claimStatuses, claimVersions, legacyClaims, listedClaims } from './output';
 import {
   postedChecks,

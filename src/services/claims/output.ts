@@ -1,6 +1,6 @@
 import { STATUSES } from '../../domain/claims/statuses';
-import type { ListedClaim } from '../../domain/claims/stored-claim';
-import type { Directory } from '../../network/directory';
+import { type ListedClaim } from '../../domain/claims/stored-claim';
+import { type Directory } from '../../network/directory';
 import { day } from '../../wire/record/days';
 import { boolean, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
 import { decimalOf, textOf } from '../../wire/record/minor-units';

@@ -14,7 +14,7 @@ import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
 import { NotParsable } from '../../wire/not-parsable';
 import { postedFromCsv } from '../../wire/record/csv';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
-import type { PostedOf, RecordKind } from '../../wire/record/record';
+import { type PostedOf, type RecordKind } from '../../wire/record/record';
 import { postedFromXml, unreadOfRoot } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
 import { MOST, postedClaims, postedUpdates } from './posted-fields';

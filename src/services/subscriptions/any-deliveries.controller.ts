@@ -1,6 +1,6 @@
 import { Controller, Get, type Type } from '@nestjs/common';
-import { listDeliveries } from '../../../projections/delivery-list';
-import { listReceivers } from '../../../projections/receiver-list';
+import { listDeliveries } from '../../../projections/deliveries';
+import { listReceivers } from '../../../projections/receivers';
 import { type ListedDelivery, STATES } from '../../domain/deliveries/stored-delivery';
 import { type TopicName } from '../../domain/subscriptions/subscription';
 import { stateField } from '../../domain/subscriptions/topic';

@@ -14,7 +14,7 @@ import {
   type SubscriptionEvent,
   type SubscriptionState,
 } from '../../domain/subscriptions/subscription';
-import type { SubscriptionKind } from '../../domain/subscriptions/topic';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { Clock } from '../../http/clock';
 import { VisibleWrites } from '../../http/visible-writes';
 import { execute, type Executed, type StateAt } from '../../kernel/decider';
@@ -22,8 +22,8 @@ import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { without } from '../../kernel/without';
 import { FollowedDirectory } from '../../network/follower';
-import type { Caller } from '../../network/organisations';
-import type { Posted } from '../../wire/api/posted';
+import { type Caller } from '../../network/organisations';
+import { type Posted } from '../../wire/api/posted';
 import { type SubscriptionCheckOptions, SubscriptionCheck } from './subscription-check';
 import {
   missingSubscription,

@@ -1,8 +1,8 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { oldestDeliveries, type OldestDeliveries } from '../../../projections/delivery-list';
+import { oldestDeliveries, type OldestDeliveries } from '../../../projections/deliveries';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { whyUnsendable } from '../../domain/deliveries/delivery-events';
-import type { ListedDelivery } from '../../domain/deliveries/stored-delivery';
+import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
@@ -15,11 +15,15 @@ import { appendIdempotently, toDomainEvent, toNewEvent } from '../../kernel/deci
 import { type Position, streamOf } from '../../kernel/event';
 import { EventLog, RevisionConflict } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
-import type { Refusals } from '../../wire/api/posted';
+import { type Refusals } from '../../wire/api/posted';
 import { ListCursors } from '../../wire/keys/pages';
 import { complete } from '../../wire/record/read';
 import { Subscriptions, type Which } from './commands';
-import type { OutputDeliveryDetails, OutputRedeliveries, PostedRedeliveries } from './deliveries.fields';
+import {
+  type OutputDeliveryDetails,
+  type OutputRedeliveries,
+  type PostedRedeliveries,
+} from './deliveries.fields';
 import { heldReceivers, withoutCancelled } from './deliveries.output';
 import { DeliveryQueries } from './deliveries.queries';
 import { checkReceiverId, type OwnedSubscription, receiverProblem } from './subscription.queries';

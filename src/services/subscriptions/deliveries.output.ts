@@ -1,19 +1,23 @@
-import { restingUntil } from '../../../projections/receiver-list';
-import type { Message } from '../../domain/deliveries/delivery-events';
-import type { ListedDelivery, ReceiverTotals, StoredAttempt } from '../../domain/deliveries/stored-delivery';
+import { restingUntil } from '../../../projections/receivers';
+import { type Message } from '../../domain/deliveries/delivery-events';
+import {
+  type ListedDelivery,
+  type ReceiverTotals,
+  type StoredAttempt,
+} from '../../domain/deliveries/stored-delivery';
 import { loadSubscription } from '../../domain/subscriptions/loaded-subscription';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import { sentUrl } from '../../domain/subscriptions/sent-url';
-import type { ActiveSubscription, Receiver } from '../../domain/subscriptions/subscription';
-import type { EventLog } from '../../kernel/event-log';
-import type { ReadStore } from '../../kernel/read-store';
+import { type ActiveSubscription, type Receiver } from '../../domain/subscriptions/subscription';
+import { type EventLog } from '../../kernel/event-log';
+import { type ReadStore } from '../../kernel/read-store';
 import { without } from '../../kernel/without';
-import type {
-  OutputDelivery,
-  OutputDeliveryDetails,
-  OutputReceiver,
-  OutputState,
-  OutputTotals,
+import {
+  type OutputDelivery,
+  type OutputDeliveryDetails,
+  type OutputReceiver,
+  type OutputState,
+  type OutputTotals,
 } from './deliveries.fields';
 
 /** What keeps messages for a receiver waiting, beside their schedule. */

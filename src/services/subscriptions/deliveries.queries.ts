@@ -5,8 +5,8 @@ import {
   deliveryOf,
   listDeliveries,
   type StateCriterion,
-} from '../../../projections/delivery-list';
-import { restingUntil, totalsOfReceivers } from '../../../projections/receiver-list';
+} from '../../../projections/deliveries';
+import { restingUntil, totalsOfReceivers } from '../../../projections/receivers';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { Clock } from '../../http/clock';
 import { EventLog } from '../../kernel/event-log';
@@ -35,7 +35,7 @@ import {
   type WaitingReceivers,
   withoutCancelled,
 } from './deliveries.output';
-import type { Which } from './commands';
+import { type Which } from './commands';
 import { type Topic } from '../../domain/subscriptions/topic';
 import { type OwnedSubscription, ownedSubscription, SubscriptionParts } from './subscription.queries';
 

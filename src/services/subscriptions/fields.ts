@@ -1,8 +1,8 @@
 import { type MakeFault } from '../../kernel/fault';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import type { ReceiverFormat } from '../../domain/subscriptions/subscription';
+import { type ReceiverFormat } from '../../domain/subscriptions/subscription';
 import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
-import type { Caller } from '../../network/organisations';
+import { type Caller } from '../../network/organisations';
 import { isPosted, type Posted, Refusals } from '../../wire/api/posted';
 import { postedFromJson } from '../../wire/json/read';
 import { NotParsable } from '../../wire/not-parsable';

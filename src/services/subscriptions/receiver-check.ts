@@ -1,11 +1,11 @@
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { compiledBody, UnusableTemplate } from '../../domain/subscriptions/compiled-template';
 import { MAX_URL, sentUrl } from '../../domain/subscriptions/sent-url';
-import type { Receiver, ReceiverFormat } from '../../domain/subscriptions/subscription';
+import { type Receiver, type ReceiverFormat } from '../../domain/subscriptions/subscription';
 import { isTemplate, namesIn, parseTemplate, type Template } from '../../domain/subscriptions/template';
 import { isPosted, isUnset, type Refusals, wrong } from '../../wire/api/posted';
 import { parsedUrl } from '../../wire/parsed-url';
-import type { FoundReceiver } from './fields';
+import { type FoundReceiver } from './fields';
 
 /** What the receivers of a subscription are checked against. */
 export interface ReceiverRules {

@@ -1,7 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { deliveryOf } from '../../../projections/delivery-list';
-import { restingUntil } from '../../../projections/receiver-list';
+import { deliveryOf } from '../../../projections/deliveries';
+import { restingUntil } from '../../../projections/receivers';
 import { Backoff } from '../../runtime/backoff';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
@@ -9,7 +9,7 @@ import { NoGeneration, ReadStore } from '../../kernel/read-store';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
 import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
 import { Subscriptions, type Which } from './commands';
-import type { OutputTest } from './fields';
+import { type OutputTest } from './fields';
 import { checkEnabled, checkReceiverId, SubscriptionParts } from './subscription.queries';
 
 /** Enables a receiver that the system has disabled; one that rests is tried at once. Raises CON_530. */

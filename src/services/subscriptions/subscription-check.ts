@@ -1,13 +1,13 @@
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
-import type {
-  Receiver,
-  SubscriptionContent,
-  SubscriptionFilter,
+import {
+  type Receiver,
+  type SubscriptionContent,
+  type SubscriptionFilter,
 } from '../../domain/subscriptions/subscription';
-import type { SubscriptionKind } from '../../domain/subscriptions/topic';
-import type { Directory } from '../../network/directory';
-import type { Caller } from '../../network/organisations';
+import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { type Directory } from '../../network/directory';
+import { type Caller } from '../../network/organisations';
 import {
   isPosted,
   isUnset,

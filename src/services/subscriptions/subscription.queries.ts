@@ -1,22 +1,22 @@
 import { Injectable } from '@nestjs/common';
-import { listSubscriptions } from '../../../projections/subscription-list';
+import { listSubscriptions } from '../../../projections/subscriptions';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { loadSubscription, type SubscriptionAt } from '../../domain/subscriptions/loaded-subscription';
 import { receiverIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
-import type { Secrets } from '../../domain/subscriptions/secrets';
-import type {
-  ActiveSubscription,
-  Receiver,
-  SubscriptionContent,
+import { type Secrets } from '../../domain/subscriptions/secrets';
+import {
+  type ActiveSubscription,
+  type Receiver,
+  type SubscriptionContent,
 } from '../../domain/subscriptions/subscription';
-import type { SubscriptionKind, Topic } from '../../domain/subscriptions/topic';
+import { type SubscriptionKind, type Topic } from '../../domain/subscriptions/topic';
 import { EventLog } from '../../kernel/event-log';
-import type { QueryOptions } from '../../kernel/query';
+import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { without } from '../../kernel/without';
-import type { Caller } from '../../network/organisations';
+import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
-import type { OutputSecret, OutputSubscription } from './fields';
+import { type OutputSecret, type OutputSubscription } from './fields';
 
 /** What subscriptions need of others, provided by the process; the container's token for it. */
 export abstract class SubscriptionParts {

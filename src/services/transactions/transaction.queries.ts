@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import {
   listTransactions,
   totalTransactions,
-  transactionsById,
-  transactionsNow,
   type TransactionCriteria,
   type TransactionPage,
-} from '../../../projections/transaction-list';
+  transactionsById,
+  transactionsNow,
+} from '../../../projections/transactions';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';

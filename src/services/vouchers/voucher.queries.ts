@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { listVouchers, type VoucherCriteria } from '../../../projections/voucher-list';
+import { listVouchers, type VoucherCriteria } from '../../../projections/vouchers';
 import { type Directory } from '../../network/directory';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';

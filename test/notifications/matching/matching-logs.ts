@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
-import { LeaseFile } from '../../../src/engines/embedded/lease-file';
+import { LeaseFile } from '../../../src/engines/embedded/leases';
 import { toDomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, type Position, START } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';

@@ -1,7 +1,11 @@
 import { type IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb';
-import { type EsdbEndpoint, type EsdbOptions, serveStreams } from '../../../src/replay/serve-esdb';
-import { type Answers } from '../../../src/replay/stream-calls';
+import {
+  type Answers,
+  type EsdbEndpoint,
+  type EsdbOptions,
+  serveStreams,
+} from '../../../src/replay/serve-esdb';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { writableStreams } from '../esdb-writing/serve-writable';
 import { BusyLog } from './busy-log';

@@ -2,7 +2,7 @@ import { AllStreamPosition, type UUID } from '@eventstore/db-client/generated/sh
 import { type BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ServerDuplexStream } from '@grpc/grpc-js';
 import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
-import { CallWriter } from '../../../src/replay/call-writer';
+import { CallWriter } from '../../../src/replay/read-call';
 import { toOffset } from '../../../src/replay/client-values';
 import { streamName } from '../../../src/replay/read-options';
 import { invalid, Refusal, type Report, toIdentifier } from '../../../src/replay/refusal';

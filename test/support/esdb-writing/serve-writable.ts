@@ -1,7 +1,11 @@
 import { type IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { answerRead } from '../../../src/replay/read-call';
-import { type EsdbEndpoint, type EsdbOptions, serveStreams } from '../../../src/replay/serve-esdb';
-import { type Answers } from '../../../src/replay/stream-calls';
+import {
+  type Answers,
+  type EsdbEndpoint,
+  type EsdbOptions,
+  serveStreams,
+} from '../../../src/replay/serve-esdb';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { BatchAppend } from './batch-append';
 import { answerAppend, answerDelete, answerTombstone } from './write-calls';

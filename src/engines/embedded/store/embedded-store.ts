@@ -25,10 +25,8 @@ import {
   type Write,
 } from '../../../kernel/read-store';
 import { releaseClosedFiles } from '../connection';
-import { countGroups } from './count-groups';
-import { totals } from './totals';
+import { countGroups, searchGroups, totals } from './groups';
 import { GenerationFile } from './generation-file';
-import { searchGroups } from './groups';
 import { countOf, hitsOf } from './hits';
 import { get } from './documents';
 import { resumedScan, snapshot } from './long-reads';

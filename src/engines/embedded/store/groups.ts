@@ -1,7 +1,16 @@
-import { type Found, type GroupResults, type GroupSearch } from '../../../kernel/query';
-import { bodiesOf, foundOf, VERSION } from './documents';
+import {
+  type Found,
+  type GroupCount,
+  type GroupCounts,
+  type GroupResults,
+  GROUPS_CHARACTERS,
+  type GroupSearch,
+  type Totals,
+  type TotalsSearch,
+} from '../../../kernel/query';
+import { bodiesOf, documentOf, foundOf, VERSION } from './documents';
 import { type GenerationFile } from './generation-file';
-import { hitsOf, matchingRows, withRanges } from './hits';
+import { and, hitsOf, matchingRows, withRanges } from './hits';
 import { column } from './layout';
 import { asSelected, comparedTo, joinsOf, selected, sorted, sortKeys, tablesOf } from './ordering';
 import { cursorOf } from './search';
@@ -109,4 +118,56 @@ function groupsOf(rows: readonly SqlRow[]): readonly (readonly SqlRow[])[] {
     else group.push(row);
   }
   return [...groups.values()];
+}
+
+/** One page of groups in ascending order of their values, each with the document of its first row. */
+export function countGroups(
+  generation: GenerationFile,
+  { groupBy, filter, after, size }: GroupCount,
+): GroupCounts {
+  const { file, layout } = generation;
+  const name = raw(`k.${column(layout.field(groupBy, 'column').name)}`);
+  return file.reading(() => {
+    const hits = hitsOf(generation, filter);
+    if (hits === undefined) return { groups: [] };
+    const isNext = sql`${name} IS NOT NULL${and(after === undefined ? undefined : sql`${name} > ${after}`)}`;
+    const query = sql`${withRanges(hits)},
+      groups AS MATERIALIZED (
+        SELECT ${name} AS value, count(*) AS count, min(k.row) AS row ${matchingRows(hits, layout)} AND ${isNext}
+        GROUP BY 1 ORDER BY 1 LIMIT ${size + 1})
+      SELECT value, count, k.id, ${raw(VERSION)} AS version, body
+      FROM groups CROSS JOIN keys k USING (row) CROSS JOIN bodies USING (row) ORDER BY value`;
+    const groups: GroupCounts['groups'][number][] = [];
+    let characters = 0;
+    let last = '';
+    for (const [value, count, ...document] of file.each(query.text, ...query.values)) {
+      if (groups.length === size || characters > GROUPS_CHARACTERS) return { groups, next: last };
+      const one = documentOf(document);
+      groups.push({ count: Number(count), one });
+      characters += one.body.length;
+      last = String(value);
+    }
+    return { groups };
+  });
+}
+
+/** Counts and sums per combination of values, in ascending order of the values. */
+export function totals(generation: GenerationFile, { filter, by, sums }: TotalsSearch): readonly Totals[] {
+  const { file, layout } = generation;
+  const columns = by.map((name) => `k.${column(layout.field(name, 'column').name)}`);
+  const summed = sums.map((name) => `, total(k.${column(layout.field(name, 'number').name)})`);
+  return file.reading(() => {
+    const hits = hitsOf(generation, filter);
+    if (hits === undefined) return [];
+    const present = columns.map((name) => ` AND ${name} IS NOT NULL`).join('');
+    const order = columns.map((_, at) => at + 1).join(', ');
+    const { text, values } = sql`${withRanges(hits)}
+      SELECT ${raw(columns.join(', '))}, count(*)${raw(summed.join(''))} ${matchingRows(hits, layout)}${raw(present)}
+      GROUP BY ${raw(order)} ORDER BY ${raw(order)}`;
+    return file.all(text, ...values).map((row) => ({
+      values: row.slice(0, by.length).map(String),
+      count: Number(row[by.length]),
+      sums: row.slice(by.length + 1).map(Number),
+    }));
+  });
 }

@@ -1,8 +1,13 @@
-import { setImmediate as yieldToEventLoop, setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as pause, setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { type Position } from '../../../kernel/event';
 import { type Filter, type Found } from '../../../kernel/query';
 import { type SnapshotBatch } from '../../../kernel/read-store';
+import { documentOf, VERSION } from './documents';
 import { type GenerationFile } from './generation-file';
-import { Scan } from './scan';
+import { and, countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
+import { column } from './layout';
+import { raw, sql, type Sql } from './sql';
+import { type SqlRow, type StoreFile } from './store-file';
 
 /** No long read starts while the WAL is larger (bytes), as it would block the reuse of the WAL. */
 const MAX_WAL = 128 * 1024 * 1024;
@@ -85,4 +90,173 @@ async function waitForSmallWal(generation: GenerationFile): Promise<void> {
 /** Truncates a WAL that grew during a long read: without this it might stay large, as the next write may be far off. */
 function shrinkWal(generation: GenerationFile): void {
   if (generation.walBytes() > MAX_WAL) generation.truncateWal();
+}
+
+/** How long (ms) to copy before other work of this thread runs. Long slices, as the WAL grows until the copy is complete. */
+const SLICE_MS = 50;
+
+/**
+ * All matching documents by id, from one snapshot: a transaction on a separate connection. While it lasts, the WAL cannot be
+ * reused and grows with every write. So a scan can be ended early, or continue from a copy.
+ */
+class Scan {
+  readonly checkpoint: Position;
+  private readonly file: StoreFile;
+  private readonly hits: Hits | undefined;
+  private readonly all: Listing | undefined;
+  private samples: Listing | undefined;
+  private copying: Promise<void> | undefined;
+  private hasEnded = false;
+
+  /** Starts the transaction. `after`: only documents with greater ids. */
+  constructor(
+    private readonly generation: GenerationFile,
+    filter: Filter,
+    after?: string,
+  ) {
+    this.file = generation.file;
+    this.file.execute('BEGIN');
+    this.checkpoint = generation.checkpoint();
+    this.hits = hitsOf(generation, filter);
+    if (this.hits === undefined) return;
+    const { hits } = this;
+    const isAfter = and(after === undefined ? undefined : sql`k.id > ${after}`);
+    const rows =
+      hits.match === undefined && hits.values === undefined
+        ? sql`FROM keys k WHERE true${and(hits.where)}`
+        : matchingRows(hits, generation.layout);
+    const query = sql`${withRanges(hits)} SELECT k.id, ${raw(VERSION)}, k.row ${rows}${isAfter} ORDER BY k.id`;
+    this.all = new Listing(this.file, query, 'rest');
+  }
+
+  /** The number of matching documents, whatever `after` is. */
+  count(): number {
+    return this.hits === undefined ? 0 : countOf(this.generation, this.hits);
+  }
+
+  /**
+   * Finds one document per value of a field, for `nextSamples`. Records the first row of each value in one pass, which is three
+   * times as fast as sorting all rows by the value.
+   */
+  sample(field: string): void {
+    const { hits, file, generation } = this;
+    if (hits === undefined) return;
+    const value = raw(`k.${column(generation.layout.field(field, 'column').name)}`);
+    file.execute('CREATE TEMP TABLE samples (value TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID');
+    const insert = sql`INSERT OR IGNORE INTO samples ${withRanges(hits)}
+      SELECT ${value}, k.row ${matchingRows(hits, generation.layout)} AND ${value} IS NOT NULL`;
+    file.run(insert.text, ...insert.values);
+    const query = sql`SELECT k.id, ${raw(VERSION)}, k.row FROM samples CROSS JOIN keys k USING (row) ORDER BY k.row`;
+    this.samples = new Listing(file, query, 'rest_of_samples');
+  }
+
+  /** The next samples; undefined at the end. */
+  async nextSamples(): Promise<readonly Found[] | undefined> {
+    await this.copying;
+    return this.samples?.next();
+  }
+
+  /** The next documents; undefined at the end, and after `end`. */
+  async next(): Promise<readonly Found[] | undefined> {
+    await this.copying;
+    return this.all?.next();
+  }
+
+  /** Copies the rest into temporary tables and ends the transaction. `next` and `nextSamples` wait for it. */
+  copy(): void {
+    this.copying ??= this.copyRest();
+    // `next` raises the error.
+    this.copying.catch(() => undefined);
+  }
+
+  /** Ends the scan and its transaction. */
+  end(): void {
+    this.hasEnded = true;
+    this.samples?.end();
+    this.all?.end();
+    this.file.endReading();
+  }
+
+  private async copyRest(): Promise<void> {
+    let pauseAt = performance.now() + SLICE_MS;
+    for (const listing of [this.samples, this.all]) {
+      const steps = listing?.copy();
+      while (steps !== undefined && steps.next().done !== true) {
+        if (performance.now() < pauseAt) continue;
+        await yieldToEventLoop();
+        if (this.hasEnded) return;
+        pauseAt = performance.now() + SLICE_MS;
+      }
+    }
+    this.file.endReading();
+  }
+}
+
+/** Documents per batch: few enough to be collected as short-lived garbage. */
+const BATCH = 100;
+/** Documents copied per statement. */
+const COPY_BATCH = 500;
+
+/** Documents in the order of a query, read in the current transaction, or from a copy that outlasts it. */
+class Listing {
+  /** Rows of id, version and row number. */
+  private readonly keys: Generator<SqlRow, undefined>;
+  /** Rows of id, version and body, if copied. */
+  private copied: Generator<SqlRow, undefined> | undefined;
+
+  /** `query` selects id, version and row number; `table` is the name of the temporary table for the copy. */
+  constructor(
+    private readonly file: StoreFile,
+    query: Sql,
+    private readonly table: string,
+  ) {
+    this.keys = file.each(query.text, ...query.values);
+  }
+
+  /** The next documents; undefined after the last ones. */
+  next(): readonly Found[] | undefined {
+    const rows = take(this.copied ?? this.keys, BATCH);
+    if (rows.length === 0) return undefined;
+    return this.copied === undefined ? withBodies(this.file, rows) : rows.map(documentOf);
+  }
+
+  /** Copies the rest in steps. After the last step, the transaction may end. */
+  *copy(): Generator<undefined> {
+    const { file, keys, table } = this;
+    file.execute(`CREATE TEMP TABLE ${table} (n INTEGER PRIMARY KEY, id TEXT, version TEXT, body TEXT)`);
+    for (let rows = take(keys, COPY_BATCH); rows.length > 0; rows = take(keys, COPY_BATCH)) {
+      file.run(
+        `INSERT INTO ${table} (id, version, body)
+         SELECT k.id, ${VERSION}, b.body FROM json_each(?) j CROSS JOIN keys k ON k.row = j.value CROSS JOIN bodies b USING (row)`,
+        JSON.stringify(rows.map(([, , row]) => row)),
+      );
+      yield;
+    }
+    this.copied = file.each(`SELECT id, version, body FROM ${table} ORDER BY n`);
+  }
+
+  end(): void {
+    this.keys.return(undefined);
+    this.copied?.return(undefined);
+  }
+}
+
+function take(rows: Generator<SqlRow, undefined>, most: number): readonly SqlRow[] {
+  const next: SqlRow[] = [];
+  while (next.length < most) {
+    const { done, value } = rows.next();
+    if (done === true) break;
+    next.push(value);
+  }
+  return next;
+}
+
+/** Documents from rows of id, version and row number. */
+function withBodies(file: StoreFile, keys: readonly SqlRow[]): readonly Found[] {
+  const bodies = file.all(
+    'SELECT b.row, b.body FROM json_each(?) j CROSS JOIN bodies b ON b.row = j.value',
+    JSON.stringify(keys.map(([, , row]) => row)),
+  );
+  const byRow = new Map(bodies.map(([row, body]) => [row, body]));
+  return keys.map(([id = null, version = null, row]) => documentOf([id, version, byRow.get(row) ?? null]));
 }

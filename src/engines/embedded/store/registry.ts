@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CollectionSpec, type Generation, NoGeneration } from '../../../kernel/read-store';
-import { onDisk } from '../failure';
-import { LEASE_TABLE, LeaseTable } from '../lease-table';
+import { onDisk } from '../connection';
+import { LEASE_TABLE, LeaseTable } from '../leases';
 import { GenerationFile } from './generation-file';
 import { LAYOUT_VERSION } from './layout';
 import { StoreFile } from './store-file';
