@@ -5,18 +5,15 @@ import { type ReadStore } from '../../src/kernel/read-store';
 import { readStoreContract } from '../contracts/read-store';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
+import type * as OpenStore from '../../src/engines/embedded/store/open-store';
 import { built } from '../support/built';
 import { openFilesIn } from '../support/open-files';
 import { FULL_SIZE } from '../support/size';
 import { storeFolder, storeFixture } from '../support/store-folder';
 
-const { openEmbeddedStore } = built(
+const { openEmbeddedStore, StoreThreads } = built(
   'src/engines/embedded/store/open-store',
-) as typeof import('../../src/engines/embedded/store/open-store');
-
-const { StoreThreads } = built(
-  'src/engines/embedded/store/open-store',
-) as typeof import('../../src/engines/embedded/store/open-store');
+) as typeof OpenStore;
 
 readStoreContract('SQLite with reader threads', () => storeFixture(openEmbeddedStore, true));
 if (FULL_SIZE)
