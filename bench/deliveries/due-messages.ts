@@ -9,6 +9,9 @@ import { type Receiver, subscriptionDecider } from '../../src/domain/subscriptio
 const AT = '2026-03-01T12:00:00.000Z';
 const PER_SUBSCRIPTION = 10;
 
+/** Nothing else is due because of subscriptions to it. */
+const NO_EVENT = 999;
+
 /** A receiver that messages can be made for. */
 export interface Target {
   readonly subscriptionId: string;
@@ -16,7 +19,7 @@ export interface Target {
   readonly url: string;
 }
 
-/** Creates subscriptions with these receivers. */
+/** Creates subscriptions with these receivers, which no transaction matches. */
 export async function subscribe(log: EventLog, urls: readonly string[]): Promise<readonly Target[]> {
   const targets: Target[] = [];
   for (let at = 0; at < urls.length; at += PER_SUBSCRIPTION) {
@@ -27,7 +30,7 @@ export async function subscribe(log: EventLog, urls: readonly string[]): Promise
       receiverBody: '{}',
       receiverFormat: 'JSON',
     }));
-    const subscription = { filter: { stateIds: [1] }, receivers };
+    const subscription = { filter: { stateIds: [1], eventIds: [NO_EVENT] }, receivers };
     const command = { do: 'create', at: AT, topic: 'transactions', organisationId: 2, subscription } as const;
     await execute(log, subscriptionDecider, subscriptionId, command);
     for (const receiver of receivers)

@@ -47,8 +47,8 @@ const ABORT_MS = 500;
 
 const BACKOFF = { first: 100, longest: 5_000 } as const;
 
-/** Partitions taken over at once. */
-const AT_ONCE = 8;
+/** Partitions taken over at once: each waits for the log several times, also for that of others that are sent for meanwhile. */
+const AT_ONCE = 32;
 
 /** How often messages that expire soon are looked for, and how long before they do (ms). */
 const EXPIRE = { everyMs: 10 * 60_000, earlierMs: 2 * 60 * 60_000 } as const;
@@ -113,6 +113,8 @@ export class DeliveryRunner {
     await Promise.all([...this.givingUp, ...partitions.map((partition) => this.giveUp(partition, STOP_MS))]);
     this.dispatcher.stop();
     await this.following;
+    // Those of partitions too that have not been taken over.
+    await Promise.all(this.leases.map((lease) => lease.release().catch(this.parts.report)));
     await this.membership.release().catch(this.parts.report);
   }
 
@@ -174,22 +176,29 @@ export class DeliveryRunner {
   }
 
   private async take(count: number): Promise<void> {
-    const { signal } = this.stopping;
     const taken: OwnedPartition[] = [];
-    await inParallel(this.leases.entries(), AT_ONCE, async ([number, lease]) => {
-      const isEnough = taken.length >= count || signal.aborted;
-      if (isEnough || this.dispatcher.partitions.has(number) || !(await lease.acquire())) return;
-      if (taken.length >= count) await lease.release();
-      else {
-        const partition = await this.takeOver(number, lease);
-        taken.push(partition);
-        // What it had before can be sent while others are taken over.
-        this.dispatcher.add(partition);
-      }
+    await inParallel(await this.acquire(count), AT_ONCE, async ([number, lease]) => {
+      if (this.stopping.signal.aborted) return;
+      const partition = await this.takeOver(number, lease);
+      taken.push(partition);
+      // What it had before can be sent while others are taken over.
+      this.dispatcher.add(partition);
     }).finally(() => {
       // Leases are renewed meanwhile.
       if (taken.length > 0) this.track(this.catchUp(taken));
     });
+  }
+
+  /** Acquires the leases of so many more partitions, if there are. */
+  private async acquire(count: number): Promise<readonly (readonly [number, LeaseHolder])[]> {
+    const acquired: (readonly [number, LeaseHolder])[] = [];
+    const isEnough = (): boolean => acquired.length >= count || this.stopping.signal.aborted;
+    await inParallel(this.leases.entries(), Math.min(AT_ONCE, count), async ([number, lease]) => {
+      if (isEnough() || this.dispatcher.partitions.has(number) || !(await lease.acquire())) return;
+      if (isEnough()) await lease.release();
+      else acquired.push([number, lease]);
+    });
+    return acquired;
   }
 
   private async catchUp(taken: readonly OwnedPartition[]): Promise<void> {

@@ -101,6 +101,21 @@ describe('The runner of deliveries', () => {
     await until(async () => (await takenBy('two')) === PARTITIONS);
   });
 
+  it('releases all leases when it stops, also of partitions that it could not take over (decisions N3)', async () => {
+    const log = overrideLog(world.deliveries, {
+      append: async (...append) => {
+        if (append[0] === partitionStream(PARTITIONS - 1)) throw new EngineUnavailable('it does not answer');
+        return await world.deliveries.append(...append);
+      },
+    });
+    const runner = start('one', ending({}).attempt, { deliveries: log });
+    await until(() => runner.trouble() !== undefined);
+    const owners = async () => await world.engines.leases.owners('notifier-', Date.now(), 60_000);
+    expect(await owners()).toEqual(['one']);
+    await runner.stop();
+    expect(await owners()).toEqual([]);
+  });
+
   it('shares the partitions among processes, and takes over those of one that stops', async () => {
     const targets = await targetsOf(60);
     const [one, two] = [ending({}), ending({})];
