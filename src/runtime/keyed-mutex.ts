@@ -5,10 +5,6 @@ export class KeyedMutex<Key> {
   /** Per key, settles when the last caller in the queue is done. */
   private readonly tails = new Map<Key, Promise<void>>();
 
-  isLocked(key: Key): boolean {
-    return this.tails.has(key);
-  }
-
   /** Waits for the key's lock, then runs. */
   async runExclusive<Result>(key: Key, run: () => Promise<Result>): Promise<Result> {
     const previous = this.tails.get(key);

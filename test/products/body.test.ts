@@ -14,7 +14,7 @@ interface Read {
 
 async function read(format: 'json' | 'xml', text: string | Buffer, chunk = 7): Promise<Read> {
   const spool = new Spool(await mkdtemp(join(tmpdir(), 'affilog-')));
-  const intake = new ProductIntake({ format, spool, prints: undefined, knowsCategory: () => false });
+  const intake = new ProductIntake({ format, spool, knowsCategory: () => false });
   const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
   const bytes = Buffer.from(text as string);
   for (let at = 0; at < bytes.length; at += chunk) {
@@ -220,7 +220,6 @@ describe('a posted body', () => {
     const intake = new ProductIntake({
       format: 'json',
       spool,
-      prints: undefined,
       knowsCategory: () => false,
     });
     const fields = Array.from({ length: 1000 }, () => ({}));

@@ -43,7 +43,7 @@ function printsOf(posted: ReadonlyMap<string, Buffer>): Fingerprints {
 async function receive(products: readonly PostedProduct[], others?: Validate, format: BodyFormat = 'json') {
   const spool = new Spool(await mkdtemp(join(tmpdir(), 'affilog-')));
   const knowsCategory = (id: string): boolean => id === '1';
-  const intake = new ProductIntake({ format, spool, prints: undefined, knowsCategory, validate: others });
+  const intake = new ProductIntake({ format, spool, knowsCategory, validate: others });
   const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
   try {
     const bytes = Buffer.from(format === 'json' ? JSON.stringify({ products }) : toXml(products));
@@ -132,7 +132,7 @@ test.each([
     const texts = Array.from({ length: 3 }, (_, at) => textOf(at));
     const prints = printsOf(new Map(texts.slice(0, 2).map((text, at) => [`p${at}`, Buffer.from(text)])));
     const spool = new Spool(tmpdir());
-    const intake = new ProductIntake({ format, spool, prints, knowsCategory: () => true });
+    const intake = new ProductIntake({ format, spool, prints: () => prints, knowsCategory: () => true });
     const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
     body.write(Buffer.from(bodyOf(texts.join(comma))));
     body.end();
@@ -144,3 +144,26 @@ test.each([
     ]);
   },
 );
+
+test('a product in the same bytes as before is parsed once the fingerprints of its feed are evicted (decisions X100)', async () => {
+  const texts = Array.from({ length: 2 }, (_, at) => JSON.stringify(product(at)));
+  let prints: Fingerprints | undefined = printsOf(
+    new Map(texts.map((text, at) => [`p${at}`, Buffer.from(text)])),
+  );
+  const spool = new Spool(tmpdir());
+  const intake = new ProductIntake({
+    format: 'json',
+    spool,
+    prints: () => prints,
+    knowsCategory: () => true,
+  });
+  const body = new JsonBody(intake);
+  body.write(Buffer.from(`{"products":[${texts[0]}`));
+  prints = undefined;
+  body.write(Buffer.from(`,${texts[1]}]}`));
+  body.end();
+  await intake.complete();
+  const kinds: string[] = [];
+  for await (const some of spool.read()) kinds.push(...some.map(({ head }) => head.kind));
+  expect(kinds).toEqual(['repeated', 'valid']);
+});

@@ -37,7 +37,7 @@ const EDITS = ['<', '>', '/', '!', '"', "'", '-', '&', ']', '?', ' ', '\u0001'] 
 async function received(read: (intake: ProductIntake) => Promise<void>): Promise<unknown> {
   const spool = new Spool(tmpdir());
   const knowsCategory = (): boolean => true;
-  const intake = new ProductIntake({ format: 'xml', spool, prints: undefined, knowsCategory });
+  const intake = new ProductIntake({ format: 'xml', spool, knowsCategory });
   try {
     await read(intake);
     await intake.complete();

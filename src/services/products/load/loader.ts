@@ -101,9 +101,11 @@ export class Loader {
     const { feedId, format } = request;
     await reached(request.directoryPosition);
     await fingerprints.warm(feedId);
-    const cached = fingerprints.peek(feedId);
-    // Bytes posted before a category was removed might be refused today.
-    const prints = cached?.removals === directory.categories.removals ? cached : undefined;
+    const prints = (): Fingerprints | undefined => {
+      const cached = fingerprints.peek(feedId);
+      // Bytes posted before a category was removed might be refused today.
+      return cached?.removals === directory.categories.removals ? cached : undefined;
+    };
     const knowsCategory = (id: string): boolean => directory.category(id) !== undefined;
     const spool = new Spool(spoolFolder);
     const intake = new ProductIntake({ format, spool, prints, knowsCategory, validate });

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { type Directory } from '../../../network/directory';
 import { type FollowedDirectory } from '../../../network/follower';
 import { type EventLog } from '../../../kernel/event-log';
 import { type FeedLock, FingerprintCache } from './fingerprints/fingerprint-cache';
@@ -13,6 +14,12 @@ interface LoaderParts {
   readonly validate?: Validate;
 }
 
+/** The organisation whose products a feed has; undefined for an unknown feed. */
+function ownerOf({ programs }: Directory, feedId: number): number | undefined {
+  const [programId] = programs.feed(feedId)?.programIds ?? [];
+  return programId === undefined ? undefined : programs.get(programId)?.organisationId;
+}
+
 /** A loader of this thread. */
 export function makeLoader(
   log: EventLog,
@@ -25,6 +32,7 @@ export function makeLoader(
     log,
     fingerprints: new FingerprintCache(log, join(dataDir, 'cache'), {
       feedLock,
+      ownerOf: (feedId) => String(ownerOf(directory, feedId)),
       currencyAt: (feedId) => (position) => directory.currencies.ofFeed(feedId, position),
     }),
     spoolFolder: join(dataDir, 'spool'),

@@ -1,6 +1,8 @@
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { streamOf } from '../../../../kernel/event';
 import { type EventLog } from '../../../../kernel/event-log';
+import { FairQueue } from '../../../../runtime/fair-queue';
 import { KeyedMutex } from '../../../../runtime/keyed-mutex';
 import { type CurrencyAt, FEED } from '../../../../domain/products/feed';
 import { catchUp } from './catch-up';
@@ -25,11 +27,15 @@ interface CacheOptions {
   readonly feedLock?: FeedLock | undefined;
   /** For events that do not record their currency; without it, that is unknown. */
   readonly currencyAt?: (feedId: number) => CurrencyAt;
-  /** Bytes of memory for fingerprints that are not in use. */
+  /** Who waits if a feed's fingerprints do: by default each feed by itself. */
+  readonly ownerOf?: (feedId: number) => string;
+  /** Bytes of memory for fingerprints: of an owner's feeds that are in use, and of all that are not. */
   readonly memory?: number;
 }
 
 const MEMORY = 256 * 1024 * 1024;
+/** The part of it that a feed is taken to need whose file does not exist: most such feeds are small. */
+const UNKNOWN = 1 / 32;
 
 interface Entry {
   readonly prints: Fingerprints;
@@ -39,19 +45,28 @@ interface Entry {
 
 /**
  * Caches the fingerprints of feeds: the most recently used in memory, all large ones in files of a folder that may be
- * deleted at any time. One caller at a time uses a feed's, current as of the end of its stream.
+ * deleted at any time. One caller at a time uses a feed's, current as of the end of its stream. Those in use are bounded too: an
+ * owner with as much in use as the memory waits, and so does anyone while there is twice as much.
  */
 export class FingerprintCache {
   private readonly locks = new KeyedMutex<number>();
   /** Least recently used first. */
   private readonly entries = new Map<number, Entry>();
   private readonly closing = new AbortController();
+  private readonly memory: number;
+  private readonly queue: FairQueue;
+  /** Feeds in use, which are not evicted. */
+  private readonly inUse = new Set<number>();
 
   constructor(
     private readonly log: EventLog,
     private readonly folder: string,
     private readonly options: CacheOptions = {},
-  ) {}
+  ) {
+    const memory = options.memory ?? MEMORY;
+    this.memory = memory;
+    this.queue = new FairQueue({ atOnce: 2 * memory, perClient: memory, reserved: memory });
+  }
 
   /** Runs with exclusive access to a feed's fingerprints. */
   async use<Result>(feedId: number, run: (prints: Fingerprints) => Promise<Result>): Promise<Result> {
@@ -84,18 +99,40 @@ export class FingerprintCache {
     feedId: number,
     run: (prints: Fingerprints) => Promise<Result>,
   ): Promise<Result> {
+    const owner = this.options.ownerOf?.(feedId) ?? String(feedId);
+    const weight = await this.sizeOf(feedId);
+    return await this.queue.run(owner, () => this.useInMemory(feedId, run), { weight });
+  }
+
+  /** Bytes that they need, more or less. */
+  private async sizeOf(feedId: number): Promise<number> {
+    const known = this.entries.get(feedId)?.prints.memory;
+    if (known !== undefined) return known;
+    return await stat(this.fileOf(feedId)).then(
+      ({ size }) => size,
+      () => this.memory * UNKNOWN,
+    );
+  }
+
+  private async useInMemory<Result>(
+    feedId: number,
+    run: (prints: Fingerprints) => Promise<Result>,
+  ): Promise<Result> {
     const stream = streamOf(FEED, feedId);
     const currencyAt = this.options.currencyAt?.(feedId);
-    let entry = await this.open(feedId);
+    this.inUse.add(feedId);
+    let entry: Entry | undefined;
     try {
+      entry = await this.open(feedId);
       if (!(await catchUp(this.log, stream, entry.prints, currencyAt))) {
         entry = await this.discard(feedId);
         await catchUp(this.log, stream, entry.prints, currencyAt);
       }
       return await run(entry.prints);
     } finally {
-      const behind = entry.prints.revision - entry.saved;
-      if (behind >= Math.max(SAVE_AFTER, entry.prints.size / 4)) await this.save(feedId, entry);
+      if (entry !== undefined && isFarBehind(entry)) await this.save(feedId, entry);
+      this.inUse.delete(feedId);
+      this.evict(feedId);
     }
   }
 
@@ -120,11 +157,12 @@ export class FingerprintCache {
     return entry;
   }
 
-  private evict(inUse: number): void {
+  /** Evicts feeds that are not in use, but one. */
+  private evict(latest: number): void {
     let bytes = [...this.entries.values()].reduce((sum, { prints }) => sum + prints.memory, 0);
     for (const [feedId, { prints }] of this.entries) {
-      if (bytes <= (this.options.memory ?? MEMORY)) return;
-      if (feedId === inUse || this.locks.isLocked(feedId)) continue;
+      if (bytes <= this.memory) return;
+      if (feedId === latest || this.inUse.has(feedId)) continue;
       bytes -= prints.memory;
       this.entries.delete(feedId);
     }
@@ -141,4 +179,8 @@ export class FingerprintCache {
   private fileOf(feedId: number): string {
     return join(this.folder, `feed-${feedId}.fingerprints`);
   }
+}
+
+function isFarBehind({ prints, saved }: Entry): boolean {
+  return prints.revision - saved >= Math.max(SAVE_AFTER, prints.size / 4);
 }

@@ -34,8 +34,11 @@ export interface ProductIntakeOptions {
   /** Of the body. */
   readonly format: BodyFormat;
   readonly spool: Spool;
-  /** The feed's fingerprints, perhaps outdated: products recognised by them are verified when appended. */
-  readonly prints: Fingerprints | undefined;
+  /**
+   * The feed's fingerprints if they are in memory, perhaps outdated: products recognised by them are verified when appended. Asked for
+   * each product, so that a body that arrives slowly does not keep them there.
+   */
+  readonly prints?: () => Fingerprints | undefined;
   readonly knowsCategory: (id: string) => boolean;
   /** Without it, this thread validates. */
   readonly validate?: Validate | undefined;
@@ -81,7 +84,8 @@ export class ProductIntake {
 
   /** Adds a product by its bytes; `origin` is known in a JSON body. */
   addBytes(bytes: Buffer, sequence: number, origin = NO_ORIGIN): void {
-    const { prints, spool } = this.options;
+    const { spool } = this.options;
+    const prints = this.options.prints?.();
     if (prints?.knowsPosted === true) {
       const posted = digestOf(bytes);
       const product = prints.findPosted(posted);

@@ -1,0 +1,47 @@
+import { mkdtemp, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { digestOf, Fingerprints } from '../../src/domain/products/fingerprints';
+import { FingerprintCache } from '../../src/services/products/load/fingerprints/fingerprint-cache';
+import { saveFingerprints } from '../../src/services/products/load/fingerprints/fingerprint-file';
+import { withLog } from '../support/temporary-log';
+
+it('fingerprints in use are bounded, of an owner and of all, and others are evicted (decisions X100)', () =>
+  withLog(async (log) => {
+    const folder = await mkdtemp(join(tmpdir(), 'affilog-'));
+    const prints = new Fingerprints();
+    for (let at = 0; at < 5_000; at += 1) prints.set(`p${at}`, digestOf(''), 1, 'EUR');
+    const fileOf = (feedId: number): string => join(folder, `feed-${feedId}.fingerprints`);
+    // The tens are the owner.
+    const feeds = [11, 12, 13, 14, 21, 22, 31, 41];
+    for (const feedId of feeds) await saveFingerprints(fileOf(feedId), feedId, prints);
+    const { size } = await stat(fileOf(11));
+    const ownerOf = (feedId: number): string => String(feedId).charAt(0);
+    const cache = new FingerprintCache(log, folder, { ownerOf, memory: 2.5 * size });
+    const started: number[] = [];
+    const ends = new Map<number, () => void>();
+    const uses = feeds.map((feedId) =>
+      cache.use(feedId, async () => {
+        started.push(feedId);
+        await new Promise<void>((resolve) => ends.set(feedId, resolve));
+      }),
+    );
+    const until = async (count: number): Promise<void> => {
+      while (started.length < count) await turn();
+      for (let more = 0; more < 100; more += 1) await turn();
+    };
+    await until(5);
+    // Each starts while there is less than its owner may use, and than all may.
+    expect(started.map(ownerOf).sort()).toEqual(['1', '1', '1', '2', '3']);
+    expect(feeds.filter((feedId) => cache.peek(feedId) !== undefined)).toHaveLength(5);
+    for (let count = 1; count <= feeds.length; count += 1) {
+      await until(count);
+      const next = started[count - 1] ?? 0;
+      ends.get(next)?.();
+      await uses[feeds.indexOf(next)];
+    }
+    expect(started.sort()).toEqual(feeds);
+    expect(feeds.filter((feedId) => cache.peek(feedId) !== undefined).length).toBeLessThanOrEqual(2);
+    await cache.close();
+  }));
