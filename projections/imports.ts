@@ -5,8 +5,7 @@ import { type Found, type Order, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { eachOf, searchInParts } from '../src/projector/search-in-parts';
 import { FEED, type FeedEvent, type FeedImport } from '../src/domain/products/feed';
-import { type ReportedImport } from '../src/domain/products/import-report';
-import { REFUSALS, type RefusalEvent } from '../src/domain/products/refusals';
+import { type RefusalEvent, REFUSALS, type ReportedImport } from '../src/domain/products/feed-imports';
 import { type Projection } from '../src/projector/projection';
 
 type ImportEvent = Extract<FeedEvent, { readonly type: 'FeedImported' }> | RefusalEvent;

@@ -9,7 +9,7 @@ import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { importNetwork, type NewToken } from '../operations/import-network';
 import { LoadProducts, LoadProductsHandler } from '../services/products/commands';
-import { FeedRefusals } from '../domain/products/refusals';
+import { FeedRefusals } from '../domain/products/feed-imports';
 import { VisibleWrites } from '../http/visible-writes';
 import { PostVoucher, PostVoucherHandler } from '../services/vouchers/commands';
 import { VoucherWriter } from '../domain/vouchers/voucher-writer';

@@ -12,7 +12,7 @@ import { reportedTransaction } from '../domain/transactions/find-transaction';
 import { STANDINGS, stateIdOf } from '../domain/transactions/states';
 import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
 import { type TransactionFacts } from '../domain/transactions/transaction-facts';
-import { type Surroundings } from '../domain/transactions/validation';
+import { type Surroundings } from '../domain/transactions/surroundings';
 
 /** An order that a publisher has claimed, as it was approved; amounts are integers (`wire/minor-units.ts`). */
 interface ApprovedOrder {

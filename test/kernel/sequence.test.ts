@@ -1,7 +1,7 @@
 import { NO_STREAM } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { toNewEvent } from '../../src/kernel/decider';
-import { Sequence } from '../../src/domain/keys/sequence';
+import { Sequence } from '../../src/domain/keys/reservation';
 import { golden } from '../support/golden';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 

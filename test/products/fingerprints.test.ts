@@ -2,12 +2,11 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { digestOf, Fingerprints } from '../../src/domain/products/fingerprints';
+import { digestOf, Fingerprints, IdTable } from '../../src/domain/products/fingerprints';
 import {
   loadFingerprints,
   saveFingerprints,
 } from '../../src/services/products/load/fingerprints/fingerprint-file';
-import { IdTable } from '../../src/domain/products/id-table';
 import { anyCharacters } from '../support/any-characters';
 
 const ids = fc.oneof(anyCharacters({ maxLength: 40 }), fc.constantFrom('a', 'b', 'SKU-1', 'ü', '😀'));

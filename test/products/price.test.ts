@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { formatPrice, parsePrice } from '../../src/domain/products/price';
+import { formatPrice, parsePrice } from '../../src/domain/products/fields';
 
 describe('a posted price (Document 1, Limits: Price format; decisions P25)', () => {
   test.each([

@@ -6,7 +6,7 @@ import {
   type TransactionEvent,
 } from '../../src/domain/transactions/transaction';
 import { type Amendments } from '../../src/domain/transactions/transaction-facts';
-import { type Surroundings } from '../../src/domain/transactions/validation';
+import { type Surroundings } from '../../src/domain/transactions/surroundings';
 import { golden } from '../support/golden';
 import { AT, after, decide, FACTS, FINE, report, stateAfter, WAYS } from './cases';
 

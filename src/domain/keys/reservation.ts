@@ -9,7 +9,6 @@ import {
 import { NO_STREAM } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { KeyedMutex } from '../../runtime/keyed-mutex';
-import { Sequence } from './sequence';
 
 /**
  * The stream of a unique key: who owns it, by the last event.
@@ -21,7 +20,7 @@ export type ReservationEvent =
   | { readonly type: 'KeyReserved'; readonly data: { readonly owner: number; readonly at: string } }
   | { readonly type: 'KeyReleased'; readonly data: { readonly owner: number; readonly at: string } };
 
-export interface ReservationCommand {
+interface ReservationCommand {
   readonly do: 'reserve' | 'release';
   readonly owner: number;
   readonly at: string;
@@ -53,7 +52,7 @@ export function reservations(
 }
 
 /** Aggregates of which a key may have one at a time. */
-export interface KeyedKind<Command, State, Event extends DomainEvent> {
+interface KeyedKind<Command, State, Event extends DomainEvent> {
   readonly decider: Decider<Command, State, Event>;
   /** The sequence that gives their ids. */
   readonly ids: string;
@@ -164,5 +163,57 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
     const known = isNew ? { state: decider.initial, revision: NO_STREAM } : undefined;
     const executed = await execute(this.log, decider, id, command, known);
     return isRemoved(executed.state) ? undefined : { id, ...executed };
+  }
+}
+
+/**
+ * A block of integers allotted to one process, bounds included.
+ *
+ * The name and shape of this event are the storage format: add, never rename.
+ */
+interface IdsAllotted {
+  readonly type: 'IdsAllotted';
+  readonly data: { readonly from: number; readonly to: number };
+}
+
+/** Allots the next integers, as many as the command says; the state is the last one allotted. */
+const decider: Decider<number, number, IdsAllotted> = {
+  category: 'sequence',
+  initial: 0,
+  supersedes: () => true,
+  decide: (size, end) => [{ type: 'IdsAllotted', data: { from: end + 1, to: end + size } }],
+  evolve: (_, { data }) => data.to,
+};
+
+/** Integers per block. Those unused when a process ends are lost. */
+const BLOCK_SIZE = 100;
+
+/**
+ * Unique integers from 1, shared by all processes and ascending within each. Processes allot blocks of them in the stream
+ * `sequence-<name>`.
+ */
+export class Sequence {
+  private upcoming = 1;
+  private last = 0;
+  private allotting: Promise<void> | undefined;
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly name: string,
+  ) {}
+
+  async next(): Promise<number> {
+    while (this.upcoming > this.last) {
+      this.allotting ??= this.allotBlock().finally(() => (this.allotting = undefined));
+      await this.allotting;
+    }
+    this.upcoming += 1;
+    return this.upcoming - 1;
+  }
+
+  private async allotBlock(): Promise<void> {
+    const { state: end } = await execute(this.log, decider, this.name, BLOCK_SIZE);
+    this.upcoming = end - BLOCK_SIZE + 1;
+    this.last = end;
   }
 }

@@ -1,12 +1,11 @@
-import { conversionFaults as fault } from '../conversion-faults';
-import { type Programs } from '../../network/programs';
 import { load, type StateAt, toDomainEvent } from '../../kernel/decider';
-import { NO_STREAM, streamOf } from '../../kernel/event';
+import { NO_STREAM, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
+import { type Programs } from '../../network/programs';
 import { inParallel } from '../../runtime/in-parallel';
+import { conversionFaults as fault } from '../conversion-faults';
 import { TRANSACTION, transactionDecider, type TransactionEvent, type TransactionState } from './transaction';
-import { type TransactionFacts } from './transaction-facts';
-import { mayHaveFormerIds } from './former-ids';
+import { type StoredFacts, type TransactionFacts } from './transaction-facts';
 import { formerIdOf, idsWith, legacyIdOf, transactionIdOf } from './transaction-id';
 
 /** The transaction that a report is about, with what is known of it before its stream is read. */
@@ -73,4 +72,66 @@ export function onlyOne<Transaction extends { readonly transactionId: string }>(
   throw fault.ambiguous(
     `${legacyId} names ${found.length} transactions, of different programs: expected one of the transactionIds ${ids.join(', ')}`,
   );
+}
+
+/**
+ * Whether a log may have transactions that were stored when ids did not have the program (`docs/decisions.md#t1`).
+ *
+ * All of them precede the others, since no process of the earlier version runs any more (docs/operations.md, Upgrading). So the
+ * first transaction of the log tells, and the answer never changes: the log is only appended to, and a copy has the same order.
+ * While there is no transaction yet, or the first one is still being looked for, the answer is true. Events of another program
+ * that has written to such streams do not count.
+ */
+function mayHaveFormerIds(log: EventLog): boolean {
+  const search = searches.get(log) ?? new FirstTransaction(log);
+  searches.set(log, search);
+  return search.mayHaveFormerId();
+}
+
+const searches = new WeakMap<EventLog, FirstTransaction>();
+
+/** Events per batch: usually the first one has the answer. */
+const BATCH = 10;
+
+/** Looks for the first transaction of a log, in the background: many other events may precede it. */
+class FirstTransaction {
+  private hasFormerId: boolean | undefined;
+  /** Nothing was found up to here. */
+  private searched = START;
+  private isSearching = false;
+
+  constructor(private readonly log: EventLog) {}
+
+  mayHaveFormerId(): boolean {
+    // A failure leaves the answer open: the report that asks meets it too, and the next one searches on.
+    if (this.hasFormerId === undefined && !this.isSearching) this.search().catch(() => undefined);
+    return this.hasFormerId ?? true;
+  }
+
+  private async search(): Promise<void> {
+    this.isSearching = true;
+    try {
+      const options = { after: this.searched, prefixes: [streamOf(TRANSACTION, '')], batchSize: BATCH };
+      for await (const { events, position } of this.log.readAll(options)) {
+        this.hasFormerId = events.map(hasFormerId).find((answer) => answer !== undefined);
+        if (this.hasFormerId !== undefined) return;
+        this.searched = position;
+      }
+    } finally {
+      this.isSearching = false;
+    }
+  }
+}
+
+/** Whether the id of a transaction is a former one; undefined if the event is not that of a transaction. */
+function hasFormerId({ stream, data }: RecordedEvent): boolean | undefined {
+  try {
+    const { transaction } = JSON.parse(data) as StoredFacts;
+    const legacyId = legacyIdOf(transaction);
+    if (stream === streamOf(TRANSACTION, formerIdOf(legacyId))) return true;
+    if (stream === streamOf(TRANSACTION, transactionIdOf(legacyId, transaction.programId))) return false;
+  } catch {
+    // Another program wrote it.
+  }
+  return undefined;
 }

@@ -1,3 +1,4 @@
+import { commissionOf, isCommissionBy, type Terms } from '../../network/commission';
 import {
   decimalOf,
   fromStored,
@@ -100,4 +101,21 @@ export function postedValue(
 export function postedValues(facts: TransactionFacts): Readonly<Record<string, string | number | undefined>> {
   const names = Object.keys(facts) as (keyof TransactionFacts)[];
   return Object.fromEntries(names.map((name) => [name, postedValue(facts, name)]));
+}
+
+/**
+ * The facts with amendments. A commission by the event's terms follows the order value (`docs/decisions.md#t5`); without
+ * `terms` it does not.
+ */
+export function amendedBy(
+  facts: TransactionFacts,
+  amendments: Amendments = {},
+  terms?: Terms,
+): TransactionFacts {
+  const { orderValue } = amendments;
+  const isByTerms =
+    terms !== undefined &&
+    isCommissionBy(terms, facts.publisherCommission, facts.orderValue, facts.currencyId);
+  if (!isByTerms || orderValue === undefined) return { ...facts, ...amendments };
+  return { ...facts, publisherCommission: commissionOf(terms, orderValue, facts.currencyId), ...amendments };
 }

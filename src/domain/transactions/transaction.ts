@@ -11,6 +11,7 @@ import {
   type Trigger,
 } from './states';
 import {
+  amendedBy,
   type Amendments,
   factsIn,
   postedValues,
@@ -19,8 +20,7 @@ import {
   type TransactionFacts,
 } from './transaction-facts';
 import { type Terms } from '../../network/commission';
-import { amendedBy } from './commission';
-import { failuresOf, type Surroundings, triggerOf } from './validation';
+import { failuresOf, type Surroundings, triggerOf } from './surroundings';
 
 /**
  * A transaction, in the stream `transaction-<transactionId>`: one event for each state it enters, in order.

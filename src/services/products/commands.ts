@@ -12,7 +12,7 @@ import { DownloadCounter } from './download-counter';
 import { productFaults as fault } from './faults';
 import { type Loaded, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
-import { FeedRefusals } from '../../domain/products/refusals';
+import { FeedRefusals } from '../../domain/products/feed-imports';
 import { type CountedDownload } from './quota';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */

@@ -11,7 +11,7 @@ import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { CountedFeeds } from './feed-counts.queries';
 import { type FeedList, toListedFeed } from './feed-list';
-import { type ReportedImport } from '../../domain/products/import-report';
+import { type ReportedImport } from '../../domain/products/feed-imports';
 
 /** Queries of whole feeds: counts of their products, joined with the directory. */
 @Injectable()

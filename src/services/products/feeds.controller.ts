@@ -15,7 +15,7 @@ import { toXmlFeeds } from './feed-list';
 import { productFaults as fault } from './faults';
 import { categoryKeys, feedKey, feedKeys, mappingKeys } from './feed-keys';
 import { FeedQueries } from './feed.queries';
-import { importsText } from '../../domain/products/import-report';
+import { importsText } from '../../domain/products/feed-imports';
 import { productOperations as operations } from './operations';
 import { ownFeed, ProductSettings } from './product.queries';
 

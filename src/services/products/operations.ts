@@ -6,7 +6,7 @@ import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
 import { CATEGORY_TREES } from '../../network/categories/category-tree';
 import { FEED_LIST, LAST_UPDATED } from './feed-list';
 import { foundProducts, postedProducts } from '../../domain/products/fields';
-import { IMPORT_REPORT } from '../../domain/products/import-report';
+import { IMPORT_REPORT } from '../../domain/products/feed-imports';
 import { xmlResult } from './output-xml';
 
 const REFUSALS: Shape = { name: 'ErrorList', kind: errorList };

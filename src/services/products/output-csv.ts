@@ -1,8 +1,7 @@
 import { type CsvCell, csvLines, type CsvSeparators } from '../../wire/csv/write';
 import { productFaults as fault } from './faults';
-import { IDENTIFIERS, OFFER_TEXTS, PRODUCT_TEXTS } from '../../domain/products/fields';
+import { formatPrice, IDENTIFIERS, OFFER_TEXTS, PRODUCT_TEXTS } from '../../domain/products/fields';
 import { type OutputOffer, type OutputProduct, type OutputView } from './output';
-import { formatPrice } from '../../domain/products/price';
 
 /** Columns and separators: Document 1, CSV export; `docs/decisions.md#p16`. */
 export interface CsvStyle {

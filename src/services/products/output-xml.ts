@@ -2,6 +2,7 @@ import { listOf, pick, prefixed, record, type Scalar } from '../../wire/record/r
 import { date, text, wordOf } from '../../wire/record/kinds';
 import { type XmlElement } from '../../wire/xml/write';
 import {
+  formatPrice,
   foundOffer,
   foundProduct,
   foundProducts,
@@ -10,7 +11,6 @@ import {
   PRODUCT_TEXTS,
 } from '../../domain/products/fields';
 import { type OutputOffer, type OutputProduct, type OutputView, type PastPrice } from './output';
-import { formatPrice } from '../../domain/products/price';
 
 const { identifiers, ...PRODUCT } = foundProduct.fields;
 const OFFER = foundOffer.fields;

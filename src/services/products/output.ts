@@ -7,6 +7,7 @@ import { type Caller } from '../../network/organisations';
 import { type PostedCategory } from '../../network/categories/mapped-category';
 import { type Product } from '../../domain/products/feed';
 import {
+  formatPrice,
   type foundOffer,
   type foundProduct,
   OFFER_TEXTS,
@@ -14,7 +15,6 @@ import {
   PRODUCT_TEXTS,
 } from '../../domain/products/fields';
 import { groupingIdOf, type Offer } from '../../domain/products/offer';
-import { formatPrice } from '../../domain/products/price';
 
 /**
  * Prices of an offer, newest first: minor units, since when (epoch ms), the position of the event, and the currency, empty

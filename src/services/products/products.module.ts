@@ -18,7 +18,7 @@ import { FeedsController } from './feeds.controller';
 import { Loader } from './load/loader';
 import { ProductsController } from './products.controller';
 import { ProductQueries, ProductSettings } from './product.queries';
-import { FeedRefusals } from '../../domain/products/refusals';
+import { FeedRefusals } from '../../domain/products/feed-imports';
 import { keyFaults } from './search-keys';
 import { productSchemas } from './xml-schemas';
 

@@ -21,7 +21,7 @@ import {
   reportedTransaction,
   transactionsWith,
 } from '../../domain/transactions/find-transaction';
-import { checkReport } from './report-check';
+import { checkReport, checkTransition, type Transition, transitionCommand } from './checks';
 import { stateIdOf, type StateId } from '../../domain/transactions/states';
 import {
   type TransactionCommand,
@@ -31,7 +31,6 @@ import {
 } from '../../domain/transactions/transaction';
 import { type TransactionFacts } from '../../domain/transactions/transaction-facts';
 import { legacyIdOf } from '../../domain/transactions/transaction-id';
-import { checkTransition, type Transition, transitionCommand } from './transition-check';
 
 /** What a report or a requested transition has done. */
 type Outcome = 'created' | 'known' | 'moved' | 'unchanged';

@@ -1,45 +1,52 @@
 import { Body, Controller, Get, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type Caller } from '../../network/organisations';
-import { Answer } from '../../http/answer';
-import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
-import { ListAnswer } from '../../http/list-answer';
-import { QueuedAnswer } from '../../http/queued-answer';
-import { PostedBody } from '../../http/posted-body';
-import { Faults } from '../../kernel/fault';
-import { errorsAsJson } from '../../wire/api/errors';
-import { type Keys } from '../../wire/keys/keys';
-import { pageHeaders } from '../../wire/keys/pages';
-import { listPieces } from '../../wire/record/list-text';
-import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
-import { type List, type RecordKind } from '../../wire/record/record';
-import { documentWriter } from '../../wire/record/document';
-import { listWriter } from '../../wire/record/list';
-import { readOne, readSeveral } from './body';
-import { MoveTransactions, ReportTransactions, type Results } from './commands';
+import { conversionFaults as fault } from '../../domain/conversion-faults';
 import {
   postedTransactions,
   postedTransitions,
   type TransactionResult,
 } from '../../domain/transactions/fields';
+import { Answer } from '../../http/answer';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { ListAnswer } from '../../http/list-answer';
+import { PostedBody } from '../../http/posted-body';
+import { QueuedAnswer } from '../../http/queued-answer';
+import { Faults } from '../../kernel/fault';
+import { type Caller } from '../../network/organisations';
+import { errorsAsJson } from '../../wire/api/errors';
+import { type BodyFormat } from '../../wire/api/format';
+import { isPosted } from '../../wire/api/posted';
+import { type ListBody, type PostedItems, postedItems } from '../../wire/api/posted-list';
+import { postedFromJson } from '../../wire/json/read';
+import { type Keys } from '../../wire/keys/keys';
+import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
+import { pageHeaders } from '../../wire/keys/pages';
+import { NotParsable } from '../../wire/not-parsable';
+import { documentWriter } from '../../wire/record/document';
+import { listWriter } from '../../wire/record/list';
+import { listPieces } from '../../wire/record/list-text';
+import { type List, type RecordKind } from '../../wire/record/record';
+import { postedFromXml } from '../../wire/xml/posted';
+import { parseXml } from '../../wire/xml/read';
+import { MoveTransactions, ReportTransactions, type Results } from './commands';
 import {
   dateKeys,
   type FilterKeys,
   type HistoryKeys,
   historyKeys,
   listKeys,
-  type TransactionListKeys,
   totalsKeys,
-} from './list-keys';
+  type TransactionListKeys,
+  TransactionQueries,
+} from './transaction.queries';
 import {
   ONE,
+  transactionOperations as operations,
   RESULT,
   RESULTS,
   TOTALS,
-  transactionOperations as operations,
   TRANSACTIONS,
 } from './operations';
-import { TransactionQueries } from './transaction.queries';
 
 /** Most bytes of one posted item, and of a list. */
 const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;
@@ -192,4 +199,39 @@ function toResult(result: Results['results'][number]): TransactionResult {
   if ('faults' in result) return errorsAsJson(result.faults);
   const { transactionId, legacyTransactionId, messageTypeId, outcome } = result;
   return { transactionId, legacyTransactionId, messageTypeId, outcome };
+}
+
+/** A posted record in the shape of JSON, unchecked; raises CON_310 for what cannot be read. */
+function readOne({ of, each }: List<RecordKind>, bytes: Buffer, format: BodyFormat): unknown {
+  return readable(() => {
+    if (format === 'json') {
+      const found = postedFromJson(bytes);
+      if (!isPosted(found)) throw new NotParsable('expected one object; lists are posted to …/bulk');
+      return found;
+    }
+    const root = parseXml(bytes);
+    if (root.name !== each) throw new NotParsable(`expected the root element ${each}, found ${root.name}`);
+    return postedFromXml(of(), root);
+  });
+}
+
+/** A posted list, each item unchecked. Raises CON_310 for what cannot be read. */
+async function readSeveral(
+  body: { readonly chunks: () => AsyncIterable<Buffer> },
+  format: BodyFormat,
+  list: ListBody,
+): Promise<PostedItems> {
+  try {
+    return await postedItems(body.chunks(), format, list);
+  } catch (error) {
+    throw error instanceof NotParsable ? fault.syntax(error.message) : error;
+  }
+}
+
+function readable<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof NotParsable ? fault.syntax(error.message) : error;
+  }
 }

@@ -4,7 +4,7 @@ import { amountOf, expectedAmount } from '../../wire/record/minor-units';
 import { isPosted, isUnset, type Origin, type Posted, Refusals, wrong } from '../../wire/api/posted';
 import { type PostedOf } from '../../wire/record/record';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
-import { voucherFaults as fault } from '../../domain/vouchers/faults';
+import { voucherFaults as fault } from '../../domain/conversion-faults';
 import { postedVoucher } from './fields';
 import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
 import { type VoucherPost } from '../../domain/vouchers/voucher-writer';

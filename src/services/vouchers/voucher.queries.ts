@@ -1,21 +1,64 @@
 import { Injectable } from '@nestjs/common';
 import { listVouchers, type VoucherCriteria } from '../../../projections/vouchers';
+import { historyOf, type Version } from '../../domain/keys/history';
+import { voucherFaults as fault } from '../../domain/conversion-faults';
+import { audiencesIn, type ListedVoucher } from '../../domain/vouchers/stored-voucher';
+import { isOfMoney, postedFields, type VoucherCurrency, voucherDecider } from '../../domain/vouchers/voucher';
+import { EventLog } from '../../kernel/event-log';
+import { type QueryOptions } from '../../kernel/query';
+import { ReadStore } from '../../kernel/read-store';
 import { type Directory } from '../../network/directory';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
-import { EventLog } from '../../kernel/event-log';
-import { historyOf, type Version } from '../../domain/keys/history';
-import { type QueryOptions } from '../../kernel/query';
-import { ReadStore } from '../../kernel/read-store';
 import { eachOf } from '../../projector/search-in-parts';
 import { httpFaults } from '../../wire/api/http-faults';
-import { pageOf } from '../../wire/keys/pages';
-import { voucherFaults as fault } from '../../domain/vouchers/faults';
+import { clickLink } from '../../wire/click-link';
+import { type DateFormat, writeDate } from '../../wire/date';
+import { dryRunKey } from '../../wire/keys/dry-run';
+import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { PAGE_KEY, pageOf, sizeKey } from '../../wire/keys/pages';
+import { BOOLEAN, DATE, INTEGER, LANGUAGE, oneOf, TEXT, until } from '../../wire/keys/types';
 import { type OutputVoucher } from './fields';
-import { type VoucherListKeys } from './list-keys';
-import { codeIn, toOutput } from './output';
-import { audiencesIn } from '../../domain/vouchers/stored-voucher';
-import { postedFields, voucherDecider } from '../../domain/vouchers/voucher';
+
+const ids = { type: INTEGER, multiple: true } as const;
+
+/** Format of dates in an answer (Document 2, List keys). */
+export const dateKeys = {
+  dateOutputFormat: {
+    type: oneOf('iso8601', 'epoch'),
+    description: 'Format of dates; milliseconds by default',
+  },
+} as const satisfies KeyTable;
+
+/** Of posts, beyond Document 2 (`docs/decisions.md#a15`). */
+export const postKeys = { dryRun: dryRunKey } as const satisfies KeyTable;
+
+/** Document 2, List keys (for `token` and `jsonp` see `src/http`); the last two `docs/decisions.md#v17`. */
+export const listKeys = {
+  id: { ...ids, description: 'Ids of vouchers' },
+  maxStartDate: {
+    type: until(DATE),
+    description: 'Valid from this time or earlier, a date includes its day; includes ended ones',
+  },
+  minEndDate: { type: DATE, description: 'Valid until this time or later; includes ended ones' },
+  ...dateKeys,
+  programId: { ...ids, description: 'Programs' },
+  keywords: { type: TEXT, multiple: true, description: 'Words to find in title, descriptions and code' },
+  voucherTypeId: { ...ids, description: 'Types' },
+  siteSpecific: {
+    type: BOOLEAN,
+    description: 'Only vouchers for some sites, or only those for any site',
+  },
+  siteId: { ...ids, description: 'Sites that can use the voucher' },
+  pageSize: sizeKey('Vouchers on a page'),
+  page: PAGE_KEY,
+  random: { type: INTEGER, description: 'Seed of a random order; the same seed gives the same order' },
+  languageId: { type: LANGUAGE, description: 'Language of the voucher' },
+  activeAt: { type: DATE, description: 'The default listing as of this time' },
+  format: { type: oneOf('csv'), beyondJson: true, description: 'CSV; overrides the extension' },
+} as const satisfies KeyTable;
+
+export type VoucherListKeys = Keys<typeof listKeys>;
 
 /** The settings that answers depend on. */
 export abstract class VoucherSettings {
@@ -137,4 +180,70 @@ function timesOf({ activeAt, minEndDate, maxStartDate }: VoucherListKeys, { call
     throw fault.invalidVoucher('activeAt: cannot be combined with minEndDate or maxStartDate');
   const at = activeAt ?? (caller.kind === 'advertiser' ? undefined : now.getTime());
   return { publishedAt: at, minEndDate: isBounded ? minEndDate : at, maxStartDate };
+}
+
+/** The context of an answer. */
+interface OutputView {
+  readonly directory: Directory;
+  readonly caller: Caller;
+  readonly clickUrl: string;
+  readonly dates: DateFormat;
+}
+
+/** A voucher as a caller sees it (Document 2, Voucher returned by the list operation). */
+function toOutput(listed: ListedVoucher, view: OutputView): OutputVoucher {
+  const { id, programId, voucher } = listed;
+  const { siteIds = [], startDate, endDate } = voucher;
+  const program = view.directory.program(programId);
+  const date = (time: number | string) => writeDate(new Date(time).getTime(), view.dates);
+  return {
+    id,
+    programId,
+    programName: program?.name ?? '',
+    code: voucher.code ?? '',
+    updateDate: date(listed.updated),
+    publishStartDate: date(voucher.publishStartDate ?? listed.created),
+    publishEndDate: date(voucher.publishEndDate ?? endDate),
+    startDate: date(startDate),
+    endDate: date(endDate),
+    title: voucher.title,
+    shortDescription: voucher.shortDescription,
+    description: voucher.description,
+    voucherTypeId: voucher.voucherTypeId,
+    defaultTrackUri: trackUri(listed, view),
+    siteSpecific: siteIds.length > 0,
+    landingUrl: voucher.landingUrl ?? '',
+    discountAmount: voucher.discountAmount ?? 0,
+    isPercentage: voucher.isPercentage ?? false,
+    publisherInformation: voucher.publisherInformation ?? '',
+    languageId: voucher.languageId ?? '',
+    exclusive: siteIds.length === 1,
+    currencyId: isOfMoney(voucher)
+      ? codeIn(view.directory)(listed.currency, programId)
+      : (program?.currency ?? ''),
+    logoPath: program?.logoUrl ?? '',
+    ...(view.caller.kind === 'advertiser' ? { sourceId: listed.sourceId } : {}),
+  };
+}
+
+/** The code of the currency in which a voucher's amount was posted; empty if it is not known (`docs/decisions.md#v19`). */
+function codeIn({ currencies }: Directory) {
+  return (posted: VoucherCurrency, programId: number): string =>
+    'currency' in posted ? posted.currency : (currencies.ofProgram(programId, posted.postedAt) ?? '');
+}
+
+/** `docs/decisions.md#v7`, `#v13`. */
+function trackUri(
+  { programId, voucher }: ListedVoucher,
+  { directory, caller, clickUrl }: OutputView,
+): string {
+  const { siteIds } = voucher;
+  const site =
+    caller.kind === 'advertiser'
+      ? undefined
+      : directory
+          .sitesOf(caller)
+          .filter((id) => directory.programs.connectionsOf(id).has(programId))
+          .find((id) => siteIds === undefined || siteIds.includes(id));
+  return clickLink(clickUrl, { a: site, p: programId, ttid: 13, url: voucher.landingUrl });
 }

@@ -1,28 +1,41 @@
 import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
-import { type Caller } from '../../network/organisations';
+import { voucherFaults as fault } from '../../domain/conversion-faults';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../http/clock';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { markDryRun } from '../../http/dry-run';
 import { ListAnswer } from '../../http/list-answer';
-import { QueuedAnswer } from '../../http/queued-answer';
 import { PostedBody } from '../../http/posted-body';
-import { writeDate } from '../../wire/date';
+import { QueuedAnswer } from '../../http/queued-answer';
+import { type Caller } from '../../network/organisations';
 import { errorsAsJson } from '../../wire/api/errors';
+import { type BodyFormat, type Format } from '../../wire/api/format';
+import { type PostedItems, postedItems } from '../../wire/api/posted-list';
+import { writeDate } from '../../wire/date';
+import { calendar } from '../../wire/icalendar';
+import { postedFromJson } from '../../wire/json/read';
 import { type Keys } from '../../wire/keys/keys';
-import { pageHeaders } from '../../wire/keys/pages';
-import { listPieces } from '../../wire/record/list-text';
 import { ignoredFieldsOf } from '../../wire/keys/name-list';
+import { pageHeaders } from '../../wire/keys/pages';
+import { NotParsable } from '../../wire/not-parsable';
+import { documentWriter } from '../../wire/record/document';
+import { listWriter } from '../../wire/record/list';
+import { listPieces, type ListText } from '../../wire/record/list-text';
+import { postedFromXml } from '../../wire/xml/posted';
+import { parseXml, type XmlNode } from '../../wire/xml/read';
 import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
-import { voucherFaults as fault } from '../../domain/vouchers/faults';
-import { postedVoucher } from './fields';
-import { dateKeys, type VoucherListKeys, listKeys, postKeys } from './list-keys';
-import { listText, toXmlVersions } from './formats';
-import { voucherOperations as operations } from './operations';
-import { VoucherQueries, VoucherSettings } from './voucher.queries';
-import { readVoucher, readVouchers } from './voucher-body';
+import { type OutputVoucher, postedVoucher, postedVouchers } from './fields';
+import {
+  dateKeys,
+  listKeys,
+  postKeys,
+  type VoucherListKeys,
+  VoucherQueries,
+  VoucherSettings,
+} from './voucher.queries';
+import { voucherOperations as operations, VOUCHER_VERSIONS, VOUCHERS } from './operations';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
 const MAX_BODY = { one: 1024 * 1024, several: 8 * 1024 * 1024 } as const;
@@ -124,4 +137,75 @@ export class VouchersController {
 /** Undefined if it is not an id. */
 function voucherIdIn(sent: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(sent) ? Number(sent) : undefined;
+}
+
+/**
+ * A posted voucher in the shape of the JSON one (Document 2, Voucher posted by an advertiser); raises 101 for what cannot
+ * be read.
+ */
+function readVoucher(bytes: Buffer, format: BodyFormat): unknown {
+  return parsed(() => (format === 'json' ? postedFromJson(bytes) : fromXml(parseXml(bytes))));
+}
+
+/** A posted list of vouchers, each still to be checked (`docs/decisions.md#v17`); raises 101. */
+async function readVouchers(chunks: AsyncIterable<Buffer>, maxItem: number): Promise<PostedItems> {
+  try {
+    return await postedItems(chunks, 'json', { kind: postedVouchers, maxItem });
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+function parsed<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
+function unreadable(error: unknown): unknown {
+  return error instanceof NotParsable ? fault.invalidVoucher(error.message) : error;
+}
+
+function fromXml(root: XmlNode): object {
+  if (root.name !== 'voucher') throw new NotParsable(`expected the root element voucher, found ${root.name}`);
+  return postedFromXml(postedVoucher, root);
+}
+
+const vouchersText = listWriter(VOUCHERS);
+
+/** Writes a listing (Document 2, Voucher returned by the list operation; `docs/decisions.md#v17`). */
+function listText(
+  view: { readonly format: Format; readonly pretty: boolean },
+  vendor: string,
+): ListText<OutputVoucher> {
+  return view.format === 'ics' ? calendarText(vendor) : vouchersText(view);
+}
+
+const toXmlVersions = documentWriter(VOUCHER_VERSIONS);
+
+/** One event for each voucher, from its start to its end. */
+function calendarText(vendor: string): ListText<OutputVoucher> {
+  const { item, ...text } = calendar(`-//${vendor}//vouchers//EN`);
+  return {
+    ...text,
+    item: (voucher, isFirst) =>
+      item(
+        {
+          uid: `voucher-${voucher.id}@${vendor}`,
+          changed: instantOf(voucher.updateDate),
+          start: instantOf(voucher.startDate),
+          end: instantOf(voucher.endDate),
+          summary: voucher.title,
+          description: voucher.shortDescription,
+          url: voucher.defaultTrackUri,
+        },
+        isFirst,
+      ),
+  };
+}
+
+function instantOf(date: number | string): number {
+  return new Date(date).getTime();
 }

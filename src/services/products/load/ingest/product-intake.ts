@@ -1,8 +1,7 @@
 import { type BodyFormat } from '../../../../wire/api/format';
 import { type ElementOrigin } from '../../../../wire/json/cut';
 import { usableId } from '../../product-check';
-import { digestOf, type Fingerprints } from '../../../../domain/products/fingerprints';
-import { IdTable } from '../../../../domain/products/id-table';
+import { digestOf, type Fingerprints, IdTable } from '../../../../domain/products/fingerprints';
 import { IgnoredFields } from '../../../../domain/products/ignored-fields';
 import { LoadFaults, oversized, type Refusal } from './load-faults';
 import { type Slice, SliceBuilder } from './slices';

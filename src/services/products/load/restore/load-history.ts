@@ -2,7 +2,7 @@ import { NO_STREAM, type RecordedEvent, streamOf } from '../../../../kernel/even
 import { DamagedLog, type EventLog } from '../../../../kernel/event-log';
 import { type CurrencyAt, FEED, type FeedClosing } from '../../../../domain/products/feed';
 import { parseChange } from '../../../../domain/products/feed-codec';
-import { IdTable } from '../../../../domain/products/id-table';
+import { IdTable } from '../../../../domain/products/fingerprints';
 import { type Difference, grown, ProductStates } from './product-states';
 
 /** A load or a deletion that has ended. */

@@ -1,6 +1,6 @@
 import { NO_STREAM } from '../../../../kernel/event';
 import { type ProductChange } from '../../../../domain/products/feed';
-import { currencyCode, currencyOfCode } from '../../../../domain/products/currency-code';
+import { currencyCode, currencyOfCode } from '../../../../domain/products/fingerprints';
 
 /** Digits of a digest that are compared: 52 bits, which a number has. */
 const DIGITS = 13;
