@@ -6,7 +6,7 @@ import { type Config } from '../settings/config';
 import { TokenUses } from '../network/token-uses';
 import { DownloadCounter } from '../services/products/download-counter';
 import { Exporter } from '../services/products/download/exporter';
-import { addressProblem } from '../delivery/sending/receiver-url';
+import { addressProblem } from '../delivery/sending/addresses';
 import { type ProductExporter } from '../services/products/download/rendered-feed';
 import { RenderedFeeds } from '../services/products/download/rendered-feeds';
 import { diskTrouble } from './disk';

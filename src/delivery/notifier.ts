@@ -11,7 +11,7 @@ import { DeliveryRunner } from './scheduling/delivery-runner';
 import { FollowedSubscriptions } from './scheduling/followed-subscriptions';
 import { Recipients } from './scheduling/recipients';
 import { type Secrets } from '../domain/subscriptions/secrets';
-import { type AllowedAddresses } from './sending/allowed-addresses';
+import { type AllowedAddresses } from './sending/addresses';
 import { Sender } from './sending/sender';
 import { type Topic } from '../domain/subscriptions/topic';
 

@@ -6,7 +6,7 @@ import { type Config, InvalidSetting } from '../settings/config';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type Owner } from '../domain/deliveries/ownership';
 import { Secrets } from '../domain/subscriptions/secrets';
-import { AllowedAddresses, UnusableNetwork } from '../delivery/sending/allowed-addresses';
+import { AllowedAddresses, UnusableNetwork } from '../delivery/sending/addresses';
 
 type Place = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;
 

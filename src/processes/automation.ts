@@ -5,7 +5,7 @@ import { type Filter, type Found } from '../kernel/query';
 import { type Projection } from '../projector/projection';
 
 /** What an action works with. */
-interface Surface {
+interface ActionContext {
   readonly log: EventLog;
   /** At least as new as the document. */
   readonly directory: Directory;
@@ -34,5 +34,5 @@ export interface Automation {
    */
   due(now: number, directory: Directory): readonly Filter[];
   /** Executes the command for a document. Returns the position of the last event appended, if any. */
-  act(found: Found, surface: Surface): Promise<{ readonly position?: Position }>;
+  act(found: Found, surface: ActionContext): Promise<{ readonly position?: Position }>;
 }

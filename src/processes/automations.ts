@@ -1,16 +1,29 @@
+import { claimBatches } from '../../projections/claim-batches';
+import { approvalsDueBy, batchesUnfinishedBy, claims, unscreened, untracked } from '../../projections/claims';
 import { trackedOrders } from '../../projections/tracked-orders';
-import { transactions } from '../../projections/transactions';
-import { type Automation } from './automation';
-import { claimAutomations } from './claims';
-import { EngineUnavailable } from '../kernel/event-log';
+import { pausedOutside, periodsEndedBy, transactions } from '../../projections/transactions';
+import { claimDecider } from '../domain/claims/claim';
+import { claimBatchDecider } from '../domain/claims/claim-batch';
+import { ClaimWriter } from '../domain/claims/claim-writer';
+import { AWAITING_APPROVAL, CANNOT_VALIDATE, COMMISSION_MISMATCH } from '../domain/claims/statuses';
+import { type StoredClaim } from '../domain/claims/stored-claim';
+import { STATES } from '../domain/transactions/states';
+import { periodOf, type StoredTransaction } from '../domain/transactions/stored-transaction';
+import { surroundingsOf } from '../domain/transactions/surroundings';
+import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
+import { execute, load, type StateAt } from '../kernel/decider';
+import { type Position } from '../kernel/event';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { PositionWait } from '../projector/wait';
-import { transactionAutomations } from './transactions';
+import { type Automation } from './automation';
+import { OrderSearch, screenAll } from './order-search';
+import { type OrdersNow, track } from './track-order';
 
 /** How long the read model of transactions may take to include what was reported before a claim was approved (ms). */
 const REACH_MS = 5_000;
 
-/** Those of all services, with what one needs of another. */
+/** The automations of all domains. */
 export function automationsOver(store: ReadStore): readonly Automation[] {
   const wait = new PositionWait(store, [transactions]);
   return [
@@ -26,4 +39,110 @@ export function automationsOver(store: ReadStore): readonly Automation[] {
       },
     }),
   ];
+}
+
+/** The automatic transitions (`docs/decisions.md#t4`). */
+export const transactionAutomations: readonly Automation[] = [
+  {
+    name: 'ends of pending periods',
+    projection: transactions,
+    orderBy: 'due',
+    due: (now) => [periodsEndedBy(now)],
+    act: ({ id, body }, { log, at }) => {
+      const cached = stateOf(JSON.parse(body) as StoredTransaction);
+      return execute(log, transactionDecider, id, { do: 'endPeriod', at }, cached);
+    },
+  },
+  {
+    name: 'transactions of programs that are no longer paused',
+    projection: transactions,
+    orderBy: 'pausedProgramId',
+    due: (_, { programs }) => {
+      const paused = [...programs.all()].filter(({ status }) => status === 'paused');
+      return pausedOutside(paused.map(({ id }) => id));
+    },
+    act: ({ id, body }, { log, directory, at }) => {
+      const stored = JSON.parse(body) as StoredTransaction;
+      const surroundings = surroundingsOf(directory, stored.transaction);
+      return execute(log, transactionDecider, id, { do: 'validate', at, surroundings }, stateOf(stored));
+    },
+  },
+];
+
+/**
+ * The state of a Paused or Pending transaction that was not amended. Of any other the stream is ahead of this revision: the
+ * append conflicts, and `execute` loads the stream.
+ */
+function stateOf(stored: StoredTransaction): StateAt<TransactionState> {
+  const { messageTypeId, transaction, sequenceNumber } = stored;
+  const changed = new Date(stored.changed).toISOString();
+  const { name } = STATES[messageTypeId];
+  const period = periodOf(stored);
+  const state = {
+    name,
+    reported: transaction,
+    transaction,
+    changed,
+    ...(period === undefined ? {} : { period }),
+  };
+  return { state, revision: sequenceNumber - 1 };
+}
+
+/** What the automations need. */
+interface ClaimAutomationParts {
+  readonly store: ReadStore;
+  readonly ordersNow: OrdersNow;
+}
+
+const MISMATCH = { statusId: COMMISSION_MISMATCH } as const;
+
+/** What the system does with claims by itself. */
+export function claimAutomations({ store, ordersNow }: ClaimAutomationParts): readonly Automation[] {
+  const search = OrderSearch.over(store);
+  return [
+    {
+      name: 'claims that could not be validated',
+      projection: claims,
+      orderBy: 'unscreened',
+      due: () => [unscreened()],
+      act: async ({ id, body }, { log, directory, at }) => {
+        const { version, claim, origin } = JSON.parse(body) as StoredClaim;
+        const claimed = { publisherId: origin.publisherId, claim };
+        const screened = await screenAll([claimed], { search, directory, now: new Date(at) });
+        const found = screened[0]?.screening ?? { statusId: CANNOT_VALIDATE };
+        // What is expected cannot be compared with what the program pays in another currency: an operator decides.
+        const isComparable =
+          claim.expectedCommission === undefined ||
+          directory.program(claim.programId)?.currency === origin.currencyId;
+        const screening = found.statusId === AWAITING_APPROVAL && !isComparable ? MISMATCH : found;
+        return await execute(log, claimDecider, id, { do: 'screen', at, version, screening });
+      },
+    },
+    {
+      name: 'automatic approvals of claims',
+      projection: claims,
+      orderBy: 'autoApproveAt',
+      due: (now) => [approvalsDueBy(now)],
+      act: ({ id }, { log, at }) => execute(log, claimDecider, id, { do: 'autoApprove', at }),
+    },
+    {
+      name: 'approved claims that become transactions',
+      projection: claims,
+      orderBy: 'untracked',
+      due: () => [untracked()],
+      act: ({ id, version }, context) => track(id, ordersNow, { ...context, since: version }),
+    },
+    {
+      name: 'posts of claims that were interrupted',
+      projection: claimBatches,
+      orderBy: 'accepted',
+      due: (now) => [batchesUnfinishedBy(now)],
+      act: async ({ id }, { log }) => await finished(log, Number(id)),
+    },
+  ];
+}
+
+async function finished(log: EventLog, batch: number): Promise<{ readonly position?: Position }> {
+  const { state } = await load(log, claimBatchDecider, batch);
+  return state.is === 'accepted' ? await new ClaimWriter(log).finish(batch, state) : {};
 }

@@ -1,17 +1,20 @@
 import { type OrdersOf, trackedOrders } from '../../projections/tracked-orders';
+import { type ClaimOrigin, type Screening } from '../domain/claims/claim';
+import { type Claimed, originOf, screen, type TrackedOrder } from '../domain/claims/screening';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
+import { type Directory } from '../network/directory';
+import { inParallel } from '../runtime/in-parallel';
 import { withEngineTimeout } from '../runtime/unavailable';
-import { type TrackedOrder } from '../domain/claims/screening';
 
 /** Transactions by order number. */
-export type OrdersFound = ReadonlyMap<string, readonly TrackedOrder[]> | 'unavailable';
+type OrdersFound = ReadonlyMap<string, readonly TrackedOrder[]> | 'unavailable';
 
 /** Finds orders in the read model, or where there is none. */
 type Lookup = (orders: OrdersOf, query: QueryOptions) => ReturnType<typeof trackedOrders>;
 
-interface Search {
+interface SharedSearch {
   readonly orderNumbers: Set<string>;
   readonly found: Promise<OrdersFound>;
 }
@@ -31,7 +34,7 @@ export class OrderSearch {
   /** By advertiser: the search that has been started last, which may have ended. */
   private readonly last = new Map<number, Promise<OrdersFound>>();
   /** By advertiser: the search that is started next. */
-  private readonly next = new Map<number, Search>();
+  private readonly next = new Map<number, SharedSearch>();
 
   constructor(private readonly lookup: Lookup) {}
 
@@ -57,12 +60,12 @@ export class OrderSearch {
     }
     const before = shared?.found ?? this.last.get(advertiserId) ?? Promise.resolve();
     const start = async (): Promise<OrdersFound> => await this.start(advertiserId, search);
-    const search: Search = { orderNumbers: new Set(orderNumbers), found: before.then(start, start) };
+    const search: SharedSearch = { orderNumbers: new Set(orderNumbers), found: before.then(start, start) };
     this.next.set(advertiserId, search);
     return await search.found;
   }
 
-  private async start(advertiserId: number, search: Search): Promise<OrdersFound> {
+  private async start(advertiserId: number, search: SharedSearch): Promise<OrdersFound> {
     if (this.next.get(advertiserId) === search) this.next.delete(advertiserId);
     this.last.set(advertiserId, search.found);
     try {
@@ -83,4 +86,46 @@ export class OrderSearch {
       throw error;
     }
   }
+}
+
+/** Advertisers searched for at a time. */
+const AT_ONCE = 8;
+
+/**
+ * Screens claims against the directory and the read model of transactions, as lists show them (`docs/decisions.md#c5`). The
+ * origin of each is by the same state of the directory: a claim that awaits approval has an advertiser.
+ */
+export async function screenAll<Claim extends Claimed>(
+  claims: readonly Claim[],
+  {
+    search,
+    directory,
+    now,
+  }: { readonly search: OrderSearch; readonly directory: Directory; readonly now: Date },
+): Promise<readonly (Claim & { readonly screening: Screening; readonly origin: ClaimOrigin })[]> {
+  const found = new Map<number, OrdersFound>();
+  await inParallel(ordersByAdvertiser(claims, directory), AT_ONCE, async ([advertiserId, orderNumbers]) => {
+    found.set(advertiserId, await search.find(advertiserId, orderNumbers));
+  });
+  return claims.map((claimed) => {
+    const { publisherId, claim } = claimed;
+    const { programId, orderNumber } = claim;
+    const orders = found.get(directory.program(programId)?.organisationId ?? NaN);
+    const own = orders === 'unavailable' ? orders : (orders?.get(orderNumber) ?? []);
+    const screening = screen(claimed, { directory, orders: own, now });
+    return { ...claimed, screening, origin: originOf(claim, publisherId, directory) };
+  });
+}
+
+function ordersByAdvertiser(
+  claims: readonly Claimed[],
+  directory: Directory,
+): ReadonlyMap<number, ReadonlySet<string>> {
+  const orders = new Map<number, Set<string>>();
+  for (const { claim } of claims) {
+    const advertiserId = directory.program(claim.programId)?.organisationId;
+    if (advertiserId === undefined) continue;
+    orders.set(advertiserId, (orders.get(advertiserId) ?? new Set<string>()).add(claim.orderNumber));
+  }
+  return orders;
 }

@@ -44,7 +44,7 @@ export type OrdersNow = (
   since: Position,
 ) => Promise<readonly TrackedOrder[]>;
 
-interface Context {
+interface TrackingContext {
   readonly log: EventLog;
   readonly directory: Directory;
   /** An ISO 8601 instant. */
@@ -73,7 +73,7 @@ function orderKeyOf({ advertiserId, programId, orderNumber }: ApprovedOrder): st
 export async function track(
   id: string | number,
   ordersNow: OrdersNow,
-  context: Context,
+  context: TrackingContext,
 ): Promise<{ readonly position?: Position }> {
   const { log, at } = context;
   const order = await approvedOrder(id, context);
@@ -98,7 +98,7 @@ export async function track(
 async function trackFirst(
   order: ApprovedOrder,
   ordersNow: OrdersNow,
-  context: Context,
+  context: TrackingContext,
 ): Promise<{ readonly position?: Position }> {
   const { since } = context;
   const orders = await ordersNow(order.advertiserId, order.orderNumber, since);
@@ -110,7 +110,7 @@ async function trackFirst(
 async function recordTracked(
   claimId: number,
   transactionId: string,
-  { log, at }: Context,
+  { log, at }: TrackingContext,
 ): Promise<{ readonly position?: Position }> {
   return await execute(log, claimDecider, claimId, { do: 'track', at, transactionId });
 }
@@ -128,7 +128,7 @@ async function transactionOf(claimId: number, log: EventLog): Promise<TrackedOrd
 }
 
 /** The position of the approval of another claim, or `since` if that is later: approved claims do not change until they are tracked. */
-async function approvalOf(claimId: number, { log, since }: Context): Promise<Position> {
+async function approvalOf(claimId: number, { log, since }: TrackingContext): Promise<Position> {
   for await (const [last] of log.readStream(streamOf(claimDecider.category, claimId), {
     backwards: true,
     limit: 1,
@@ -140,7 +140,7 @@ async function approvalOf(claimId: number, { log, since }: Context): Promise<Pos
 /** A claim that is approved and has no transaction yet. */
 async function approvedOrder(
   id: string | number,
-  { log, directory }: Context,
+  { log, directory }: TrackingContext,
 ): Promise<ApprovedOrder | undefined> {
   const { state } = await load(log, claimDecider, id);
   if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined)
@@ -182,7 +182,7 @@ function orderOf(
  */
 async function makeTransaction(
   { claimId, terms, ...order }: ApprovedOrder,
-  context: Context,
+  context: TrackingContext,
 ): Promise<{ readonly transactionId: string }> {
   const transaction = transactionFor(order, terms, context.directory);
   const first = await report(transaction, terms, context);
@@ -204,7 +204,7 @@ const UNQUESTIONED: Surroundings = {
 async function report(
   transaction: TransactionFacts,
   terms: Terms,
-  { log, at }: Context,
+  { log, at }: TrackingContext,
 ): Promise<{ readonly transactionId: string; readonly state: TransactionState }> {
   const { transactionId } = await reportedTransaction(log, transaction);
   const command = { do: 'report', at, transaction, posted: [], surroundings: UNQUESTIONED, terms } as const;

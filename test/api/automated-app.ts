@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AutomationRunner } from '../../src/processes/runner';
 import { type NetworkFile } from '../../src/network/network-file';
 import { LeaseFile } from '../../src/engines/embedded/leases';
-import { transactionAutomations } from '../../src/processes/transactions';
+import { transactionAutomations } from '../../src/processes/automations';
 import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { TestApp } from '../support/app';
 import { smallNetwork } from '../support/small-network';

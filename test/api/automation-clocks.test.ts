@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { transactionAutomations } from '../../src/processes/transactions';
+import { transactionAutomations } from '../../src/processes/automations';
 import { AutomatedApp, DAY, MINUTE } from './automated-app';
 
 let world: AutomatedApp;

@@ -6,7 +6,7 @@ import { Notifier } from '../../src/delivery/notifier';
 import { START } from '../../src/kernel/event';
 import { MATCHED } from '../../src/domain/deliveries/delivery-events';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
-import { AllowedAddresses } from '../../src/delivery/sending/allowed-addresses';
+import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { transactionIdOf } from '../../src/domain/transactions/transaction-id';
 import { transactionTopic } from '../../src/domain/transactions/topic';
 import { TestApp } from '../support/app';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
-import { headersOf } from '../../src/delivery/sending/headers';
+import { headersOf } from '../../src/delivery/sending/signature';
 import { type Attempt } from '../../src/delivery/sending/attempt';
 import { attemptTo } from '../notifications/sending/receivers';
 import { SETTINGS } from '../../src/settings/settings';

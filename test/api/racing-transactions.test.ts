@@ -1,5 +1,5 @@
 import { AutomationRunner } from '../../src/processes/runner';
-import { transactionAutomations } from '../../src/processes/transactions';
+import { transactionAutomations } from '../../src/processes/automations';
 import { cases, FULL_SIZE } from '../support/size';
 import { eventsOfTransaction } from '../support/transactions';
 import {

@@ -1,7 +1,7 @@
 import { transactions } from '../../projections/transactions';
 import { AutomationRunner } from '../../src/processes/runner';
 import { rebuild } from '../../src/projector/rebuild';
-import { transactionAutomations } from '../../src/processes/transactions';
+import { transactionAutomations } from '../../src/processes/automations';
 import { type Response, TestApp } from '../support/app';
 import { cases } from '../support/size';
 import {

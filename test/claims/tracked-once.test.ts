@@ -1,4 +1,4 @@
-import { claimAutomations } from '../../src/processes/claims';
+import { claimAutomations } from '../../src/processes/automations';
 import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/domain/claims/claim';
 import { Directory } from '../../src/network/directory';
 import { type OrdersNow } from '../../src/processes/track-order';

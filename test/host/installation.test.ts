@@ -16,7 +16,7 @@ import {
 } from '../../src/domain/deliveries/ownership';
 import { PARTITIONS } from '../../src/domain/subscriptions/receiver-id';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
-import { AllowedAddresses } from '../../src/delivery/sending/allowed-addresses';
+import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { NETWORK } from '../api/network';
 import { TestApp } from '../support/app';
 import { golden } from '../support/golden';

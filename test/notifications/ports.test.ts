@@ -1,4 +1,4 @@
-import { isAllowedPort, portProblem } from '../../src/delivery/sending/ports';
+import { isAllowedPort, portProblem } from '../../src/delivery/sending/addresses';
 
 describe('ports of receivers (decisions N9)', () => {
   it('are 80, 443 and those from 1024', () => {

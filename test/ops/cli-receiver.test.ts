@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
-import { AllowedAddresses } from '../../src/delivery/sending/allowed-addresses';
+import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { Sender } from '../../src/delivery/sending/sender';
 import { signatureOf } from '../../src/delivery/sending/signature';
 import { attemptTo } from '../notifications/sending/receivers';

@@ -7,7 +7,7 @@ const [dist, dataDir, start, n, when] = process.argv.slice(2);
 const { openEngines } = require(join(dist, 'src/engines/open.js'));
 const { AutomationRunner } = require(join(dist, 'src/processes/runner.js'));
 const { FollowedDirectory } = require(join(dist, 'src/network/follower.js'));
-const { transactionAutomations } = require(join(dist, 'src/processes/transactions.js'));
+const { transactionAutomations } = require(join(dist, 'src/processes/automations.js'));
 
 function die() {
   process.kill(process.pid, 'SIGKILL');

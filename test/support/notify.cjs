@@ -9,7 +9,7 @@ const { FollowedSubscriptions } = require(join(dist, 'src/delivery/scheduling/fo
 const { DeliveryRunner } = require(join(dist, 'src/delivery/scheduling/delivery-runner.js'));
 const { Recipients } = require(join(dist, 'src/delivery/scheduling/recipients.js'));
 const { Secrets } = require(join(dist, 'src/domain/subscriptions/secrets.js'));
-const { AllowedAddresses } = require(join(dist, 'src/delivery/sending/allowed-addresses.js'));
+const { AllowedAddresses } = require(join(dist, 'src/delivery/sending/addresses.js'));
 const { Sender } = require(join(dist, 'src/delivery/sending/sender.js'));
 
 async function main() {

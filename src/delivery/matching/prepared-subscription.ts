@@ -1,6 +1,6 @@
 import { type Receiver, type SubscriptionContent } from '../../domain/subscriptions/subscription';
 import { type Attributes, type Occurrence } from '../../domain/subscriptions/topic';
-import { textOf } from '../../domain/subscriptions/encodings';
+import { textOf } from '../../domain/subscriptions/template';
 import { lazyRenderer, type Renderer } from './render';
 
 /** A subscription in the form in which occurrences are matched fastest. */

@@ -2,16 +2,18 @@ import { APPEND_LIMITS } from '../../kernel/event-log';
 import { type MessageRequest } from '../../domain/deliveries/delivery-events';
 import { MAX_URL, sentUrl } from '../../domain/subscriptions/sent-url';
 import { type Receiver, type ReceiverFormat } from '../../domain/subscriptions/subscription';
-import { isTemplate, parseTemplate, type Template } from '../../domain/subscriptions/template';
-import { type Attributes } from '../../domain/subscriptions/topic';
 import {
-  type CompiledTemplate,
   compiledBody,
+  type CompiledTemplate,
   compiledUrl,
   filled,
+  isTemplate,
+  parseTemplate,
   sample,
+  type Template,
   UnusableTemplate,
-} from '../../domain/subscriptions/compiled-template';
+} from '../../domain/subscriptions/template';
+import { type Attributes } from '../../domain/subscriptions/topic';
 
 /** A message as it is sent, or why it cannot be. */
 type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };

@@ -1,6 +1,5 @@
 import { RepeatedFailures } from '../../runtime/repeated-failures';
-import { type AttemptResult } from '../sending/attempt';
-import { NO_NETWORK, UNREACHABLE } from '../sending/failures';
+import { type AttemptResult, NO_NETWORK, UNREACHABLE } from '../sending/attempt';
 
 /** While another receiver was reached within this time (ms), the network is there. */
 const NETWORK_MS = 60_000;

@@ -1,4 +1,6 @@
+import { types } from 'node:util';
 import { type MessageRequest } from '../../domain/deliveries/delivery-events';
+import { UnresolvedName } from './names';
 
 /** A message as it is sent this time. */
 export interface Attempt {
@@ -21,7 +23,7 @@ export interface Attempt {
  * - `failure`: anything else that is the receiver's, a forbidden address included;
  * - `aborted`: we have ended it, or our own fault has prevented it; it does not count.
  */
-export type AttemptEnd = 'success' | 'gone' | 'timeout' | 'failure' | 'aborted';
+type AttemptEnd = 'success' | 'gone' | 'timeout' | 'failure' | 'aborted';
 
 export interface AttemptResult {
   readonly end: AttemptEnd;
@@ -36,4 +38,131 @@ export interface AttemptResult {
   readonly answer?: string | undefined;
   /** `Retry-After` of a 429 or 503, in ms from now. */
   readonly retryAfter?: number | undefined;
+}
+
+/** The target of a request is forbidden (`docs/decisions.md#n9`). */
+export class RefusedTarget extends Error {
+  override readonly name = 'RefusedTarget';
+}
+
+/** No connection within the time for it. */
+export class ConnectTimeout extends Error {
+  override readonly name = 'ConnectTimeout';
+  constructor(ms: number) {
+    super(`no connection within ${ms / 1000} s`);
+  }
+}
+
+/** A receiver sends without end. */
+export class Flood extends Error {
+  override readonly name = 'Flood';
+  constructor() {
+    super('the answer is too long');
+  }
+}
+
+/** A receiver changes the protocol, which nobody has asked for. */
+export class Switched extends Error {
+  override readonly name = 'Switched';
+  constructor() {
+    super('the status is 101: no change of protocol was asked for');
+  }
+}
+
+/** There is no connection: nothing has been sent. */
+export class ConnectionFailed extends Error {
+  override readonly name = 'ConnectionFailed';
+  constructor(readonly reason: Error) {
+    super(reason.message, { cause: reason });
+  }
+}
+
+/** How a failure without an answer counts, and its description for the owner of the receiver. */
+export interface Failure {
+  readonly end: Exclude<AttemptEnd, 'success' | 'gone'>;
+  readonly error: string;
+  readonly status?: number;
+}
+
+/** An attempt has been ended by us. */
+export const STOPPED: Failure = { end: 'aborted', error: 'the sender was stopped' };
+
+const OURS: Failure = { end: 'aborted', error: 'the sender had no resources' };
+export const NO_NETWORK: Failure = { end: 'aborted', error: 'the sender had no network' };
+export const CLOSED: Failure = {
+  end: 'failure',
+  error: 'the connection was closed before there was an answer',
+};
+export const UNREACHABLE: Failure = { end: 'failure', error: 'the address cannot be reached' };
+const NOT_HTTP: Failure = { end: 'failure', error: 'the answer is not HTTP/1.1' };
+
+function failure(error: string): Failure {
+  return { end: 'failure', error };
+}
+
+/** By the error's code, of Node.js, OpenSSL or undici. What is ours does not count as an attempt. */
+const FAILURES: ReadonlyMap<string, Failure> = new Map(
+  Object.entries({
+    // Of this machine: files, memory, ports, firewall, network.
+    EMFILE: OURS,
+    ENFILE: OURS,
+    ENOMEM: OURS,
+    ENOBUFS: OURS,
+    EAGAIN: OURS,
+    EACCES: NO_NETWORK,
+    EPERM: NO_NETWORK,
+    ENETDOWN: NO_NETWORK,
+    UND_ERR_DESTROYED: STOPPED,
+    UND_ERR_CLOSED: STOPPED,
+    // Of the connection.
+    ECONNREFUSED: failure('the connection was refused'),
+    EHOSTUNREACH: UNREACHABLE,
+    EHOSTDOWN: UNREACHABLE,
+    EAFNOSUPPORT: UNREACHABLE,
+    ETIMEDOUT: { end: 'timeout', error: 'the connection has timed out' },
+    ECONNRESET: CLOSED,
+    ECONNABORTED: CLOSED,
+    EPIPE: CLOSED,
+    UND_ERR_SOCKET: CLOSED,
+    // Of TLS.
+    CERT_HAS_EXPIRED: failure('the certificate has expired'),
+    CERT_NOT_YET_VALID: failure('the certificate is not yet valid'),
+    CERT_REVOKED: failure('the certificate has been revoked'),
+    DEPTH_ZERO_SELF_SIGNED_CERT: failure('the certificate is self-signed'),
+    SELF_SIGNED_CERT_IN_CHAIN: failure('the certificate is of an unknown authority'),
+    UNABLE_TO_GET_ISSUER_CERT: failure('the certificate is of an unknown authority'),
+    UNABLE_TO_GET_ISSUER_CERT_LOCALLY: failure('the certificate is of an unknown authority'),
+    UNABLE_TO_VERIFY_LEAF_SIGNATURE: failure('an intermediate certificate is missing'),
+    ERR_TLS_CERT_ALTNAME_INVALID: failure('the certificate is for another host name'),
+    EPROTO: failure('TLS failed'),
+    // Of the answer.
+    UND_ERR_HEADERS_OVERFLOW: failure('the headers of the answer are too large'),
+    UND_ERR_RES_CONTENT_LENGTH_MISMATCH: NOT_HTTP,
+    // Of the message.
+    UND_ERR_INVALID_ARG: failure('the request cannot be made from the URL and headers'),
+  }),
+);
+
+/** Of IPv4 they mean that this machine has no network or no ports left; of IPv6 that it has no IPv6. */
+const OURS_UNLESS_IPV6: ReadonlySet<string> = new Set(['ENETUNREACH', 'EADDRNOTAVAIL']);
+
+/** What has gone wrong before there was an answer. */
+export function failureOf(error: Error): Failure {
+  if (error instanceof RefusedTarget || error instanceof Flood) return failure(error.message);
+  if (error instanceof Switched) return { ...failure(error.message), status: 101 };
+  if (error instanceof ConnectTimeout) return { end: 'timeout', error: error.message };
+  if (error instanceof UnresolvedName)
+    return { end: error.isOurFault ? 'aborted' : 'failure', error: error.message };
+  if (error instanceof ConnectionFailed) return failureOf(error.reason);
+  // Each address of a name has an error of its own: one that is the receiver's counts.
+  if ('errors' in error && Array.isArray(error.errors)) {
+    const all = error.errors.filter(types.isNativeError).map(failureOf);
+    return all.find(({ end }) => end !== 'aborted') ?? all[0] ?? CLOSED;
+  }
+  const code = 'code' in error ? String(error.code) : '';
+  if (OURS_UNLESS_IPV6.has(code))
+    return 'address' in error && String(error.address).includes(':') ? UNREACHABLE : NO_NETWORK;
+  if (error.name === 'HTTPParserError') return NOT_HTTP;
+  const isTls = code.startsWith('ERR_SSL_') || code.startsWith('ERR_TLS_');
+  return FAILURES.get(code) ?? failure(isTls ? 'TLS failed' : 'the request failed');
 }

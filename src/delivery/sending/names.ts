@@ -23,13 +23,13 @@ const MOST_NAMES = 10_000;
 /** Answers: there is no such name, or it has no address of this family. */
 const NO_ADDRESS: ReadonlySet<unknown> = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME', 'EFORMERR']);
 
-interface Found {
+interface FoundAddresses {
   readonly address: string;
   /** Seconds. */
   readonly ttl: number;
 }
 
-interface Known {
+interface KnownAddresses {
   readonly addresses: readonly string[];
   readonly until: number;
 }
@@ -38,10 +38,10 @@ interface Known {
  * Resolves names by DNS queries of its own. The resolver of the operating system occupies a thread of four for each name: four
  * names whose servers do not answer would block all others, and files too.
  */
-export class Names {
+export class ReceiverNames {
   private queries: Resolver;
-  private readonly known = new Map<string, Known>();
-  private readonly pending = new Map<string, Promise<Known>>();
+  private readonly known = new Map<string, KnownAddresses>();
+  private readonly pending = new Map<string, Promise<KnownAddresses>>();
   /** The last name for which there were addresses. */
   private resolved: string | undefined;
   private isClosed = false;
@@ -82,7 +82,7 @@ export class Names {
     return resolver;
   }
 
-  private async resolve(name: string): Promise<Known> {
+  private async resolve(name: string): Promise<KnownAddresses> {
     const found = await this.query(name);
     const addresses = found.map(({ address }) => address);
     const ttl = Math.min(...found.map((one) => one.ttl * 1000));
@@ -93,9 +93,9 @@ export class Names {
   }
 
   /** What has arrived when both queries have ended: a time-out of one family does not spoil the other. */
-  private async query(name: string): Promise<readonly Found[]> {
+  private async query(name: string): Promise<readonly FoundAddresses[]> {
     const options = { ttl: true } as const;
-    const answers = await Promise.allSettled<readonly Found[]>([
+    const answers = await Promise.allSettled<readonly FoundAddresses[]>([
       this.queries.resolve4(name, options),
       this.queries.resolve6(name, options),
     ]);
@@ -109,7 +109,7 @@ export class Names {
     throw new UnresolvedName(this.isClosed || !(await this.works()));
   }
 
-  private async local(name: string): Promise<readonly Found[]> {
+  private async local(name: string): Promise<readonly FoundAddresses[]> {
     if (!this.hasLocalNames) throw new UnresolvedName(false);
     const found = await lookup(name, { all: true }).catch(() => {
       throw new UnresolvedName(false);

@@ -1,13 +1,26 @@
+import { type IncomingHttpHeaders } from 'node:http';
+import { type Dispatcher } from 'undici';
 import { sentUrl } from '../../domain/subscriptions/sent-url';
-import { AllowedAddresses } from './allowed-addresses';
-import { type Attempt, type AttemptResult } from './attempt';
-import { Connections } from './connections';
-import { type ConnectionOptions } from './connection';
-import { Exchange, type ExchangeLimits } from './exchange';
-import { type Failure, failureOf, Refused, STOPPED } from './failures';
-import { headersOf } from './headers';
-import { InProgress } from './in-progress';
-import { Names } from './names';
+import { AllowedAddresses } from './addresses';
+import {
+  type Attempt,
+  type AttemptResult,
+  CLOSED,
+  ConnectionFailed,
+  type Failure,
+  failureOf,
+  RefusedTarget,
+  STOPPED,
+} from './attempt';
+import {
+  type ConnectionOptions,
+  Connections,
+  type ReceiverConnection,
+  type ReceiverHost,
+} from './connections';
+import { AnswerBody, retryAfterOf } from './answer';
+import { ReceiverNames } from './names';
+import { headersOf } from './signature';
 
 const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000, mostAgeMs: 5 * 60 * 1000 } as const;
 
@@ -20,14 +33,14 @@ export interface SenderOptions extends Partial<ExchangeLimits & ConnectionOption
 export class Sender {
   private readonly limits: ExchangeLimits;
   private readonly connections: Connections;
-  private readonly names: Names;
+  private readonly names: ReceiverNames;
   private readonly inProgress = new InProgress();
   private isClosed = false;
 
   constructor(options: SenderOptions = {}) {
     const { allowed = AllowedAddresses.none, ...others } = options;
     // Names that DNS does not know have addresses that only operators can permit.
-    this.names = new Names(!allowed.isEmpty);
+    this.names = new ReceiverNames(!allowed.isEmpty);
     const resolve = (name: string): Promise<readonly string[]> => this.names.addressesOf(name);
     this.limits = { ...LIMITS, ...others };
     this.connections = new Connections({ ...LIMITS, resolve, ...others, allowed });
@@ -43,7 +56,7 @@ export class Sender {
     const url = sentUrl(request.url);
     if (url === undefined) return ended({ end: 'failure', error: 'it is not a URL' });
     const host = this.connections.hostOf(url);
-    if (host instanceof Refused) return ended(failureOf(host));
+    if (host instanceof RefusedTarget) return ended(failureOf(host));
     const { method } = request;
     const path = url.pathname + url.search;
     const body = Buffer.from(request.body ?? '');
@@ -71,4 +84,166 @@ export class Sender {
 /** An attempt that has sent nothing. */
 function ended(failure: Failure): Promise<AttemptResult> {
   return Promise.resolve({ ...failure, at: Date.now(), ms: 0 });
+}
+
+/** Bounds (ms) of `docs/decisions.md#n4`. */
+interface ExchangeLimits {
+  /** From the start to the end of the answer. */
+  readonly attemptMs: number;
+  /** For the body of the answer. */
+  readonly answerMs: number;
+}
+
+interface ReceivedAnswer {
+  readonly status: number;
+  readonly retryAfter: number | undefined;
+  readonly body: AnswerBody;
+}
+
+/** A connection that the receiver has closed while it was idle is replaced this often. */
+const MOST_REPEATS = 3;
+
+/**
+ * One request and its answer: calls `done` once, within its bounds. What is still in progress then is ended with its connection.
+ *
+ * The limits are timers of its own: those of undici do not bound an answer that arrives byte by byte.
+ */
+class Exchange implements Dispatcher.DispatchHandler {
+  private readonly began = performance.now();
+  private timer: NodeJS.Timeout | undefined;
+  private bodyTimer: NodeJS.Timeout | undefined;
+  private connection: ReceiverConnection | undefined;
+  private isWritten = false;
+  private repeats = 0;
+  private isOver = false;
+  private answer: ReceivedAnswer | undefined;
+
+  constructor(
+    private readonly host: ReceiverHost,
+    private readonly request: Dispatcher.DispatchOptions,
+    private readonly limits: ExchangeLimits,
+    private readonly done: (result: AttemptResult) => void,
+  ) {}
+
+  start(): void {
+    const { attemptMs } = this.limits;
+    const timeout: Failure = { end: 'timeout', error: `no answer within ${attemptMs / 1000} s` };
+    this.timer = setTimeout(() => this.finish(timeout, false), attemptMs);
+    this.host.take(this.begin);
+  }
+
+  /** Ends it: with the answer's status, if that has arrived, otherwise as aborted. */
+  stop(): void {
+    this.finish(STOPPED, false);
+  }
+
+  /** The request is about to be written: what fails before has sent nothing. */
+  onRequestStart(): void {
+    this.isWritten = true;
+  }
+
+  onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
+    if (this.isOver) return;
+    const retryAfter = retryAfterOf(status, headers, Date.now());
+    this.answer = { status, retryAfter, body: new AnswerBody(headers) };
+    this.bodyTimer = setTimeout(() => this.finish(CLOSED, false), this.limits.answerMs);
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    if (this.answer?.body.add(chunk) === false) this.finish(CLOSED, false);
+  }
+
+  onResponseEnd(): void {
+    this.finish(CLOSED, true);
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    const { connection } = this;
+    if (this.isOver || connection === undefined) return;
+    if (!this.isWritten && isIdleSocketClosed(error) && this.repeats < MOST_REPEATS) {
+      this.repeats += 1;
+      this.connection = undefined;
+      this.host.take(this.begin);
+      this.host.giveBack(connection, false);
+    } else this.finish(failureOf(error), false);
+  }
+
+  private readonly begin = (connection: ReceiverConnection): void => {
+    this.connection = connection;
+    connection.dispatch(this.request, this);
+  };
+
+  /** `failure` counts if no answer has begun. `isComplete`: the connection can be used again. */
+  private finish(failure: Failure, isComplete: boolean): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    clearTimeout(this.timer);
+    clearTimeout(this.bodyTimer);
+    const ms = Math.round(performance.now() - this.began);
+    // Of the clock as it is now: what follows from the time of the end is right even if the clock was set meanwhile.
+    const times = { at: Date.now() - ms, ms };
+    this.done(this.answer === undefined ? { ...failure, ...times } : resultOf(this.answer, times));
+    if (this.connection === undefined) this.host.leave(this.begin);
+    else this.host.giveBack(this.connection, isComplete);
+  }
+}
+
+function resultOf(
+  { status, retryAfter, body }: ReceivedAnswer,
+  { at, ms }: Pick<AttemptResult, 'at' | 'ms'>,
+): AttemptResult {
+  const isSuccess = status >= 200 && status < 300;
+  const redirect = status >= 300 && status < 400 ? ': redirects are not followed' : '';
+  return {
+    end: isSuccess ? 'success' : status === 410 ? 'gone' : 'failure',
+    at,
+    ms,
+    status,
+    error: isSuccess ? undefined : `the status is ${status}${redirect}`,
+    answer: body.text,
+    retryAfter,
+  };
+}
+
+/**
+ * undici fails a request that it has not begun to write when the idle connection for it turns out to be closed by a reset. (After
+ * an orderly end it connects again by itself.)
+ */
+function isIdleSocketClosed(error: Error): boolean {
+  if (error instanceof ConnectionFailed || error instanceof RefusedTarget) return false;
+  return 'code' in error && ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(String(error.code));
+}
+
+interface Stoppable {
+  stop(): void;
+}
+
+/** What is in progress, to stop it all or by a signal. A signal has one listener, however many share it. */
+class InProgress {
+  private readonly all = new Set<Stoppable>();
+  private readonly bySignal = new WeakMap<AbortSignal, Set<Stoppable>>();
+
+  add(one: Stoppable, signal?: AbortSignal): void {
+    this.all.add(one);
+    if (signal === undefined) return;
+    const known = this.bySignal.get(signal);
+    const members = known ?? new Set();
+    members.add(one);
+    if (known !== undefined) return;
+    this.bySignal.set(signal, members);
+    signal.addEventListener('abort', () => stopAll(members), { once: true });
+  }
+
+  delete(one: Stoppable, signal?: AbortSignal): void {
+    this.all.delete(one);
+    if (signal !== undefined) this.bySignal.get(signal)?.delete(one);
+  }
+
+  stopAll(): void {
+    stopAll(this.all);
+  }
+}
+
+function stopAll(members: Set<Stoppable>): void {
+  for (const one of members) one.stop();
 }

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../../kernel/decider';
-import { changedReceivers, continuedReceivers } from './continued-receivers';
-import { type Receiver } from './receiver-id';
+import { changedReceivers, continuedReceivers, type Receiver } from './receiver-id';
 import { isUsable } from './usable-event';
 
 /**

@@ -1,8 +1,14 @@
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { compiledBody, UnusableTemplate } from '../../domain/subscriptions/compiled-template';
+import {
+  compiledBody,
+  isTemplate,
+  namesIn,
+  parseTemplate,
+  type Template,
+  UnusableTemplate,
+} from '../../domain/subscriptions/template';
 import { MAX_URL, sentUrl } from '../../domain/subscriptions/sent-url';
 import { type Receiver, type ReceiverFormat } from '../../domain/subscriptions/subscription';
-import { isTemplate, namesIn, parseTemplate, type Template } from '../../domain/subscriptions/template';
 import { isPosted, isUnset, type Refusals, wrong } from '../../wire/api/posted';
 import { parsedUrl } from '../../wire/parsed-url';
 import { type FoundReceiver } from './fields';

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
-import { compiledBody } from '../../../src/domain/subscriptions/compiled-template';
+import { compiledBody, isTemplate, parseTemplate } from '../../../src/domain/subscriptions/template';
 import { rendererOf } from '../../../src/delivery/matching/render';
 import { type Receiver, type ReceiverFormat } from '../../../src/domain/subscriptions/subscription';
-import { isTemplate, parseTemplate } from '../../../src/domain/subscriptions/template';
 import { type Attributes } from '../../../src/domain/subscriptions/topic';
 import { withoutForbidden } from '../../../src/wire/characters';
 import { parseXml } from '../../../src/wire/xml/read';

@@ -7,7 +7,7 @@ import {
   type Message,
   partitionStream,
 } from '../../../src/domain/deliveries/delivery-events';
-import { PARTITIONS, partitionOf } from '../../../src/domain/subscriptions/receiver-id';
+import { partitionOf, PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { type Attempt } from '../../../src/delivery/sending/attempt';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';

@@ -2,7 +2,7 @@ import { type Target } from '../../../bench/deliveries/due-messages';
 import { execute, load } from '../../../src/kernel/decider';
 import { LeaseHolder } from '../../../src/runtime/lease-holder';
 import { Rendering } from '../../../src/delivery/matching/rendering';
-import { PARTITIONS, partitionOf } from '../../../src/domain/subscriptions/receiver-id';
+import { partitionOf, PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
 import { Dispatcher, type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { OwnedPartition } from '../../../src/delivery/scheduling/owned-partition';
 import { takePartition } from '../../../src/delivery/scheduling/partition-log';

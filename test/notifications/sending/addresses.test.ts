@@ -1,7 +1,10 @@
 import fc from 'fast-check';
-import { isPublicAddress } from '../../../src/delivery/sending/addresses';
-import { AllowedAddresses } from '../../../src/delivery/sending/allowed-addresses';
-import { addressProblem, refusalOfUrl } from '../../../src/delivery/sending/receiver-url';
+import {
+  addressProblem,
+  AllowedAddresses,
+  isPublicAddress,
+  refusalOfUrl,
+} from '../../../src/delivery/sending/addresses';
 import { cases } from '../../support/size';
 
 /** The first and the last address of each IPv4 range, and its neighbours, which are public. */

@@ -1,5 +1,10 @@
 import fc from 'fast-check';
-import { failureOf, ConnectionFailed, ConnectTimeout, Refused } from '../../../src/delivery/sending/failures';
+import {
+  ConnectionFailed,
+  ConnectTimeout,
+  failureOf,
+  RefusedTarget,
+} from '../../../src/delivery/sending/attempt';
 import { UnresolvedName } from '../../../src/delivery/sending/names';
 import { cases } from '../../support/size';
 
@@ -69,7 +74,7 @@ describe('a failure without an answer', () => {
       end: 'aborted',
       error: 'names cannot be resolved',
     });
-    expect(failureOf(new Refused('port 22 is not allowed')).end).toBe('failure');
+    expect(failureOf(new RefusedTarget('port 22 is not allowed')).end).toBe('failure');
     expect(failureOf(new ConnectionFailed(new ConnectTimeout(5000)))).toEqual({
       end: 'timeout',
       error: 'no connection within 5 s',

@@ -1,4 +1,4 @@
-import { AllowedAddresses } from '../../../src/delivery/sending/allowed-addresses';
+import { AllowedAddresses } from '../../../src/delivery/sending/addresses';
 import { UnresolvedName } from '../../../src/delivery/sending/names';
 import { accepting, answer, attemptTo, sendingTo } from './receivers';
 

@@ -1,6 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { Names } from '../../../src/delivery/sending/names';
+import { ReceiverNames } from '../../../src/delivery/sending/names';
 
 /** What a DNS server says of a name: addresses with a time to live, a code (3: no such name, 2: server failure), or nothing. */
 type Zone = (
@@ -69,7 +69,7 @@ describe('names', () => {
     const server = await DnsServer.start(zone);
     const clock = { now };
     const { address } = server;
-    const names = new Names(
+    const names = new ReceiverNames(
       hasLocalNames,
       () => [address],
       () => clock.now,
@@ -176,7 +176,7 @@ describe('names', () => {
     const silent = await DnsServer.start(() => undefined);
     const good = await DnsServer.start(() => ({ ipv4: ['8.8.8.8'] }));
     const servers = [silent.address];
-    const names = new Names(false, () => servers);
+    const names = new ReceiverNames(false, () => servers);
     open.push(silent, good, names);
     servers[0] = good.address;
     await expect(names.addressesOf('a.example')).rejects.toMatchObject({ isOurFault: true });

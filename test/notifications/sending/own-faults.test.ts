@@ -11,7 +11,7 @@ describe('a process without file descriptors', () => {
     const to = await receiver(() => undefined, { host: '0.0.0.0' });
     const script = `
       const { Sender } = require(${JSON.stringify(join(DIST, 'src/delivery/sending/sender.js'))});
-      const { AllowedAddresses } = require(${JSON.stringify(join(DIST, 'src/delivery/sending/allowed-addresses.js'))});
+      const { AllowedAddresses } = require(${JSON.stringify(join(DIST, 'src/delivery/sending/addresses.js'))});
       const sender = new Sender({ allowed: AllowedAddresses.parse('127.0.0.0/8'), attemptMs: 2000 });
       const attempt = (at) => sender.attempt({
         id: 'msg_1', sequence: 1, number: 1, secrets: [],

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type Attempt } from '../../../src/delivery/sending/attempt';
-import { AllowedAddresses } from '../../../src/delivery/sending/allowed-addresses';
+import { AllowedAddresses } from '../../../src/delivery/sending/addresses';
 import { Sender, type SenderOptions } from '../../../src/delivery/sending/sender';
 
 /** Resolves when this process has no open socket. */
