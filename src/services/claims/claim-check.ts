@@ -30,7 +30,7 @@ import {
   wrong,
 } from '../../wire/api/posted';
 import { amountsIn } from '../../wire/record/minor-units';
-import { type FoundIn } from '../../wire/record/read';
+import { type FoundIn, recordReader } from '../../wire/record/read';
 import {
   type PostedClaim,
   postedClaim,
@@ -39,6 +39,12 @@ import {
   postedRuling,
 } from './posted-fields';
 import { checkEach, type CheckItem, type PostedList, problemsIn } from './posted-list';
+
+// Compiled once: that takes longer than reading a claim.
+const readClaim = recordReader(postedClaim);
+const readRevision = recordReader(postedRevision);
+const readRuling = recordReader(postedRuling);
+const readLegacyRuling = recordReader(postedLegacyRuling);
 
 /** Who sends a command. */
 export type ClaimsCaller = Pick<Caller, 'organisationId' | 'kind' | 'siteId'>;
@@ -61,7 +67,7 @@ export interface ClaimContext {
  */
 export function checkClaims(posted: PostedList, context: ClaimContext): readonly CheckedClaim[] {
   const check = claimChecker(context, (sent) => isUnset(sent['expectedCommission']));
-  return checkEach(posted, postedClaim, check).map((claim) => checkedClaim(claim, context));
+  return checkEach(posted, readClaim, check).map((claim) => checkedClaim(claim, context));
 }
 
 /** A claim, and the currency of its amounts, that of its program; absent if there is none. */
@@ -176,7 +182,7 @@ export interface CheckedRevision extends CheckedClaim {
 export function checkRevisions(posted: PostedList, context: ClaimContext): readonly CheckedRevision[] {
   const isCleared = (sent: Posted, name: string): boolean => sent[name] !== undefined && isUnset(sent[name]);
   const check = claimChecker(context, (sent) => isCleared(sent, 'expectedCommission'));
-  const found = checkEach(posted, postedRevision, check);
+  const found = checkEach(posted, readRevision, check);
   return found.map(({ claimId, versionNo, ...claim }, at) => {
     const item = posted.items[at];
     const sent = isPosted(item) ? item : {};
@@ -225,14 +231,14 @@ export function rulingIn(
 
 /** Checks updates posted by an advertiser (Document 3, Claim update posted by an advertiser). Raises all faults. */
 export function checkRulings(posted: PostedList): readonly CheckedRuling[] {
-  return checkEach<typeof postedRuling>(posted, postedRuling, rulesFor(Infinity)).map(
+  return checkEach<typeof postedRuling>(posted, readRuling, rulesFor(Infinity)).map(
     ({ versionNo, ...ruling }) => checkedRuling(ruling, versionNo),
   );
 }
 
 /** The same on the legacy path: of version 0, with the statuses of its list (Document 3, Legacy advertiser paths). */
 export function checkLegacyRulings(posted: PostedList): readonly CheckedRuling[] {
-  return checkEach(posted, postedLegacyRuling, rulesFor(LAST_LEGACY_STATUS)).map((ruling) =>
+  return checkEach(posted, readLegacyRuling, rulesFor(LAST_LEGACY_STATUS)).map((ruling) =>
     checkedRuling(ruling, 0),
   );
 }

@@ -13,7 +13,7 @@ import { spellingsIn } from '../../wire/json/scan';
 import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
 import { NotParsable } from '../../wire/not-parsable';
 import { postedFromCsv } from '../../wire/record/csv';
-import { complete, type FoundIn, recordReader } from '../../wire/record/read';
+import { complete, type FoundIn, type ReadRecord } from '../../wire/record/read';
 import { type PostedOf, type RecordKind } from '../../wire/record/record';
 import { postedFromXml, unreadOfRoot } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
@@ -141,15 +141,14 @@ export type CheckItem<K extends RecordKind> = (
   posted: Posted,
 ) => void;
 
-/** Reads each item of a list by a table and checks it. Raises all faults as `RefusedItems`; their status is that of the first. */
+/** Reads each item of a list and checks it. Raises all faults as `RefusedItems`; their status is that of the first. */
 export function checkEach<K extends RecordKind>(
   { name, items, format, text }: PostedList,
-  kind: K,
+  read: ReadRecord<K>,
   check: CheckItem<K>,
 ): readonly PostedOf<K>[] {
   const origin = text === undefined ? {} : { spelling: spellingsIn(text) };
   const refusals = new Refusals(problemsIn(format), {}, MOST_FAULTS, origin);
-  const read = recordReader(kind);
   const found: FoundIn<K>[] = [];
   for (const [at, item] of items.entries()) {
     const place = `${name}[${at}]`;

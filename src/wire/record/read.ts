@@ -17,7 +17,7 @@ type Read = (value: unknown, place: Place, refusals: Refusals) => unknown;
 export type FoundIn<K extends RecordKind> = Partial<PostedOf<K>>;
 
 /** `within` is the place of the record; fields that are read apart are put into `into`. */
-type ReadRecord<K extends RecordKind> = (
+export type ReadRecord<K extends RecordKind> = (
   posted: Posted,
   refusals: Refusals,
   into?: object,
