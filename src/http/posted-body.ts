@@ -4,7 +4,7 @@ import { httpFaults, notResponding } from '../wire/api/http-faults';
 import { type BodyShare } from './body-budgets';
 import { type BodyCost, type CostOf, parsedCost } from './body-cost';
 import { BodyPace, tooSlow } from './body-pace';
-import { GrowingBytes } from '../wire/growing-bytes';
+import { GrowingBytes } from '../wire/bytes';
 import { askForBody } from './request-headers';
 
 /** The body of a request, as `@Body()` passes it to handlers. Nothing is read or checked before a handler asks for it. */

@@ -2,8 +2,7 @@ import { type FastifyRequest } from 'fastify';
 import { chooseFormat, type Format } from '../wire/api/format';
 import { httpFaults } from '../wire/api/http-faults';
 import { isJsonpName } from '../wire/json/jsonp';
-import { BOOLEAN, TEXT } from '../wire/keys/types';
-import { readKeys } from '../wire/keys/keys';
+import { BOOLEAN, readKeys, TEXT } from '../wire/keys/keys';
 import { API_VERSION } from '../wire/api/routes';
 import { type Service } from './service';
 

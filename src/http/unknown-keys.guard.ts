@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { describeUnknown, unknownKeys } from '../wire/keys/unknown';
+import { describeUnknown, unknownKeys } from '../wire/keys/keys';
 import { keyTableOf } from './decorators';
 import { nameList } from '../wire/keys/name-list';
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { isPosted } from '../wire/api/posted';
-import { forbiddenCharacter } from '../wire/characters';
+import { forbiddenCharacter } from '../wire/xml/write';
 import { isCountry, isCurrency, isLanguage } from '../wire/iso-codes';
 import { shortJson } from '../wire/json/write';
-import { isWebUrl } from '../wire/web-url';
+import { isWebUrl } from '../wire/url';
 import { type Directory } from './directory';
 import { ORGANISATION_KINDS, PROGRAM_STATUSES, SYSTEMS } from './events';
 import { TOKEN, tokenHash } from './organisations';

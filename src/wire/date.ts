@@ -8,8 +8,16 @@ const MAX_MILLISECONDS = 8.64e15;
 const EARLIEST = Date.UTC(2001, 0);
 
 /** Whether a number that should be milliseconds since 1970 was given in seconds (`docs/decisions.md#a17`). */
-export function isInSeconds(number: number): boolean {
+function isInSeconds(number: number): boolean {
   return number > 0 && number < EARLIEST;
+}
+
+/** What a message says is expected in place of an unusable time: `otherwise`, unless it was given in seconds, also as text. */
+export function expectedTime(value: unknown, otherwise: string): string {
+  const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : NaN;
+  return isInSeconds(number)
+    ? 'milliseconds since 1970, of 2001 or later (given in seconds? Multiply by 1000)'
+    : otherwise;
 }
 
 /** A number of milliseconds since 1970; undefined if it was given in seconds, or is too far from 1970. */

@@ -1,4 +1,4 @@
-import { type ListText } from './record/list-text';
+import { type ListText } from './record/list';
 
 /** An event of a calendar; times in epoch ms, written to the second. */
 export interface CalendarEvent {

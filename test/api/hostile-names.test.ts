@@ -1,4 +1,4 @@
-import { forbiddenCharacter } from '../../src/wire/characters';
+import { forbiddenCharacter } from '../../src/wire/xml/write';
 import { claimOf, CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
 import { HOSTILE_NAMES } from './hostile-values';
 import { FEEDS, TOKENS } from './network';

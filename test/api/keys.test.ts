@@ -1,6 +1,6 @@
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe/operations';
-import { TEXT } from '../../src/wire/keys/types';
+import { TEXT } from '../../src/wire/keys/keys';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp } from '../support/app';
 import {

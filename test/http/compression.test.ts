@@ -5,9 +5,8 @@ import { Answer } from '../../src/http/answer';
 import { MatrixKeys } from '../../src/http/decorators';
 import { ListAnswer } from '../../src/http/list-answer';
 import { Fault } from '../../src/kernel/fault';
-import { INTEGER } from '../../src/wire/keys/types';
-import { type Keys, type KeyTable } from '../../src/wire/keys/keys';
-import { jsonList, listPieces } from '../../src/wire/record/list-text';
+import { INTEGER, type Keys, type KeyTable } from '../../src/wire/keys/keys';
+import { jsonList, listPieces } from '../../src/wire/record/list';
 import { token } from './asking-notes';
 import { notesApp } from './notes-service';
 

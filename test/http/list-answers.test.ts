@@ -6,7 +6,7 @@ import { type Caller } from '../../src/network/organisations';
 import { FailureCounts } from '../../src/http/failure-filter';
 import { ListAnswer } from '../../src/http/list-answer';
 import { type QueryOptions, QueryTooLong } from '../../src/kernel/query';
-import { jsonList, listPieces } from '../../src/wire/record/list-text';
+import { jsonList, listPieces } from '../../src/wire/record/list';
 import { codesOf, type ErrorList } from './asking-notes';
 import { tokenHash } from '../../src/network/organisations';
 import { notesApp, TOKENS } from './notes-service';

@@ -18,8 +18,7 @@ import { type Caller, tokenHash } from '../../src/network/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, faultsOf } from '../../src/kernel/fault';
 import { jsonPieces } from '../../src/wire/json/write';
-import { INTEGER, TEXT } from '../../src/wire/keys/types';
-import { type Keys, type KeyTable } from '../../src/wire/keys/keys';
+import { INTEGER, type Keys, type KeyTable, TEXT } from '../../src/wire/keys/keys';
 import { xmlPieces } from '../../src/wire/xml/write';
 
 /** A service made for these tests: notes, with codes of its own. */

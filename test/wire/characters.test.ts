@@ -1,4 +1,4 @@
-import { forbiddenCharacter, withoutForbidden } from '../../src/wire/characters';
+import { forbiddenCharacter, withoutForbidden } from '../../src/wire/xml/write';
 
 /** The character ranges of XML 1.0. */
 const isXmlCharacter = (code: number) =>

@@ -1,4 +1,4 @@
-import { GrowingBytes } from '../../src/wire/growing-bytes';
+import { GrowingBytes } from '../../src/wire/bytes';
 
 it('takes at most twice the memory of the bytes, also if each comes in a chunk of its own (decisions X100)', () => {
   const bytes = new GrowingBytes();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { JsonCutter } from '../../src/wire/json/cut';
-import { NotParsable } from '../../src/wire/not-parsable';
+import { NotParsable } from '../../src/wire/bytes';
 
 interface Cut {
   readonly elements: readonly unknown[];

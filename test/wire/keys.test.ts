@@ -6,13 +6,15 @@ import {
   CURRENCY,
   DATE,
   INTEGER,
+  type KeyFaults,
+  type KeyTable,
   type KeyType,
   LANGUAGE,
   NUMBER,
   oneOf,
+  readKeys,
   TEXT,
-} from '../../src/wire/keys/types';
-import { type KeyFaults, readKeys, type KeyTable } from '../../src/wire/keys/keys';
+} from '../../src/wire/keys/keys';
 import { parseRequestTarget } from '../../src/wire/keys/request-target';
 
 const named =

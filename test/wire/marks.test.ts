@@ -5,7 +5,7 @@ import { CsvMarks } from '../../src/wire/csv/marks';
 import { JsonMarks } from '../../src/wire/json/marks';
 import { AnyMarks, type Marks } from '../../src/wire/marks';
 import { XmlMarks } from '../../src/wire/xml/marks';
-import { NotParsable } from '../../src/wire/not-parsable';
+import { NotParsable } from '../../src/wire/bytes';
 import { readXml } from '../../src/wire/xml/read';
 
 /** A body is cut at any of its bytes, and has empty chunks. */

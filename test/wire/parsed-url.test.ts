@@ -1,4 +1,4 @@
-import { isWebUrl } from '../../src/wire/web-url';
+import { isWebUrl } from '../../src/wire/url';
 import { sentUrl } from '../../src/domain/subscriptions/sent-url';
 import { compiledUrl } from '../../src/domain/subscriptions/template';
 import { urlFault } from '../../src/services/subscriptions/receiver-check';

@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { Builder } from 'xml2js';
-import { withoutForbidden } from '../../src/wire/characters';
+import {
+  isList,
+  withoutForbidden,
+  type XmlContent,
+  type XmlElement,
+  xmlPieces,
+} from '../../src/wire/xml/write';
 import { jsonPieces, writeJson } from '../../src/wire/json/write';
-import { isList, type XmlContent, type XmlElement, xmlPieces } from '../../src/wire/xml/write';
 import { anyCharacters } from '../support/any-characters';
 
 const whole = (pieces: Iterable<string>) => [...pieces].join('');

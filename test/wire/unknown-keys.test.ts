@@ -1,7 +1,5 @@
-import { INTEGER, TEXT } from '../../src/wire/keys/types';
-import { type KeyTable } from '../../src/wire/keys/keys';
+import { describeUnknown, INTEGER, type KeyTable, TEXT, unknownKeys } from '../../src/wire/keys/keys';
 import { parseRequestTarget } from '../../src/wire/keys/request-target';
-import { describeUnknown, unknownKeys } from '../../src/wire/keys/unknown';
 
 const table = {
   fid: { type: INTEGER },

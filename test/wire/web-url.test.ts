@@ -1,4 +1,4 @@
-import { isWebUrl } from '../../src/wire/web-url';
+import { isWebUrl } from '../../src/wire/url';
 
 describe('an absolute http or https URL (Document 1, Conventions; decisions P2)', () => {
   it.each(['http://a.example', 'HTTPS://a.example:8080/p?q=(1)#f', 'https://ä.example/ü', 'http://[::1]/'])(

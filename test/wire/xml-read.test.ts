@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { NotParsable } from '../../src/wire/not-parsable';
+import { NotParsable } from '../../src/wire/bytes';
 import { parseXml, readXml } from '../../src/wire/xml/read';
 import { writeXml } from '../../src/wire/xml/write';
 import { anyCharacters } from '../support/any-characters';

@@ -1,7 +1,6 @@
 import { csvRows } from '../../wire/csv/read';
 import { isCurrency } from '../../wire/iso-codes';
-import { NotParsable } from '../../wire/not-parsable';
-import { utf8Text } from '../../wire/utf8';
+import { NotParsable, utf8Text } from '../../wire/bytes';
 import { readXml } from '../../wire/xml/read';
 import { type PublishedRates } from './rates';
 

@@ -1,5 +1,5 @@
 import { type Position } from '../../kernel/event';
-import { parsedUrl } from '../../wire/parsed-url';
+import { parsedUrl } from '../../wire/url';
 import { type Message, type Outcome } from '../../domain/deliveries/delivery-events';
 import { Fifo } from './fifo';
 import { Lane, type Sendable } from './lane';

@@ -5,8 +5,7 @@ import { type EventLog } from '../../kernel/event-log';
 import { type Fault } from '../../kernel/fault';
 import { type Shape } from '../../wire/api/description';
 import { boolean, instant, integer, text, wordOf } from '../../wire/record/kinds';
-import { type ListView, listWriter } from '../../wire/record/list';
-import { jsonList, type ListText } from '../../wire/record/list-text';
+import { jsonList, type ListText, type ListView, listWriter } from '../../wire/record/list';
 import { type AnswerOf, listOf, record } from '../../wire/record/record';
 import { type FeedImport } from './feed';
 

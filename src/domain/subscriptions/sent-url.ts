@@ -1,4 +1,4 @@
-import { parsedUrl } from '../../wire/parsed-url';
+import { parsedUrl } from '../../wire/url';
 
 /** Most bytes of a URL as it is sent (`docs/decisions.md#n10`). */
 export const MAX_URL = 8 * 1024;

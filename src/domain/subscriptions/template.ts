@@ -1,7 +1,7 @@
-import { withoutForbidden } from '../../wire/characters';
+import { withoutForbidden } from '../../wire/xml/write';
 import { parseJson } from '../../wire/json/read';
-import { NotParsable } from '../../wire/not-parsable';
-import { parsedUrl } from '../../wire/parsed-url';
+import { NotParsable } from '../../wire/bytes';
+import { parsedUrl } from '../../wire/url';
 import { parseXml } from '../../wire/xml/read';
 import { type ReceiverFormat } from './subscription';
 import { type Attributes } from './topic';

@@ -1,7 +1,6 @@
 import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
-import { boolean, idOf, integer, text, time, wordOf } from '../../wire/record/kinds';
-import { atMost } from '../../wire/record/lengths';
-import { currency, money } from '../../wire/record/money';
+import { atMost, boolean, idOf, integer, text, time, wordOf } from '../../wire/record/kinds';
+import { currency, money } from '../../wire/record/minor-units';
 import { errorList } from '../../wire/api/errors';
 import { DENIED_REASONS, EVENT_TYPES, STATES } from './states';
 

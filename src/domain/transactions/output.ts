@@ -1,4 +1,4 @@
-import { forbiddenCharacter } from '../../wire/characters';
+import { forbiddenCharacter } from '../../wire/xml/write';
 import { type DateFormat, writeDate } from '../../wire/date';
 import { listedTransaction, type OutputTransaction } from './fields';
 import { type StateName, STATES } from './states';

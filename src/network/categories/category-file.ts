@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isPosted, type Posted } from '../../wire/api/posted';
-import { forbiddenCharacter } from '../../wire/characters';
+import { forbiddenCharacter } from '../../wire/xml/write';
 import { shortJson } from '../../wire/json/write';
 
 /** Limits: characters of a name, nodes of a file, reported faults. */

@@ -1,9 +1,8 @@
 import { type Directory } from '../directory';
 import { type Shape } from '../../wire/api/description';
 import { type AnswerOf, listOf, record } from '../../wire/record/record';
-import { jsonList, type ListText } from '../../wire/record/list-text';
+import { jsonList, type ListText, type ListView, listWriter } from '../../wire/record/list';
 import { integer, text, wordOf } from '../../wire/record/kinds';
-import { listWriter, type ListView } from '../../wire/record/list';
 import { type FeedCounts } from './category-counts';
 
 const attribute = { in: 'attribute' } as const;

@@ -1,6 +1,6 @@
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { NoGeneration } from '../../kernel/read-store';
-import { forbiddenCharacter } from '../../wire/characters';
+import { forbiddenCharacter } from '../../wire/xml/write';
 import { type CsvRow, csvRows } from '../../wire/csv/read';
 import { type Appended, appendFacts } from '../append-facts';
 import { type Fact } from '../decider';

@@ -12,9 +12,8 @@ import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { type Keys } from '../../wire/keys/keys';
-import { listPieces } from '../../wire/record/list-text';
+import { listPieces, listWriter } from '../../wire/record/list';
 import { atLeast, pageHeaders, sizeOf } from '../../wire/keys/pages';
-import { listWriter } from '../../wire/record/list';
 import { OrderSearch } from '../../processes/order-search';
 import { networkClaims } from '../network-claims';
 import {

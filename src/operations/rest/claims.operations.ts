@@ -1,7 +1,6 @@
 import { CLAIMS } from '../../services/claims/operations';
 import { type OperationText } from '../../wire/api/description';
-import { INTEGER, TEXT } from '../../wire/keys/types';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { PAGE_HEADERS, sizeKey } from '../../wire/keys/pages';
 
 const ids = { type: INTEGER, multiple: true } as const;

@@ -13,13 +13,12 @@ import { mapInSlices } from '../../runtime/slices';
 import { CountedFeeds } from '../../services/products/feed-counts.queries';
 import { csvRowsInSlices } from '../../wire/csv/read';
 import { type Keys } from '../../wire/keys/keys';
-import { listPieces } from '../../wire/record/list-text';
-import { NotParsable } from '../../wire/not-parsable';
+import { listPieces } from '../../wire/record/list';
+import { NotParsable, utf8Text } from '../../wire/bytes';
 import { isPosted, isUnset, Refusals, wrong } from '../../wire/api/posted';
 import { postedItems } from '../../wire/api/posted-list';
 import { listOf } from '../../wire/record/record';
 import { complete, recordReader } from '../../wire/record/read';
-import { utf8Text } from '../../wire/utf8';
 import {
   changeMappings,
   type MappingLine,

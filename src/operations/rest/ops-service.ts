@@ -1,7 +1,6 @@
 import { defineService } from '../../http/service';
 import { faultsOf } from '../../kernel/fault';
-import { INTEGER, oneOf, TEXT } from '../../wire/keys/types';
-import { type KeyTable } from '../../wire/keys/keys';
+import { INTEGER, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 
 /** Codes are the HTTP status, as for generic errors (`docs/decisions.md#x60`). */
 const opsFaultTable = {

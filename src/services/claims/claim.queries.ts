@@ -14,9 +14,17 @@ import { type Directory } from '../../network/directory';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import {
+  BOOLEAN,
+  DAY,
+  INTEGER,
+  type Keys,
+  type KeyTable,
+  type KeyType,
+  oneOf,
+  until,
+} from '../../wire/keys/keys';
 import { atLeast, sizeKey, sizeOf } from '../../wire/keys/pages';
-import { BOOLEAN, DAY, INTEGER, type KeyType, oneOf, until } from '../../wire/keys/types';
 import { type ClaimsCaller, ownClaim } from './claim-check';
 import { type OutputClaim, type OutputVersion, programName, siteName, toOutput } from './output';
 

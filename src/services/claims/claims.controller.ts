@@ -9,12 +9,10 @@ import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../
 import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
 import { type Caller } from '../../network/organisations';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
-import { INTEGER } from '../../wire/keys/types';
+import { INTEGER, type Keys, type KeyTable } from '../../wire/keys/keys';
 import { documentWriter } from '../../wire/record/document';
-import { listWriter } from '../../wire/record/list';
+import { listPieces, listWriter } from '../../wire/record/list';
 import { pageHeaders } from '../../wire/keys/pages';
-import { listPieces } from '../../wire/record/list-text';
 import {
   type OutputCheck,
   type OutputClaim,

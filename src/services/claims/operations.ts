@@ -1,7 +1,7 @@
 import { type OperationText, type PostedShape, type Shape } from '../../wire/api/description';
 import { bareErrorList, errorList } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
-import { INTEGER } from '../../wire/keys/types';
+import { INTEGER } from '../../wire/keys/keys';
 import { elementSchema, schemaFiles, schemaOf } from '../../wire/record/document';
 import { type Kind, record } from '../../wire/record/record';
 import { type SchemaFiles } from '../../wire/xml/xsd';

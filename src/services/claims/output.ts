@@ -1,10 +1,8 @@
 import { STATUSES } from '../../domain/claims/statuses';
 import { type ListedClaim } from '../../domain/claims/stored-claim';
 import { type Directory } from '../../network/directory';
-import { day } from '../../wire/record/days';
-import { boolean, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
-import { decimalOf, textOf } from '../../wire/record/minor-units';
-import { money } from '../../wire/record/money';
+import { boolean, day, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
+import { decimalOf, money, textOf } from '../../wire/record/minor-units';
 import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
 
 const optional = { optional: true } as const;

@@ -1,8 +1,6 @@
 import { type Field, type Fields, listOf, type PostedOf, prefixed, record } from '../../wire/record/record';
-import { integer, text, url } from '../../wire/record/kinds';
-import { day } from '../../wire/record/days';
-import { atMost } from '../../wire/record/lengths';
-import { money } from '../../wire/record/money';
+import { atMost, day, integer, text, url } from '../../wire/record/kinds';
+import { money } from '../../wire/record/minor-units';
 
 /** Claims, or updates, in one post (`docs/decisions.md#c3`). */
 export const MOST = 1000;

@@ -11,9 +11,8 @@ import {
 import { postedFromJson } from '../../wire/json/read';
 import { spellingsIn } from '../../wire/json/scan';
 import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
-import { NotParsable } from '../../wire/not-parsable';
-import { postedFromCsv } from '../../wire/record/csv';
-import { complete, type FoundIn, type ReadRecord } from '../../wire/record/read';
+import { NotParsable } from '../../wire/bytes';
+import { complete, type FoundIn, postedFromCsv, type ReadRecord } from '../../wire/record/read';
 import { type PostedOf, type RecordKind } from '../../wire/record/record';
 import { postedFromXml, unreadOfRoot } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';

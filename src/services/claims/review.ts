@@ -2,7 +2,7 @@ import { type Directory } from '../../network/directory';
 import { execute, load } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
-import { forbiddenCharacter } from '../../wire/characters';
+import { forbiddenCharacter } from '../../wire/xml/write';
 import { claimDecider, type FiledClaim, type Review } from '../../domain/claims/claim';
 import { claimFaults as fault } from '../../domain/claims/faults';
 import { type OrderSearch } from '../../processes/order-search';

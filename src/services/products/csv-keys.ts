@@ -1,6 +1,5 @@
-import { BOOLEAN, type KeyType, oneOf } from '../../wire/keys/types';
+import { BOOLEAN, type Keys, type KeyTable, type KeyType, oneOf } from '../../wire/keys/keys';
 import { type CsvSeparators } from '../../wire/csv/write';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
 import { productFaults as fault } from './faults';
 import { type CsvStyle } from './output-csv';
 

@@ -1,5 +1,4 @@
-import { BOOLEAN, INTEGER, oneOf } from '../../wire/keys/types';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { BOOLEAN, INTEGER, type Keys, type KeyTable, oneOf } from '../../wire/keys/keys';
 import { atLeast } from '../../wire/keys/pages';
 import { csvKeys } from './csv-keys';
 import { SINCE } from './download/since';

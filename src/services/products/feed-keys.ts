@@ -1,5 +1,4 @@
-import { INTEGER, LANGUAGE, oneOf } from '../../wire/keys/types';
-import { type KeyTable } from '../../wire/keys/keys';
+import { INTEGER, type KeyTable, LANGUAGE, oneOf } from '../../wire/keys/keys';
 
 /** Document 1, Category tree. */
 export const categoryKeys = {

@@ -1,6 +1,6 @@
 import { type OperationText, type Shape } from '../../wire/api/description';
 import { errorList } from '../../wire/api/errors';
-import { INTEGER } from '../../wire/keys/types';
+import { INTEGER } from '../../wire/keys/keys';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
 import { CATEGORY_TREES } from '../../network/categories/category-tree';

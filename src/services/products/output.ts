@@ -1,4 +1,4 @@
-import { clickLink } from '../../wire/click-link';
+import { clickLink } from '../../wire/url';
 import { type DateFormat, writeDate } from '../../wire/date';
 import { type AnswerOf } from '../../wire/record/record';
 import { type Directory } from '../../network/directory';

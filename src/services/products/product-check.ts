@@ -1,5 +1,5 @@
 import { type FaultDetails, type Fault } from '../../kernel/fault';
-import { forbiddenCharacter } from '../../wire/characters';
+import { forbiddenCharacter } from '../../wire/xml/write';
 import { isPosted, isUnset, type Origin, type Posted, Refusals } from '../../wire/api/posted';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
 import { productFaults as fault } from './faults';

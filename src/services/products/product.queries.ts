@@ -24,7 +24,7 @@ import { wordsOf } from '../../wire/words';
 import { customFieldNames, type Offer } from '../../domain/products/offer';
 import { type OutputProduct, type OutputView, toOutput } from './output';
 import { type SearchKeys, searchKeys } from './search-keys';
-import { TEXT } from '../../wire/keys/types';
+import { TEXT } from '../../wire/keys/keys';
 
 /** The settings that answers depend on. */
 export abstract class ProductSettings {

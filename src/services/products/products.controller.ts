@@ -9,7 +9,7 @@ import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
 import { type Keys } from '../../wire/keys/keys';
 import { pageHeaders } from '../../wire/keys/pages';
-import { listPieces } from '../../wire/record/list-text';
+import { listPieces } from '../../wire/record/list';
 import { DeleteProducts, LoadProducts } from './commands';
 import { csvStyleOf } from './csv-keys';
 import { Fault } from '../../kernel/fault';

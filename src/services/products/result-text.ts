@@ -1,5 +1,5 @@
 import { type Format } from '../../wire/api/format';
-import { jsonList, type ListText, xmlList } from '../../wire/record/list-text';
+import { jsonList, type ListText, xmlList } from '../../wire/record/list';
 import { type OutputProduct, type OutputView, toJsonProduct } from './output';
 import { csvLayout, type CsvStyle } from './output-csv';
 import { toXmlProduct, toXmlResult } from './output-xml';

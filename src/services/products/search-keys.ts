@@ -3,17 +3,19 @@ import {
   BOOLEAN,
   CURRENCY,
   DATE,
+  dryRunKey,
   INTEGER,
+  type KeyFaults,
+  type Keys,
+  type KeyTable,
   type KeyType,
   LANGUAGE,
   NUMBER,
   oneOf,
   TEXT,
   until,
-} from '../../wire/keys/types';
-import { type KeyFaults, type Keys, type KeyTable } from '../../wire/keys/keys';
+} from '../../wire/keys/keys';
 import { csvKeys } from './csv-keys';
-import { dryRunKey } from '../../wire/keys/dry-run';
 import { productFaults as fault } from './faults';
 
 const values = { type: TEXT, multiple: true } as const;

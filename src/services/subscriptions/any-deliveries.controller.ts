@@ -13,11 +13,9 @@ import { type MakeFault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { type PageInParts } from '../../projector/search-in-parts';
 import { type OperationText, type Shape } from '../../wire/api/description';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 import { CURSOR_KEY, ListCursors, PAGE_HEADERS, pageHeaders, sizeKey, sizeOf } from '../../wire/keys/pages';
-import { INTEGER, oneOf, TEXT } from '../../wire/keys/types';
-import { listWriter } from '../../wire/record/list';
-import { listPieces } from '../../wire/record/list-text';
+import { listPieces, listWriter } from '../../wire/record/list';
 import { listOf } from '../../wire/record/record';
 import {
   deliveryKeys,

@@ -3,8 +3,7 @@ import { STATES } from '../../domain/deliveries/stored-delivery';
 import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';
 import { CURSOR_KEY, ListCursors, sizeKey } from '../../wire/keys/pages';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
-import { DATE, INTEGER, oneOf, TEXT, until } from '../../wire/keys/types';
+import { DATE, INTEGER, type Keys, type KeyTable, oneOf, TEXT, until } from '../../wire/keys/keys';
 import { boolean, instant, integer, text, time, wordOf } from '../../wire/record/kinds';
 import { type AnswerOf, type Fields, listOf, type PostedOf, record } from '../../wire/record/record';
 

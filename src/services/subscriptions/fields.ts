@@ -5,10 +5,9 @@ import { stateField, type SubscriptionKind } from '../../domain/subscriptions/to
 import { type Caller } from '../../network/organisations';
 import { isPosted, type Posted, Refusals } from '../../wire/api/posted';
 import { postedFromJson } from '../../wire/json/read';
-import { NotParsable } from '../../wire/not-parsable';
-import { boolean, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
-import { atMost } from '../../wire/record/lengths';
-import { currency } from '../../wire/record/money';
+import { NotParsable } from '../../wire/bytes';
+import { atMost, boolean, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
+import { currency } from '../../wire/record/minor-units';
 import { type FoundIn, recordReader } from '../../wire/record/read';
 import {
   type AnswerOf,

@@ -10,7 +10,7 @@ import {
 import { MAX_URL, sentUrl } from '../../domain/subscriptions/sent-url';
 import { type Receiver, type ReceiverFormat } from '../../domain/subscriptions/subscription';
 import { isPosted, isUnset, type Refusals, wrong } from '../../wire/api/posted';
-import { parsedUrl } from '../../wire/parsed-url';
+import { parsedUrl } from '../../wire/url';
 import { type FoundReceiver } from './fields';
 
 /** What the receivers of a subscription are checked against. */

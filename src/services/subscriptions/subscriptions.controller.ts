@@ -12,10 +12,9 @@ import { Fault } from '../../kernel/fault';
 import { type Caller } from '../../network/organisations';
 import { type OperationText, type Shape } from '../../wire/api/description';
 import { IGNORED_FIELDS, ignoredFields } from '../../wire/keys/name-list';
-import { TEXT } from '../../wire/keys/types';
+import { TEXT } from '../../wire/keys/keys';
 import { documentWriter } from '../../wire/record/document';
-import { listWriter } from '../../wire/record/list';
-import { listPieces } from '../../wire/record/list-text';
+import { listPieces, listWriter } from '../../wire/record/list';
 import { type Kind, listOf } from '../../wire/record/record';
 import { ChangeSubscription, CreateSubscription, ReplaceSubscription } from './commands';
 import {

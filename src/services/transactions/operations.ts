@@ -1,5 +1,5 @@
 import { type OperationText, type Shape } from '../../wire/api/description';
-import { TEXT } from '../../wire/keys/types';
+import { TEXT } from '../../wire/keys/keys';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { PAGE_HEADERS } from '../../wire/keys/pages';
 import {

@@ -29,9 +29,18 @@ import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
 import { type DateFormat } from '../../wire/date';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import {
+  CURRENCY,
+  DATE,
+  INTEGER,
+  type Keys,
+  type KeyTable,
+  type KeyType,
+  oneOf,
+  TEXT,
+  until,
+} from '../../wire/keys/keys';
 import { CURSOR_KEY, ListCursors, PAGE_KEY, pageOf, sizeKey } from '../../wire/keys/pages';
-import { CURRENCY, DATE, INTEGER, type KeyType, oneOf, TEXT, until } from '../../wire/keys/types';
 import { decimalOf } from '../../wire/record/minor-units';
 
 const ids = { type: INTEGER, multiple: true } as const;

@@ -1,5 +1,5 @@
 import { type OperationText, type Shape } from '../../wire/api/description';
-import { INTEGER } from '../../wire/keys/types';
+import { INTEGER } from '../../wire/keys/keys';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import {
   bulkResults,

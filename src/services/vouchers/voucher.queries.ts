@@ -12,12 +12,21 @@ import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
 import { httpFaults } from '../../wire/api/http-faults';
-import { clickLink } from '../../wire/click-link';
+import { clickLink } from '../../wire/url';
 import { type DateFormat, writeDate } from '../../wire/date';
-import { dryRunKey } from '../../wire/keys/dry-run';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import {
+  BOOLEAN,
+  DATE,
+  dryRunKey,
+  INTEGER,
+  type Keys,
+  type KeyTable,
+  LANGUAGE,
+  oneOf,
+  TEXT,
+  until,
+} from '../../wire/keys/keys';
 import { PAGE_KEY, pageOf, sizeKey } from '../../wire/keys/pages';
-import { BOOLEAN, DATE, INTEGER, LANGUAGE, oneOf, TEXT, until } from '../../wire/keys/types';
 import { type OutputVoucher } from './fields';
 
 const ids = { type: INTEGER, multiple: true } as const;

@@ -1,5 +1,5 @@
 import { type FaultTable } from '../../kernel/fault';
-import { type KeyType } from '../keys/types';
+import { type KeyType } from '../keys/keys';
 import { type Kind } from '../record/record';
 import { type SchemaFiles } from '../xml/xsd';
 

@@ -1,7 +1,6 @@
 import { type OperationText } from './description';
 import { type Format } from './format';
-import { BOOLEAN, TEXT } from '../keys/types';
-import { type KeySpec, type KeyTable } from '../keys/keys';
+import { BOOLEAN, type KeySpec, type KeyTable, TEXT } from '../keys/keys';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { pacer } from '../../runtime/slices';
-import { NotParsable } from '../not-parsable';
+import { NotParsable } from '../bytes';
 
 /** A row of a CSV text, and its first line, from 1. */
 export interface CsvRow {

@@ -1,6 +1,6 @@
 import { JsonElement } from './element';
 import { jsonProblem } from './scan';
-import { NotParsable } from '../not-parsable';
+import { NotParsable } from '../bytes';
 
 /** What is known about an element. */
 export interface ElementOrigin {

@@ -1,4 +1,4 @@
-import { NotParsable } from '../not-parsable';
+import { NotParsable } from '../bytes';
 import { JsonStringEnd } from './string-end';
 
 /** Effect of a byte outside of strings: 1 opens, 2 closes, 3 begins a string, 4 follows the name of a member. */

@@ -3,8 +3,7 @@ import { type ElementOrigin } from './cut';
 import { JsonElement } from './element';
 import { noteRepeated } from './members';
 import { jsonProblem } from './scan';
-import { NotParsable } from '../not-parsable';
-import { utf8Text } from '../utf8';
+import { NotParsable, utf8Text } from '../bytes';
 
 /** How deep objects and lists may be nested. */
 const MAX_DEPTH = 32;

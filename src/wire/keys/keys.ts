@@ -1,6 +1,126 @@
 import { type MakeFault } from '../../kernel/fault';
-import { type KeyProblem, type KeyType } from './types';
-import { type RequestTarget } from './request-target';
+import { asUpperBound, expectedTime, readDate } from '../date';
+import { isCurrency, isLanguage } from '../iso-codes';
+import { meantBy } from '../words';
+import { type RequestTarget, type SentKey } from './request-target';
+
+/** Why a key is unusable; each service maps problems to its faults. */
+type KeyProblem =
+  /** It is required and absent. */
+  | 'missing'
+  | 'notNumeric'
+  | 'notDate'
+  /** A list with another separator than the comma. */
+  | 'notCommaSeparated'
+  | 'notCurrency'
+  /** Any other problem. */
+  | 'unusable';
+
+/** Reads the text of a key. */
+export interface KeyType<T> {
+  /** What is expected, for messages. */
+  readonly expected: string;
+  /** What is expected in place of a text, if the text itself shows what is wrong. */
+  readonly expectedOf?: (text: string) => string;
+  /** The problem of a text for which `read` returns undefined. */
+  readonly problem: Exclude<KeyProblem, 'missing' | 'notCommaSeparated'>;
+  /** The value, undefined for an unusable text. */
+  readonly read: (text: string) => T | undefined;
+  /** JSON schema of its values; by default a string. */
+  readonly schema?: Readonly<Record<string, unknown>>;
+  /** Every text is usable, even one that cannot be decoded. */
+  readonly takesAll?: true;
+}
+
+export const TEXT: KeyType<string> = { expected: 'a text', problem: 'unusable', read: (text) => text };
+
+export const INTEGER: KeyType<number> = {
+  expected: 'an integer',
+  schema: { type: 'integer', format: 'int64' },
+  problem: 'notNumeric',
+  read: (text) => {
+    const number = /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : NaN;
+    return Number.isSafeInteger(number) ? number : undefined;
+  },
+};
+
+export const NUMBER: KeyType<number> = {
+  expected: 'a number with a dot as decimal mark',
+  schema: { type: 'number', format: 'double' },
+  problem: 'notNumeric',
+  read: (text) => (/^\s*[+-]?\d{1,15}(\.\d{1,15})?\s*$/.test(text) ? Number(text) : undefined),
+};
+
+export const BOOLEAN: KeyType<boolean> = {
+  expected: 'true or false',
+  schema: { type: 'boolean' },
+  problem: 'unusable',
+  read: (text) => {
+    const word = text.trim().toLowerCase();
+    return word === 'true' ? true : word === 'false' ? false : undefined;
+  },
+};
+
+const TIME = 'milliseconds since 1970, or an ISO 8601 date or date-time with Z or an offset';
+
+/** In milliseconds since 1970 (`docs/decisions.md#a17`). */
+export const DATE: KeyType<number> = {
+  expected: TIME,
+  expectedOf: (text) => expectedTime(text, TIME),
+  problem: 'notDate',
+  read: timeIn,
+};
+
+/**
+ * The time that a key has, in milliseconds since 1970. A + that was sent as it is has become a space (`docs/decisions.md#a2`).
+ */
+export function timeIn(text: string): number | undefined {
+  return readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+'));
+}
+
+/** The first instant (UTC) of a day, in milliseconds since 1970 (Document 3, List keys). */
+export const DAY: KeyType<number> = {
+  expected: 'a date such as 2026-03-31',
+  schema: { type: 'string', format: 'date' },
+  problem: 'notDate',
+  read: (text) => (/^\s*\d{4}-\d\d-\d\d\s*$/.test(text) ? readDate(text.trim()) : undefined),
+};
+
+/** The type of an upper bound: a date includes its day (`docs/decisions.md#a17`). */
+export function until(type: KeyType<number>): KeyType<number> {
+  return { ...type, read: (text) => asUpperBound(text.trim(), type.read(text)) };
+}
+
+/** ISO 4217 in capital letters, however it was spelt (`docs/decisions.md#a2`). */
+export const CURRENCY: KeyType<string> = {
+  expected: 'an ISO 4217 code such as EUR',
+  problem: 'notCurrency',
+  read: (text) => {
+    const code = text.trim().toUpperCase();
+    return isCurrency(code) ? code : undefined;
+  },
+};
+
+/** ISO 639-1 in small letters, however it was spelt. */
+export const LANGUAGE: KeyType<string> = {
+  expected: 'an ISO 639-1 code such as de',
+  problem: 'unusable',
+  read: (text) => {
+    const code = text.trim().toLowerCase();
+    return isLanguage(code) ? code : undefined;
+  },
+};
+
+/** One of some words, compared without case. */
+export function oneOf<const Word extends string>(...words: readonly Word[]): KeyType<Word> {
+  const byLowerCase = new Map(words.map((word) => [word.toLowerCase(), word]));
+  return {
+    expected: `one of ${words.join(', ')}`,
+    schema: { type: 'string', enum: words },
+    problem: 'unusable',
+    read: (text) => byLowerCase.get(text.trim().toLowerCase()),
+  };
+}
 
 /** One key of a service, as in its document's table. */
 export interface KeySpec<T = unknown> {
@@ -92,4 +212,57 @@ function listed(text: string): string[] {
     .split(',')
     .filter((part) => part !== '')
     .map((part) => part.replace(/%(25|2c)/gi, (escape) => decodeURIComponent(escape)));
+}
+
+/** The key of writes that can be tried without storing anything (`docs/decisions.md#a15`). */
+export const dryRunKey = {
+  type: BOOLEAN,
+  description: 'Checks everything and stores nothing; the answer is as it would be',
+} as const satisfies KeySpec<boolean>;
+
+/** A sent key that an operation does not have. */
+interface UnknownKey extends SentKey {
+  /** The operation's key that it seems to be a misspelling of. */
+  readonly meant: string | undefined;
+}
+
+/** Names without a meaning of their own, which clients, browsers and trackers append (`docs/decisions.md#a14`). */
+const MEANINGLESS = /^(_|utm_\w+|gclid|fbclid|msclkid)$/;
+
+/** Read by the shared HTTP code, beside the keys of an operation. */
+const OF_ALL = ['pretty', 'token', 'jsonp'];
+
+/** The keys of path and query that are not in a table, in the order they were sent; those without a value last. */
+export function unknownKeys(table: KeyTable, { matrix, query, bare }: RequestTarget): readonly UnknownKey[] {
+  const spellings = spellingsOf(table);
+  // jQuery sends `callback` where it was not told that the name is `jsonp`.
+  const isCalled = query.some(({ name }) => name === 'jsonp');
+  return [...matrix, ...query, ...bare.map((name) => ({ name, value: '', sent: '' }))]
+    .filter(({ name }) => !spellings.has(name) && !OF_ALL.includes(name) && !MEANINGLESS.test(name))
+    .filter(({ name }) => !(isCalled && name === 'callback'))
+    .map((key) => ({ ...key, meant: meantBy(key.name, [...spellings, ['pretty', 'pretty']]) }));
+}
+
+/** For a message: the key, what is unknown about it, and what is expected. */
+export function describeUnknown({ name, value, sent, meant }: UnknownKey, table: KeyTable): string {
+  const key = `${name}=${(value ?? sent).slice(0, 100)}`;
+  const expected = `xpected one of: ${[...Object.keys(table), 'pretty'].join(', ')}`;
+  return meant === undefined
+    ? `${key}: unknown key; e${expected}`
+    : `${key}: unknown key; did you mean ${meant}? E${expected}`;
+}
+
+const cached = new WeakMap<KeyTable, ReadonlyMap<string, string>>();
+
+/** The name of each key by its spellings, in lower case. */
+function spellingsOf(table: KeyTable): ReadonlyMap<string, string> {
+  let spellings = cached.get(table);
+  if (spellings === undefined) {
+    const names = Object.entries(table).flatMap(([name, { aliases = [] }]) =>
+      [name, ...aliases].map((spelling) => [spelling.toLowerCase(), name] as const),
+    );
+    spellings = new Map(names);
+    cached.set(table, spellings);
+  }
+  return spellings;
 }

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import { type MakeFault } from '../../kernel/fault';
 import { type Cursor } from '../../kernel/query';
-import { type KeySpec } from './keys';
-import { INTEGER, TEXT } from './types';
+import { INTEGER, type KeySpec, TEXT } from './keys';
 
 /** Items on a page: at most, and in most lists by default (`docs/decisions.md#p3`, `#v16`, `#t6`, `#c8`, `#n14`). */
 export const PAGE_CAP = 1000;

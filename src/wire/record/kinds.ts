@@ -1,10 +1,9 @@
-import { forbiddenCharacter } from '../characters';
-import { asUpperBound, milliseconds, readDate, type WrittenDate } from '../date';
-import { expectedAmount, expectedInteger, expectedTime } from '../expected-numbers';
-import { isLanguage } from '../iso-codes';
 import { nameOf, type Place, type Refusals, wholeNumber } from '../api/posted';
+import { asUpperBound, expectedTime, milliseconds, readDate, type WrittenDate } from '../date';
+import { isLanguage } from '../iso-codes';
+import { isWebUrl } from '../url';
+import { forbiddenCharacter } from '../xml/write';
 import { type NamedType, only, reading, type Scalar } from './record';
-import { isWebUrl } from '../web-url';
 
 /**
  * The kinds of values that services share. In XML numbers and booleans are text, and JSON may have them as text too
@@ -135,6 +134,14 @@ export function integer(): Scalar<number, number> {
   };
 }
 
+/** Its range, if only that is wrong with the value. */
+function expectedInteger(value: unknown): string {
+  const isInteger = typeof value === 'string' ? /^-?\d+$/.test(value) : Number.isInteger(value);
+  return isInteger || value === Infinity || value === -Infinity
+    ? `an integer from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}`
+    : 'an integer';
+}
+
 /** An integer from 0 in an attribute, where white space belongs to the value. */
 export function count(expected: string): Scalar<number, number> {
   const { posted, answered } = only(integer(), (found) => found >= 0, expected);
@@ -174,10 +181,20 @@ export function amount(): Scalar<number, number> {
     posted: {
       json: { ...DOUBLE, minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
       xsd: orEmpty('amount', '\\d{1,15}(\\.\\d{1,15})?'),
-      read: reading(amountIn, expectedAmount),
+      read: reading(amountIn, expectedNumber),
     },
     answered: { json: DOUBLE, xsd: 'xs:double', write: asIs },
   };
+}
+
+/** Likewise. */
+function expectedNumber(value: unknown): string {
+  if (typeof value === 'number' && value > Number.MAX_SAFE_INTEGER)
+    return `a number from 0 to ${Number.MAX_SAFE_INTEGER}`;
+  const isNumber = typeof value === 'string' && /^\d+(\.\d+)?$/.test(value);
+  return isNumber
+    ? 'a number from 0 with at most 15 digits before the dot and 15 behind it'
+    : 'a number from 0 with a dot as decimal mark, such as 12.5';
 }
 
 const AMOUNT = /^\d{1,15}(\.\d{1,15})?$/;
@@ -323,4 +340,32 @@ const POSTED_INTEGER = orEmpty('integer', '-?\\d{1,16}');
 
 function asIs<T>(value: T): T {
   return value;
+}
+
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** A day, `YYYY-MM-DD` (Document 3). */
+export function day(): Scalar<string, string> {
+  return {
+    is: 'scalar',
+    posted: {
+      json: { type: 'string', format: 'date' },
+      xsd: orEmpty('day', '\\d{4}-\\d\\d-\\d\\d'),
+      read: reading(dayIn, 'a date such as 2026-03-31', 'notDate'),
+    },
+    answered: { json: { type: 'string', format: 'date' }, xsd: 'xs:date', write: (day) => day },
+  };
+}
+
+function dayIn(value: unknown): string | undefined {
+  return typeof value === 'string' && DAY.test(value) && readDate(value) !== undefined ? value : undefined;
+}
+
+/** Texts of a kind with at most so many characters, which are counted as JSON Schema does: by code points. */
+export function atMost<Answered>(most: number, kind: Scalar<string, Answered>): Scalar<string, Answered> {
+  const expected = `at most ${most} characters`;
+  const isMet = (value: string): boolean => value.length <= most || Array.from(value).length <= most;
+  const { posted, answered } = only(kind, isMet, expected);
+  const json = { ...posted.json, maxLength: most };
+  return { is: 'scalar', posted: { ...posted, json, note: ` (${expected})` }, answered };
 }

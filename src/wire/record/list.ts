@@ -1,9 +1,10 @@
-import { type CsvCell, csvLines } from '../csv/write';
 import { type Shape } from '../api/description';
 import { type Format } from '../api/format';
-import { jsonList, type ListText, xmlList } from './list-text';
-import { type AnswerOf, isAlways, type List, type RecordKind } from './record';
+import { type CsvCell, csvLines } from '../csv/write';
+import { writeJson } from '../json/write';
+import { writeXml, type XmlContent, type XmlElement, xmlPiece } from '../xml/write';
 import { documentWriter } from './document';
+import { type AnswerOf, isAlways, type List, type RecordKind } from './record';
 import { xmlWriter } from './xml';
 
 /** How a list is written. */
@@ -51,4 +52,72 @@ function csvText<K extends RecordKind>({ fields }: K, hasAll: boolean): ListText
     );
   };
   return { empty: head, head, item, foot: '' };
+}
+
+/** The text of a document that is mostly one list, in parts: head, items, foot. Without items it is `empty`. */
+export interface ListText<Item> {
+  readonly empty: string;
+  readonly head: string;
+  readonly item: (item: Item, isFirst: boolean) => string;
+  readonly foot: string;
+}
+
+interface ListOptions {
+  readonly pretty: boolean;
+}
+
+/** A JSON list, or an object that has one named `name` after other fields: the text of `writeJson`. */
+export function jsonList(
+  { pretty }: ListOptions,
+  around?: { readonly before: Readonly<Record<string, unknown>>; readonly name: string },
+): ListText<object> {
+  const line = (depth: number): string => (pretty ? `\n${'  '.repeat(depth)}` : '');
+  const empty = writeJson(around === undefined ? [] : { ...around.before, [around.name]: [] }, { pretty });
+  const at = empty.lastIndexOf('[]');
+  const depth = around === undefined ? 0 : 1;
+  // In a JSON text no string has a line break.
+  const write = (item: object): string => writeJson(item, { pretty }).replaceAll('\n', line(depth + 1));
+  return {
+    empty,
+    head: `${empty.slice(0, at)}[`,
+    item: (item, isFirst) => `${isFirst ? '' : ','}${line(depth + 1)}${write(item)}`,
+    foot: `${line(depth)}]${empty.slice(at + 2)}`,
+  };
+}
+
+/**
+ * An XML document whose element `list`, at this depth below the root, has elements `item`. `document` has it empty and
+ * without attributes, and no other empty one of this name before it.
+ */
+export function xmlList(
+  { pretty }: ListOptions,
+  document: XmlElement,
+  { list, item: name, depth }: { readonly list: string; readonly item: string; readonly depth: number },
+): ListText<XmlContent> {
+  const empty = writeXml(document, { pretty });
+  const element = `<${list}/>`;
+  const at = empty.indexOf(element);
+  return {
+    empty,
+    head: `${empty.slice(0, at)}<${list}>`,
+    item: (item) => xmlPiece(name, item, depth + 1, { pretty }),
+    foot: `${pretty ? `\n${'  '.repeat(depth)}` : ''}</${list}>${empty.slice(at + element.length)}`,
+  };
+}
+
+/** The text of a list whose items come in batches: each batch is written as it is iterated. */
+export async function* listPieces<Item>(
+  { empty, head, item, foot }: ListText<Item>,
+  batches: AsyncIterable<Iterable<Item>> | Iterable<Iterable<Item>>,
+): AsyncGenerator<Iterable<string>> {
+  let count = 0;
+  function* written(batch: Iterable<Item>): Generator<string> {
+    for (const one of batch) {
+      if (count === 0) yield head;
+      yield item(one, count === 0);
+      count += 1;
+    }
+  }
+  for await (const batch of batches) yield written(batch);
+  yield [count === 0 ? empty : foot];
 }

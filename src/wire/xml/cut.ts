@@ -1,7 +1,6 @@
-import { GrowingBytes } from '../growing-bytes';
-import { XmlMarkup } from './markup';
+import { GrowingBytes } from '../bytes';
 
-export interface XmlCutterOptions {
+interface XmlCutterOptions {
   /** Bytes that an element may have; a larger one remains in the frame. */
   readonly maxElement: number;
   /**
@@ -102,5 +101,150 @@ export class XmlCutter {
 
   private frame(bytes: Buffer): void {
     if (bytes.length > 0) this.options.onFrame(bytes);
+  }
+}
+
+interface MarkupHandlers {
+  /** A `<` at this index of the chunk. */
+  readonly begins: (at: number) => void;
+  /** The `<` did not begin a start tag. */
+  readonly isNoStart: () => void;
+  /** A tag ends before this index of the chunk: it opens an element (1), closes one (-1) or is empty (0). */
+  readonly tagEnded: (end: number, change: -1 | 0 | 1) => void;
+  /** The markup is not allowed; no handler is called any more. */
+  readonly isLost: () => void;
+}
+
+/** The context of the next byte; `start` is within a start tag, `end` within an end tag. */
+type Place = 'text' | 'less' | 'start' | 'value' | 'end' | 'declaration' | Section | 'lost';
+
+type Section = 'comment' | 'cdata' | 'instruction';
+
+/** The text before the `>` that ends a section. */
+const ENDS: Readonly<Record<Section, string>> = { comment: '--', cdata: ']]', instruction: '?' };
+
+/** What follows `<!` where a section begins. */
+const BEGINNINGS: ReadonlyMap<string, Section> = new Map([
+  ['--', 'comment'],
+  ['[CDATA[', 'cdata'],
+]);
+
+const LESS = 0x3c;
+const GREATER = 0x3e;
+const SLASH = 0x2f;
+const BANG = 0x21;
+const QUESTION = 0x3f;
+const QUOTE = 0x22;
+const APOSTROPHE = 0x27;
+
+/**
+ * Finds the tags of a well-formed XML document in UTF-8 (or another encoding that has ASCII in it) as its bytes come
+ * in. It does not check that the document is well-formed: a parser must.
+ */
+class XmlMarkup {
+  private place: Place = 'text';
+  /** The quote that ends the value of an attribute. */
+  private quote = 0;
+  /** The relevant last characters of `place` from earlier chunks. */
+  private before = '';
+
+  constructor(private readonly handlers: MarkupHandlers) {}
+
+  /** Consumes the next bytes; they may be cut anywhere. */
+  scan(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length) at = this.step(chunk, at);
+  }
+
+  /** Consumes some bytes and returns the index of the next. */
+  private step(chunk: Buffer, at: number): number {
+    switch (this.place) {
+      case 'text':
+        return this.text(chunk, at);
+      case 'less':
+        return this.less(chunk, at);
+      case 'start':
+        return this.start(chunk, at);
+      case 'value':
+        return this.value(chunk, at);
+      case 'end':
+        return this.end(chunk, at);
+      case 'declaration':
+        return this.declaration(chunk, at);
+      case 'lost':
+        return chunk.length;
+      default:
+        return this.section(chunk, at, ENDS[this.place]);
+    }
+  }
+
+  private enter(place: Place, at: number): number {
+    this.place = place;
+    this.before = '';
+    return at;
+  }
+
+  private text(chunk: Buffer, from: number): number {
+    const at = chunk.indexOf(LESS, from);
+    if (at < 0) return chunk.length;
+    this.handlers.begins(at);
+    return this.enter('less', at + 1);
+  }
+
+  private less(chunk: Buffer, at: number): number {
+    const byte = chunk[at];
+    if (byte !== SLASH && byte !== BANG && byte !== QUESTION) return this.enter('start', at);
+    this.handlers.isNoStart();
+    return this.enter(byte === SLASH ? 'end' : byte === BANG ? 'declaration' : 'instruction', at + 1);
+  }
+
+  private start(chunk: Buffer, from: number): number {
+    for (let at = from; at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      if (byte === GREATER) {
+        const isEmpty = at > from ? chunk[at - 1] === SLASH : this.before === '/';
+        this.handlers.tagEnded(at + 1, isEmpty ? 0 : 1);
+        return this.enter('text', at + 1);
+      }
+      if (byte === QUOTE || byte === APOSTROPHE) {
+        this.quote = byte;
+        return this.enter('value', at + 1);
+      }
+    }
+    this.before = chunk.toString('latin1', chunk.length - 1);
+    return chunk.length;
+  }
+
+  private value(chunk: Buffer, from: number): number {
+    const at = chunk.indexOf(this.quote, from);
+    return at < 0 ? chunk.length : this.enter('start', at + 1);
+  }
+
+  private end(chunk: Buffer, from: number): number {
+    const at = chunk.indexOf(GREATER, from);
+    if (at < 0) return chunk.length;
+    this.handlers.tagEnded(at + 1, -1);
+    return this.enter('text', at + 1);
+  }
+
+  /** After `<!`: a comment or a CDATA section begins; anything else is a DOCTYPE or wrong. */
+  private declaration(chunk: Buffer, at: number): number {
+    this.before += chunk.toString('latin1', at, at + 1);
+    const section = BEGINNINGS.get(this.before);
+    if (section !== undefined) return this.enter(section, at + 1);
+    if ([...BEGINNINGS.keys()].some((beginning) => beginning.startsWith(this.before))) return at + 1;
+    this.handlers.isLost();
+    return this.enter('lost', at + 1);
+  }
+
+  /** A `>` ends it only after its `end`, which shares nothing with the beginning. */
+  private section(chunk: Buffer, from: number, end: string): number {
+    for (let at = chunk.indexOf(GREATER, from); at >= 0; at = chunk.indexOf(GREATER, at + 1)) {
+      const before = this.before + chunk.toString('latin1', Math.max(from, at - end.length), at);
+      if (before.endsWith(end)) return this.enter('text', at + 1);
+    }
+    const rest = chunk.toString('latin1', Math.max(from, chunk.length - end.length));
+    this.before = (this.before + rest).slice(-end.length);
+    return chunk.length;
   }
 }

@@ -3,7 +3,7 @@ import { compiledBody, isTemplate, parseTemplate } from '../../../src/domain/sub
 import { rendererOf } from '../../../src/delivery/matching/render';
 import { type Receiver, type ReceiverFormat } from '../../../src/domain/subscriptions/subscription';
 import { type Attributes } from '../../../src/domain/subscriptions/topic';
-import { withoutForbidden } from '../../../src/wire/characters';
+import { withoutForbidden } from '../../../src/wire/xml/write';
 import { parseXml } from '../../../src/wire/xml/read';
 import { anyCharacters } from '../../support/any-characters';
 import { cases } from '../../support/size';

@@ -1,7 +1,7 @@
 import { type Changed } from '../../../network/last-changes';
 import { type Position } from '../../../kernel/event';
-import { expectedTime } from '../../../wire/expected-numbers';
-import { type KeyType, timeIn } from '../../../wire/keys/types';
+import { expectedTime } from '../../../wire/date';
+import { type KeyType, timeIn } from '../../../wire/keys/keys';
 
 /**
  * Where a copy of a feed stands (`docs/decisions.md#p28`): a date, in epoch ms; or a position of the log and a digest of

@@ -1,5 +1,5 @@
 import { type Fault } from '../../../../kernel/fault';
-import { NotParsable } from '../../../../wire/not-parsable';
+import { NotParsable } from '../../../../wire/bytes';
 import { productFaults as fault } from '../../faults';
 
 /** A larger product, as JSON, is refused by itself (`docs/decisions.md#p27`). */

@@ -1,4 +1,4 @@
-import { type XmlAttributes, type XmlReader, readXml } from '../../../../wire/xml/read';
+import { readXml, type XmlAttributes, type XmlReader } from '../../../../wire/xml/read';
 import { note } from '../../../../wire/api/posted';
 import { valueInText } from '../../../../wire/xml/posted';
 import { type Field, type Fields } from '../../../../wire/record/record';

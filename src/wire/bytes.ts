@@ -1,5 +1,9 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { NotParsable } from './not-parsable';
+
+/** A malformed body: the message describes what was expected, and where. */
+export class NotParsable extends Error {
+  override readonly name = 'NotParsable';
+}
 
 /**
  * Decodes UTF-8 that arrives in chunks, cut anywhere; raises `NotParsable` for malformed UTF-8. Drops a byte order
@@ -57,4 +61,36 @@ function unfinished(bytes: Buffer): number {
     if (byte >= 0xc0) return back < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? back : 0;
   }
   return 0;
+}
+
+/** Initial size: most texts are small. */
+const SMALLEST = 4 * 1024;
+
+/** Collects bytes that arrive in chunks: a client may send each of them in one of its own, which takes a hundred times more. */
+export class GrowingBytes {
+  private bytes = Buffer.alloc(0);
+  private used = 0;
+
+  get length(): number {
+    return this.used;
+  }
+
+  add(chunk: Buffer): void {
+    const length = this.used + chunk.length;
+    if (length > this.bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.bytes.length, length, SMALLEST));
+      this.bytes.copy(larger, 0, 0, this.used);
+      this.bytes = larger;
+    }
+    chunk.copy(this.bytes, this.used);
+    this.used = length;
+  }
+
+  /** All of them; the next ones begin anew. */
+  take(): Buffer {
+    const taken = this.bytes.subarray(0, this.used);
+    this.bytes = Buffer.alloc(0);
+    this.used = 0;
+    return taken;
+  }
 }
