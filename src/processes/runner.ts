@@ -10,8 +10,8 @@ import { waitForPosition } from '../projector/wait';
 import { Backoff } from '../runtime/backoff';
 import { ClockGuard, type Clocks, SYSTEM_CLOCKS } from '../runtime/clock-guard';
 import { inParallel } from '../runtime/in-parallel';
+import { Troubles } from '../runtime/leader';
 import { AUTOMATION_LEASE, LeaseHolder } from '../runtime/lease-holder';
-import { reasonOf } from '../runtime/unavailable';
 import { type Automation } from './automation';
 
 interface AutomationParts {
@@ -49,8 +49,7 @@ export class AutomationRunner {
   private readonly guard: ClockGuard;
   private readonly postponed: Postponed;
   private readonly report: (failure: unknown) => void;
-  /** Why automations make no progress, by name. */
-  private readonly failures = new Map<string, string>();
+  private readonly troubles: Troubles;
   private running: Promise<unknown> | undefined;
 
   constructor(
@@ -59,6 +58,7 @@ export class AutomationRunner {
     { owner, report = () => undefined, clocks = SYSTEM_CLOCKS }: AutomationOptions,
   ) {
     this.report = report;
+    this.troubles = new Troubles(report);
     this.guard = new ClockGuard(clocks, 'automatic transitions', report);
     this.postponed = new Postponed(parts.store, clocks.monotonic);
     const { name, ms } = AUTOMATION_LEASE;
@@ -78,8 +78,7 @@ export class AutomationRunner {
 
   /** Why there is no progress; undefined while there is. */
   trouble(): string | undefined {
-    const [failure] = this.failures.values();
-    return failure;
+    return this.troubles.reason;
   }
 
   /**
@@ -180,23 +179,15 @@ export class AutomationRunner {
     while (!signal.aborted) {
       try {
         const hasActed = await this.turn(automation);
-        this.failures.delete(automation.name);
+        this.troubles.clear(automation.name);
         backoff.reset();
         if (!hasActed) await pause(LOOK_MS, undefined, { signal }).catch(() => undefined);
       } catch (error) {
         // The projector is building the read model.
-        if (!(error instanceof NoGeneration)) this.fail(automation, error);
+        if (!(error instanceof NoGeneration)) this.troubles.add(automation.name, error);
         await backoff.wait(signal);
       }
     }
-  }
-
-  /** Reports a failure that is new. */
-  private fail({ name }: Automation, error: unknown): void {
-    const reason = reasonOf(error);
-    if (this.failures.get(name) === reason) return;
-    this.failures.set(name, reason);
-    this.report(error);
   }
 }
 

@@ -1,10 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
-import { isAbort } from '../runtime/abort';
-import { Backoff } from '../runtime/backoff';
 import { SYSTEM_CLOCKS } from '../runtime/clock-guard';
+import { Leader } from '../runtime/leader';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { reasonOf } from '../runtime/unavailable';
 import { Expiry, type ExpiryOptions } from './expiry';
@@ -44,7 +42,7 @@ export interface ProjectionStatus {
 }
 
 /** Interval for checking the lease, the live generations and requested retries. */
-const WATCH_MS = 250;
+const LOOK_MS = 250;
 /** Interval for recording the last applied event. */
 const RECORD_MS = 1000;
 const BATCH = 2000;
@@ -57,12 +55,12 @@ const BACKOFF_MS = { first: 100, longest: 5000 } as const;
  * resumes after a retry, a rebuild or a restart.
  */
 export class Runner {
-  private readonly stopping = new AbortController();
   private readonly now: () => number;
-  private readonly lease: LeaseHolder;
+  private readonly leader: Leader;
   private readonly meter: ProgressMeter;
   private readonly sweeper: Sweeper;
   private running: Promise<void> | undefined;
+  private onOpen: () => void = () => undefined;
   private projectors: readonly GenerationProjector[] = [];
   /** Parked documents reported so far, by generation. */
   private readonly reportedParked = new Map<number, number>();
@@ -83,7 +81,13 @@ export class Runner {
     this.now = options.now ?? Date.now;
     const { owner, source = DOMAIN_LOG, expiry } = options;
     const { name, ms } = source.projectorLease;
-    this.lease = new LeaseHolder(store, name, owner, ms, this.now);
+    this.leader = new Leader(new LeaseHolder(store, name, owner, ms, this.now), {
+      lead: () => this.lead(),
+      standBy: () => this.standBy(),
+      failed: (error) => this.failed(error),
+      lookMs: LOOK_MS,
+      backoffMs: BACKOFF_MS,
+    });
     this.meter = new ProgressMeter(this.now);
     this.sweeper = new Sweeper(store, projections, owner, this.now, source);
     this.origin = new OriginRecord(log, store, projections, source, this.now);
@@ -94,14 +98,14 @@ export class Runner {
   /** Starts; resolves once every projection has a live generation, or when stopped. */
   start(): Promise<void> {
     return new Promise((resolve) => {
-      this.running ??= this.run(resolve).finally(resolve);
+      this.onOpen = resolve;
+      this.running ??= this.leader.start().finally(resolve);
     });
   }
 
   /** Stops after the current batch. */
   async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
+    await this.leader.stop().catch((error: unknown) => this.options.report?.(error));
   }
 
   /**
@@ -134,26 +138,14 @@ export class Runner {
     );
   }
 
-  private async run(onOpen: () => void): Promise<void> {
-    const { signal } = this.stopping;
-    const backoff = new Backoff(BACKOFF_MS);
-    while (!signal.aborted) {
-      try {
-        if (await this.lease.acquire()) await this.lease.renewDuring(() => this.lead(onOpen));
-        else await this.standBy(onOpen);
-        backoff.reset();
-      } catch (error) {
-        if (isAbort(error)) continue;
-        this.failure = error;
-        this.options.report?.(error);
-        await backoff.wait(signal);
-      }
-    }
-    await this.lease.release().catch((error: unknown) => this.options.report?.(error));
+  private failed(error: unknown): boolean {
+    this.failure = error;
+    this.options.report?.(error);
+    return true;
   }
 
   /** Projects until it is stopped or has to restart. */
-  private async lead(onOpen: () => void): Promise<void> {
+  private async lead(): Promise<void> {
     this.applied = undefined;
     await this.origin.claim((message) => this.options.report?.(message));
     await this.buildMissing();
@@ -163,13 +155,11 @@ export class Runner {
       this.stopProjection(error, projector.generation.number),
     );
     await retryDue(this.log, group);
-    onOpen();
-    const restart = new AbortController();
-    const signal = AbortSignal.any([this.stopping.signal, restart.signal]);
-    const tasks = [this.follow(group, signal), this.watch(signal)];
-    const results = await Promise.allSettled(tasks.map((task) => task.finally(() => restart.abort())));
-    for (const result of results)
-      if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
+    this.onOpen();
+    await this.leader.leadWith(
+      (signal) => this.follow(group, signal),
+      (signal) => this.mayLead(signal),
+    );
     // It may have been stopped before the log has delivered anything.
     this.applied ??= await lastEventUpTo(this.log, group.position, group.prefixes);
     await this.origin.record(this.applied, 0);
@@ -218,38 +208,34 @@ export class Runner {
   }
 
   /**
-   * Sweeps regularly. Returns when the lease is lost, another generation has become live, the claim has been replaced,
-   * or a retry is requested.
+   * Sweeps. False when another generation has become live, the claim has been replaced, or a retry is requested: then it starts
+   * again with what is live.
    */
-  private async watch(signal: AbortSignal): Promise<void> {
-    for (;;) {
-      for (const work of [this.sweeper.sweep(), this.expiry?.expire(this.projectors, signal)])
-        await work?.catch((error: unknown) => this.options.report?.(error));
-      await pause(WATCH_MS, undefined, { signal });
-      if (!(await this.lease.acquire())) return;
-      if (!(await this.origin.isLive())) return;
-      await this.origin.record(this.applied, RECORD_MS);
-      for (const { collection } of this.projections) {
-        const projector = this.projectors.find(({ projection }) => projection.collection === collection);
-        const live = await liveGeneration(this.store, collection);
-        if (live?.number !== projector?.generation.number) return;
-        if ((await projector?.parked.isRetryRequested()) === true) return;
-      }
+  private async mayLead(signal: AbortSignal): Promise<boolean> {
+    for (const work of [this.sweeper.sweep(), this.expiry?.expire(this.projectors, signal)])
+      await work?.catch((error: unknown) => this.options.report?.(error));
+    if (!(await this.origin.isLive())) return false;
+    await this.origin.record(this.applied, RECORD_MS);
+    for (const { collection } of this.projections) {
+      const projector = this.projectors.find(({ projection }) => projection.collection === collection);
+      const live = await liveGeneration(this.store, collection);
+      if (live?.number !== projector?.generation.number) return false;
+      if ((await projector?.parked.isRetryRequested()) === true) return false;
     }
+    return true;
   }
 
-  /** Waits while another runner holds the lease. */
-  private async standBy(onOpen: () => void): Promise<void> {
-    if ((await this.missing()).length === 0) onOpen();
+  /** While another runner holds the lease. */
+  private async standBy(): Promise<void> {
+    if ((await this.missing()).length === 0) this.onOpen();
     // The runner with the lease handles stopped projections.
     this.stopped.clear();
     this.failure = undefined;
-    await pause(WATCH_MS, undefined, { signal: this.stopping.signal });
   }
 
   private async buildMissing(): Promise<void> {
     await prepareParked(this.store);
-    const { signal } = this.stopping;
+    const { signal } = this.leader;
     // Swap in despite parked documents (`force`): a server with most of its data is better than none.
     const onProgress = (progress: RebuildProgress): void => {
       this.failure = undefined;

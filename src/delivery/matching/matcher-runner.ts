@@ -1,12 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { isAbort } from '../../runtime/abort';
-import { Backoff } from '../../runtime/backoff';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
+import { Leader, Troubles } from '../../runtime/leader';
 import { LeaseHolder, MATCHER_LEASE } from '../../runtime/lease-holder';
 import { type IsGone, type Leases } from '../../kernel/leases';
 import { Parking, parkedStream, type Retried, TooManyEventsParked } from '../../runtime/parked-events';
-import { reasonOf } from '../../runtime/unavailable';
 import { WaitablePosition } from '../../runtime/waitable-position';
 import { type Topic } from '../../domain/subscriptions/topic';
 import { continuationOf, DailyMark } from './cursor';
@@ -42,8 +39,8 @@ interface Matching {
   readonly unused: Set<string>;
 }
 
-/** Interval for checking the lease (ms). */
-const WATCH_MS = 1_000;
+/** Interval between looks at the lease (ms). */
+const LOOK_MS = 1_000;
 const BACKOFF_MS = { first: 50, longest: 5_000 } as const;
 /**
  * When nothing is due, the cursor is appended at the start, and after so many events, or so much time (ms): the next start reads no
@@ -77,25 +74,18 @@ class StateOutdated extends Error {
   override readonly name = 'StateOutdated';
 }
 
-/** Another process may lead by now. */
-class LeaseLost extends Error {
-  override readonly name = 'LeaseLost';
-}
-
 /**
  * Matches the events of the log with subscriptions, in the process that holds the lease; the others stand by. What is due and the
  * cursor are one append, so nothing is lost or matched twice, however it is interrupted. Two processes that believe to have the
  * lease are harmless: the append of one of them conflicts.
  */
 export class MatcherRunner {
-  private readonly stopping = new AbortController();
-  private readonly lease: LeaseHolder;
+  private readonly leader: Leader;
+  private readonly troubles: Troubles;
   private readonly matched = new WaitablePosition();
   private readonly report: (failure: unknown) => void;
   private readonly now: () => number;
   private readonly code: string;
-  private running: Promise<void> | undefined;
-  private failure: string | undefined;
 
   constructor(
     private readonly parts: MatcherParts,
@@ -103,23 +93,28 @@ export class MatcherRunner {
   ) {
     [this.report, this.now, this.code] = [report, now, code];
     const { name, ms } = MATCHER_LEASE;
-    this.lease = new LeaseHolder(parts.leases, name, owner, ms, now, isGone);
+    this.troubles = new Troubles(report);
+    this.leader = new Leader(new LeaseHolder(parts.leases, name, owner, ms, now, isGone), {
+      lead: () => this.lead(),
+      standBy: () => this.troubles.clear(MATCHER),
+      failed: (error) => this.failed(error),
+      lookMs: LOOK_MS,
+      backoffMs: BACKOFF_MS,
+    });
   }
 
   start(): void {
-    this.running ??= this.run();
+    this.leader.start().catch(this.report);
   }
 
   /** Stops after the append under way. */
   async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
-    await this.lease.release().catch(this.report);
+    await this.leader.stop().catch(this.report);
   }
 
   /** Why there is no progress; undefined while there is. */
   trouble(): string | undefined {
-    return this.failure;
+    return this.troubles.reason;
   }
 
   /** Waits until this process has matched all events up to `position`: true, or false if `signal` aborts first. */
@@ -127,24 +122,8 @@ export class MatcherRunner {
     return await this.matched.reached(position, signal);
   }
 
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    const backoff = new Backoff(BACKOFF_MS);
-    while (!signal.aborted) {
-      try {
-        if (await this.lease.acquire()) await this.lease.renewDuring(() => this.lead(() => backoff.reset()));
-        else await this.standBy();
-      } catch (error) {
-        if (isAbort(error) || error instanceof StateOutdated || error instanceof LeaseLost) continue;
-        // Another process has appended.
-        if (!(error instanceof RevisionConflict)) this.fail(error);
-        await backoff.wait(signal);
-      }
-    }
-  }
-
-  /** Matches until it is stopped or the lease is lost. `onProgress` is called when something has been matched. */
-  private async lead(onProgress: () => void): Promise<void> {
+  /** Matches until it is stopped or the lease is lost. */
+  private async lead(): Promise<void> {
     const { log, deliveries, topics } = this.parts;
     const found = await continuationOf(deliveries, log);
     const writer = new MatchedWriter(deliveries, found);
@@ -153,12 +132,7 @@ export class MatcherRunner {
     const matching = { matcher, writer, parking, unused: new Set<string>() };
     await this.catchUp(matching, found.cursor.upTo);
     await this.retryOthers(matching);
-    const ending = new AbortController();
-    const signal = AbortSignal.any([this.stopping.signal, ending.signal]);
-    const tasks = [this.follow(matching, signal, onProgress), this.watch(signal)];
-    const results = await Promise.allSettled(tasks.map((task) => task.finally(() => ending.abort())));
-    for (const result of results)
-      if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
+    await this.leader.leadWith((signal) => this.follow(matching, signal));
   }
 
   /** Reads the state as of the cursor. */
@@ -170,12 +144,12 @@ export class MatcherRunner {
         if (event.position > upTo) break;
         await this.applied(matching, event);
       }
-      await this.requireLead();
+      await this.leader.requireLease();
       if (position >= upTo) return;
     }
   }
 
-  private async follow(matching: Matching, signal: AbortSignal, onProgress: () => void): Promise<void> {
+  private async follow(matching: Matching, signal: AbortSignal): Promise<void> {
     const { matcher, writer } = matching;
     const mark = new DailyMark(this.parts.log);
     let [read, appendedAt] = [0, -Infinity];
@@ -194,8 +168,8 @@ export class MatcherRunner {
       if (writer.cursor !== before || isStart) [read, appendedAt] = [0, this.now()];
       if (caughtUp) await mark.setIfDue(this.now(), marked);
       this.matched.advance(position);
-      this.failure = undefined;
-      onProgress();
+      this.troubles.clear(MATCHER);
+      this.leader.progressed();
     }
     if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
   }
@@ -267,7 +241,7 @@ export class MatcherRunner {
       return use();
     } catch (error) {
       unused.add(event.id);
-      await this.requireLead();
+      await this.leader.requireLease();
       // Do not list what another process has matched.
       if (!parking.isDisregarded(event.id)) await writer.requireLast();
       const isNew = await parking.park(event, { error, at: new Date(this.now()).toISOString(), after });
@@ -279,32 +253,18 @@ export class MatcherRunner {
   /** Retries what other code could not use. */
   private async retryOthers({ parking, unused }: Matching): Promise<void> {
     const at = new Date(this.now()).toISOString();
-    await parking.retryOthers(at, unused, () => this.requireLead());
+    await parking.retryOthers(at, unused, () => this.leader.requireLease());
   }
 
-  /** Raises what ends the lead if it is over. */
-  private async requireLead(): Promise<void> {
-    this.stopping.signal.throwIfAborted();
-    if (!(await this.lease.acquire())) throw new LeaseLost();
-  }
-
-  /** Returns when the lease is lost. */
-  private async watch(signal: AbortSignal): Promise<void> {
-    while (await this.lease.acquire()) await pause(WATCH_MS, undefined, { signal });
-  }
-
-  private async standBy(): Promise<void> {
-    this.failure = undefined;
-    await pause(WATCH_MS, undefined, { signal: this.stopping.signal });
-  }
-
-  /** Reports a failure that is new. */
-  private fail(error: unknown): void {
-    const isExpected = error instanceof MatchedBeyondLog || error instanceof TooManyEventsParked;
-    const reason = isExpected ? error.message : reasonOf(error);
-    if (this.failure === reason) return;
-    this.failure = reason;
+  /** False: the state is read again at once. */
+  private failed(error: unknown): boolean {
+    if (error instanceof StateOutdated) return false;
+    // Another process has appended.
+    if (error instanceof RevisionConflict) return true;
     // A stack would explain nothing.
-    this.report(isExpected ? reason : error);
+    const isExpected = error instanceof MatchedBeyondLog || error instanceof TooManyEventsParked;
+    if (isExpected) this.troubles.add(MATCHER, error.message, error.message);
+    else this.troubles.add(MATCHER, error);
+    return true;
   }
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { setTimeout as pause } from 'node:timers/promises';
 import { execute } from '../../kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
+import { repeatEvery, Troubles } from '../../runtime/leader';
 import { RATES_ID, ratesDecider } from './rates';
 import { ratesIn, UnusableRates } from './rates-file';
 
@@ -21,6 +21,8 @@ const INTERVAL_MS = 60 * 60 * 1000;
 /** When it is read again after a failure (ms). */
 const RETRY_MS = 5 * 60 * 1000;
 const LOOK_MS = 5_000;
+/** What can be in trouble. */
+const SOURCE = 'rates';
 /** Limits of one reading. */
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -40,7 +42,6 @@ class RatesFailure extends Error {
  */
 export class RatesPublisher {
   private readonly stopping = new AbortController();
-  private readonly report: (failure: unknown) => void;
   private readonly now: () => number;
   private readonly lookMs: number;
   private running: Promise<void> | undefined;
@@ -50,7 +51,7 @@ export class RatesPublisher {
   private version: string | undefined;
   /** The digest of what was published, or was known already. */
   private published: string | undefined;
-  private failure: string | undefined;
+  private readonly troubles: Troubles;
 
   /** `source`: a path or an http(s) URL. */
   constructor(
@@ -58,11 +59,12 @@ export class RatesPublisher {
     private readonly source: string,
     { report = () => undefined, now = Date.now, lookMs = LOOK_MS }: RatesPublisherOptions = {},
   ) {
-    [this.report, this.now, this.lookMs] = [report, now, lookMs];
+    [this.now, this.lookMs] = [now, lookMs];
+    this.troubles = new Troubles(report);
   }
 
   start(): void {
-    this.running ??= this.repeat();
+    this.running ??= repeatEvery(this.lookMs, this.stopping.signal, () => this.turn());
   }
 
   async stop(): Promise<void> {
@@ -72,7 +74,7 @@ export class RatesPublisher {
 
   /** Why the rates may be out of date; undefined while they are not. */
   trouble(): string | undefined {
-    return this.failure;
+    return this.troubles.reason;
   }
 
   /** Reads the source if that is due, and publishes what has changed. Reports failures. */
@@ -85,11 +87,12 @@ export class RatesPublisher {
     [this.due, this.version] = [now + INTERVAL_MS, version];
     try {
       await this.publish(now);
-      this.failure = undefined;
+      this.troubles.clear(SOURCE);
     } catch (error) {
       if (this.stopping.signal.aborted) return;
       this.due = error instanceof EngineUnavailable ? now : now + RETRY_MS;
-      this.fail(error instanceof UnusableRates ? new RatesFailure(error.message) : error);
+      const failure = error instanceof UnusableRates ? new RatesFailure(error.message) : error;
+      this.troubles.add(SOURCE, failure, failure instanceof Error ? failure.message : String(failure));
     }
   }
 
@@ -124,22 +127,6 @@ export class RatesPublisher {
     if (isUrl(this.source)) return undefined;
     const found = await stat(this.source).catch(() => undefined);
     return found && `${found.mtimeMs} ${found.size} ${found.ino}`;
-  }
-
-  private async repeat(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      await this.turn();
-      await pause(this.lookMs, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  /** Reports a failure that is new. */
-  private fail(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
-    if (this.failure === reason) return;
-    this.failure = reason;
-    this.report(error);
   }
 }
 

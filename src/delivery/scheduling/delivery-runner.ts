@@ -3,6 +3,7 @@ import { Backoff } from '../../runtime/backoff';
 import { crash } from '../../runtime/crash';
 import { ClockGuard, SYSTEM_CLOCKS } from '../../runtime/clock-guard';
 import { inParallel } from '../../runtime/in-parallel';
+import { repeatEvery, Troubles } from '../../runtime/leader';
 import { LeaseHolder } from '../../runtime/lease-holder';
 import { type IsGone, type Leases } from '../../kernel/leases';
 import { reasonOf } from '../../runtime/unavailable';
@@ -70,8 +71,7 @@ export class DeliveryRunner {
   private readonly lookMs: number;
   private running: Promise<unknown> | undefined;
   private following: Promise<void> | undefined;
-  /** Why there is no progress, by what makes none. */
-  private readonly failures = new Map<string, string>();
+  private readonly troubles: Troubles;
   private savedAt = now();
   private readonly guard: ClockGuard;
   private expiresAt = now() + EXPIRE.everyMs;
@@ -83,6 +83,7 @@ export class DeliveryRunner {
     const { owner, leaseMs = LEASE_MS, longestMs = LONGEST_MS, lookMs = LOOK_MS, isGone } = options;
     const { leases } = parts;
     this.lookMs = lookMs;
+    this.troubles = new Troubles(parts.report);
     this.guard = new ClockGuard(SYSTEM_CLOCKS, 'dead letters of old messages', parts.report);
     this.dispatcher = new Dispatcher(parts, longestMs);
     this.reader = new MatchedReader(parts.deliveries, this.dispatcher.partitions, {
@@ -98,10 +99,12 @@ export class DeliveryRunner {
   }
 
   start(): void {
+    const repeat = (name: string, work: () => Promise<void>): Promise<void> =>
+      repeatEvery(this.lookMs, this.stopping.signal, () => this.troubles.during(name, work));
     this.running ??= Promise.all([
-      this.repeat('leases', () => this.balance()),
-      this.repeat('queues', () => this.maintain()),
-      this.repeat('expiry', () => this.expire()),
+      repeat('leases', () => this.balance()),
+      repeat('queues', () => this.maintain()),
+      repeat('expiry', () => this.expire()),
     ]);
   }
 
@@ -133,31 +136,9 @@ export class DeliveryRunner {
   /** Why there is no progress; undefined while there is. */
   trouble(): string | undefined {
     const inTrouble = [...this.dispatcher.partitions.values()].some(({ isInTrouble }) => isInTrouble);
-    const [failure] = this.failures.values();
-    if (failure !== undefined) return failure;
+    if (this.troubles.reason !== undefined) return this.troubles.reason;
     if (this.reader.trouble !== undefined) return reasonOf(this.reader.trouble);
     return inTrouble ? 'outcomes of attempts cannot be stored' : this.dispatcher.faults.trouble;
-  }
-
-  private async repeat(name: string, work: () => Promise<void>): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      try {
-        await work();
-        this.failures.delete(name);
-      } catch (error) {
-        this.fail(name, error);
-      }
-      await pause(this.lookMs, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  /** Reports a failure that is new. */
-  private fail(name: string, error: unknown): void {
-    const reason = reasonOf(error);
-    if (this.failures.get(name) === reason) return;
-    this.failures.set(name, reason);
-    this.parts.report(error);
   }
 
   /** Renews what this process has, and takes or gives up partitions until it has its share. */
@@ -208,14 +189,14 @@ export class DeliveryRunner {
       try {
         const before = new Map(taken.map((partition) => [partition, partition.state.matchedUpTo]));
         await this.reader.catchUp(taken, signal);
-        this.failures.delete('take-over');
+        this.troubles.clear('take-over');
         // If it is killed soon, the next one need not read that again before it gets to what is new.
         for (const [{ writer, state, isLost }, from] of before)
           if (!isLost && state.matchedUpTo - from >= SAVE_MESSAGES) writer.save().catch(this.parts.report);
         this.following ??= this.reader.follow(signal).catch(crash);
         return;
       } catch (error) {
-        this.fail('take-over', error);
+        this.troubles.add('take-over', error);
         await backoff.wait(signal);
       }
     }
