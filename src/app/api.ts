@@ -1,25 +1,29 @@
 import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
-import { type AppParts } from './create-app';
-import { type Config } from '../settings/config';
+import { hasRates, RATES_STREAM, type RatesEvent } from '../delivery/matching/rates';
+import { addressProblem } from '../delivery/sending/receiver-url';
+import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../domain/deliveries/ownership';
+import { type Secrets } from '../domain/subscriptions/secrets';
+import { type RecordedEvent } from '../kernel/event';
+import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { TokenUses } from '../network/token-uses';
+import { allowedBy, secretsOf } from '../operations/installation';
+import { type Report } from '../runtime/failure-report';
+import { FollowedLog } from '../runtime/followed-log';
+import { type ProductLoader } from '../services/products/commands';
 import { DownloadCounter } from '../services/products/download-counter';
 import { Exporter } from '../services/products/download/exporter';
-import { addressProblem } from '../delivery/sending/addresses';
 import { type ProductExporter } from '../services/products/download/rendered-feed';
 import { RenderedFeeds } from '../services/products/download/rendered-feeds';
-import { diskTrouble } from './disk';
-import { allowedBy, secretsOf } from '../operations/installation';
-import { NotificationFacts } from './notification-facts';
-import { startExporter } from './roles/exporter';
-import { type Report } from '../runtime/failure-report';
-import { startLoader } from './roles/loader';
 import { makeLoader } from '../services/products/load/make-loader';
+import { type Config } from '../settings/config';
+import { type AppParts } from './create-app';
+import { atMostEvery, diskTrouble, readinessOf, type Troubles } from './readiness';
 import { type Base } from './open-base';
-import { openAll } from './opened';
-import { atMostEvery, readinessOf, type Troubles } from './readiness';
-import { stopServing } from './stop-serving';
+import { openAll, raise } from './opened';
+import { startExporter } from './roles/exporter';
+import { startLoader } from './roles/loader';
 
 interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 'visibleWithin'> {
   /** How long a request for a test of a receiver waits for its outcome (ms). */
@@ -131,4 +135,82 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     };
     return { app, parts, exporter, close };
   }, report);
+}
+
+/** The parts that serve requests. */
+export interface Serving {
+  readonly app: NestFastifyApplication;
+  readonly loader: ProductLoader;
+  readonly feeds: RenderedFeeds;
+  readonly exporter: ProductExporter & { end(): Promise<void> };
+}
+
+/** Time that downloads in progress have to finish when the server stops (ms). */
+const DOWNLOADS_END_MS = 5_000;
+
+/**
+ * Takes no more requests and finishes those accepted. A load is aborted between two appends, a download after a
+ * while, so that neither delays the stop for long.
+ */
+export async function stopServing(
+  { app, loader, feeds, exporter }: Serving,
+  downloadsEnd = DOWNLOADS_END_MS,
+): Promise<void> {
+  const late = setTimeout(() => {
+    // Closed again below, which raises what has failed.
+    feeds.close().catch(() => undefined);
+  }, downloadsEnd);
+  const ends = await Promise.allSettled([app.close(), loader.close()]);
+  clearTimeout(late);
+  ends.push(...(await Promise.allSettled([feeds.close()])), ...(await Promise.allSettled([exporter.end()])));
+  raise(ends.filter((end) => end.status === 'rejected').map(({ reason }): unknown => reason));
+}
+
+/**
+ * What the API answers about notifications from the log: rates, and whose deliveries it has. Follows the log until `signal`
+ * aborts.
+ */
+class NotificationFacts extends FollowedLog {
+  private rates: RatesEvent['data'] | undefined;
+  private owner: DeliveriesOwned['data'] | undefined;
+
+  constructor(
+    log: EventLog,
+    private readonly own: Secrets,
+    signal: AbortSignal,
+  ) {
+    const prefixes = [RATES_STREAM, OWNER_STREAM];
+    super(log, { prefixes, apply: (event) => this.apply(event), subject: 'what is known of rates' }, signal);
+  }
+
+  /** Currencies that there are rates for; undefined as long as there are none. */
+  convertible(): ReadonlySet<string> | undefined {
+    return this.rates && new Set(['EUR', ...Object.keys(this.rates.rates)]);
+  }
+
+  /**
+   * The secrets that messages are signed with. Raises `EngineUnavailable` if this server has another key than those that sign.
+   */
+  get secrets(): Secrets {
+    const trouble = this.trouble();
+    if (trouble !== undefined) throw new EngineUnavailable(trouble);
+    return this.own;
+  }
+
+  /** Why the secrets of subscriptions cannot be answered; undefined if they can. */
+  trouble(): string | undefined {
+    if (this.owner === undefined || this.owner.key === this.own.fingerprint) return undefined;
+    return 'secrets are not available: NOTIFY_KEY of this server is not the one that messages are signed with';
+  }
+
+  private apply({ type, data }: RecordedEvent): void {
+    if (type === 'ExchangeRatesPublished') {
+      const published = { data: JSON.parse(data) as RatesEvent['data'] };
+      if (hasRates(published)) this.rates = published.data;
+    }
+    if (type === 'DeliveriesOwned') {
+      const owner = JSON.parse(data) as DeliveriesOwned['data'];
+      if (isOwner(owner)) this.owner = owner;
+    }
+  }
 }

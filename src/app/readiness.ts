@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { open, statfs, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import { PROJECTIONS } from '../../projections';
-import { PROJECTOR_LEASE } from '../runtime/lease-holder';
-import { visiblePosition, waitForPosition } from '../projector/wait';
-import { type FollowedDirectory } from '../network/follower';
 import { type Engines } from '../engines/open';
 import { type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
-import { withEngineTimeout } from '../runtime/unavailable';
-import { reasonOf } from '../runtime/unavailable';
-import { type Readiness } from '../operations/rest/health.controller';
+import { type FollowedDirectory } from '../network/follower';
 import { parkedCount, parkedEventCounter } from '../operations/parked';
+import { type Readiness } from '../operations/rest/ops.module';
+import { visiblePosition, waitForPosition } from '../projector/wait';
+import { PROJECTOR_LEASE } from '../runtime/lease-holder';
+import { reasonOf, withEngineTimeout } from '../runtime/unavailable';
 
 /** Timeout for checking an engine (ms). */
 const LOOK_MS = 2_000;
@@ -223,4 +224,45 @@ function shared<Answer>(engine: string, ask: () => Promise<Answer>): () => Promi
       throw failure ?? late;
     });
   };
+}
+
+/** What is written to find out: one block. */
+const PROBE = Buffer.alloc(4096);
+
+/** As much as one append to the log may take: less free space than this is a full disk. */
+const NEEDED = 1024 * 1024;
+
+/** An error with a code, as of the system. */
+const FULL = Object.assign(new Error('there is too little free space'), { code: 'ENOSPC' });
+
+/** By the code of the system error. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+  EFBIG: 'its files may not grow',
+  EROFS: 'it is read-only',
+  EACCES: 'access is denied',
+  EPERM: 'access is denied',
+  ENOENT: 'it was removed',
+};
+
+/** Why a folder cannot be written, found by trying; undefined if it can. Leaves no file, even if the process is killed. */
+export async function diskTrouble(folder: string): Promise<string | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    if (bavail * bsize < NEEDED) throw FULL;
+    const path = join(folder, `.probe-${randomUUID()}`);
+    const file = await open(path, 'wx');
+    try {
+      await unlink(path);
+      await file.writeFile(PROBE);
+    } finally {
+      await file.close();
+    }
+    return undefined;
+  } catch (error) {
+    const isSystem = typeof error === 'object' && error !== null && 'code' in error;
+    const code = isSystem ? String(error.code) : 'unknown error';
+    return `the data folder cannot be written: ${REASONS[code] ?? code}`;
+  }
 }

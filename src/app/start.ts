@@ -20,9 +20,7 @@ import { programLog } from './program-log';
 import { startProjector } from './roles/projector';
 import { retryNotices } from '../runtime/retry-notices';
 import { type Running, type ServeOptions } from './serve';
-import { StartingPort } from './starting-port';
-import { Startup } from './startup';
-import { untilReadable } from './until-readable';
+import { StartingPort, Startup, untilReadable } from './starting';
 
 /** What `affilog receiver` listens on in the README. */
 const DEMO_RECEIVER = '127.0.0.1:4000';

@@ -1,6 +1,11 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type EventLog } from '../kernel/event-log';
+import { type MappingChange, type MappingLine } from '../network/categories/change-mappings';
+import { type Fact } from '../network/decider';
+import { type Directory } from '../network/directory';
+import { type CountedFeeds } from '../services/products/feed-counts.queries';
 import { isLanguage } from '../wire/iso-codes';
-import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
+import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
 interface ImportFlags extends ChangeFlags {
@@ -36,7 +41,7 @@ export function addCategories(affilog: Command, context: CliContext): void {
     ) => {
       const { readCategories } = await import('../network/categories/category-file.js');
       const { planCategories } = await import('../network/categories/import-categories.js');
-      const { readTextFile } = await import('./text-file.js');
+      const { readTextFile } = await import('../operations/text-files.js');
       const read = readCategories(await readTextFile(file));
       await withDirectory(command, context, async ({ log }, directory) => {
         const options = { at: new Date().toISOString(), language, prune, merge };
@@ -56,4 +61,168 @@ function toCode(value: string): string {
   const code = value.toLowerCase();
   if (!isLanguage(code)) throw new InvalidArgumentError('Expected a language code of ISO 639-1 such as de.');
   return code;
+}
+
+class UnknownFeed extends Error {
+  override readonly name = 'UnknownFeed';
+}
+
+/** Some lines were refused; the report has been printed. */
+class RefusedMapping extends Error {
+  override readonly name = 'RefusedMapping';
+}
+
+/** What queries need. */
+interface MappingTools {
+  readonly log: EventLog;
+  readonly directory: Directory;
+  readonly counted: CountedFeeds;
+}
+
+interface Flags {
+  readonly feed?: number;
+  readonly name?: string;
+  readonly category?: string;
+  readonly state?: 'mapped' | 'unmapped';
+  readonly most?: number;
+}
+
+/** `affilog mappings list|map|unmap|import|suggest`. */
+export function addMappings(affilog: Command, context: CliContext): void {
+  const { stdout } = context;
+  const mappings = affilog
+    .command('mappings')
+    .description('Mappings from category names in feeds to platform categories. Works while servers run.');
+  const feed = new Option('--feed <id>', 'Feed id.').argParser(toNumber);
+  const name = new Option('--name <name>', 'Category name in the feed, exactly as posted.');
+  const printRow = (...cells: readonly (string | number | undefined)[]): unknown =>
+    stdout.write(`${cells.map((cell) => cell ?? '').join('\t')}\n`);
+
+  const change = async (
+    command: Command,
+    lines: readonly MappingLine[],
+    apply: (
+      tools: { readonly log: EventLog; readonly directory: Directory },
+      facts: readonly Fact[],
+    ) => Promise<unknown>,
+  ): Promise<void> => {
+    const { notingUnused, planMappings } = await import('../network/categories/change-mappings.js');
+    await withTools(command, context, async ({ log, directory, counted }) => {
+      const plan = planMappings(directory, lines, new Date().toISOString());
+      const report = await notingUnused(plan.report, lines, (feedIds) => counted.of(feedIds));
+      for (const { line, outcome, message } of report) printRow(`line ${line}`, outcome, message);
+      await apply({ log, directory }, plan.facts);
+      const refused = report.filter(({ outcome }) => outcome === 'refused').length;
+      if (refused > 0) throw new RefusedMapping(`${refused} of ${report.length} lines were refused`);
+    });
+  };
+  const changeOne = (command: Command, one: MappingChange): Promise<void> =>
+    change(command, [{ line: 1, change: one }], async ({ log, directory }, facts) => {
+      const { appendFacts } = await import('../network/append-facts.js');
+      await appendFacts(log, facts, directory);
+    });
+
+  const listing = mappings
+    .command('list')
+    .description('List the category names of a feed and what each is mapped to.')
+    .addOption(required(feed))
+    .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
+    .action(async ({ feed: feedId = NaN, state }: Flags, command: Command) => {
+      const { listMappings } = await import('../network/categories/category-mappings.js');
+      await withTools(command, context, async ({ directory, counted }) => {
+        requireFeed(directory, feedId);
+        for (const mapping of listMappings(directory, await counted.of([feedId]), state))
+          printRow(
+            mapping.state,
+            mapping.productCount,
+            mapping.categoryName,
+            mapping.tdCategoryId,
+            mapping.tdCategoryName,
+          );
+      });
+    });
+  const mapping = mappings
+    .command('map')
+    .description('Map a name to a platform category.')
+    .addOption(required(feed))
+    .addOption(required(name))
+    .requiredOption('--category <id>', 'Platform category id.')
+    .action(({ feed: feedId = NaN, name: value = '', category = '' }: Flags, command: Command) =>
+      changeOne(command, { feedId, name: value, categoryId: category }),
+    );
+  const unmapping = mappings
+    .command('unmap')
+    .description('Remove the mapping of a name.')
+    .addOption(required(feed))
+    .addOption(required(name))
+    .action(({ feed: feedId = NaN, name: value = '' }: Flags, command: Command) =>
+      changeOne(command, { feedId, name: value }),
+    );
+  const importing = addChangeFlags(
+    mappings
+      .command('import')
+      .description(
+        'Import a CSV file with the columns feedId, name and categoryId. An empty categoryId unmaps the name.',
+      )
+      .argument('<file>', 'CSV file; may be gzip-compressed'),
+  ).action(async (file: string, flags: ChangeFlags, command: Command) => {
+    const { readTextFile } = await import('../operations/text-files.js');
+    const { mappingLines } = await import('../network/categories/mappings-csv.js');
+    const lines = mappingLines(await readTextFile(file));
+    await change(command, lines, (tools, facts) => changeNetwork(context, flags, tools, facts));
+  });
+  const suggesting = mappings
+    .command('suggest')
+    .description('Suggest platform categories for the unmapped names of a feed, or for a name.')
+    .addOption(feed)
+    .addOption(name)
+    .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(toNumber))
+    .action(async ({ feed: feedId, name: value, most = 3 }: Flags, command: Command) => {
+      const { listMappings } = await import('../network/categories/category-mappings.js');
+      const { suggestMappings } = await import('../network/categories/suggest-mappings.js');
+      await withTools(command, context, async ({ directory, counted }) => {
+        if (value === undefined) requireFeed(directory, feedId ?? NaN);
+        const names =
+          value === undefined
+            ? listMappings(directory, await counted.of([feedId ?? NaN]), 'unmapped')
+            : [{ categoryName: value }];
+        for (const { categoryName, suggestions } of await suggestMappings(directory, names, most))
+          for (const { score, categoryId, path } of suggestions)
+            printRow(categoryName, score.toFixed(3), categoryId, path);
+      });
+    });
+  for (const verb of [listing, mapping, unmapping, importing, suggesting]) addSettings(verb, isOfEngines);
+}
+
+async function withTools(
+  command: Command,
+  context: CliContext,
+  work: (tools: MappingTools) => Promise<void>,
+): Promise<void> {
+  const { CountedFeeds } = await import('../services/products/feed-counts.queries.js');
+  const { FeedStates } = await import('../services/products/feed-states.queries.js');
+  await withDirectory(command, context, async ({ log, store }, directory) => {
+    // Products that are newer than the directory are counted by it all the same.
+    const reachedInTime = (): Promise<void> => Promise.resolve();
+    const states = new FeedStates(store, { directory, reachedInTime });
+    await work({ log, directory, counted: new CountedFeeds(store, states, { directory }) });
+  });
+}
+
+function requireFeed(directory: Directory, feedId: number): void {
+  if (directory.feed(feedId) === undefined)
+    throw new UnknownFeed(
+      Number.isNaN(feedId) ? '--feed or --name is missing' : `--feed ${feedId}: expected the id of a feed`,
+    );
+}
+
+function required(option: Option): Option {
+  return new Option(option.flags, option.description)
+    .argParser(option.parseArg ?? String)
+    .makeOptionMandatory();
+}
+
+function toNumber(value: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidArgumentError('Expected an integer of at least 1.');
+  return Number(value);
 }

@@ -31,7 +31,7 @@ export function addFeeds(affilog: Command, context: CliContext): void {
     .option('--yes', 'Do not ask.')
     .action(async (feedId: number, { before, dryRun, yes = false }: Flags, command: Command) => {
       const { loadHistory, undoLoad } = await import('../operations/restore-load.js');
-      const { confirm } = await import('./confirm.js');
+      const { confirm } = await import('./settings.js');
       const { dataDir } = await configOf(command, context);
       await withEngines(command, context, async (engines) => {
         const load = { feedId, loadId: before };

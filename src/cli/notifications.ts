@@ -1,9 +1,15 @@
 import { type Command, Option } from 'commander';
 import { type DeliveryState } from '../../projections/deliveries';
 import { STATES } from '../domain/deliveries/stored-delivery';
-import { confirm } from './confirm';
-import { integerFrom } from './integers';
-import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
+import {
+  addSettings,
+  type CliContext,
+  configOf,
+  confirm,
+  integerFrom,
+  isOfEngines,
+  withEngines,
+} from './settings';
 
 /** `affilog notifications receivers|test|enable|deliveries|redeliver|explain|own`. */
 export function addNotifications(affilog: Command, context: CliContext): void {
@@ -74,7 +80,7 @@ function addTest(notifications: Command, { stdout, stopSignal, ...context }: Cli
         { state: stateId, wait }: { readonly state?: number; readonly wait: number },
         command: Command,
       ) => {
-        const { testReceiver } = await import('../operations/wake-receiver.js');
+        const { testReceiver } = await import('../operations/notifications.js');
         await withEngines(command, { stdout, stopSignal, ...context }, async (engines) => {
           const options = { stateId, within: wait * 1000, signal: stopSignal() };
           const { answer, isOver } = await testReceiver(engines, { subscriptionId, receiverId }, options);
@@ -96,7 +102,7 @@ function addEnable(notifications: Command, { stdout, ...context }: CliContext): 
       'Enable a receiver that the system has disabled, or have one that rests tried at once. What its owner has disabled stays so.',
     )
     .action(async (subscriptionId: string, receiverId: string, _: object, command: Command) => {
-      const { enableReceiver } = await import('../operations/wake-receiver.js');
+      const { enableReceiver } = await import('../operations/notifications.js');
       await withEngines(command, { stdout, ...context }, async (engines) => {
         const isEnabled = await enableReceiver(engines, { subscriptionId, receiverId });
         stdout.write(
@@ -189,7 +195,7 @@ function addOwn(notifications: Command, context: CliContext): Command {
     )
     .option('--yes', 'do not ask')
     .action(async ({ yes }: { readonly yes?: true }, command: Command) => {
-      const { ownDeliveries } = await import('../operations/own-deliveries.js');
+      const { ownDeliveries } = await import('../operations/notifications.js');
       if (yes !== true) await confirm(context, 'notifications will be sent from here', false);
       const config = await configOf(command, context);
       await withEngines(command, context, async (engines) => {

@@ -1,23 +1,30 @@
 import { types } from 'node:util';
-import { Command, CommanderError } from 'commander';
 import { version } from '../../package.json';
-import { addCategories } from './categories';
-import { addClaims } from './claims';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { type Role, ROLES, serve } from '../app/serve';
+import { type Engines } from '../engines/open';
+import { secretValue, SETTINGS } from '../settings/settings';
+import { addCategories, addMappings } from './categories';
+import { addClaims, addTransactions } from './transactions';
 import { addFeeds } from './feeds';
-import { addLog } from './log';
-import { addMappings } from './mappings';
 import { addNetwork } from './network';
 import { addNotifications } from './notifications';
 import { addParked } from './parked';
-import { addRebuild } from './rebuild';
-import { addReceiver } from './receiver';
-import { addServe } from './serve';
+import {
+  addSettings,
+  addSettingsVerb,
+  type CliContext,
+  closeFolder,
+  configOf,
+  integerFrom,
+  isOfEngines,
+  noticesOf,
+  withEngines,
+} from './settings';
 import { addTokens } from './tokens';
-import { addTransactions } from './transactions';
-import { addSettingsVerb, type CliContext } from './settings';
 
 /** Success, failure, wrong usage. */
-export type ExitCode = 0 | 1 | 2;
+type ExitCode = 0 | 1 | 2;
 
 /** Each adds a group of commands. Their modules are loaded when a command runs, so help appears at once. */
 const COMMANDS = [
@@ -131,4 +138,142 @@ function withPath({ message, cause }: Error): string {
 /** Accepts errors of other realms too; the reason of an aborted signal is not a native error. */
 function isError(error: unknown): error is Error {
   return error instanceof Error || types.isNativeError(error);
+}
+
+interface ServeFlags {
+  readonly demo?: boolean;
+  readonly roles: readonly Role[];
+}
+
+/** `affilog serve`. */
+function addServe(affilog: Command, context: CliContext): void {
+  const { stdout, stopSignal, start } = context;
+  const serving = affilog
+    .command('serve')
+    .description('Run the server until it is stopped (SIGTERM, SIGINT).')
+    .option('--demo', 'Fill an empty data folder with a demo network.')
+    .addOption(
+      new Option('--roles <roles>', 'Roles of this process, separated by commas.')
+        .default(ROLES, ROLES.join(','))
+        .argParser(toRoles),
+    )
+    .action(async ({ demo = false, roles }: ServeFlags, command: Command) => {
+      const signal = stopSignal();
+      const config = await configOf(command, context);
+      await serve(start, config, { demo, roles }, signal, (line) => stdout.write(`${line}\n`));
+    });
+  addSettings(serving, () => true);
+}
+
+function toRoles(value: string): readonly Role[] {
+  return value.split(',').map((name) => {
+    const role = ROLES.find((one) => one === name.trim());
+    if (role === undefined) throw new InvalidArgumentError(`Expected roles: ${ROLES.join(', ')}.`);
+    return role;
+  });
+}
+
+/** `affilog rebuild`. */
+function addRebuild(affilog: Command, context: CliContext): void {
+  const { stdout, stderr, stopSignal, threads } = context;
+  const rebuilding = affilog
+    .command('rebuild')
+    .description('Rebuild a read model from the log and swap it in.')
+    .argument('<projection>', 'name of the projection, or all')
+    .option('--force', 'Swap in despite differences and parked documents.')
+    .action(async (name: string, { force = false }: { readonly force?: boolean }, command: Command) => {
+      const { rebuildProjections } = await import('../operations/rebuild.js');
+      const { progressOn } = await import('./progress.js');
+      const { notifyKeep: keepMs } = await configOf(command, context);
+      const work = async (engines: Engines): Promise<void> => {
+        const display = await progressOn(stderr);
+        const onProgress = display.show.bind(display);
+        const options = { force, onProgress, signal: stopSignal(), keepMs };
+        const rebuilt = await rebuildProjections(engines, name, options).finally(() => display.end());
+        for (const { generation, documents } of rebuilt)
+          stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);
+      };
+      await withEngines(command, context, work, threads);
+    });
+  addSettings(rebuilding, isOfEngines);
+}
+
+interface CopyFlags {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** `affilog log copy`. */
+function addLog(affilog: Command, context: CliContext): void {
+  const { stdout, stderr, stopSignal } = context;
+  const log = affilog.command('log').description('The event log.');
+  const copying = log
+    .command('copy')
+    .description('Copy the log from one engine to another. Run it again to continue an interrupted copy.')
+    .requiredOption(
+      '--from <url>',
+      'Source: sqlite: (in the data folder) or esdb://...; @FILE reads it from a file: `ps` shows a password in a flag.',
+    )
+    .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source. @FILE too.')
+    .action(async ({ from, to }: CopyFlags, command: Command) => {
+      const { dataDir } = await configOf(command, context);
+      const { openLogAt } = await import('../engines/open.js');
+      const { copyLog } = await import('../operations/copy-log.js');
+      const { progressOn } = await import('./progress.js');
+      await closeFolder(dataDir, context);
+      const urls = { from: secretValue(from, '--from'), to: secretValue(to, '--to') };
+      const source = await openLogAt(urls.from, dataDir, '--from', noticesOf(context));
+      const target = await openLogAt(urls.to, dataDir, '--to', noticesOf(context));
+      const display = await progressOn(stderr);
+      const options = { onProgress: display.show.bind(display), signal: stopSignal() };
+      const { events, before, digest } = await copyLog(source, target, options).finally(async () => {
+        display.end();
+        await target.close();
+        await source.close();
+      });
+      stdout.write(`${events} events in both logs, ${before} of them copied earlier; SHA-256 ${digest}\n`);
+    });
+  addSettings(copying, (setting) => setting === SETTINGS.DATA_DIR);
+}
+
+interface ReceiverFlags {
+  readonly host: string;
+  readonly port: number;
+  readonly secret?: string;
+  readonly answer: number;
+  readonly delay: number;
+}
+
+/** `affilog receiver`. */
+function addReceiver(affilog: Command, context: CliContext): void {
+  affilog
+    .command('receiver')
+    .description('Receive notifications, verify their signatures and print them, until it is stopped.')
+    .addOption(integer('--port <port>', 'Port to listen on; 0 is any.', 0, 65_535).default(4000))
+    .option('--host <host>', 'Address to listen on.', '127.0.0.1')
+    .option(
+      '--secret <secret>',
+      `Secret of the subscription (whsec_…), or @FILE; without it nothing is verified. \`ps\` shows it to other users: set ${SECRET} instead, or name a file.`,
+    )
+    .addOption(integer('--answer <status>', 'Status to answer, to see retries.', 200, 599).default(200))
+    .addOption(integer('--delay <ms>', 'Time to wait before the answer.', 0, 3_600_000).default(0))
+    .action(async ({ answer, secret: given, ...flags }: ReceiverFlags) => {
+      const options = { ...flags, ...secretOf(given, context) };
+      const signal = context.stopSignal();
+      const { receive } = await import('../operations/receiver.js');
+      await receive({ ...options, status: answer }, signal, (line) => context.stdout.write(`${line}\n`));
+    });
+}
+
+/** The environment variable of the secret. */
+const SECRET = 'WEBHOOK_SECRET';
+
+function secretOf(given: string | undefined, { environment }: CliContext): { readonly secret?: string } {
+  const set = environment[SECRET]?.trim();
+  if (given !== undefined) return { secret: secretValue(given, '--secret') };
+  return set === undefined || set === '' ? {} : { secret: secretValue(set, SECRET) };
+}
+
+function integer(flags: string, description: string, least: number, most: number): Option {
+  return new Option(flags, description).argParser(integerFrom(least, most));
 }

@@ -1,24 +1,25 @@
 import { resolve } from 'node:path';
-import { type Command } from 'commander';
-import { type Config } from '../settings/config';
-import { type Directory } from '../network/directory';
+import { createInterface } from 'node:readline';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type Start } from '../app/serve';
 import { type Engines } from '../engines/open';
-import { type OnRetry } from '../runtime/unavailable';
-import { retryNotices } from '../runtime/retry-notices';
 import { START } from '../kernel/event';
+import { type Directory } from '../network/directory';
+import { retryNotices } from '../runtime/retry-notices';
+import { type OnRetry } from '../runtime/unavailable';
+import { type Config } from '../settings/config';
 import {
   describedSetting,
   flagOf,
+  namesFile,
   type Setting,
   SETTING_NAMES,
-  type SettingName,
   settingInForce,
+  type SettingName,
   SETTINGS,
   settingsTable,
   withoutPassword,
 } from '../settings/settings';
-import { namesFile } from '../settings/secret-value';
-import { type Start } from '../app/serve';
 import { type Output } from './progress';
 
 /** What a run of the program gets from its process or from a test. */
@@ -148,4 +149,51 @@ export function noticesOf({ stderr }: CliContext): OnRetry {
 /** Commander's name of the option: `dataDir` for `DATA_DIR`. */
 function attributeOf(name: SettingName): string {
   return name.toLowerCase().replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Parses the value of an option. */
+export function integerFrom(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
+  const expected =
+    most === Number.MAX_SAFE_INTEGER
+      ? `an integer of at least ${least}`
+      : `an integer from ${least} to ${most}`;
+  return (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+    if (number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`Expected ${expected}.`);
+  };
+}
+
+/** A command needs a confirmation, and there is no terminal to ask on. */
+class NotConfirmed extends Error {
+  override readonly name = 'NotConfirmed';
+}
+
+/** The answer to the question was no. */
+class Declined extends Error {
+  override readonly name = 'Declined';
+}
+
+/**
+ * Asks on the terminal whether to continue. For commands with `--yes`, and `--dry-run` unless said otherwise, before they have
+ * changed anything. `what` will happen: "2 to be removed". Raises `Declined`, and without a terminal `NotConfirmed`.
+ */
+export async function confirm(
+  { stdin, stderr, stopSignal }: CliContext,
+  what: string,
+  hasDryRun = true,
+): Promise<void> {
+  if (stdin?.isTTY !== true) {
+    const dryRun = hasDryRun ? ', or --dry-run to only see it' : '';
+    throw new NotConfirmed(`${what}: nothing has been changed; add --yes to confirm${dryRun}`);
+  }
+  const terminal = createInterface({ input: stdin, output: stderr });
+  const answer = await new Promise<string>((resolve) => {
+    terminal.once('line', resolve);
+    terminal.once('close', () => resolve(''));
+    stopSignal().addEventListener('abort', () => terminal.close(), { once: true });
+    terminal.setPrompt(`${what}. Continue? [y/N] `);
+    terminal.prompt();
+  }).finally(() => terminal.close());
+  if (!/^y(es)?$/i.test(answer.trim())) throw new Declined('nothing has been changed');
 }

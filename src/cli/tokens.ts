@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type System, SYSTEMS } from '../network/events';
-import { addChangeFlags, type ChangeFlags, changeNetwork } from './change-network';
+import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
 interface IssueFlags extends ChangeFlags {

@@ -1,6 +1,14 @@
-import { type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Engines } from '../engines/open';
-import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
+import { type ReviewRequest } from '../services/claims/review';
+import {
+  addSettings,
+  type CliContext,
+  integerFrom,
+  isOfEngines,
+  withDirectory,
+  withEngines,
+} from './settings';
 
 /** Some lines were refused; they have been printed. */
 class RefusedTransactions extends Error {
@@ -58,4 +66,86 @@ function addShow(transactions: Command, context: CliContext): Command {
         for await (const line of transactionHistory(log, id)) context.stdout.write(`${line}\n`);
       });
     });
+}
+
+/** `affilog claims list|release|reject`. */
+export function addClaims(affilog: Command, context: CliContext): void {
+  const claims = affilog
+    .command('claims')
+    .description('Claims that are pending at the network: statuses 100 and 105. Works while servers run.');
+  const verbs = [addList(claims, context), addRelease(claims, context), addReject(claims, context)];
+  for (const verb of verbs) addSettings(verb, isOfEngines);
+}
+
+interface Listing {
+  readonly status: readonly number[];
+  readonly program: readonly number[];
+  readonly most: number;
+}
+
+function addList(claims: Command, context: CliContext): Command {
+  return claims
+    .command('list')
+    .description('List claims, one per line, the oldest first.')
+    .addOption(listed('--status <id...>', 'only in these statuses; by default 100 and 105'))
+    .addOption(listed('--program <id...>', 'only of these programs'))
+    .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1, 1000)).default(100))
+    .action(async ({ status, program, most }: Listing, command: Command) => {
+      const { claimLines } = await import('../operations/network-claims.js');
+      await withDirectory(command, context, async ({ store }, directory) => {
+        const surface = { store, directory, now: new Date() };
+        const criteria = { statusId: status, programId: program, claimId: [] };
+        const { lines, total } = await claimLines(surface, criteria, most);
+        for (const line of lines) context.stdout.write(`${line}\n`);
+        if (lines.length < total)
+          context.stderr.write(`affilog: ${lines.length} of ${total} claims; --most lists more\n`);
+      });
+    });
+}
+
+function addRelease(claims: Command, context: CliContext): Command {
+  return claims
+    .command('release')
+    .description('Release a claim to its advertiser: it awaits approval.')
+    .argument('<claimId>', 'as list shows it', integerFrom(0))
+    .action(async (claimId: number, _: object, command: Command) => {
+      await review(command, context, () => ({ claimId, statusId: 2 }));
+    });
+}
+
+function addReject(claims: Command, context: CliContext): Command {
+  return claims
+    .command('reject')
+    .description('Reject a claim.')
+    .argument('<claimId>', 'as list shows it', integerFrom(0))
+    .addOption(
+      new Option('--status <id>', 'the status that it gets: one that rejects, such as 211')
+        .argParser(integerFrom(0))
+        .makeOptionMandatory(),
+    )
+    .option('--message <text>', 'for its publisher; required of 111 and 201')
+    .action(
+      async (
+        claimId: number,
+        { status, message }: { readonly status: number; readonly message?: string },
+        command: Command,
+      ) => {
+        const { rejectionOf } = await import('../services/claims/review.js');
+        await review(command, context, () => ({ claimId, ...rejectionOf(status, message) }));
+      },
+    );
+}
+
+async function review(command: Command, context: CliContext, requested: () => ReviewRequest): Promise<void> {
+  const { decide } = await import('../operations/network-claims.js');
+  await withDirectory(command, context, async ({ log, store }, directory) => {
+    context.stdout.write(`${await decide({ log, store, directory, now: new Date() }, requested)}\n`);
+  });
+}
+
+function listed(flags: string, description: string): Option {
+  const id = integerFrom(0);
+  return new Option(flags, description)
+    .argParser((text: string, before: readonly number[]) => [...before, id(text)])
+    .default([], 'all');
 }

@@ -1,9 +1,6 @@
-import { ELECTRONICS } from './electronics';
+import { ELECTRONICS, HOME, type Kind } from './kinds';
 import { FASHION_AND_SPORT } from './fashion-and-sport';
-import { HOME } from './home';
-import { type Kind } from './kind';
-import { type Random, seededRandom } from './random';
-import { type Words } from './words';
+import { type Random, seededRandom, type Words } from './random';
 
 export const KINDS: readonly Kind[] = [...ELECTRONICS, ...HOME, ...FASHION_AND_SPORT];
 

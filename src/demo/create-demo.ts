@@ -1,28 +1,22 @@
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Directory } from '../network/directory';
-import { FollowedDirectory } from '../network/follower';
-import { type Caller } from '../network/organisations';
-import { makeLoader } from '../services/products/load/make-loader';
+import { FeedRefusals } from '../domain/products/refusals';
+import { VoucherWriter } from '../domain/vouchers/voucher-writer';
+import { VisibleWrites } from '../http/visible-writes';
 import { WaitForReadModels } from '../http/wait-for-read-models';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { type Directory } from '../network/directory';
+import { FollowedDirectory } from '../network/follower';
+import { type Caller } from '../network/organisations';
 import { importNetwork, type NewToken } from '../operations/import-network';
 import { LoadProducts, LoadProductsHandler } from '../services/products/commands';
-import { FeedRefusals } from '../domain/products/feed-imports';
-import { VisibleWrites } from '../http/visible-writes';
+import { makeLoader } from '../services/products/load/make-loader';
 import { PostVoucher, PostVoucherHandler } from '../services/vouchers/commands';
-import { VoucherWriter } from '../domain/vouchers/voucher-writer';
-import { ClaimCommands } from './claim-commands';
-import { demoClaims } from './claims';
-import { FEEDS } from './feeds';
-import { type PostedProduct } from './products';
-import { type DemoLines, demoLines } from './lines';
-import { demoNetwork } from './network';
-import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED } from './products';
-import { TransactionCommands } from './transaction-commands';
-import { demoTransactions } from './transactions';
-import { demoVouchers } from './vouchers';
+import { ClaimCommands, demoClaims } from './claims';
+import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED, type PostedProduct } from './products';
+import { DEMO, demoNetwork, FEEDS } from './network';
+import { demoTransactions, TransactionCommands } from './transactions';
 
 /** The demo is incomplete and its tokens were never printed, so it is useless. */
 class IncompleteDemo extends Error {
@@ -132,4 +126,188 @@ function jsonBody(text: string): LoadProducts['body'] {
       yield Buffer.from(text);
     },
   };
+}
+
+/** A voucher to post for an advertiser; dates in epoch ms. */
+interface DemoVoucher {
+  readonly organisationId: number;
+  readonly posted: { readonly sourceId: string; readonly [field: string]: unknown };
+}
+
+/**
+ * Vouchers of all six types in several programs and languages: most are valid now, one starts later, one is for a single site.
+ */
+export function demoVouchers(now: Date): readonly DemoVoucher[] {
+  const { lindner, harbour } = DEMO.advertisers;
+  const day = (days: number): number => Math.floor(now.getTime() / DAY + days) * DAY;
+  const valid = { startDate: day(-3), endDate: day(60) };
+  return [
+    of(lindner, {
+      ...{ sourceId: 'audio-10', programId: 101, voucherTypeId: 1, languageId: 'de', ...valid },
+      title: '10 € auf Kopfhörer',
+      code: 'KLANG10',
+      shortDescription: '10 € Nachlass ab 50 € Bestellwert',
+      description: 'Gilt für alle Kopfhörer, je Kunde einmal.',
+      landingUrl: 'https://www.lindner.example/audio',
+    }),
+    of(lindner, {
+      ...{ sourceId: 'lamps-15', programId: 101, voucherTypeId: 2, languageId: 'de', ...valid },
+      title: '15 % auf alle Leuchten',
+      shortDescription: '15 % ohne Code',
+      description: 'Der Nachlass wird im Warenkorb abgezogen.',
+      ...{ discountAmount: 15, isPercentage: true },
+      landingUrl: 'https://www.lindner.example/leuchten',
+    }),
+    of(lindner, {
+      ...{ sourceId: 'free-cable', programId: 102, voucherTypeId: 3, languageId: 'en', ...valid },
+      title: 'A free cable with every speaker',
+      shortDescription: 'Free cable, three metres',
+      description: 'Added to the basket automatically, while stocks last.',
+    }),
+    of(harbour, {
+      ...{ sourceId: 'free-delivery', programId: 201, voucherTypeId: 4, languageId: 'en', ...valid },
+      title: 'Free delivery',
+      shortDescription: 'Free delivery from £30',
+      description: 'Within the United Kingdom.',
+    }),
+    of(harbour, {
+      ...{ sourceId: 'raffle', programId: 202, voucherTypeId: 5, languageId: 'de', ...valid },
+      title: 'Ein Wochenende am Meer gewinnen',
+      shortDescription: 'Verlosung unter allen Bestellungen',
+      description: 'Jede Bestellung nimmt teil; gezogen wird am letzten Tag.',
+      publisherInformation: 'Banner auf Anfrage.',
+    }),
+    of(harbour, {
+      ...{ sourceId: 'winter', programId: 201, voucherTypeId: 6, languageId: 'en' },
+      ...{ startDate: day(14), endDate: day(40), publishStartDate: day(7) },
+      title: 'Winter sale',
+      shortDescription: 'Up to half price',
+      description: 'Coats, boots and blankets.',
+    }),
+    of(lindner, {
+      ...{ sourceId: 'app-only', programId: 101, voucherTypeId: 6, languageId: 'de', ...valid },
+      title: 'Nur in der App: zwei zum Preis von einem',
+      shortDescription: 'Zwei zum Preis von einem',
+      description: 'Für Leserinnen und Leser der App.',
+      siteIds: [DEMO.sites.preisfuchsApp],
+    }),
+  ];
+}
+
+function of(organisationId: number, posted: DemoVoucher['posted']): DemoVoucher {
+  return { organisationId, posted };
+}
+
+/** Lines to print at the start: tokens and example calls for a base URL. */
+type DemoLines = (baseUrl: string) => readonly string[];
+
+/** The tokens cannot be read again later. */
+export function demoLines(tokens: readonly NewToken[]): DemoLines {
+  const [products, vouchers] = [tokensOf(tokens, 'PRODUCTS'), tokensOf(tokens, 'VOUCHERS')];
+  const conversions = tokensOf(tokens, 'CONVERSIONS');
+  const claims = tokensOf(tokens, 'CLAIMS');
+  return (baseUrl) => [
+    ...tokens.map(describe),
+    '',
+    '# For the examples of the README',
+    `export ADVERTISER=${products.advertiser} PUBLISHER=${products.publisher}`,
+    `export VOUCHER_ADVERTISER=${vouchers.advertiser} VOUCHER_PUBLISHER=${vouchers.publisher}`,
+    `export CONVERSION_ADVERTISER=${conversions.advertiser} CONVERSION_PUBLISHER=${conversions.publisher}`,
+    `export CONVERSION_OPERATOR=${conversions.operator}`,
+    `export CLAIM_ADVERTISER=${claims.advertiser} CLAIM_PUBLISHER=${claims.publisher}`,
+    ...exampleCalls(baseUrl, {
+      ...products,
+      voucherPublisher: vouchers.publisher,
+      conversionPublisher: conversions.publisher,
+      conversionOperator: conversions.operator,
+      claimAdvertiser: claims.advertiser,
+    }),
+  ];
+}
+
+function describe({ organisationId, system, siteId, token }: NewToken): string {
+  const { organisations, sites } = demoNetwork();
+  const organisation = organisations.find(({ id }) => id === organisationId);
+  const site = sites.find(({ id }) => id === siteId);
+  const owner = `${organisation?.kind ?? ''} ${organisation?.name ?? ''}${site === undefined ? '' : `, site ${site.name}`}`;
+  return `${token}  ${system.padEnd(8)}  ${owner}`;
+}
+
+/** The tokens of the advertiser, the publisher and the operator in the examples. */
+function tokensOf(
+  tokens: readonly NewToken[],
+  system: string,
+): { readonly advertiser: string; readonly publisher: string; readonly operator: string } {
+  const matching = tokens.filter((token) => token.system === system);
+  const find = (organisation: number, site?: number): string =>
+    matching.find(({ organisationId, siteId }) => organisationId === organisation && siteId === site)
+      ?.token ?? '';
+  return {
+    advertiser: find(DEMO.advertisers.lindner),
+    publisher: find(DEMO.publishers.preisfuchs, DEMO.sites.preisfuchs),
+    operator: find(DEMO.operator),
+  };
+}
+
+/** A product to post by hand: its category is mapped in the example feed, and no other product has its EAN. */
+const PRODUCT: PostedProduct = {
+  sourceProductId: 'hello-1',
+  name: 'Tonwerk Hello Kopfhörer',
+  description: 'Ein Kopfhörer zum Ausprobieren.',
+  productUrl: 'https://www.lindner.example/p/hello-1',
+  price: 49.9,
+  productImage: { url: 'https://img.lindner.example/500x300/hello-1.jpg' },
+  categories: [{ name: 'Audio > Kopfhörer' }],
+  brand: 'Tonwerk',
+  ean: '2099999999998',
+};
+
+const ALL_FEEDS = '1001,1002,2001,2002';
+
+/** Example calls to paste into a shell. */
+export function exampleCalls(
+  baseUrl: string,
+  token: Readonly<
+    Record<
+      | 'advertiser'
+      | 'publisher'
+      | 'voucherPublisher'
+      | 'conversionPublisher'
+      | 'conversionOperator'
+      | 'claimAdvertiser',
+      string
+    >
+  >,
+): readonly string[] {
+  const products = `${baseUrl}/1.0/products`;
+  const transactions = `${baseUrl}/1.0/conversions/transactions`;
+  const get = (keys: string): string => `curl '${products}${keys};pretty=true?token=${token.publisher}'`;
+  return [
+    '# Search in JSON: headphones by price',
+    get(`.json;fid=${ALL_FEEDS};q=headphones,kopfhorer;orderBy=priceAsc;pageSize=3`),
+    '# The same in XML',
+    get(`.xml;fid=${ALL_FEEDS};q=headphones,kopfhorer;orderBy=priceAsc;pageSize=3`),
+    '# The price history of a lamp in the last year',
+    get(`.json;fid=1001;tdCategoryId=22;pageSize=1;priceHistory=true;dateOutputFormat=iso8601`),
+    '# Products that several shops sell, cheapest offer first',
+    get(`.json;fid=${ALL_FEEDS};brand=Fjordholz;groupOffersByProduct=true;pageSize=2`),
+    '# The category tree in German, with product counts of the feeds that a token can access',
+    `curl '${baseUrl}/1.0/productCategories.json;language=de;pretty=true?token=${token.publisher}'`,
+    '# The category mappings of a feed',
+    `curl '${baseUrl}/1.0/categoryMappings.json;fid=1001;pretty=true?token=${token.advertiser}'`,
+    '# The feeds that a token can access',
+    `curl '${baseUrl}/1.0/productFeeds.json;pretty=true?token=${token.publisher}'`,
+    '# Post a product, then find it by searching for "hello"',
+    `curl -X POST -H 'Content-Type: application/json; charset=utf-8' -d '${JSON.stringify({ products: [PRODUCT] })}' '${products};fid=1001?token=${token.advertiser}'`,
+    get('.json;fid=1001;q=hello'),
+    '# Vouchers as JSON and as a calendar',
+    `curl '${baseUrl}/1.0/vouchers.json;pretty=true?token=${token.voucherPublisher}'`,
+    `curl '${baseUrl}/1.0/vouchers.ics?token=${token.voucherPublisher}'`,
+    '# Pending transactions of a publisher',
+    `curl '${transactions};messageTypeId=4;pageSize=2;pretty=true?token=${token.conversionPublisher}'`,
+    '# Counts and amounts of all transactions by currency and state',
+    `curl '${transactions}/totals;pretty=true?token=${token.conversionOperator}'`,
+    '# Claims that await the approval of an advertiser',
+    `curl '${baseUrl}/1.0/claims;statusId=2;limit=2;pretty=true?token=${token.claimAdvertiser}'`,
+  ];
 }

@@ -1,4 +1,4 @@
-import { type Kind } from './kind';
+import { type Kind } from './kinds';
 
 const WEAR = ['Wollmann', 'Ashdown', 'Rive', 'Saltmarsh'];
 const SHOES = ['Trittfest', 'Ashdown', 'Corso'];

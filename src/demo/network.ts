@@ -1,7 +1,5 @@
 import { KINDS } from './catalogue';
-import { CATEGORIES } from './categories';
-import { FEEDS } from './feeds';
-import { inLanguage } from './words';
+import { type DemoLanguage, inLanguage, type Words } from './random';
 
 /** Ids of the demo organisations and sites. */
 export const DEMO = {
@@ -147,3 +145,122 @@ function program(
 function site(id: number, organisationId: number, name: string, url: string) {
   return { id, organisationId, name, url };
 }
+
+/** Platform categories in three levels; the parent's id is a prefix of the child's. */
+export const CATEGORIES: Readonly<Record<string, Words>> = {
+  '1': ['Electronics', 'Elektronik'],
+  '11': ['Audio', 'Audio'],
+  '111': ['Headphones', 'Kopfhörer'],
+  '112': ['Speakers', 'Lautsprecher'],
+  '113': ['Turntables', 'Plattenspieler'],
+  '12': ['Computers', 'Computer'],
+  '121': ['Laptops', 'Notebooks'],
+  '122': ['Monitors', 'Monitore'],
+  '123': ['Keyboards', 'Tastaturen'],
+  '13': ['Phones and wearables', 'Telefone und Wearables'],
+  '131': ['Smartphones', 'Smartphones'],
+  '132': ['Smart watches', 'Smartwatches'],
+  '14': ['Photography', 'Fotografie'],
+  '141': ['Cameras', 'Kameras'],
+  '2': ['Home and garden', 'Haus und Garten'],
+  '21': ['Furniture', 'Möbel'],
+  '211': ['Chairs', 'Stühle'],
+  '212': ['Tables', 'Tische'],
+  '213': ['Shelves', 'Regale'],
+  '22': ['Lighting', 'Beleuchtung'],
+  '221': ['Table lamps', 'Tischleuchten'],
+  '222': ['Pendant lamps', 'Pendelleuchten'],
+  '23': ['Kitchen', 'Küche'],
+  '231': ['Coffee machines', 'Kaffeemaschinen'],
+  '232': ['Cookware', 'Töpfe und Pfannen'],
+  '24': ['Garden', 'Garten'],
+  '241': ['Barbecues', 'Grills'],
+  '3': ['Fashion', 'Mode'],
+  '31': ['Clothing', 'Bekleidung'],
+  '311': ['Jackets', 'Jacken'],
+  '312': ['Trousers', 'Hosen'],
+  '313': ['Jumpers', 'Pullover'],
+  '32': ['Shoes', 'Schuhe'],
+  '321': ['Trainers', 'Sneaker'],
+  '322': ['Boots', 'Stiefel'],
+  '33': ['Bags', 'Taschen'],
+  '331': ['Backpacks', 'Rucksäcke'],
+  '4': ['Sport', 'Sport'],
+  '41': ['Cycling', 'Radsport'],
+  '411': ['Bicycles', 'Fahrräder'],
+  '412': ['Cycle helmets', 'Fahrradhelme'],
+  '42': ['Camping', 'Camping'],
+  '421': ['Tents', 'Zelte'],
+  '422': ['Sleeping bags', 'Schlafsäcke'],
+  '43': ['Fitness', 'Fitness'],
+  '431': ['Yoga mats', 'Yogamatten'],
+};
+
+/** A demo feed and its advertiser's conventions. */
+export interface DemoFeed {
+  readonly id: number;
+  readonly programId: number;
+  readonly name: string;
+  readonly language: DemoLanguage;
+  readonly host: string;
+  readonly imageHost: string;
+  /** Prefix of each `sourceProductId`. */
+  readonly prefix: string;
+  /** Exchange rate: one euro in the feed's currency. */
+  readonly rate: number;
+  /** How its products are mapped (`docs/decisions.md#p13`). */
+  readonly maps: 'by mapping' | 'by category id' | 'by category name';
+  /** Platform categories that the feed leaves unmapped, so publishers do not see their products. */
+  readonly unmapped: readonly string[];
+}
+
+export const FEEDS: readonly DemoFeed[] = [
+  {
+    id: 1001,
+    programId: 101,
+    name: 'Lindner Deutschland',
+    language: 'de',
+    host: 'www.lindner.example',
+    imageHost: 'img.lindner.example',
+    prefix: 'KL-',
+    rate: 1,
+    maps: 'by mapping',
+    unmapped: ['113', '322'],
+  },
+  {
+    id: 1002,
+    programId: 102,
+    name: 'Lindner UK',
+    language: 'en',
+    host: 'uk.lindner.example',
+    imageHost: 'img.lindner.example',
+    prefix: 'KL-',
+    rate: 0.86,
+    maps: 'by mapping',
+    unmapped: ['422'],
+  },
+  {
+    id: 2001,
+    programId: 201,
+    name: 'Harbour & Pine',
+    language: 'en',
+    host: 'www.harbourpine.example',
+    imageHost: 'img.harbourpine.example',
+    prefix: 'hp_',
+    rate: 0.86,
+    maps: 'by category id',
+    unmapped: ['431'],
+  },
+  {
+    id: 2002,
+    programId: 202,
+    name: 'Harbour & Pine Deutschland',
+    language: 'de',
+    host: 'de.harbourpine.example',
+    imageHost: 'img.harbourpine.example',
+    prefix: 'hp_de_',
+    rate: 1,
+    maps: 'by category name',
+    unmapped: ['213'],
+  },
+];

@@ -1,10 +1,8 @@
+import { type Identifiers, type Product } from '../domain/products/feed';
 import { type PostedCategory } from '../network/categories/mapped-category';
 import { type Article, catalogue } from './catalogue';
-import { CATEGORIES } from './categories';
-import { type DemoFeed, FEEDS } from './feeds';
-import { type Identifiers, type Product } from '../domain/products/feed';
-import { type Random, seededRandom } from './random';
-import { inLanguage, type Words } from './words';
+import { CATEGORIES, type DemoFeed, FEEDS } from './network';
+import { inLanguage, type Random, seededRandom, type Words } from './random';
 
 /** A product as posted in JSON (Document 1, Product posted by an advertiser). */
 export interface PostedProduct extends Omit<Product, 'identifiers'>, Identifiers {
@@ -24,7 +22,7 @@ export function demoFeed(feedId: number): readonly PostedProduct[] {
 }
 
 /** Products posted again with changed prices. */
-export interface PriceRound {
+interface PriceRound {
   readonly feedId: number;
   readonly at: Date;
   readonly products: readonly PostedProduct[];

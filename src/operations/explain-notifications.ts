@@ -16,7 +16,7 @@ import { AnyWaiting, toDelivery, type WaitingReceivers } from '../services/subsc
 import { type SubscriptionKind } from '../domain/subscriptions/topic';
 import { transactionTopic } from '../domain/transactions/topic';
 import { TRANSACTION } from '../domain/transactions/transaction';
-import { transactionNamed } from './transaction-named';
+import { transactionNamed } from './show-transaction';
 
 /** Which subject an id names: a claim, or a transaction by either of its ids. */
 async function subjectOf(log: EventLog, id: string) {

@@ -1,13 +1,15 @@
-import { type Terms } from '../network/commission';
-import { toDomainEvent } from '../kernel/decider';
-import { streamOf } from '../kernel/event';
-import { type EventLog } from '../kernel/event-log';
+import { onlyOne, transactionsWith } from '../domain/transactions/find-transaction';
 import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../domain/transactions/states';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
 import { factsIn, isAmount, type TransactionFacts } from '../domain/transactions/transaction-facts';
-import { legacyIdOf } from '../domain/transactions/transaction-id';
+import { idsWith, legacyIdOf, TRANSACTION_ID } from '../domain/transactions/transaction-id';
+import { toDomainEvent } from '../kernel/decider';
+import { streamOf } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { type Terms } from '../network/commission';
+import { FollowedDirectory } from '../network/follower';
+import { type Programs } from '../network/programs';
 import { textOf } from '../wire/record/minor-units';
-import { transactionNamed } from './transaction-named';
 
 /** No transaction has this id. */
 class UnknownTransaction extends Error {
@@ -80,5 +82,33 @@ function* changes(before: Details, after: Details): Generator<string> {
     const earlier = before[name];
     if (earlier === undefined) yield `   ${name}: ${text}`;
     else if (earlier !== text) yield `   ${name}: ${earlier} -> ${text}`;
+  }
+}
+
+/** The ids of all transactions that an id can name, either a `transactionId` or a `legacyTransactionId`. */
+export async function transactionIdsOf(log: EventLog, id: string): Promise<readonly string[]> {
+  return TRANSACTION_ID.test(id) ? [id] : await withPrograms(log, async (programs) => idsWith(id, programs));
+}
+
+/** The id of the only transaction that an id names; undefined without any. Raises a fault that names all if there are several. */
+export async function transactionNamed(log: EventLog, id: string): Promise<string | undefined> {
+  if (TRANSACTION_ID.test(id)) return id;
+  const found = await withPrograms(log, (programs) => transactionsWith(log, programs, id));
+  return onlyOne(id, found)?.transactionId;
+}
+
+/** With the programs as of the end of the log. */
+async function withPrograms<Result>(
+  log: EventLog,
+  use: (programs: Programs) => Promise<Result>,
+): Promise<Result> {
+  const ending = new AbortController();
+  const follower = new FollowedDirectory(log, ending.signal);
+  try {
+    await follower.ready;
+    return await use(follower.directory.programs);
+  } finally {
+    ending.abort();
+    await follower.ended;
   }
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type System, SYSTEMS } from '../network/events';
-import { secretValue } from './secret-value';
 import {
   flagOf,
+  secretValue,
   type Setting,
   SETTING_NAMES,
   settingInForce,

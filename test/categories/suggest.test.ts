@@ -1,7 +1,7 @@
 import { readCategories } from '../../src/network/categories/category-file';
 import { type CategoryDefinition } from '../../src/network/events';
-import { CategorySuggester } from '../../src/network/categories/suggest-mappings';
-import { readTextFile } from '../../src/cli/text-file';
+import { CategorySuggester } from '../../src/network/categories/suggest';
+import { readTextFile } from '../../src/operations/text-files';
 import { testRealCategories } from '../support/real-products';
 import { heldOutNames, heldOutTree } from './held-out-sample';
 import { type ExpectedMatch, sampleNames } from './sample-names';

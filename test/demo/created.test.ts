@@ -1,14 +1,12 @@
+import { FEEDS } from '../../src/demo/network';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { FEEDS } from '../../src/demo/feeds';
-import { demoFeed, demoPriceChanges } from '../../src/demo/products';
-import { demoVouchers } from '../../src/demo/vouchers';
+import { DAY, demoFeed, demoPriceChanges } from '../../src/demo/products';
+import { createDemo, demoVouchers } from '../../src/demo/create-demo';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { createDemo } from '../../src/demo/create-demo';
-import { DAY } from '../../src/demo/products';
 import { toDomainEvent } from '../../src/kernel/decider';
 import { type StateId } from '../../src/domain/transactions/states';
 import { type ClaimEvent } from '../../src/domain/claims/claim';

@@ -1,5 +1,5 @@
 import { ean13 } from '../../src/demo/catalogue';
-import { demoLines, exampleCalls } from '../../src/demo/lines';
+import { demoLines, exampleCalls } from '../../src/demo/create-demo';
 import { demoNetwork } from '../../src/demo/network';
 
 const BASE_URL = 'http://127.0.0.1:3000';

@@ -1,8 +1,7 @@
 import { readNetwork } from '../../src/network/network-check';
 import { networkOf } from '../../src/network/network-facts';
 import { Directory } from '../../src/network/directory';
-import { demoNetwork } from '../../src/demo/network';
-import { CATEGORIES } from '../../src/demo/categories';
+import { CATEGORIES, demoNetwork } from '../../src/demo/network';
 
 describe('The demo network', () => {
   const network = readNetwork(demoNetwork(), networkOf(new Directory()));

@@ -1,8 +1,7 @@
 import { catalogue } from '../../src/demo/catalogue';
 import { ean13 } from '../../src/demo/catalogue';
 import { demoFeed, demoPriceChanges, type PostedProduct } from '../../src/demo/products';
-import { FEEDS } from '../../src/demo/feeds';
-import { demoNetwork } from '../../src/demo/network';
+import { demoNetwork, FEEDS } from '../../src/demo/network';
 import { Directory } from '../../src/network/directory';
 import { readNetwork } from '../../src/network/network-check';
 import { networkFacts, networkOf } from '../../src/network/network-facts';

@@ -8,7 +8,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { generateProducts } from '../../bench/generate';
 import { Exporter } from '../../src/services/products/download/exporter';
 import { makeLoader } from '../../src/services/products/load/make-loader';
-import { stopServing } from '../../src/app/stop-serving';
+import { stopServing } from '../../src/app/api';
 import { RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';
 import { clientOf, product } from '../api/posted';

@@ -1,7 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
 import { failureReporter } from '../../src/runtime/failure-report';
-import { logOutput } from '../../src/app/log-output';
-import { programLog } from '../../src/app/program-log';
+import { logOutput, programLog } from '../../src/app/program-log';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 
 type Level = Parameters<typeof programLog>[0]['logLevel'];

@@ -1,5 +1,4 @@
-import { Startup } from '../../src/app/startup';
-import { untilReadable } from '../../src/app/until-readable';
+import { Startup, untilReadable } from '../../src/app/starting';
 import { type Runner } from '../../src/projector/runner';
 import { PROJECTIONS } from '../../projections';
 import { defined, listed } from '../projector/sample-events';

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { claimOperations } from '../../src/services/claims/operations';
-import { mappingOperations } from '../../src/operations/rest/operations';
+import { mappingOperations } from '../../src/operations/rest/mappings.controller';
 import { transactionOperations } from '../../src/services/transactions/operations';
 import { voucherOperations } from '../../src/services/vouchers/operations';
 import { isPosted, notesOf, type Posted } from '../../src/wire/api/posted';

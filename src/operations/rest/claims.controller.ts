@@ -1,8 +1,4 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
-import { type OutputClaim } from '../../services/claims/output';
-import { CLAIMS } from '../../services/claims/operations';
-import { rejectionOf, reviewClaim, type ReviewRequest } from '../../services/claims/review';
-import { FollowedDirectory } from '../../network/follower';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../http/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
@@ -11,19 +7,72 @@ import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
-import { type Keys } from '../../wire/keys/keys';
-import { listPieces, listWriter } from '../../wire/record/list';
-import { atLeast, pageHeaders, sizeOf } from '../../wire/keys/pages';
+import { FollowedDirectory } from '../../network/follower';
 import { OrderSearch } from '../../processes/order-search';
+import { CLAIMS } from '../../services/claims/operations';
+import { type OutputClaim } from '../../services/claims/output';
+import { rejectionOf, reviewClaim, type ReviewRequest } from '../../services/claims/review';
+import { type OperationText } from '../../wire/api/description';
+import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { atLeast, PAGE_HEADERS, pageHeaders, sizeKey, sizeOf } from '../../wire/keys/pages';
+import { INTEGER, TEXT } from '../../wire/keys/types';
+import { listWriter } from '../../wire/record/list';
+import { listPieces } from '../../wire/record/list-text';
 import { networkClaims } from '../network-claims';
-import {
-  networkClaimKeys,
-  type NetworkClaimKeys,
-  networkClaimOperations as operations,
-  rejectKeys,
-  releaseKeys,
-} from './claims.operations';
 import { opsFaults as fault } from './ops-service';
+
+const ids = { type: INTEGER, multiple: true } as const;
+
+const networkClaimKeys = {
+  statusId: { ...ids, description: 'Statuses; by default those that operators decide, 100 and 105' },
+  programId: { ...ids, description: 'Programs' },
+  claimId: { ...ids, description: 'Ids of claims' },
+  offset: { type: INTEGER, description: 'Claims to skip' },
+  limit: sizeKey('Number of claims'),
+} as const satisfies KeyTable;
+
+type NetworkClaimKeys = Keys<typeof networkClaimKeys>;
+
+const releaseKeys = {
+  versionNo: { type: INTEGER, required: true, description: 'The latest version of the claim' },
+} as const satisfies KeyTable;
+
+const rejectKeys = {
+  ...releaseKeys,
+  statusId: { type: INTEGER, required: true, description: 'A status that rejects, such as 211' },
+  message: { type: TEXT, description: 'Message for its publisher; required of 111 and 201' },
+} as const satisfies KeyTable;
+
+/** Of the demonstration, where both are pending. */
+const [TO_RELEASE, TO_REJECT] = [17, 18];
+
+const claimId = (example: number) => ({ id: { type: INTEGER, description: 'Id of the claim', example } });
+
+/** Claims that are pending at the network, for operators (`docs/decisions.md#c14`). */
+export const networkClaimOperations = {
+  list: {
+    id: 'listNetworkClaims',
+    summary: 'List the claims that operators decide',
+    description: 'Those that are pending at the network, or in any other statuses; the oldest first.',
+    example: { limit: 3 },
+    answer: CLAIMS,
+    sends: PAGE_HEADERS,
+  },
+  release: {
+    id: 'releaseClaim',
+    summary: 'Release a claim to its advertiser',
+    description: 'A claim of status 100 or 105 awaits approval then.',
+    example: { versionNo: 0 },
+    path: claimId(TO_RELEASE),
+  },
+  reject: {
+    id: 'rejectClaim',
+    summary: 'Reject a claim',
+    description: 'A claim of status 100 or 105.',
+    example: { versionNo: 0, statusId: 211 },
+    path: claimId(TO_REJECT),
+  },
+} as const satisfies Readonly<Record<string, OperationText>>;
 
 const claimsText = listWriter(CLAIMS);
 
@@ -39,7 +88,7 @@ export class NetworkClaimsController {
   ) {}
 
   @Get()
-  @ApiOperation(operations.list)
+  @ApiOperation(networkClaimOperations.list)
   @Roles(['operator'])
   @Produces(['json'])
   list(@MatrixKeys(networkClaimKeys) keys: NetworkClaimKeys): ListAnswer {
@@ -59,7 +108,7 @@ export class NetworkClaimsController {
   }
 
   @Post(':id/release')
-  @ApiOperation(operations.release)
+  @ApiOperation(networkClaimOperations.release)
   @Roles(['operator'])
   @Produces(['json'])
   async release(
@@ -70,7 +119,7 @@ export class NetworkClaimsController {
   }
 
   @Post(':id/reject')
-  @ApiOperation(operations.reject)
+  @ApiOperation(networkClaimOperations.reject)
   @Roles(['operator'])
   @Produces(['json'])
   async reject(

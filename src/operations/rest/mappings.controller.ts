@@ -1,35 +1,150 @@
 import { Body, Controller, Delete, Get, Post } from '@nestjs/common';
-import { FollowedDirectory } from '../../network/follower';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../http/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { ListAnswer } from '../../http/list-answer';
-import { QueuedAnswer } from '../../http/queued-answer';
 import { PostedBody } from '../../http/posted-body';
+import { QueuedAnswer } from '../../http/queued-answer';
 import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
 import { Faults } from '../../kernel/fault';
+import { CATEGORY_MAPPINGS, listMappings, mappingsText } from '../../network/categories/category-mappings';
+import { changeMappings, type MappingLine, outcomes } from '../../network/categories/change-mappings';
+import { mappingLinesOf, MAX_LINES, UnusableCsv } from '../../network/categories/mappings-csv';
+import { suggestMappings } from '../../network/categories/suggest-mappings';
+import { FollowedDirectory } from '../../network/follower';
 import { mapInSlices } from '../../runtime/slices';
 import { CountedFeeds } from '../../services/products/feed-counts.queries';
-import { csvRowsInSlices } from '../../wire/csv/read';
-import { type Keys } from '../../wire/keys/keys';
-import { listPieces } from '../../wire/record/list';
-import { NotParsable, utf8Text } from '../../wire/bytes';
+import { type OperationText, type Shape } from '../../wire/api/description';
 import { isPosted, isUnset, Refusals, wrong } from '../../wire/api/posted';
 import { postedItems } from '../../wire/api/posted-list';
-import { listOf } from '../../wire/record/record';
+import { csvRowsInSlices } from '../../wire/csv/read';
+import { type Keys } from '../../wire/keys/keys';
+import { NotParsable } from '../../wire/not-parsable';
+import { integer, score, text, wordOf } from '../../wire/record/kinds';
+import { listPieces } from '../../wire/record/list-text';
 import { complete, recordReader } from '../../wire/record/read';
-import {
-  changeMappings,
-  type MappingLine,
-  mappingLinesOf,
-  MAX_LINES,
-  UnusableCsv,
-} from '../../network/categories/change-mappings';
-import { listMappings, mappingsText } from '../../network/categories/category-mappings';
-import { MOST, mappingOperations as operations, postedMapping } from './operations';
-import { listKeys, opsFaults as fault, suggestKeys, unmapKeys } from './ops-service';
-import { suggestMappings } from '../../network/categories/suggest-mappings';
+import { listOf, record } from '../../wire/record/record';
+import { utf8Text } from '../../wire/utf8';
+import { opsFaults as fault, listKeys, suggestKeys, unmapKeys } from './ops-service';
+
+/** Lines in one post. */
+const MOST = 10_000;
+
+/** A posted change; without `categoryId` a name is unmapped. */
+const postedMapping = record({
+  feedId: { kind: integer(), required: true, description: 'Feed', example: 1001 },
+  name: {
+    kind: text({ isSearched: true }),
+    required: true,
+    description: 'The advertiser’s name',
+    example: 'Audio > Kopfhörer',
+  },
+  categoryId: {
+    kind: text({ isSearched: true, orInteger: true }),
+    description: 'The platform category; without it, the name is unmapped',
+    example: '111',
+  },
+});
+
+const REPORT = {
+  name: 'MappingReport',
+  kind: record({
+    report: {
+      kind: listOf(
+        record({
+          line: { kind: integer(), description: 'Line of the CSV, or index in the JSON list, from 1' },
+          outcome: { kind: wordOf(...outcomes), description: 'Outcome of the line' },
+          message: { kind: text(), optional: true, description: 'Why it was refused' },
+        }),
+        { each: 'line' },
+      ),
+      description: 'One for each line',
+    },
+  }),
+} as const satisfies Shape;
+
+const suggestion = record(
+  {
+    categoryId: { kind: text(), description: 'Id of the category' },
+    path: { kind: text(), description: 'Its names from the root, in English' },
+    score: { kind: score(), description: 'The best is 1' },
+  },
+  { name: 'SuggestedCategory' },
+);
+
+const SUGGESTED = {
+  name: 'SuggestedMappings',
+  kind: record({
+    suggestions: {
+      kind: listOf(
+        record({
+          feedId: { kind: integer(), optional: true, description: 'Feed' },
+          categoryName: { kind: text(), description: 'The advertiser’s name' },
+          productCount: { kind: integer(), optional: true, description: 'Products that have it' },
+          suggestions: {
+            kind: listOf(suggestion, { each: 'suggestion' }),
+            description: 'Categories, the best first',
+          },
+        }),
+        { each: 'mapping' },
+      ),
+      description: 'One for each name',
+    },
+  }),
+} as const satisfies Shape;
+
+const FEEDS = { fid: [1001] } as const;
+
+/** Descriptions of the operations on category mappings (`docs/decisions.md#x60`). */
+export const mappingOperations = {
+  listMappings: {
+    id: 'listMappings',
+    summary: 'List the category mappings of feeds',
+    description: 'Includes mapped names that no product has.',
+    example: FEEDS,
+    answer: { name: CATEGORY_MAPPINGS.name, kind: CATEGORY_MAPPINGS.kind },
+  },
+  suggestMappings: {
+    id: 'suggestMappings',
+    summary: 'Suggest platform categories for names',
+    description:
+      'Best first, with scores from 0 to 1. For feeds, the 1,000 unmapped names with the most products.',
+    example: { ...FEEDS, most: 3 },
+    answer: SUGGESTED,
+  },
+  changeMappings: {
+    id: 'changeMappings',
+    summary: 'Map and unmap category names',
+    description:
+      'Each line is validated separately; valid lines take effect. The first line of CSV names the columns, separated by ' +
+      'commas, semicolons or tabs. A line without a category unmaps the name. Of several valid lines for one name, the last one counts. ' +
+      'At most 16 MiB, 10,000 lines of JSON, each of at most 64 KiB, or 200,000 of CSV.',
+    example: {},
+    body: {
+      name: 'PostedMappings',
+      kind: record({
+        mappings: {
+          kind: listOf(postedMapping, { each: 'mapping', most: MOST }),
+          required: true,
+          description: 'One for each name',
+        },
+      }),
+      examples: {
+        csv: 'feedId,name,categoryId\n1001,Audio > Kopfhörer,111\n',
+      },
+    },
+    answer: REPORT,
+    partly: 'The report lists the refused lines; the others have taken effect.',
+  },
+  unmapName: {
+    id: 'unmapName',
+    summary: 'Unmap a category name',
+    example: { fid: 1001, name: 'Audio > Kopfhörer' },
+    answer: REPORT,
+    partly: 'The change was refused; see the report.',
+  },
+} as const satisfies Readonly<Record<string, OperationText>>;
 
 /** Maximum size of a posted list in bytes. */
 const MAX_BODY = 16 * 1024 * 1024;
@@ -51,7 +166,7 @@ export class MappingsController {
   ) {}
 
   @Get()
-  @ApiOperation(operations.listMappings)
+  @ApiOperation(mappingOperations.listMappings)
   @Roles(['operator'])
   @Produces(['json'])
   list(@MatrixKeys(listKeys) { fid, state }: Keys<typeof listKeys>): ListAnswer {
@@ -64,7 +179,7 @@ export class MappingsController {
   }
 
   @Get('suggestions')
-  @ApiOperation(operations.suggestMappings)
+  @ApiOperation(mappingOperations.suggestMappings)
   @Roles(['operator'])
   @Produces(['json'])
   suggest(
@@ -86,7 +201,7 @@ export class MappingsController {
 
   /** A list in JSON or CSV; each line is applied or refused separately. */
   @Post()
-  @ApiOperation(operations.changeMappings)
+  @ApiOperation(mappingOperations.changeMappings)
   @Roles(['operator'])
   @Produces(['json'])
   async post(@Body() body: PostedBody): Promise<Answer> {
@@ -96,7 +211,7 @@ export class MappingsController {
   }
 
   @Delete()
-  @ApiOperation(operations.unmapName)
+  @ApiOperation(mappingOperations.unmapName)
   @Roles(['operator'])
   @Produces(['json'])
   async unmap(@MatrixKeys(unmapKeys) { fid, name }: Keys<typeof unmapKeys>): Promise<Answer> {

@@ -1,9 +1,59 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { NetworkClaimsController } from './claims.controller';
+import { Controller, type DynamicModule, Get, Module, Res } from '@nestjs/common';
+import { type FastifyReply } from 'fastify';
+import { FailureCounts } from '../../http/failure-filter';
 import { anyDeliveriesController } from '../../services/subscriptions/any-deliveries.controller';
-import { HealthCheck, HealthController, type Readiness } from './health.controller';
+import { NetworkClaimsController } from './claims.controller';
 import { MappingsController } from './mappings.controller';
 import { opsFaults } from './ops-service';
+
+/** The state of the engines and the read models. */
+interface Health {
+  /** Why requests should not be sent yet, by the part that is not ready; empty when all are. */
+  readonly waiting: Readonly<Record<string, string>>;
+  /** Parked documents; absent when the read store is unavailable. */
+  readonly parked?: number;
+  /** Seconds for which the read models have been behind the log; absent when an engine is unavailable, or they are not known. */
+  readonly behind?: number;
+  /** Why the projector of this process makes no progress; absent while it does, and without a projector. */
+  readonly projector?: string;
+  /** The same of automations. */
+  readonly automation?: string;
+  /** Why no notifications are sent, or their secrets cannot be answered. */
+  readonly notifier?: string;
+}
+
+export type Readiness = () => Promise<Health>;
+
+/** The container's token for a `Readiness`. */
+abstract class HealthCheck {
+  abstract readonly readiness: Readiness;
+}
+
+/** For those who start, monitor and stop processes; needs no token. */
+@Controller('/health')
+class HealthController {
+  constructor(
+    private readonly health: HealthCheck,
+    private readonly failures: FailureCounts,
+  ) {}
+
+  @Get('live')
+  live(): object {
+    return { status: 'ok' };
+  }
+
+  /** 503 until the log, the read models and the directory have caught up; then 200, `degraded` if a role makes no progress. */
+  @Get('ready')
+  async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
+    const { waiting, ...facts } = await this.health.readiness();
+    const { unexpectedFailures } = this.failures;
+    const { projector, automation, notifier } = facts;
+    const status = (projector ?? automation ?? notifier) === undefined ? 'ok' : 'degraded';
+    if (Object.keys(waiting).length === 0) return { status, ...facts, unexpectedFailures };
+    reply.code(503).header('Retry-After', 1);
+    return { status: 'waiting', waiting, ...facts, unexpectedFailures };
+  }
+}
 
 /** For operators: health, category mappings, deliveries, and claims. */
 @Module({})

@@ -1,4 +1,24 @@
-import { type Kind } from './kind';
+import { type Words } from './random';
+
+/** A kind of product, with enough data to generate plausible articles. */
+export interface Kind {
+  /** Platform category. */
+  readonly category: string;
+  readonly noun: Words;
+  /** The advertisers' own category name. */
+  readonly shelf: Words;
+  readonly brands: readonly string[];
+  /** Names of model lines. */
+  readonly lines: readonly string[];
+  /** Lowest and highest price in euros. */
+  readonly price: readonly [number, number];
+  /** Lowest and highest weight in grams. */
+  readonly weight: readonly [number, number];
+  /** A custom field and its values. */
+  readonly attribute: { readonly name: Words; readonly values: readonly string[] };
+  /** Phrases that follow "with" (in German: dative). */
+  readonly features: readonly Words[];
+}
 
 const SOUND = ['Tonwerk', 'Auralis', 'Klarhall', 'Bexley Audio'];
 const COMPUTERS = ['Novatec', 'Quintus', 'Halden', 'Pixelforge'];
@@ -147,6 +167,141 @@ export const ELECTRONICS: readonly Kind[] = [
       ['fast autofocus', 'schnellem Autofokus'],
       ['a tilting display', 'klappbarem Display'],
       ['two card slots', 'zwei Kartenfächern'],
+    ],
+  },
+];
+
+const ROOMS = ['Fjordholz', 'Casa Bruna', 'Millbrook', 'Nest & Nook'];
+const LIGHT = ['Lichtblick', 'Glowworm', 'Casa Bruna'];
+const COOKING = ['Kupferhof', 'Brewster', 'Savello'];
+
+export const HOME: readonly Kind[] = [
+  {
+    category: '211',
+    noun: ['Chair', 'Stuhl'],
+    shelf: ['Furniture > Chairs', 'Möbel > Stühle'],
+    brands: ROOMS,
+    lines: ['Alva', 'Henley', 'Luca'],
+    price: [39, 449],
+    weight: [3800, 12500],
+    attribute: { name: ['Seat height', 'Sitzhöhe'], values: ['44 cm', '46 cm', '48 cm'] },
+    features: [
+      ['a curved backrest', 'geschwungener Rückenlehne'],
+      ['felt glides', 'Filzgleitern'],
+      ['a removable cover', 'abnehmbarem Bezug'],
+      ['a solid frame', 'massivem Gestell'],
+    ],
+  },
+  {
+    category: '212',
+    noun: ['Dining table', 'Esstisch'],
+    shelf: ['Furniture > Tables', 'Möbel > Tische'],
+    brands: ROOMS,
+    lines: ['Bergen', 'Orchard'],
+    price: [149, 1499],
+    weight: [18000, 64000],
+    attribute: { name: ['Length', 'Länge'], values: ['120 cm', '160 cm', '200 cm', '240 cm'] },
+    features: [
+      ['an extension leaf', 'Ausziehplatte'],
+      ['an oiled surface', 'geölter Oberfläche'],
+      ['rounded corners', 'abgerundeten Ecken'],
+      ['room for six', 'Platz für sechs'],
+    ],
+  },
+  {
+    category: '213',
+    noun: ['Shelf unit', 'Regal'],
+    shelf: ['Furniture > Storage', 'Möbel > Aufbewahrung'],
+    brands: ROOMS,
+    lines: ['Stack', 'Ridge'],
+    price: [29, 599],
+    weight: [6500, 38000],
+    attribute: { name: ['Boards', 'Böden'], values: ['3', '4', '5', '6'] },
+    features: [
+      ['adjustable boards', 'verstellbaren Böden'],
+      ['a wall fixing', 'Wandbefestigung'],
+      ['hidden screws', 'verdeckten Schrauben'],
+      ['a back panel', 'Rückwand'],
+    ],
+  },
+  {
+    category: '221',
+    noun: ['Table lamp', 'Tischleuchte'],
+    shelf: ['Lamps > Table lamps', 'Lampen > Tischlampen'],
+    brands: LIGHT,
+    lines: ['Dusk', 'Mira'],
+    price: [19, 249],
+    weight: [600, 3400],
+    attribute: { name: ['Socket', 'Fassung'], values: ['E14', 'E27', 'LED'] },
+    features: [
+      ['a dimmer', 'Dimmer'],
+      ['a shade of blown glass', 'Schirm aus mundgeblasenem Glas'],
+      ['warm white light', 'warmweißem Licht'],
+      ['a fabric cable', 'Textilkabel'],
+    ],
+  },
+  {
+    category: '222',
+    noun: ['Pendant lamp', 'Pendelleuchte'],
+    shelf: ['Lamps > Ceiling', 'Lampen > Decke'],
+    brands: LIGHT,
+    lines: ['Orbit', 'Halo'],
+    price: [39, 499],
+    weight: [900, 7200],
+    attribute: { name: ['Diameter', 'Durchmesser'], values: ['20 cm', '35 cm', '50 cm'] },
+    features: [
+      ['glare-free light', 'blendfreiem Licht'],
+      ['a height that can be set', 'einstellbarer Höhe'],
+      ['a brass canopy', 'Baldachin aus Messing'],
+      ['a replaceable light source', 'wechselbarem Leuchtmittel'],
+    ],
+  },
+  {
+    category: '231',
+    noun: ['Coffee machine', 'Kaffeemaschine'],
+    shelf: ['Kitchen > Coffee', 'Küche > Kaffee'],
+    brands: COOKING,
+    lines: ['Barista', 'Crema', 'Morning'],
+    price: [49, 999],
+    weight: [1900, 11500],
+    attribute: { name: ['Pressure', 'Druck'], values: ['9 bar', '15 bar', '19 bar'] },
+    features: [
+      ['a conical grinder', 'Kegelmahlwerk'],
+      ['a milk frother', 'Milchaufschäumer'],
+      ['a removable tank', 'abnehmbarem Tank'],
+      ['a self-cleaning programme', 'Selbstreinigung'],
+    ],
+  },
+  {
+    category: '232',
+    noun: ['Frying pan', 'Bratpfanne'],
+    shelf: ['Kitchen > Pots & pans', 'Küche > Töpfe & Pfannen'],
+    brands: COOKING,
+    lines: ['Ember', 'Daily'],
+    price: [19, 199],
+    weight: [700, 3100],
+    attribute: { name: ['Diameter', 'Durchmesser'], values: ['20 cm', '24 cm', '28 cm', '32 cm'] },
+    features: [
+      ['a base for induction', 'Boden für Induktion'],
+      ['a riveted handle', 'genietetem Griff'],
+      ['a coating without PFAS', 'Beschichtung ohne PFAS'],
+      ['a pouring rim', 'Schüttrand'],
+    ],
+  },
+  {
+    category: '241',
+    noun: ['Barbecue', 'Grill'],
+    shelf: ['Garden > Barbecues', 'Garten > Grills'],
+    brands: ['Glutwerk', 'Savello', 'Millbrook'],
+    lines: ['Ranch', 'Patio'],
+    price: [59, 1299],
+    weight: [4200, 58000],
+    attribute: { name: ['Burners', 'Brenner'], values: ['1', '2', '3', '4'] },
+    features: [
+      ['a cast-iron grate', 'Gussrost'],
+      ['a thermometer in the lid', 'Deckelthermometer'],
+      ['two large wheels', 'zwei großen Rädern'],
+      ['a side table', 'Seitentisch'],
     ],
   },
 ];

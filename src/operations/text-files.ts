@@ -1,18 +1,18 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { types } from 'node:util';
-import { createGunzip } from 'node:zlib';
-import { foreignByte } from '../wire/bytes';
+import { promisify, types } from 'node:util';
+import { createGunzip, gunzip } from 'node:zlib';
+import { foreignByte } from '../wire/utf8';
 
-/** A line without its end, or why it cannot be read: it is longer than `MAX_BYTES`, or not UTF-8. */
+/** A line without its end, or why it cannot be read: it is longer than `MAX_LINE_BYTES`, or not UTF-8. */
 export type Line = { readonly line: number } & LineText;
 
 type LineText = { readonly text: string } | { readonly text: undefined; readonly problem: string };
 
-export const MAX_BYTES = 256 * 1024;
+export const MAX_LINE_BYTES = 256 * 1024;
 
 /** The file is too large, damaged or not UTF-8. */
-export class UnreadableFile extends Error {
+class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
 }
 
@@ -61,10 +61,13 @@ async function* linesOf(chunks: AsyncIterable<Buffer>, onChunk: () => void): Asy
   const add = (part: Buffer): void => {
     length += part.length;
     // Of a line that is too long only the length matters.
-    if (length <= MAX_BYTES) parts.push(part);
+    if (length <= MAX_LINE_BYTES) parts.push(part);
   };
   const end = (): Line => {
-    const ended = { line, ...(length > MAX_BYTES ? TOO_LONG : textOf(Buffer.concat(parts), line === 1)) };
+    const ended = {
+      line,
+      ...(length > MAX_LINE_BYTES ? TOO_LONG : textOf(Buffer.concat(parts), line === 1)),
+    };
     line += 1;
     parts = [];
     length = 0;
@@ -84,7 +87,7 @@ async function* linesOf(chunks: AsyncIterable<Buffer>, onChunk: () => void): Asy
 }
 
 const LINE_FEED = 0x0a;
-const TOO_LONG = { text: undefined, problem: `expected at most ${MAX_BYTES} bytes` } as const;
+const TOO_LONG = { text: undefined, problem: `expected at most ${MAX_LINE_BYTES} bytes` } as const;
 
 function textOf(bytes: Buffer, isFirst: boolean): LineText {
   const foreign = foreignByte(bytes);
@@ -92,4 +95,43 @@ function textOf(bytes: Buffer, isFirst: boolean): LineText {
     return { text: undefined, problem: `not UTF-8: ${foreign}; save the file as UTF-8` };
   const text = bytes.toString();
   return { text: isFirst ? text.replace(/^\ufeff/, '') : text };
+}
+
+/** Limit for a file, compressed and decompressed. */
+const MAX_FILE_BYTES = 64 * 1024 * 1024;
+
+/** The text of a UTF-8 file, gzip-compressed or not. Raises `UnreadableFile` and system errors. */
+export async function readTextFile(path: string): Promise<string> {
+  const bytes = await decompress(path, await readBytes(path));
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new UnreadableFile(`${path}: expected text in UTF-8`);
+  }
+}
+
+async function readBytes(path: string): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    if (size > MAX_FILE_BYTES) throw tooLarge(path);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+async function decompress(path: string, bytes: Buffer): Promise<Buffer> {
+  const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
+  if (!isGzip) return bytes;
+  try {
+    return await promisify(gunzip)(bytes, { maxOutputLength: MAX_FILE_BYTES });
+  } catch (error) {
+    if (String(error).includes('ERR_BUFFER_TOO_LARGE')) throw tooLarge(path);
+    throw new UnreadableFile(`${path}: cannot be decompressed: ${String(error)}`);
+  }
+}
+
+function tooLarge(path: string): UnreadableFile {
+  return new UnreadableFile(`${path}: expected at most ${MAX_FILE_BYTES} bytes`);
 }
