@@ -6,12 +6,12 @@ import { type RebuildProgress } from '../projector/rebuild';
 import { type ProjectionStatus, Runner, type RunnerOptions } from '../projector/runner';
 import { DELIVERY_LOG } from '../projector/projection';
 
-type Options = Pick<RunnerOptions, 'owner' | 'code' | 'report' | 'now'>;
+type ReadModelOptions = Pick<RunnerOptions, 'owner' | 'code' | 'report' | 'now'>;
 
 /** A runner for the read models of the delivery log. */
 export async function deliveryRunner(
   { store, deliveries }: Pick<Engines, 'store' | 'deliveries'>,
-  options: Options,
+  options: ReadModelOptions,
   kept: Pick<ExpiryOptions, 'keepMs' | 'delayMs'>,
 ): Promise<Runner> {
   const log = await deliveries();
@@ -35,7 +35,7 @@ export class ReadModels {
     private readonly report: (failure: unknown) => void,
   ) {}
 
-  static async open(engines: Engines, options: Options, keepMs: number): Promise<ReadModels> {
+  static async open(engines: Engines, options: ReadModelOptions, keepMs: number): Promise<ReadModels> {
     const domain = new Runner(engines.log, engines.store, PROJECTIONS, options);
     const deliveries = await deliveryRunner(engines, options, { keepMs, delayMs: DELAY_MS });
     const report = (failure: unknown): void => options.report?.(failure);

@@ -22,7 +22,7 @@ export interface Running {
 }
 
 /** When `signal` aborts, what is open is closed, and then its reason raised. */
-export type Start = (config: Config, options: ServeOptions, signal: AbortSignal) => Promise<Running>;
+export type StartProcess = (config: Config, options: ServeOptions, signal: AbortSignal) => Promise<Running>;
 
 /** Less than the ten seconds after which process managers kill a process. */
 const STOP_MS = 9_000;
@@ -32,7 +32,7 @@ const STOP_MS = 9_000;
  * takes longer than `patience` (ms): everything acknowledged is durable.
  */
 export async function serve(
-  start: Start,
+  start: StartProcess,
   config: Config,
   options: ServeOptions,
   signal: AbortSignal,

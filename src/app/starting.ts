@@ -59,7 +59,7 @@ export class Startup {
 const PATIENCE_MS = 5_000;
 const POLL_MS = 250;
 
-interface Options {
+interface ReadableOptions {
   readonly store: ReadStore;
   /** The projector of this process, which is started. */
   readonly projector?: Projector | undefined;
@@ -73,7 +73,7 @@ interface Options {
  * Waits until every read model can be read, however long building them takes (`docs/decisions.md#x98`). Returns why
  * not, if nobody has been building them for a while: an unavailable read store, no projector.
  */
-export async function untilReadable(options: Options): Promise<string | undefined> {
+export async function untilReadable(options: ReadableOptions): Promise<string | undefined> {
   const { store, projector, show, signal, patience = PATIENCE_MS } = options;
   const opening = projector?.start().then(() => true);
   // Awaited below; until then a failure must not count as unhandled.
@@ -124,7 +124,7 @@ function textOf({ phase, events, total, secondsLeft }: RebuildProgress): string 
   return `${BUILDING}: ${percent} % of the log, about ${Math.ceil(secondsLeft)} s left`;
 }
 
-interface Refusal {
+interface StartingAnswer {
   readonly status: number;
   readonly retryAfter?: number | undefined;
   readonly body: object;
@@ -212,7 +212,7 @@ export class StartingPort {
     request.resume();
   }
 
-  private answerTo(url: string, id: string): Refusal {
+  private answerTo(url: string, id: string): StartingAnswer {
     const [path] = url.split('?');
     if (path === '/health/live') return { status: 200, body: { status: 'ok' } };
     if (path === '/health/ready')

@@ -8,7 +8,7 @@ import { isLanguage } from '../wire/iso-codes';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
 
-interface ImportFlags extends ChangeFlags {
+interface CategoryFlags extends ChangeFlags {
   readonly language: string;
   readonly prune?: boolean;
   readonly merge?: boolean;
@@ -36,7 +36,7 @@ export function addCategories(affilog: Command, context: CliContext): void {
   ).action(
     async (
       file: string,
-      { language, prune = false, merge = false, ...flags }: ImportFlags,
+      { language, prune = false, merge = false, ...flags }: CategoryFlags,
       command: Command,
     ) => {
       const { readCategories } = await import('../network/categories/category-file.js');
@@ -79,7 +79,7 @@ interface MappingTools {
   readonly counted: CountedFeeds;
 }
 
-interface Flags {
+interface MappingFlags {
   readonly feed?: number;
   readonly name?: string;
   readonly category?: string;
@@ -127,7 +127,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .description('List the category names of a feed and what each is mapped to.')
     .addOption(required(feed))
     .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
-    .action(async ({ feed: feedId = NaN, state }: Flags, command: Command) => {
+    .action(async ({ feed: feedId = NaN, state }: MappingFlags, command: Command) => {
       const { listMappings } = await import('../network/categories/category-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
@@ -147,7 +147,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .addOption(required(feed))
     .addOption(required(name))
     .requiredOption('--category <id>', 'Platform category id.')
-    .action(({ feed: feedId = NaN, name: value = '', category = '' }: Flags, command: Command) =>
+    .action(({ feed: feedId = NaN, name: value = '', category = '' }: MappingFlags, command: Command) =>
       changeOne(command, { feedId, name: value, categoryId: category }),
     );
   const unmapping = mappings
@@ -155,7 +155,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .description('Remove the mapping of a name.')
     .addOption(required(feed))
     .addOption(required(name))
-    .action(({ feed: feedId = NaN, name: value = '' }: Flags, command: Command) =>
+    .action(({ feed: feedId = NaN, name: value = '' }: MappingFlags, command: Command) =>
       changeOne(command, { feedId, name: value }),
     );
   const importing = addChangeFlags(
@@ -177,7 +177,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .addOption(feed)
     .addOption(name)
     .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(toNumber))
-    .action(async ({ feed: feedId, name: value, most = 3 }: Flags, command: Command) => {
+    .action(async ({ feed: feedId, name: value, most = 3 }: MappingFlags, command: Command) => {
       const { listMappings } = await import('../network/categories/category-mappings.js');
       const { suggestMappings } = await import('../network/categories/suggest-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { type LoadHistory, type Undo } from '../services/products/load/restore/load-history';
 import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
 
-interface Flags {
+interface RestoreFlags {
   readonly before: string;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -29,7 +29,7 @@ export function addFeeds(affilog: Command, context: CliContext): void {
     .requiredOption('--before <load>', 'Load id: X-Load-Id of the answer, importId of the load report.')
     .option('--dry-run', 'Show what would change, and change nothing.')
     .option('--yes', 'Do not ask.')
-    .action(async (feedId: number, { before, dryRun, yes = false }: Flags, command: Command) => {
+    .action(async (feedId: number, { before, dryRun, yes = false }: RestoreFlags, command: Command) => {
       const { loadHistory, undoLoad } = await import('../operations/restore-load.js');
       const { confirm } = await import('./settings.js');
       const { dataDir } = await configOf(command, context);

@@ -28,7 +28,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
   for (const verb of verbs) addSettings(verb, isOfEngines);
 }
 
-interface Options {
+interface DeliveryFlags {
   readonly organisation?: readonly number[];
   readonly subscription?: readonly string[];
   readonly receiver?: readonly string[];
@@ -43,7 +43,7 @@ function addReceivers(notifications: Command, context: CliContext): Command {
     .description(
       'List receivers, those that were used last first: counts, since when they fail, until when they rest, and whether they are disabled.',
     )
-    .action(async ({ organisation, subscription }: Options, command: Command) => {
+    .action(async ({ organisation, subscription }: DeliveryFlags, command: Command) => {
       const { receiverLines } = await import('../operations/notifications.js');
       await withEngines(command, context, async (engines) => {
         const criteria = { organisationId: organisation, subscriptionId: subscription };
@@ -128,7 +128,7 @@ function addDeliveries(notifications: Command, context: CliContext): Command {
     .option('--claim <id...>', 'only about these claims')
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
     .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1)).default(100))
-    .action(async (options: Options, command: Command) => {
+    .action(async (options: DeliveryFlags, command: Command) => {
       const { deliveryLines, subjectsOf } = await import('../operations/notifications.js');
       const { organisation, subscription, receiver, transaction, claim, state, most } = options;
       await withEngines(command, context, async (engines) => {

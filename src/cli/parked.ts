@@ -18,7 +18,7 @@ export function addParked(affilog: Command, context: CliContext): void {
       .action(async (...actionArgs: readonly unknown[]) => {
         const command = actionArgs.at(-1) as Command;
         const { args } = command;
-        const options = command.opts<Options>();
+        const options = command.opts<ParkedFlags>();
         const operations = await import('../operations/parked.js');
         await withEngines(command, context, (engines) => work({ engines, args, options, operations }));
       });
@@ -63,14 +63,14 @@ export function addParked(affilog: Command, context: CliContext): void {
   for (const verb of verbs) addSettings(verb, isOfEngines);
 }
 
-interface Options {
+interface ParkedFlags {
   readonly reason: string;
 }
 
 type Work = (run: {
   readonly engines: Engines;
   readonly args: readonly string[];
-  readonly options: Options;
+  readonly options: ParkedFlags;
   readonly operations: typeof import('../operations/parked');
 }) => Promise<void>;
 

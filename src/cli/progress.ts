@@ -6,15 +6,15 @@ import { type ImportProgress } from '../operations/import-transactions';
 /** A terminal or a file. */
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
-type Progress = RebuildProgress | CopyProgress | ImportProgress;
+type ShownProgress = RebuildProgress | CopyProgress | ImportProgress;
 
 /** Shows the progress of a rebuild, a copy or an import: a bar in a terminal, otherwise a line every few seconds. */
 export interface ProgressDisplay {
-  show(progress: Progress): void;
+  show(progress: ShownProgress): void;
   end(): void;
 }
 
-const PHASES: Readonly<Record<Progress['phase'], string>> = {
+const PHASES: Readonly<Record<ShownProgress['phase'], string>> = {
   copy: 'copying the log',
   verify: 'comparing the copy',
   project: 'projecting the log',
@@ -24,7 +24,7 @@ const PHASES: Readonly<Record<Progress['phase'], string>> = {
   import: 'importing transactions',
 };
 
-function unitOf(phase: Progress['phase']): string {
+function unitOf(phase: ShownProgress['phase']): string {
   return phase === 'import' ? 'lines' : 'events';
 }
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Command, InvalidArgumentError } from 'commander';
-import { type Start } from '../app/serve';
+import { type StartProcess } from '../app/serve';
 import { type Engines } from '../engines/open';
 import { START } from '../kernel/event';
 import { type Directory } from '../network/directory';
@@ -31,7 +31,7 @@ export interface CliContext {
   readonly stdin?: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   /** Once called, a stop signal aborts the result instead of ending the process. */
   readonly stopSignal: () => AbortSignal;
-  readonly start: Start;
+  readonly start: StartProcess;
   /** Whether threads may be started, which only the compiled program can. */
   readonly threads: boolean;
 }
@@ -53,10 +53,10 @@ export function addSettingsVerb(affilog: Command, context: CliContext): void {
   addSettings(settings, () => true);
 }
 
-type Flags = Readonly<Partial<Record<SettingName, string>>>;
+type SettingFlags = Readonly<Partial<Record<SettingName, string>>>;
 
 /** A line for each setting: name, value, source. */
-function settingsInForce({ environment }: CliContext, flags: Flags): string {
+function settingsInForce({ environment }: CliContext, flags: SettingFlags): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
     const { value, source } = settingInForce(name, environment, flags);
@@ -92,7 +92,7 @@ export async function configOf(command: Command, { environment }: CliContext): P
   return readConfig(environment, flagsOf(command));
 }
 
-function flagsOf(command: Command): Flags {
+function flagsOf(command: Command): SettingFlags {
   const options = command.opts<Readonly<Record<string, unknown>>>();
   const flags: Partial<Record<SettingName, string>> = {};
   for (const name of SETTING_NAMES) {

@@ -77,7 +77,7 @@ export function addClaims(affilog: Command, context: CliContext): void {
   for (const verb of verbs) addSettings(verb, isOfEngines);
 }
 
-interface Listing {
+interface ClaimFlags {
   readonly status: readonly number[];
   readonly program: readonly number[];
   readonly most: number;
@@ -90,7 +90,7 @@ function addList(claims: Command, context: CliContext): Command {
     .addOption(listed('--status <id...>', 'only in these statuses; by default 100 and 105'))
     .addOption(listed('--program <id...>', 'only of these programs'))
     .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1, 1000)).default(100))
-    .action(async ({ status, program, most }: Listing, command: Command) => {
+    .action(async ({ status, program, most }: ClaimFlags, command: Command) => {
       const { claimLines } = await import('../operations/network-claims.js');
       await withDirectory(command, context, async ({ store }, directory) => {
         const surface = { store, directory, now: new Date() };

@@ -1,14 +1,14 @@
-import { ELECTRONICS, HOME, type Kind } from './kinds';
+import { ELECTRONICS, HOME, type ProductKind } from './kinds';
 import { FASHION_AND_SPORT } from './fashion-and-sport';
 import { type Random, seededRandom, type Words } from './random';
 
-export const KINDS: readonly Kind[] = [...ELECTRONICS, ...HOME, ...FASHION_AND_SPORT];
+export const KINDS: readonly ProductKind[] = [...ELECTRONICS, ...HOME, ...FASHION_AND_SPORT];
 
 /** An article of a manufacturer; several shops may sell it. */
 export interface Article {
   /** From 0. */
   readonly number: number;
-  readonly kind: Kind;
+  readonly kind: ProductKind;
   readonly brand: string;
   readonly model: string;
   readonly colour: Words;
@@ -50,7 +50,7 @@ function createAll(): readonly Article[] {
   ).map((article, number) => ({ ...article, number, ean: eanOf(article.brand, number) }));
 }
 
-function modelOf(kind: Kind, random: Random): Omit<Article, 'number' | 'colour' | 'ean'> {
+function modelOf(kind: ProductKind, random: Random): Omit<Article, 'number' | 'colour' | 'ean'> {
   const [lowest, highest] = kind.price;
   return {
     kind,

@@ -4,12 +4,9 @@ import { type TrackedOrder } from '../domain/claims/screening';
 import { CHANNELS } from '../domain/claims/statuses';
 import { storedAfter, type StoredTransaction } from '../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
-import { type Clock } from '../http/clock';
-import { type VisibleWrites } from '../http/visible-writes';
 import { execute, toDomainEvent } from '../kernel/decider';
 import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { type FollowedDirectory } from '../network/follower';
 import { OrderSearch } from '../processes/order-search';
 import { track } from '../processes/track-order';
 import {
@@ -27,7 +24,7 @@ import { rejectionOf, reviewClaim } from '../services/claims/review';
 import { DEMO, demoNetwork } from './network';
 import { DAY } from './products';
 import { type Random, seededRandom } from './random';
-import { type DemoStep } from './transactions';
+import { type DemoParts, type DemoStep } from './transactions';
 
 /** An order that is a transaction. */
 interface KnownOrder extends TrackedOrder {
@@ -37,20 +34,6 @@ interface KnownOrder extends TrackedOrder {
 
 /** An update of the version `versionNo`, with the fields that a publisher or an advertiser posts. */
 type PostedClaimUpdate = object & { readonly claimId: number; readonly versionNo: number };
-
-/** What the demo does with claims, each as of a time. */
-interface DemoClaimCommands {
-  /** All transactions so far, the oldest first. */
-  orders(): Promise<readonly KnownOrder[]>;
-  /** As a publisher posts them. Returns the ids. */
-  file(publisherId: number, claims: readonly PostedClaim[], at: Date): Promise<readonly number[]>;
-  revise(publisherId: number, update: PostedClaimUpdate, at: Date): Promise<void>;
-  /** As an advertiser posts it. An approved claim becomes a transaction at once. */
-  rule(advertiserId: number, update: PostedClaimUpdate, at: Date): Promise<void>;
-  /** As an operator rejects it. */
-  reject(claimId: number, statusId: number, at: Date): Promise<void>;
-  autoApprove(claimId: number, at: Date): Promise<void>;
-}
 
 const { sites, publishers, programs, inquiry, daysToAutoApprove } = DEMO;
 
@@ -68,7 +51,7 @@ const KINDS = {
   unknownEvent: 2,
 } as const;
 
-type Kind = keyof typeof KINDS;
+type ClaimCase = keyof typeof KINDS;
 
 /** The first post of claims, and the time from one to the next (days). */
 const FIRST_DAY = 60;
@@ -78,7 +61,7 @@ const INTERVAL = 5;
 const EXAMPLES = 5;
 
 /** 60 claims of the last 60 days in many statuses, the oldest first. The same in every run, but for times. */
-export function demoClaims(now: Date, commands: DemoClaimCommands): readonly DemoStep[] {
+export function demoClaims(now: Date, commands: ClaimCommands): readonly DemoStep[] {
   const last: DemoStep = {
     at: now,
     run: async () => {
@@ -102,10 +85,10 @@ function exampleClaim(number: number, now: Date): PostedClaim {
 }
 
 /** The others. */
-function claimsOverTime(now: Date, commands: DemoClaimCommands): readonly DemoStep[] {
+function claimsOverTime(now: Date, commands: ClaimCommands): readonly DemoStep[] {
   const random = seededRandom(31);
   const kinds = inRandomOrder(
-    Object.entries(KINDS).flatMap(([kind, count]) => Array<Kind>(count).fill(kind as Kind)),
+    Object.entries(KINDS).flatMap(([kind, count]) => Array<ClaimCase>(count).fill(kind as ClaimCase)),
     random,
   );
   const posts = FIRST_DAY / INTERVAL - 1;
@@ -139,7 +122,7 @@ function claimsOverTime(now: Date, commands: DemoClaimCommands): readonly DemoSt
   });
 }
 
-interface Context {
+interface ClaimsSoFar {
   readonly at: Date;
   readonly random: Random;
   readonly orders: readonly KnownOrder[];
@@ -155,7 +138,7 @@ const PLACES = [
   [201, sites.bargainLane],
 ] as const;
 
-function claimOf(number: number, kind: Kind, context: Context) {
+function claimOf(number: number, kind: ClaimCase, context: ClaimsSoFar) {
   const { at, random } = context;
   const tracked = kind === 'tracked' ? trackedOrder(number, context) : undefined;
   const [programId, siteId] = tracked ?? placeOf(kind, random);
@@ -183,7 +166,7 @@ function claimOf(number: number, kind: Kind, context: Context) {
   };
 }
 
-function placeOf(kind: Kind, random: Random): readonly [programId: number, siteId: number] {
+function placeOf(kind: ClaimCase, random: Random): readonly [programId: number, siteId: number] {
   switch (kind) {
     case 'unknownProgram':
       return [999, sites.preisfuchs];
@@ -199,7 +182,7 @@ function placeOf(kind: Kind, random: Random): readonly [programId: number, siteI
 }
 
 /** An order of a program that accepts claims; every third one is claimed for another site. */
-function trackedOrder(number: number, { random, orders, claimed }: Context) {
+function trackedOrder(number: number, { random, orders, claimed }: ClaimsSoFar) {
   const open = orders.filter(
     ({ programId, orderNumber }) => [101, 102].includes(programId) && !claimed.has(orderNumber),
   );
@@ -220,11 +203,11 @@ const REJECTED: readonly number[] = [201, 205, 206, 207, 208, 211, 212, 213];
 
 interface Fate {
   readonly days: number;
-  readonly act: (commands: DemoClaimCommands, claim: Filed, at: Date) => Promise<void>;
+  readonly act: (commands: ClaimCommands, claim: Filed, at: Date) => Promise<void>;
 }
 
 /** What happens to a claim after its post. */
-function fatesOf(kinds: readonly Kind[], number: number): readonly Fate[] {
+function fatesOf(kinds: readonly ClaimCase[], number: number): readonly Fate[] {
   const kind = kinds[number];
   if (kind === 'rejected') return [{ days: 1, act: (commands, { id }, at) => commands.reject(id, 101, at) }];
   const before = kinds.slice(0, number).filter((one) => one === 'plain').length;
@@ -287,16 +270,8 @@ function inRandomOrder<Item>(items: readonly Item[], random: Random): readonly I
     .map(({ item }) => item);
 }
 
-interface Parts {
-  readonly follower: FollowedDirectory;
-  readonly visible: VisibleWrites;
-  readonly clock: Clock;
-  /** Sets the clock. */
-  readonly setTime: (at: Date) => void;
-}
-
-/** Executes what the demo does with claims. There are no read models yet: orders are looked up in the log. */
-export class ClaimCommands implements DemoClaimCommands {
+/** What the demo does with claims, each as of a time. There are no read models yet: orders are looked up in the log. */
+export class ClaimCommands {
   private readonly search: OrderSearch;
   private readonly creating: CreateClaimsHandler;
   private readonly revising: ReviseClaimsHandler;
@@ -304,7 +279,7 @@ export class ClaimCommands implements DemoClaimCommands {
 
   constructor(
     private readonly log: EventLog,
-    private readonly parts: Parts,
+    private readonly parts: DemoParts,
   ) {
     const { follower, clock, visible } = parts;
     this.search = new OrderSearch(async ({ advertiserId, orderNumbers }) => {
@@ -320,6 +295,7 @@ export class ClaimCommands implements DemoClaimCommands {
     this.ruling = new RuleOnClaimsHandler(claims);
   }
 
+  /** All transactions so far, the oldest first. */
   async orders(): Promise<readonly KnownOrder[]> {
     const stored = new Map<string, StoredTransaction>();
     for await (const { events } of this.log.readAll({ after: START, prefixes: [`${TRANSACTION}-`] }))
@@ -333,6 +309,7 @@ export class ClaimCommands implements DemoClaimCommands {
     });
   }
 
+  /** As a publisher posts them. Returns the ids. */
   async file(organisationId: number, claims: readonly object[], at: Date): Promise<readonly number[]> {
     this.parts.setTime(at);
     const caller = { organisationId, kind: 'publisher' } as const;
@@ -345,6 +322,7 @@ export class ClaimCommands implements DemoClaimCommands {
     await this.revising.execute(new ReviseClaims(listOf('claimUpdates', [update]), caller));
   }
 
+  /** As an advertiser posts it. An approved claim becomes a transaction at once. */
   async rule(organisationId: number, update: PostedClaimUpdate, at: Date): Promise<void> {
     this.parts.setTime(at);
     const caller = { organisationId, kind: 'advertiser' } as const;
@@ -352,6 +330,7 @@ export class ClaimCommands implements DemoClaimCommands {
     await this.track(update.claimId, at);
   }
 
+  /** As an operator rejects it. */
   async reject(claimId: number, statusId: number, at: Date): Promise<void> {
     const { directory } = this.parts.follower;
     const request = { claimId, ...rejectionOf(statusId, undefined) };

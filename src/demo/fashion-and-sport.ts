@@ -1,4 +1,4 @@
-import { type Kind } from './kinds';
+import { type ProductKind } from './kinds';
 
 const WEAR = ['Wollmann', 'Ashdown', 'Rive', 'Saltmarsh'];
 const SHOES = ['Trittfest', 'Ashdown', 'Corso'];
@@ -8,7 +8,7 @@ const OUT = ['Wildpfad', 'Saltmarsh', 'Cairn'];
 const CLOTHES = { name: ['Size', 'Größe'], values: ['S', 'M', 'L', 'XL'] } as const;
 const FEET = { name: ['Size', 'Größe'], values: ['38', '40', '42', '44'] } as const;
 
-export const FASHION_AND_SPORT: readonly Kind[] = [
+export const FASHION_AND_SPORT: readonly ProductKind[] = [
   {
     category: '311',
     noun: ['Jacket', 'Jacke'],

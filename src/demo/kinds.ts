@@ -1,7 +1,7 @@
 import { type Words } from './random';
 
 /** A kind of product, with enough data to generate plausible articles. */
-export interface Kind {
+export interface ProductKind {
   /** Platform category. */
   readonly category: string;
   readonly noun: Words;
@@ -24,7 +24,7 @@ const SOUND = ['Tonwerk', 'Auralis', 'Klarhall', 'Bexley Audio'];
 const COMPUTERS = ['Novatec', 'Quintus', 'Halden', 'Pixelforge'];
 const MOBILE = ['Orbita', 'Halden', 'Linnea', 'Quintus'];
 
-export const ELECTRONICS: readonly Kind[] = [
+export const ELECTRONICS: readonly ProductKind[] = [
   {
     category: '111',
     noun: ['Headphones', 'Kopfhörer'],
@@ -175,7 +175,7 @@ const ROOMS = ['Fjordholz', 'Casa Bruna', 'Millbrook', 'Nest & Nook'];
 const LIGHT = ['Lichtblick', 'Glowworm', 'Casa Bruna'];
 const COOKING = ['Kupferhof', 'Brewster', 'Savello'];
 
-export const HOME: readonly Kind[] = [
+export const HOME: readonly ProductKind[] = [
   {
     category: '211',
     noun: ['Chair', 'Stuhl'],

@@ -18,16 +18,6 @@ import { DEMO, demoNetwork } from './network';
 import { DAY } from './products';
 import { type Random, seededRandom } from './random';
 
-/** What the demo does with transactions, each as of a time. */
-interface DemoCommands {
-  setStatus(programId: number, status: 'paused' | 'closed', at: Date): Promise<void>;
-  /** As an operator posts them (`docs/decisions.md#t2`, `#t5`). */
-  report(posted: readonly object[], at: Date): Promise<readonly Recorded[]>;
-  move(posted: readonly object[], at: Date): Promise<readonly Recorded[]>;
-  /** What the system does at the end of pending periods (`docs/decisions.md#t4`). */
-  endPeriods(transactionIds: readonly string[], at: Date): Promise<readonly Recorded[]>;
-}
-
 /** Something to do at a time. */
 export interface DemoStep {
   readonly at: Date;
@@ -39,7 +29,7 @@ const FIRST_DAY = 90;
 const INTERVAL = 3;
 const PER_POST = 16;
 
-interface Tracked {
+interface DemoTransaction {
   readonly programId: number;
   state: StateId;
   /** The day it entered the state, counted from `FIRST_DAY` before now. */
@@ -47,9 +37,9 @@ interface Tracked {
 }
 
 /** About 500 transactions of the last 90 days in all nine states, the oldest first. The same in every run, but for times. */
-export function demoTransactions(now: Date, commands: DemoCommands): readonly DemoStep[] {
+export function demoTransactions(now: Date, commands: TransactionCommands): readonly DemoStep[] {
   const random = seededRandom(20);
-  const tracked = new Map<string, Tracked>();
+  const tracked = new Map<string, DemoTransaction>();
   const steps: DemoStep[] = [];
   for (let day = 0; day <= FIRST_DAY; day += INTERVAL) {
     const at = new Date(now.getTime() - (FIRST_DAY - day) * DAY);
@@ -140,7 +130,7 @@ const RETURNED = 10;
 /** What advertisers and the operator do on a day. */
 function transitionsOn(
   day: number,
-  tracked: ReadonlyMap<string, Tracked>,
+  tracked: ReadonlyMap<string, DemoTransaction>,
   random: Random,
 ): readonly object[] {
   return [...tracked].flatMap(([transactionId, { programId, state, since }]): readonly object[] => {
@@ -160,7 +150,8 @@ function transitionsOn(
   });
 }
 
-interface Parts {
+/** What the commands of the demo need. */
+export interface DemoParts {
   readonly follower: FollowedDirectory;
   readonly visible: VisibleWrites;
   readonly clock: Clock;
@@ -170,15 +161,15 @@ interface Parts {
 
 const OPERATOR = { organisationId: DEMO.operator, kind: 'operator' } as const;
 
-/** Executes what the demo does with transactions. */
-export class TransactionCommands implements DemoCommands {
+/** What the demo does with transactions, each as of a time. */
+export class TransactionCommands {
   private readonly transactions: Transactions;
   private readonly reporting: ReportTransactionsHandler;
   private readonly moving: MoveTransactionsHandler;
 
   constructor(
     private readonly log: EventLog,
-    private readonly parts: Parts,
+    private readonly parts: DemoParts,
   ) {
     const { follower, visible, clock } = parts;
     this.transactions = new Transactions(log, visible);
@@ -195,6 +186,7 @@ export class TransactionCommands implements DemoCommands {
     await follower.reached(position);
   }
 
+  /** As an operator posts them (`docs/decisions.md#t2`, `#t5`). */
   async report(posted: readonly object[], at: Date): Promise<readonly Recorded[]> {
     this.parts.setTime(at);
     return recordedIn(await this.reporting.execute(new ReportTransactions(posted, OPERATOR)));
@@ -205,6 +197,7 @@ export class TransactionCommands implements DemoCommands {
     return recordedIn(await this.moving.execute(new MoveTransactions(posted, OPERATOR)));
   }
 
+  /** What the system does at the end of pending periods (`docs/decisions.md#t4`). */
   async endPeriods(transactionIds: readonly string[], at: Date): Promise<readonly Recorded[]> {
     const command = { do: 'endPeriod', at: at.toISOString() } as const;
     return await Promise.all(transactionIds.map((id) => this.transactions.execute(id, command)));

@@ -9,7 +9,7 @@ import { isPosted } from '../wire/api/posted';
 import { type Appended, appendFacts } from '../network/append-facts';
 import { newToken } from './tokens';
 
-export interface ImportOptions {
+export interface PlanOptions {
   /** Time of the events: ISO 8601. */
   readonly at: string;
   /** Remove what the file does not contain. */
@@ -36,7 +36,7 @@ export interface NetworkImport {
  * Imports a network file (parsed JSON), appending only what changes. The whole file is validated first
  * (`NetworkFaults`). Running an interrupted import again completes it. Concurrent writes are safe.
  */
-export async function importNetwork(log: EventLog, json: unknown, options: ImportOptions): Promise<Appended> {
+export async function importNetwork(log: EventLog, json: unknown, options: PlanOptions): Promise<Appended> {
   const directory = await directoryAt(log);
   const { facts, tokens } = planNetwork(directory, json, options);
   return await appendFacts(log, facts, directory, (fact) => {
@@ -49,7 +49,7 @@ export async function importNetwork(log: EventLog, json: unknown, options: Impor
 export function planNetwork(
   directory: Directory,
   json: unknown,
-  { at, prune = false }: Pick<ImportOptions, 'at' | 'prune'>,
+  { at, prune = false }: Pick<PlanOptions, 'at' | 'prune'>,
 ): NetworkImport {
   const present = networkOf(directory);
   const network = readNetwork(json, prune ? networkOf(new Directory()) : present);

@@ -89,7 +89,7 @@ async function* batchesOf(lines: AsyncIterable<ReportLine>): AsyncGenerator<read
   if (batch.length > 0) yield batch;
 }
 
-interface Outcome {
+interface ImportOutcome {
   readonly line: number;
   readonly is: keyof Imported;
   /** Why it was refused. */
@@ -102,7 +102,7 @@ const OPERATOR = { kind: 'operator', organisationId: 0 } as const;
 async function report(
   handler: ReportTransactionsHandler,
   batch: readonly ReportLine[],
-): Promise<readonly Outcome[]> {
+): Promise<readonly ImportOutcome[]> {
   const posted = batch.flatMap((line) => ('posted' in line ? [line.posted] : []));
   const { results } = await handler.execute(new ReportTransactions(posted, OPERATOR));
   const next = results[Symbol.iterator]();
@@ -113,7 +113,7 @@ async function report(
   });
 }
 
-function outcomeOf(result: Results['results'][number] | undefined): Omit<Outcome, 'line'> {
+function outcomeOf(result: Results['results'][number] | undefined): Omit<ImportOutcome, 'line'> {
   if (result === undefined) throw new Error('each item has a result');
   if ('faults' in result)
     return { is: 'refused', messages: result.faults.map(({ code, message }) => `${code} ${message}`) };
@@ -121,9 +121,9 @@ function outcomeOf(result: Results['results'][number] | undefined): Omit<Outcome
 }
 
 /** A report in a file, unchecked, or what is wrong with its line. */
-type ReportLine = { readonly line: number } & Read;
+type ReportLine = { readonly line: number } & ReadReport;
 
-type Read = { readonly posted: Posted } | { readonly problem: string };
+type ReadReport = { readonly posted: Posted } | { readonly problem: string };
 
 /** The first line of a CSV file is unusable; no report has been read. */
 class UnusableCsv extends Error {
@@ -151,7 +151,7 @@ async function* jsonLines(lines: AsyncIterable<Line>): AsyncGenerator<ReportLine
   }
 }
 
-function jsonIn(text: string): Read {
+function jsonIn(text: string): ReadReport {
   let posted: unknown;
   try {
     posted = JSON.parse(text);
@@ -167,7 +167,7 @@ const REQUIRED = Object.entries(postedTransaction.fields).flatMap(([name, field]
 );
 
 async function* csvLines(lines: AsyncIterable<Line>): AsyncGenerator<ReportLine> {
-  let header: Header | undefined;
+  let header: CsvHeader | undefined;
   for await (const row of rowsOf(lines)) {
     if (header === undefined) {
       if (row.text === undefined) throw new UnusableCsv(`the first line: ${row.problem}`);
@@ -180,12 +180,12 @@ async function* csvLines(lines: AsyncIterable<Line>): AsyncGenerator<ReportLine>
 }
 
 /** The name of the field in each column. */
-interface Header {
+interface CsvHeader {
   readonly columns: readonly string[];
   readonly separator: string;
 }
 
-function headerIn(text: string): Header {
+function headerIn(text: string): CsvHeader {
   const separator = separatorOf(text);
   const [row] = csvRows(text);
   const columns = (row?.cells ?? []).map((cell) => {
@@ -207,19 +207,19 @@ function headerIn(text: string): Header {
   return { columns, separator };
 }
 
-function cellsIn(cells: readonly string[], { columns }: Header): Read {
+function cellsIn(cells: readonly string[], { columns }: CsvHeader): ReadReport {
   if (cells.length !== columns.length)
     return { problem: `${cells.length} columns: expected ${columns.length}, as in the first line` };
   return { posted: Object.fromEntries(columns.map((name, at) => [name, cells[at]])) };
 }
 
 /** A row may extend over several lines; `line` is the first one. */
-type Row = { readonly line: number } & (
+type CsvRow = { readonly line: number } & (
   { readonly text: string } | { readonly text: undefined; readonly problem: string }
 );
 
 /** Puts lines together to rows: those that end within a quoted cell continue in the next one. */
-async function* rowsOf(lines: AsyncIterable<Line>): AsyncGenerator<Row> {
+async function* rowsOf(lines: AsyncIterable<Line>): AsyncGenerator<CsvRow> {
   let separator: string | undefined;
   let open: { readonly line: number; text: string } | undefined;
   let last = 0;
@@ -243,7 +243,7 @@ async function* rowsOf(lines: AsyncIterable<Line>): AsyncGenerator<Row> {
   if (open !== undefined) yield unclosed(open.line, last);
 }
 
-function unclosed(first: number, last: number): Row {
+function unclosed(first: number, last: number): CsvRow {
   const lines = first === last ? '' : `; lines ${first} to ${last} were not read`;
   return { line: first, text: undefined, problem: `a quoted cell is not closed${lines}` };
 }

@@ -8,23 +8,26 @@ import { type Owner } from '../domain/deliveries/ownership';
 import { Secrets } from '../domain/subscriptions/secrets';
 import { AllowedAddresses, UnusableNetwork } from '../delivery/sending/addresses';
 
-type Place = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;
+type InstallationPlace = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;
 
 /**
  * The secrets of subscriptions, from `NOTIFY_KEY` or from the file `notify.key` in the data folder, which is created if needed.
  * Raises `EngineUnavailable` if the file cannot be used.
  */
-export async function secretsOf({ notifyKey, dataDir }: Place): Promise<Secrets> {
+export async function secretsOf({ notifyKey, dataDir }: InstallationPlace): Promise<Secrets> {
   return new Secrets(Buffer.from(notifyKey ?? (await keyIn(join(dataDir, 'notify.key')))));
 }
 
 /** Identifies this installation to the log: a copy of the log has another place. */
-export async function ownerOf(place: Place, secrets: Secrets): Promise<Owner> {
+export async function ownerOf(place: InstallationPlace, secrets: Secrets): Promise<Owner> {
   return { ...(await placeOf(place)), key: secrets.fingerprint };
 }
 
 /** The file of the log, or its servers. A file that is copied, or restored from a backup, is another file. */
-async function placeOf({ eventLog, dataDir }: Place): Promise<Pick<Owner, 'installation' | 'created'>> {
+async function placeOf({
+  eventLog,
+  dataDir,
+}: InstallationPlace): Promise<Pick<Owner, 'installation' | 'created'>> {
   if (eventLog !== 'sqlite:') {
     const servers = eventLog.replace(/^[^/]*\/\/([^/]*@)?/, '').replace(/[/?].*$/, '');
     return { installation: `servers ${createHash('sha256').update(servers).digest('hex').slice(0, 16)}` };

@@ -88,7 +88,7 @@ function receiverLine(totals: ReceiverTotals, { isHeld, restingUntil }: WaitingR
   ].join('\t');
 }
 
-interface Listing {
+interface LineOptions {
   readonly most: number;
   readonly now: Date;
   /** Receives the number of all messages found, those that are not listed included. */
@@ -110,7 +110,7 @@ export async function subjectsOf(
 export async function* deliveryLines(
   { log, store }: Pick<Engines, 'log' | 'store'>,
   criteria: DeliveryCriteria,
-  { most, now, count }: Listing,
+  { most, now, count }: LineOptions,
 ): AsyncGenerator<string> {
   const anyWaiting = new AnyWaiting(log, store);
   let left = most;
@@ -197,11 +197,11 @@ export interface TestOptions {
   readonly signal: AbortSignal;
 }
 
-type Parts = Pick<Engines, 'log' | 'store'>;
+type ReceiverParts = Pick<Engines, 'log' | 'store'>;
 
 /** Sends a test to a receiver of any owner, as its owner may (`docs/decisions.md#n16`). Raises `RefusedReceiver`. */
 export async function testReceiver(
-  { log, store }: Parts,
+  { log, store }: ReceiverParts,
   { subscriptionId, receiverId }: ReceiverOf,
   { stateId, within, signal }: TestOptions,
 ): Promise<Tested> {
@@ -219,7 +219,7 @@ export async function testReceiver(
  * stays so. Raises `RefusedReceiver`.
  */
 export async function enableReceiver(
-  { log, store }: Parts,
+  { log, store }: ReceiverParts,
   { subscriptionId, receiverId }: ReceiverOf,
 ): Promise<boolean> {
   return await refusing(async () => {

@@ -26,7 +26,7 @@ const PROJECTED: readonly Projected[] = [
   },
 ];
 
-type Options = Pick<RebuildOptions, 'onProgress' | 'signal' | 'force' | 'keepMs'>;
+type ProjectOptions = Pick<RebuildOptions, 'onProgress' | 'signal' | 'force' | 'keepMs'>;
 
 /**
  * Rebuilds a read model, or `all` of them in one pass over each log, and swaps it in. Raises `UnknownProjection`,
@@ -35,7 +35,7 @@ type Options = Pick<RebuildOptions, 'onProgress' | 'signal' | 'force' | 'keepMs'
 export async function rebuildProjections(
   engines: ProjectedEngines,
   name: string,
-  options: Options = {},
+  options: ProjectOptions = {},
 ): Promise<readonly Rebuilt[]> {
   const { store } = engines;
   const chosen = projectionsNamed(name);

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { Directory } from '../../src/network/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { runCli } from '../../src/cli/run-cli';
-import { type Start } from '../../src/app/serve';
+import { type StartProcess } from '../../src/app/serve';
 import { eventsOf } from '../support/temporary-log';
 
 /** Output and exit code of a run. */
@@ -23,7 +23,7 @@ export async function run(
     start = unexpectedStart,
     stopping = new AbortController(),
     terminal,
-  }: { start?: Start; stopping?: AbortController; terminal?: string } = {},
+  }: { start?: StartProcess; stopping?: AbortController; terminal?: string } = {},
 ): Promise<Run> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const stopSignal = (): AbortSignal => stopping.signal;
@@ -37,7 +37,7 @@ function textOf(stream: PassThrough): string {
   return (stream.read() as Buffer | null)?.toString() ?? '';
 }
 
-const unexpectedStart: Start = () => Promise.reject(new Error('unexpected start'));
+const unexpectedStart: StartProcess = () => Promise.reject(new Error('unexpected start'));
 
 /** A temporary folder for each test. */
 export function cliFolder() {

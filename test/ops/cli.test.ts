@@ -1,6 +1,6 @@
 import { networkSchema } from '../../src/network/network-file';
 import { readConfig } from '../../src/settings/config';
-import { serve, type Start } from '../../src/app/serve';
+import { serve, type StartProcess } from '../../src/app/serve';
 import { settingsTable } from '../../src/settings/settings';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 import { cliFolder, run } from './cli-run';
@@ -90,7 +90,7 @@ describe('affilog serve', () => {
   it('prints its URL, stops at a stop signal, and exits with 0', async () => {
     const stopping = new AbortController();
     let stopped = false;
-    const start: Start = async (config, options) => {
+    const start: StartProcess = async (config, options) => {
       expect(config).toMatchObject({ port: 0, dataDir: dataDir() });
       expect(options).toMatchObject({ demo: true, roles: ['api', 'projector', 'automation', 'notifier'] });
       setImmediate(() => stopping.abort());
@@ -112,7 +112,7 @@ describe('affilog serve', () => {
 
   it('runs the given roles', async () => {
     const stopping = new AbortController();
-    const start: Start = async (_, { roles }) => {
+    const start: StartProcess = async (_, { roles }) => {
       expect(roles).toEqual(['projector']);
       setImmediate(() => stopping.abort());
       return { stop: async () => undefined };
@@ -126,7 +126,7 @@ describe('affilog serve', () => {
   it('exits with 0 at a stop signal during the start, once what has been opened is closed', async () => {
     const stopping = new AbortController();
     let closed = false;
-    const start: Start = async (_, __, signal) => {
+    const start: StartProcess = async (_, __, signal) => {
       stopping.abort();
       await new Promise(setImmediate);
       closed = true;
@@ -137,7 +137,7 @@ describe('affilog serve', () => {
   });
 
   it('does not wait for a start that takes too long to be stopped', async () => {
-    const stuck: Start = () => new Promise(() => undefined);
+    const stuck: StartProcess = () => new Promise(() => undefined);
     const options = { roles: ['projector'], demo: false } as const;
     const serving = serve(stuck, readConfig({}), options, AbortSignal.timeout(20), () => undefined, 20);
     await expect(serving).resolves.toBeUndefined();
@@ -156,14 +156,14 @@ describe('affilog serve', () => {
   });
 
   it('prints the stack of an unexpected error', async () => {
-    const start: Start = () => Promise.reject(new TypeError('x is undefined'));
+    const start: StartProcess = () => Promise.reject(new TypeError('x is undefined'));
     const { code, err } = await run(['serve'], {}, { start });
     expect(code).toBe(1);
     expect(err).toMatch(/^affilog: TypeError: x is undefined\naffilog: {5}at /);
   });
 
   it('does not wait for a stop that takes too long', async () => {
-    const stuck: Start = async () => ({ stop: () => new Promise(() => undefined) });
+    const stuck: StartProcess = async () => ({ stop: () => new Promise(() => undefined) });
     const printed: string[] = [];
     const options = { roles: ['projector'], demo: false } as const;
     const serving = serve(
@@ -180,7 +180,7 @@ describe('affilog serve', () => {
 
   it('fails when stopping fails', async () => {
     const stopping = new AbortController();
-    const start: Start = async () => {
+    const start: StartProcess = async () => {
       setImmediate(() => stopping.abort());
       return { stop: () => Promise.reject(new Error('stuck')) };
     };

@@ -6,14 +6,14 @@ import { type NetworkFile } from '../../src/network/network-file';
 import { tokenHash } from '../../src/network/organisations';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { importNetwork, type ImportOptions, type NewToken } from '../../src/operations/import-network';
+import { importNetwork, type PlanOptions, type NewToken } from '../../src/operations/import-network';
 import { networks } from '../support/networks';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 
 const AT = '2026-01-05T08:00:00.000Z';
 
-function importInto(log: EventLog, file: NetworkFile, options: Partial<ImportOptions> = {}) {
+function importInto(log: EventLog, file: NetworkFile, options: Partial<PlanOptions> = {}) {
   return importNetwork(log, file, { at: AT, ...options });
 }
 

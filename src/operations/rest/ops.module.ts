@@ -7,7 +7,7 @@ import { MappingsController } from './mappings.controller';
 import { opsFaults } from './ops-service';
 
 /** The state of the engines and the read models. */
-interface Health {
+interface ReadinessState {
   /** Why requests should not be sent yet, by the part that is not ready; empty when all are. */
   readonly waiting: Readonly<Record<string, string>>;
   /** Parked documents; absent when the read store is unavailable. */
@@ -22,7 +22,7 @@ interface Health {
   readonly notifier?: string;
 }
 
-export type Readiness = () => Promise<Health>;
+export type Readiness = () => Promise<ReadinessState>;
 
 /** The container's token for a `Readiness`. */
 abstract class HealthCheck {
