@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { hasRates, RATES_STREAM, type RatesEvent } from '../delivery/matching/rates';
-import { addressProblem } from '../delivery/sending/receiver-url';
+import { addressProblem } from '../delivery/sending/addresses';
 import { type DeliveriesOwned, isOwner, OWNER_STREAM } from '../domain/deliveries/ownership';
 import { type Secrets } from '../domain/subscriptions/secrets';
 import { type RecordedEvent } from '../kernel/event';

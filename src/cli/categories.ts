@@ -167,7 +167,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
       .argument('<file>', 'CSV file; may be gzip-compressed'),
   ).action(async (file: string, flags: ChangeFlags, command: Command) => {
     const { readTextFile } = await import('../operations/text-files.js');
-    const { mappingLines } = await import('../network/categories/mappings-csv.js');
+    const { mappingLines } = await import('../network/categories/change-mappings.js');
     const lines = mappingLines(await readTextFile(file));
     await change(command, lines, (tools, facts) => changeNetwork(context, flags, tools, facts));
   });

@@ -1,6 +1,6 @@
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FeedRefusals } from '../domain/products/refusals';
+import { FeedRefusals } from '../domain/products/feed-imports';
 import { VoucherWriter } from '../domain/vouchers/voucher-writer';
 import { VisibleWrites } from '../http/visible-writes';
 import { WaitForReadModels } from '../http/wait-for-read-models';

@@ -1,5 +1,5 @@
-import { type DeliveryCriteria, deliveryOf, listDeliveries } from '../../projections/delivery-list';
-import { listReceivers, type ReceiverCriteria } from '../../projections/receiver-list';
+import { type DeliveryCriteria, deliveryOf, listDeliveries } from '../../projections/deliveries';
+import { listReceivers, type ReceiverCriteria } from '../../projections/receivers';
 import { continueFromHere } from '../delivery/matching/cursor';
 import { Rendering } from '../delivery/matching/rendering';
 import { conversionFaults as fault } from '../domain/conversion-faults';

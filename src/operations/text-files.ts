@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { promisify, types } from 'node:util';
 import { createGunzip, gunzip } from 'node:zlib';
-import { foreignByte } from '../wire/utf8';
+import { foreignByte } from '../wire/bytes';
 
 /** A line without its end, or why it cannot be read: it is longer than `MAX_LINE_BYTES`, or not UTF-8. */
 export type Line = { readonly line: number } & LineText;

@@ -1,6 +1,6 @@
 import { readCategories } from '../../src/network/categories/category-file';
 import { type CategoryDefinition } from '../../src/network/events';
-import { CategorySuggester } from '../../src/network/categories/suggest';
+import { CategorySuggester } from '../../src/network/categories/suggest-mappings';
 import { readTextFile } from '../../src/operations/text-files';
 import { testRealCategories } from '../support/real-products';
 import { heldOutNames, heldOutTree } from './held-out-sample';

@@ -1,5 +1,4 @@
-import { catalogue } from '../../src/demo/catalogue';
-import { ean13 } from '../../src/demo/catalogue';
+import { catalogue, ean13 } from '../../src/demo/catalogue';
 import { demoFeed, demoPriceChanges, type PostedProduct } from '../../src/demo/products';
 import { demoNetwork, FEEDS } from '../../src/demo/network';
 import { Directory } from '../../src/network/directory';

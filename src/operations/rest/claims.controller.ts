@@ -13,11 +13,9 @@ import { CLAIMS } from '../../services/claims/operations';
 import { type OutputClaim } from '../../services/claims/output';
 import { rejectionOf, reviewClaim, type ReviewRequest } from '../../services/claims/review';
 import { type OperationText } from '../../wire/api/description';
-import { type Keys, type KeyTable } from '../../wire/keys/keys';
+import { type Keys, type KeyTable, INTEGER, TEXT } from '../../wire/keys/keys';
 import { atLeast, PAGE_HEADERS, pageHeaders, sizeKey, sizeOf } from '../../wire/keys/pages';
-import { INTEGER, TEXT } from '../../wire/keys/types';
-import { listWriter } from '../../wire/record/list';
-import { listPieces } from '../../wire/record/list-text';
+import { listWriter, listPieces } from '../../wire/record/list';
 import { networkClaims } from '../network-claims';
 import { opsFaults as fault } from './ops-service';
 

@@ -9,8 +9,14 @@ import { WaitForReadModels } from '../../http/wait-for-read-models';
 import { EventLog } from '../../kernel/event-log';
 import { Faults } from '../../kernel/fault';
 import { CATEGORY_MAPPINGS, listMappings, mappingsText } from '../../network/categories/category-mappings';
-import { changeMappings, type MappingLine, outcomes } from '../../network/categories/change-mappings';
-import { mappingLinesOf, MAX_LINES, UnusableCsv } from '../../network/categories/mappings-csv';
+import {
+  changeMappings,
+  type MappingLine,
+  outcomes,
+  mappingLinesOf,
+  MAX_LINES,
+  UnusableCsv,
+} from '../../network/categories/change-mappings';
 import { suggestMappings } from '../../network/categories/suggest-mappings';
 import { FollowedDirectory } from '../../network/follower';
 import { mapInSlices } from '../../runtime/slices';
@@ -20,12 +26,11 @@ import { isPosted, isUnset, Refusals, wrong } from '../../wire/api/posted';
 import { postedItems } from '../../wire/api/posted-list';
 import { csvRowsInSlices } from '../../wire/csv/read';
 import { type Keys } from '../../wire/keys/keys';
-import { NotParsable } from '../../wire/not-parsable';
+import { NotParsable, utf8Text } from '../../wire/bytes';
 import { integer, score, text, wordOf } from '../../wire/record/kinds';
-import { listPieces } from '../../wire/record/list-text';
+import { listPieces } from '../../wire/record/list';
 import { complete, recordReader } from '../../wire/record/read';
 import { listOf, record } from '../../wire/record/record';
-import { utf8Text } from '../../wire/utf8';
 import { opsFaults as fault, listKeys, suggestKeys, unmapKeys } from './ops-service';
 
 /** Lines in one post. */
