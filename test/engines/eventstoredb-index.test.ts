@@ -323,6 +323,18 @@ test('finding the end of the log costs the server the same however many messages
   await deliveries.close();
 });
 
+test('finding the end of the log again costs few reads when few other events have come since, such as signs of life', async () => {
+  const deliveries = await openEventStoreDeliveries(endpoint.url);
+  await fill('site-1', 3);
+  await fill('feed-1', 500);
+  const head = await log.head();
+  await deliveries.append('matched', NO_STREAM, Array.from({ length: 5 }, event));
+  const before = counted.read;
+  expect(await log.head()).toBe(head);
+  expect(counted.read - before).toBeLessThan(20);
+  await deliveries.close();
+});
+
 test('the end of a log of which the server has nothing among its last events is found', async () => {
   const deliveries = await openEventStoreDeliveries(endpoint.url.replace('127.0.0.1', 'localhost'));
   expect(await deliveries.head()).toBe(START);

@@ -7,7 +7,7 @@ import { maxPosition, type SentEvent } from './sent-event';
 import { backwardsRequest } from './requests';
 
 /** Sizes of successive backwards reads, until one contains an event of the log. */
-const PAGES = [1, 32, 500] as const;
+const PAGES = [1, 8, 64, 500] as const;
 
 /** The end of the log. */
 export interface End {
