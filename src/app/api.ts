@@ -14,14 +14,13 @@ import { FollowedLog } from '../runtime/followed-log';
 import { type ProductLoader } from '../services/products/commands';
 import { DownloadCounter } from '../services/products/download-counter';
 import { Exporter } from '../services/products/download/exporter';
-import { type ProductExporter } from '../services/products/download/rendered-feed';
-import { RenderedFeeds } from '../services/products/download/rendered-feeds';
-import { makeLoader } from '../services/products/load/make-loader';
+import { type ProductExporter, RenderedFeeds } from '../services/products/download/rendered-feeds';
+import { makeLoader } from '../services/products/load/loader';
 import { type Config } from '../settings/config';
 import { type AppParts } from './create-app';
-import { atMostEvery, diskTrouble, readinessOf, type Troubles } from './readiness';
 import { type Base } from './open-base';
 import { openAll, raise } from './opened';
+import { atMostEvery, diskTrouble, readinessOf, type Troubles } from './readiness';
 import { startExporter } from './roles/exporter';
 import { startLoader } from './roles/loader';
 

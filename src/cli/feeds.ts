@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type LoadHistory, type Undo } from '../services/products/load/restore/load-history';
+import { type LoadHistory, type Undo } from '../services/products/load/restore';
 import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
 
 interface RestoreFlags {

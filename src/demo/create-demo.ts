@@ -11,7 +11,7 @@ import { FollowedDirectory } from '../network/follower';
 import { type Caller } from '../network/organisations';
 import { importNetwork, type NewToken } from '../operations/import-network';
 import { LoadProducts, LoadProductsHandler } from '../services/products/commands';
-import { makeLoader } from '../services/products/load/make-loader';
+import { makeLoader } from '../services/products/load/loader';
 import { PostVoucher, PostVoucherHandler } from '../services/vouchers/commands';
 import { ClaimCommands, demoClaims } from './claims';
 import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED, type PostedProduct } from './products';

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import { directoryAt } from '../network/directory';
 import { type Engines } from '../engines/open';
-import { feedLeases } from '../services/products/load/feed-leases';
-import { FingerprintCache } from '../services/products/load/fingerprints/fingerprint-cache';
-import { LoadHistory } from '../services/products/load/restore/load-history';
-import { restoreLoad, type Restored } from '../services/products/load/restore/restore-load';
+import { feedLeases, FingerprintCache } from '../services/products/load/fingerprint-cache';
+import { LoadHistory, type Restored, restoreLoad } from '../services/products/load/restore';
 
 /** The network has no such feed, or the feed no such load. */
 class UnknownLoad extends Error {

@@ -1,4 +1,4 @@
-import { type FeedList, FEED_LIST } from '../../src/services/products/feed-list';
+import { FEED_LIST, type FeedList } from '../../src/services/products/feed.queries';
 import { TestApp } from '../support/app';
 import { answerIn } from '../support/openapi';
 import { type Client, FEEDS, NETWORK, TOKENS, VISIBLE } from './network';

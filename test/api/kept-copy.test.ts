@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { join } from 'node:path';
-import { makeLoader } from '../../src/services/products/load/make-loader';
-import { BEHIND } from '../../src/services/products/download/since';
+import { makeLoader } from '../../src/services/products/load/loader';
+import { BEHIND } from '../../src/services/products/download/joined-facts';
 import { type Response, TestApp } from '../support/app';
 import { cases } from '../support/size';
 import { connectedBy, FEEDS, NETWORK, TOKENS } from './network';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { delistings } from '../../projections/delistings';
 import { products } from '../../projections/products';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { makeLoader } from '../../src/services/products/load/make-loader';
+import { makeLoader } from '../../src/services/products/load/loader';
 import { buildGenerations } from '../../src/projector/build-generations';
 import { type Response, TestApp } from '../support/app';
 import { type PausedCall, pauseCall, pauseRendering } from '../support/pause-call';

@@ -4,7 +4,7 @@ import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/operations/rebuild';
 import { loadHistory, undoLoad } from '../../src/operations/restore-load';
 import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/feed-imports';
-import { type Restored } from '../../src/services/products/load/restore/restore-load';
+import { type Restored } from '../../src/services/products/load/restore';
 import { type Response, TestApp } from '../support/app';
 import { answerIn } from '../support/openapi';
 import { cases } from '../support/size';

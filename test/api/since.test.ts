@@ -1,4 +1,4 @@
-import { BEHIND } from '../../src/services/products/download/since';
+import { BEHIND } from '../../src/services/products/download/joined-facts';
 import { type Response, TestApp } from '../support/app';
 import { connectedBy, FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, type FoundProduct, outcome, product } from './posted';

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { generateProducts } from '../../bench/generate';
 import { Exporter } from '../../src/services/products/download/exporter';
-import { makeLoader } from '../../src/services/products/load/make-loader';
+import { makeLoader } from '../../src/services/products/load/loader';
 import { stopServing } from '../../src/app/api';
 import { RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
 import { FEEDS, NETWORK, TOKENS } from '../api/network';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { Directory } from '../../src/network/directory';
 import { START } from '../../src/kernel/event';
-import { FingerprintCache } from '../../src/services/products/load/fingerprints/fingerprint-cache';
+import { FingerprintCache } from '../../src/services/products/load/fingerprint-cache';
 import { Loader } from '../../src/services/products/load/loader';
 import { product } from '../api/posted';
 import { FeedHistory } from '../support/feed-history';

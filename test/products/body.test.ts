@@ -1,11 +1,9 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { JsonBody, sourceProductIdIn } from '../../src/services/products/load/ingest/json-body';
+import { JsonBody, sourceProductIdIn, XmlBody } from '../../src/services/products/load/ingest/bodies';
 import { ProductIntake } from '../../src/services/products/load/ingest/product-intake';
-import { type SpooledProduct } from '../../src/services/products/load/ingest/spool-records';
-import { Spool } from '../../src/services/products/load/ingest/spool';
-import { XmlBody } from '../../src/services/products/load/ingest/xml-body';
+import { Spool, type SpooledProduct } from '../../src/services/products/load/ingest/spool';
 
 interface Read {
   readonly products: readonly Record<string, unknown>[];

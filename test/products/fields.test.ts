@@ -7,7 +7,7 @@ import {
   PRODUCT_TEXTS,
   TEXTS,
 } from '../../src/domain/products/fields';
-import { searchKeys } from '../../src/services/products/search-keys';
+import { searchKeys } from '../../src/services/products/keys';
 import { OFFER_FIELDS, OUTPUT_FIELDS, POSTED_FIELDS } from '../api/document-tables';
 
 const names = ({ fields }: { readonly fields: object }) => Object.keys(fields).sort();

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { digestOf, Fingerprints } from '../../src/domain/products/fingerprints';
-import { FingerprintCache } from '../../src/services/products/load/fingerprints/fingerprint-cache';
-import { saveFingerprints } from '../../src/services/products/load/fingerprints/fingerprint-file';
+import { FingerprintCache, saveFingerprints } from '../../src/services/products/load/fingerprint-cache';
 import { withLog } from '../support/temporary-log';
 
 it('fingerprints in use are bounded, of an owner and of all, and others are evicted (decisions X100)', () =>

@@ -3,10 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { digestOf, Fingerprints, IdTable } from '../../src/domain/products/fingerprints';
-import {
-  loadFingerprints,
-  saveFingerprints,
-} from '../../src/services/products/load/fingerprints/fingerprint-file';
+import { loadFingerprints, saveFingerprints } from '../../src/services/products/load/fingerprint-cache';
 import { anyCharacters } from '../support/any-characters';
 
 const ids = fc.oneof(anyCharacters({ maxLength: 40 }), fc.constantFrom('a', 'b', 'SKU-1', 'ü', '😀'));

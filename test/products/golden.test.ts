@@ -9,7 +9,7 @@ import { START } from '../../src/kernel/event';
 import { evolve, type FeedEvent } from '../../src/domain/products/feed';
 import { type RefusalEvent } from '../../src/domain/products/feed-imports';
 import { parseChange } from '../../src/domain/products/feed-codec';
-import { endedLoad } from '../../src/services/products/load/restore/load-history';
+import { endedLoad } from '../../src/services/products/load/restore';
 import { Fingerprints } from '../../src/domain/products/fingerprints';
 
 type Sample = FeedEvent & {

@@ -5,7 +5,7 @@ import { Directory } from '../../src/network/directory';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { FingerprintCache } from '../../src/services/products/load/fingerprints/fingerprint-cache';
+import { FingerprintCache } from '../../src/services/products/load/fingerprint-cache';
 import { Loader } from '../../src/services/products/load/loader';
 import { overrideLog } from '../support/temporary-log';
 

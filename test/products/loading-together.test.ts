@@ -6,12 +6,12 @@ import { Directory } from '../../src/network/directory';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { type NewEvent, START } from '../../src/kernel/event';
 import { type Appended, EngineUnavailable, EventLog } from '../../src/kernel/event-log';
-import { feedLeases } from '../../src/services/products/load/feed-leases';
 import {
-  FingerprintCache,
+  feedLeases,
   type FeedLock,
-} from '../../src/services/products/load/fingerprints/fingerprint-cache';
-import { type LoadResult, Loader } from '../../src/services/products/load/loader';
+  FingerprintCache,
+} from '../../src/services/products/load/fingerprint-cache';
+import { Loader, type LoadResult } from '../../src/services/products/load/loader';
 import { FeedHistory } from '../support/feed-history';
 
 const FEED = 22;

@@ -5,14 +5,14 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { FEED } from '../../src/domain/products/feed';
-import { catchUp } from '../../src/services/products/load/fingerprints/catch-up';
-import { FingerprintCache } from '../../src/services/products/load/fingerprints/fingerprint-cache';
 import {
+  catchUp,
+  FingerprintCache,
   loadFingerprints,
   saveFingerprints,
-} from '../../src/services/products/load/fingerprints/fingerprint-file';
+} from '../../src/services/products/load/fingerprint-cache';
 import { Fingerprints } from '../../src/domain/products/fingerprints';
-import { FeedWriter } from '../../src/services/products/load/append/feed-writer';
+import { FeedWriter } from '../../src/services/products/load/feed-writer';
 import { logFolder } from '../support/log-folder';
 import { overrideLog, withLog } from '../support/temporary-log';
 

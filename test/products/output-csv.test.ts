@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { type OutputProduct } from '../../src/services/products/output';
-import { type CsvOptions, csvLayout, type CsvStyle } from '../../src/services/products/output-csv';
+import { csvLayout, type CsvOptions, type CsvStyle } from '../../src/services/products/result-text';
 import { customFieldNames } from '../../src/domain/products/offer';
 
 const STYLE: CsvStyle = { columns: 'of the type', separators: [',', ';', ':'], embrace: '"' };

@@ -1,14 +1,12 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type SpooledProduct } from '../../src/services/products/load/ingest/spool-records';
+import { Spool, type SpooledProduct } from '../../src/services/products/load/ingest/spool';
 import { digestOf, Fingerprints } from '../../src/domain/products/fingerprints';
-import { JsonBody } from '../../src/services/products/load/ingest/json-body';
+import { JsonBody, XmlBody } from '../../src/services/products/load/ingest/bodies';
 import { ProductIntake, type Validate } from '../../src/services/products/load/ingest/product-intake';
 import { validateSlice } from '../../src/services/products/load/ingest/validate';
-import { Spool } from '../../src/services/products/load/ingest/spool';
 import { type PostedProduct } from '../../src/demo/products';
-import { XmlBody } from '../../src/services/products/load/ingest/xml-body';
 import { type BodyFormat } from '../../src/wire/api/format';
 import { toXml } from '../support/products';
 

@@ -2,8 +2,7 @@ import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digestOf } from '../../src/domain/products/fingerprints';
-import { type SpooledProduct } from '../../src/services/products/load/ingest/spool-records';
-import { Spool } from '../../src/services/products/load/ingest/spool';
+import { Spool, type SpooledProduct } from '../../src/services/products/load/ingest/spool';
 import { openFilesIn } from '../support/open-files';
 
 async function folder(): Promise<string> {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { ProductXml } from '../../src/services/products/load/ingest/product-xml';
 import { ProductIntake } from '../../src/services/products/load/ingest/product-intake';
 import { Spool } from '../../src/services/products/load/ingest/spool';
-import { XmlBody } from '../../src/services/products/load/ingest/xml-body';
+import { XmlBody } from '../../src/services/products/load/ingest/bodies';
 
 const PARTS = [
   '<?xml version="1.0"?>',

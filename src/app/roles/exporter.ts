@@ -2,7 +2,7 @@ import { type Engines, type EngineTicket } from '../../engines/open';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { Exporter } from '../../services/products/download/exporter';
-import { type ProductExporter } from '../../services/products/download/rendered-feed';
+import { type ProductExporter } from '../../services/products/download/rendered-feeds';
 import { joinBase } from '../open-base';
 import { startRole } from '../role';
 

@@ -2,8 +2,7 @@ import { availableParallelism } from 'node:os';
 import { type Report } from '../../runtime/failure-report';
 import { type Served, type Thread } from '../../runtime/thread';
 import { type Validate } from '../../services/products/load/ingest/product-intake';
-import { type Slice } from '../../services/products/load/ingest/slices';
-import { type ValidatedSlice, validateSlice } from '../../services/products/load/ingest/validate';
+import { type Slice, type ValidatedSlice, validateSlice } from '../../services/products/load/ingest/validate';
 import { startRole } from '../role';
 
 /** A thread that reads and validates products for the loader. */

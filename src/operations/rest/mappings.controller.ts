@@ -20,7 +20,7 @@ import {
 import { suggestMappings } from '../../network/categories/suggest-mappings';
 import { FollowedDirectory } from '../../network/follower';
 import { mapInSlices } from '../../runtime/slices';
-import { CountedFeeds } from '../../services/products/feed-counts.queries';
+import { CountedFeeds } from '../../services/products/feed-states.queries';
 import { type OperationText, type Shape } from '../../wire/api/description';
 import { isPosted, isUnset, Refusals, wrong } from '../../wire/api/posted';
 import { postedItems } from '../../wire/api/posted-list';

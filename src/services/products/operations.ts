@@ -1,18 +1,20 @@
-import { type OperationText, type Shape } from '../../wire/api/description';
-import { errorList } from '../../wire/api/errors';
-import { INTEGER } from '../../wire/keys/keys';
-import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import { IMPORT_REPORT } from '../../domain/products/feed-imports';
+import { foundProducts, postedProduct, postedProducts } from '../../domain/products/fields';
 import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
 import { CATEGORY_TREES } from '../../network/categories/category-tree';
-import { FEED_LIST, LAST_UPDATED } from './feed-list';
-import { foundProducts, postedProducts } from '../../domain/products/fields';
-import { IMPORT_REPORT } from '../../domain/products/feed-imports';
-import { xmlResult } from './output-xml';
+import { type OperationText, type Shape } from '../../wire/api/description';
+import { errorList } from '../../wire/api/errors';
+import { IGNORED_FIELDS } from '../../wire/keys/name-list';
+import { INTEGER } from '../../wire/keys/keys';
+import { elementSchema, schemaFiles } from '../../wire/record/document';
+import { type Schema, type SchemaFiles } from '../../wire/xml/xsd';
+import { FEED_ELEMENTS, FEED_LIST, FEED_LIST_FILE, LAST_UPDATED } from './feed.queries';
+import { ANSWERED_COMMON, xmlResult } from './result-text';
 
 const REFUSALS: Shape = { name: 'ErrorList', kind: errorList };
 
 /** Files of the XML schemas of products; `common` describes elements of the two others. */
-export const PRODUCT_FILES = {
+const PRODUCT_FILES = {
   common: 'ProductsFeedCommon_v3_0.xsd',
   input: 'ProductsFeedInput_v3_0.xsd',
   output: 'ProductsFeedOutput_v3_0.xsd',
@@ -132,3 +134,51 @@ export const productOperations = {
     path: { feedId: { type: INTEGER, description: 'Id of the feed', example: 1001 } },
   },
 } as const satisfies Readonly<Record<string, OperationText>>;
+
+/**
+ * The XML schemas of products (Document 1, Product; `docs/decisions.md#p24`). Elements that posts and answers share are in a
+ * namespace of their own.
+ */
+export const productSchemas: SchemaFiles = (vendor) => {
+  const {
+    [PRODUCT_FILES.input]: input,
+    [PRODUCT_FILES.output]: output,
+    [FEED_LIST_FILE]: feedList,
+    ...others
+  } = schemaFiles(productOperations);
+  const namespaceOf = (part: keyof typeof PRODUCT_FILES) => `urn:com:${vendor}:pf:model:xml:${part}`;
+  const common = { namespace: namespaceOf('common'), file: PRODUCT_FILES.common };
+  const answer = { namespace: namespaceOf('output'), imports: { ns2: common } };
+  return {
+    [PRODUCT_FILES.common]: { ...COMMON, namespace: common.namespace },
+    [PRODUCT_FILES.input]: {
+      ...withVersion(input),
+      namespace: namespaceOf('input'),
+      imports: { cm: common },
+    },
+    [PRODUCT_FILES.output]: { elements: {}, ...output, ...answer },
+    [FEED_LIST_FILE]: { elements: {}, ...feedList, ...answer },
+    ...others,
+  };
+};
+
+const POSTED = elementSchema(postedProduct.fields, 'posted');
+const ANSWERED = elementSchema({ ...FEED_ELEMENTS, ...ANSWERED_COMMON }, 'answered');
+
+/** Elements of posts and of answers, for both: the amount of a price as it may be posted, its attributes as they are answered. */
+const COMMON = {
+  types: { ...ANSWERED.types, ...POSTED.types },
+  simpleTypes: { ...ANSWERED.simpleTypes, ...POSTED.simpleTypes },
+  elements: { ...POSTED.elements, ...ANSWERED.elements },
+};
+
+/** Posts may name any version 3. */
+function withVersion(schema: Schema | undefined): Schema {
+  const { products = {} } = schema?.elements ?? {};
+  const root = typeof products === 'string' ? {} : products;
+  return {
+    ...schema,
+    simpleTypes: { version: { base: 'xs:string', pattern: '3(\\.\\d+)*' } },
+    elements: { products: { ...root, attributes: { 'version?': 'version' } } },
+  };
+}

@@ -18,12 +18,11 @@ import { type FeedDefinition } from '../../network/events';
 import { productFaults as fault } from './faults';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { searchCursors } from './cursor';
+import { searchCursors, type SearchKeys, searchKeys } from './keys';
 import { atLeast } from '../../wire/keys/pages';
 import { wordsOf } from '../../wire/words';
 import { customFieldNames, type Offer } from '../../domain/products/offer';
 import { type OutputProduct, type OutputView, toOutput } from './output';
-import { type SearchKeys, searchKeys } from './search-keys';
 import { TEXT } from '../../wire/keys/keys';
 
 /** The settings that answers depend on. */

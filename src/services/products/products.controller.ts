@@ -1,25 +1,23 @@
 import { Body, Controller, Delete, Get, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
-import { type Caller } from '../../network/organisations';
 import { Answer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { markDryRun } from '../../http/dry-run';
 import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
+import { Fault } from '../../kernel/fault';
+import { type Caller } from '../../network/organisations';
 import { type Keys } from '../../wire/keys/keys';
+import { ignoredFields } from '../../wire/keys/name-list';
 import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list';
 import { DeleteProducts, LoadProducts } from './commands';
-import { csvStyleOf } from './csv-keys';
-import { Fault } from '../../kernel/fault';
+import { csvStyleOf, deleteKeys, postKeys, type SearchKeys, searchKeys } from './keys';
 import { productFaults as fault } from './faults';
-import { type LoadResult } from './load/loader';
-import { loadHeaders } from './load-headers';
-import { loggedLoad } from './load-log';
+import { type Loaded, type LoadRequest, type LoadResult } from './load/loader';
 import { productOperations as operations } from './operations';
 import { ProductQueries, ProductSettings, sizesOf } from './product.queries';
-import { deleteKeys, postKeys, type SearchKeys, searchKeys } from './search-keys';
 import { resultText } from './result-text';
 
 /** Document 1: create, update, replace, delete and search products. */
@@ -105,4 +103,37 @@ function refusalsOf({ faults, moreFaults }: LoadResult): Fault[] {
   return moreFaults === 0
     ? listed
     : [...listed, fault.illegalValue(`${moreFaults} more faults are not listed`)];
+}
+
+/** What a post or a deletion has done, as headers of its answer (`docs/decisions.md#a15`). */
+function loadHeaders(loaded: Loaded & Partial<LoadResult>): Readonly<Record<string, string>> {
+  const { loadId, counts } = loaded;
+  const { new: listed, revised, repriced, unchanged, removed, refused, unmapped } = counts;
+  const named = { new: listed, revised, repriced, unchanged, removed, refused, unmapped };
+  return {
+    ...(loadId === undefined ? {} : { 'X-Load-Id': loadId }),
+    'X-Load-Counts': Object.entries(named)
+      .map(([name, count]) => `${name}=${count}`)
+      .join(', '),
+    ...ignoredFields(loaded.ignoredFields ?? []),
+  };
+}
+
+/** Runs a load and logs what it has done, or the code with which it was refused (`docs/decisions.md#x86`). */
+async function loggedLoad(
+  log: (facts: object, text: string) => void,
+  { feedId, mode }: Pick<LoadRequest, 'feedId' | 'mode'>,
+  load: () => Promise<LoadResult>,
+): Promise<LoadResult> {
+  const began = performance.now();
+  const facts = () => ({ feedId, mode, ms: Math.round(performance.now() - began) });
+  try {
+    const loaded = await load();
+    const { loadId, counts } = loaded;
+    log({ ...facts(), loadId, ...counts }, 'load');
+    return loaded;
+  } catch (error) {
+    if (error instanceof Fault) log({ ...facts(), code: error.code }, 'load refused');
+    throw error;
+  }
 }

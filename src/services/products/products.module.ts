@@ -19,8 +19,8 @@ import { Loader } from './load/loader';
 import { ProductsController } from './products.controller';
 import { ProductQueries, ProductSettings } from './product.queries';
 import { FeedRefusals } from '../../domain/products/feed-imports';
-import { keyFaults } from './search-keys';
-import { productSchemas } from './xml-schemas';
+import { keyFaults } from './keys';
+import { productSchemas } from './operations';
 
 /** The product service (Document 1). */
 export const productService = defineService({

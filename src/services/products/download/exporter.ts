@@ -17,8 +17,7 @@ import { EngineUnavailable } from '../../../kernel/event-log';
 import { type ReadStore } from '../../../kernel/read-store';
 import { type Offer } from '../../../domain/products/offer';
 import { type OutputProduct, type OutputView, toOutput } from '../output';
-import { blocksOf } from './blocks';
-import { feedFormat, type FormatOptions } from './feed-format';
+import { blocksOf, feedFormat, type FormatOptions } from './feed-format';
 import { type JoinedFacts, viewOf } from './joined-facts';
 
 /** How products are described in a download. */

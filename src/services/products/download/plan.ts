@@ -10,8 +10,7 @@ import { EventLog } from '../../../kernel/event-log';
 import { ReadStore } from '../../../kernel/read-store';
 import { type FeedState, FeedStates, mappingOf } from '../feed-states.queries';
 import { type RenderOptions, type RenderRequest } from './exporter';
-import { digest, digestOf, joinedFacts } from './joined-facts';
-import { BEHIND, isIncluded, nextSince, type Since } from './since';
+import { BEHIND, digest, digestOf, isIncluded, joinedFacts, nextSince, type Since } from './joined-facts';
 
 /** A download as it is asked for. */
 export interface DownloadRequest extends RenderOptions {

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { type Directory } from '../../../network/directory';
+import { join } from 'node:path';
+import { type FeedImport, isLargeRemoval, type Tally } from '../../../domain/products/feed';
+import { type Fingerprints } from '../../../domain/products/fingerprints';
 import { type Position } from '../../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../kernel/event-log';
+import { mappedCategory, type PostedCategory } from '../../../network/categories/mapped-category';
+import { type Directory } from '../../../network/directory';
+import { type FollowedDirectory } from '../../../network/follower';
 import { type BodyFormat } from '../../../wire/api/format';
-import { type FeedImport, isLargeRemoval, type Tally } from '../../../domain/products/feed';
-import { appendBody } from './append/append-body';
-import { CLOSE_BYTES, FeedWriter } from './append/feed-writer';
-import { mappedIn } from './append/mapped-content';
-import { type FingerprintCache } from './fingerprints/fingerprint-cache';
-import { type Fingerprints } from '../../../domain/products/fingerprints';
-import { JsonBody } from './ingest/json-body';
+import { CLOSE_BYTES, FeedWriter } from './feed-writer';
+import { type FeedLock, FingerprintCache } from './fingerprint-cache';
+import { JsonBody, XmlBody } from './ingest/bodies';
 import { type LoadFault } from './ingest/load-faults';
 import { ProductIntake, type Validate } from './ingest/product-intake';
-import { Spool } from './ingest/spool';
-import { XmlBody } from './ingest/xml-body';
+import { type RepeatedProduct, Spool, type SpooledProduct } from './ingest/spool';
 
 export interface LoadRequest {
   readonly feedId: number;
@@ -53,7 +53,7 @@ export interface LoadUse {
   readonly space: number;
 }
 
-export interface LoaderOptions {
+interface LoaderOptions {
   readonly log: EventLog;
   readonly fingerprints: FingerprintCache;
   /** Where bodies are spooled that are too large for memory. */
@@ -255,4 +255,126 @@ export class Loader {
     if (load === undefined) throw new EngineUnavailable('the load was aborted');
     return load;
   }
+}
+
+interface LoaderParts {
+  readonly now?: () => Date;
+  /** Without it, no other process loads feeds. */
+  readonly feedLock?: FeedLock | undefined;
+  /** Without it, products are validated in this thread. */
+  readonly validate?: Validate;
+}
+
+/** The organisation whose products a feed has; undefined for an unknown feed. */
+function ownerOf({ programs }: Directory, feedId: number): number | undefined {
+  const [programId] = programs.feed(feedId)?.programIds ?? [];
+  return programId === undefined ? undefined : programs.get(programId)?.organisationId;
+}
+
+/** A loader of this thread. */
+export function makeLoader(
+  log: EventLog,
+  follower: FollowedDirectory,
+  dataDir: string,
+  { now = () => new Date(), feedLock, validate }: LoaderParts = {},
+): Loader {
+  const { directory } = follower;
+  return new Loader({
+    log,
+    fingerprints: new FingerprintCache(log, join(dataDir, 'cache'), {
+      feedLock,
+      ownerOf: (feedId) => String(ownerOf(directory, feedId)),
+      currencyAt: (feedId) => (position) => directory.currencies.ofFeed(feedId, position),
+    }),
+    spoolFolder: join(dataDir, 'spool'),
+    directory,
+    reached: (position) => follower.reachedInTime(position),
+    now,
+    validate,
+  });
+}
+
+/** A complete body, and the feed to append it to. */
+interface CompleteBody {
+  readonly spool: Spool;
+  readonly intake: ProductIntake;
+  /** Current as of the end of the feed's stream. */
+  readonly state: Fingerprints;
+  readonly writer: FeedWriter;
+}
+
+/** Has each product of a body decided and appended; a replacement delists all others. */
+async function appendBody(body: CompleteBody, mode: FeedImport['mode']): Promise<void> {
+  const { spool, intake, writer } = body;
+  for await (const products of spool.read()) {
+    writer.refuseAfterStop();
+    for (const product of products) {
+      if (!intake.isLast(product.number, product.head.sequence)) continue;
+      const full = append(product, body);
+      if (full !== undefined) await full;
+    }
+  }
+  if (mode === 'replace') await delistOthers(body);
+}
+
+function append(
+  { head, text, textBytes }: SpooledProduct,
+  { intake, state, writer }: CompleteBody,
+): Promise<void> | undefined {
+  if (head.kind === 'valid')
+    return writer.add({ kind: 'post', product: head, posted: head.posted, text, textBytes });
+  if (isUnchanged(head, state, writer.currency)) {
+    writer.addUnchanged();
+    return undefined;
+  }
+  // The feed has changed since the product was recognised, or its currency has.
+  const valid = intake.revalidate(text(), head.sequence);
+  if (valid === undefined) return undefined;
+  const content = Buffer.from(valid.text);
+  return writer.add({
+    kind: 'post',
+    product: valid.head,
+    posted: valid.head.posted,
+    text: () => content,
+    textBytes: content.length,
+  });
+}
+
+function isUnchanged(
+  { sourceProductId, posted }: RepeatedProduct,
+  state: Fingerprints,
+  currency: string,
+): boolean {
+  const product = state.find(sourceProductId);
+  return state.isListed(product) && state.hasPosted(product, posted) && state.isIn(product, currency);
+}
+
+/** Delists what a replacement did not name, after everything it named has been appended. */
+async function delistOthers({ intake, writer, state }: CompleteBody): Promise<void> {
+  await writer.settle();
+  for (const sourceProductId of state.listedIds()) {
+    if (!intake.names(sourceProductId)) await writer.add({ kind: 'delist', product: { sourceProductId } });
+  }
+}
+
+/** The categories in a product's content as events contain it: elsewhere a quotation mark is escaped. */
+const CATEGORIES = /"categories":(\[(?:[^"\]]|"(?:[^"\\]|\\.)*")*\])/;
+
+/** Category lists whose result is cached: most feeds have far fewer. */
+const CACHED = 10_000;
+
+/** Tells whether a product of a feed is mapped (`docs/decisions.md#p13`), by the JSON of its content. */
+function mappedIn(feedId: number, directory: Directory): (content: string) => boolean {
+  const cache = new Map<string, boolean>();
+  return (content) => {
+    const categories = CATEGORIES.exec(content)?.[1] ?? '[]';
+    let isMapped = cache.get(categories);
+    if (isMapped === undefined) {
+      const posted = JSON.parse(categories) as readonly PostedCategory[];
+      isMapped = posted.some((one) => mappedCategory(one, feedId, directory) !== undefined);
+      if (cache.size >= CACHED) cache.clear();
+      cache.set(categories, isMapped);
+    }
+    return isMapped;
+  };
 }

@@ -4,19 +4,19 @@ import { usableId } from '../../product-check';
 import { digestOf, type Fingerprints, IdTable } from '../../../../domain/products/fingerprints';
 import { IgnoredFields } from '../../../../domain/products/ignored-fields';
 import { LoadFaults, oversized, type Refusal } from './load-faults';
-import { type Slice, SliceBuilder } from './slices';
-import { type Spool } from './spool';
-import { numberRecords } from './spool-records';
 import {
   type ParseProduct,
   productParser,
+  type Slice,
+  SliceBuilder,
   validateBytes,
+  type ValidatedSlice,
   validateParsed,
   validateSlice,
-  type ValidatedSlice,
   type ValidationOptions,
   type ValidText,
 } from './validate';
+import { numberRecords, type Spool } from './spool';
 
 const NO_ORIGIN: ElementOrigin = { firstByte: 0, members: 0 };
 

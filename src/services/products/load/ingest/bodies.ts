@@ -1,6 +1,9 @@
 import { JsonCutter } from '../../../../wire/json/cut';
+import { XmlCutter } from '../../../../wire/xml/cut';
+import { productFaults as fault } from '../../faults';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 import { type ProductIntake } from './product-intake';
+import { ProductXml } from './product-xml';
 
 /** Depth of objects and lists within a product, the product itself included. */
 const MAX_DEPTH = 32;
@@ -63,4 +66,59 @@ function parsedString(token: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Larger elements are parsed here, as a stream. Only odd spelling makes less than 256 KB of JSON this large. */
+const MAX_ELEMENT = 1024 * 1024;
+
+/**
+ * Cuts the products out of a body `products/product` (Document 1, XML body shape). The remaining markup, and products
+ * that are too large to be cut out, are parsed here. Raises `PF_210`.
+ */
+export class XmlBody {
+  private readonly cutter: XmlCutter;
+  private readonly frame: ProductXml;
+  /** Products so far. */
+  private count = 0;
+
+  constructor(intake: ProductIntake) {
+    this.frame = new ProductXml({
+      onProduct: (product) => intake.addParsed(product, (this.count += 1)),
+      onOversized: (sourceProductId) => {
+        intake.addOversized(sourceProductId, (this.count += 1));
+      },
+      onUnread: (path) => intake.ignored.add(path, 0, undefined),
+    });
+    this.cutter = new XmlCutter({
+      maxElement: MAX_ELEMENT,
+      onFrame: (bytes) => {
+        if (this.frame.isBetween && isBlank(bytes)) return;
+        this.frame.countFromHere();
+        this.frame.write(bytes, this.origin());
+      },
+      onElement: (bytes) => {
+        if (!this.frame.isBetween)
+          throw fault.noParsableContent('the body cannot be parsed: its elements overlap');
+        intake.prefixes ??= this.frame.prefixes;
+        intake.addBytes(bytes, (this.count += 1));
+      },
+    });
+  }
+
+  write(chunk: Buffer): void {
+    this.cutter.write(chunk);
+  }
+
+  end(): void {
+    this.cutter.end();
+    this.frame.end(this.origin());
+  }
+
+  private origin(): string {
+    return this.count === 0 ? '' : ` after product ${this.count}`;
+  }
+}
+
+function isBlank(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
 }

@@ -1,12 +1,3 @@
-import { Backoff } from '../../../../runtime/backoff';
-import { appendIdempotently, toNewEvent } from '../../../../kernel/decider';
-import { type NewEvent, type Position, streamOf } from '../../../../kernel/event';
-import {
-  APPEND_LIMITS,
-  EngineUnavailable,
-  type EventLog,
-  RevisionConflict,
-} from '../../../../kernel/event-log';
 import {
   count,
   type CurrencyAt,
@@ -18,10 +9,14 @@ import {
   type ProductChange,
   type ProductCommand,
   type Tally,
-} from '../../../../domain/products/feed';
-import { encodeChange } from '../../../../domain/products/feed-codec';
-import { catchUp } from '../fingerprints/catch-up';
-import { type Digest, type Fingerprints } from '../../../../domain/products/fingerprints';
+} from '../../../domain/products/feed';
+import { encodeChange } from '../../../domain/products/feed-codec';
+import { type Digest, type Fingerprints } from '../../../domain/products/fingerprints';
+import { appendIdempotently, toNewEvent } from '../../../kernel/decider';
+import { type NewEvent, type Position, streamOf } from '../../../kernel/event';
+import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../../kernel/event-log';
+import { Backoff } from '../../../runtime/backoff';
+import { catchUp } from './fingerprint-cache';
 
 /** A command with what its event needs. It is decided again after a conflict. */
 export type WriteItem = (
