@@ -5,7 +5,7 @@ import { type IsGone, type Leases } from '../kernel/leases';
 import { reasonOf } from '../runtime/unavailable';
 import { Rendering } from './matching/rendering';
 import { MatcherRunner } from './matching/matcher-runner';
-import { RatesPublisher } from './matching/rates-publisher';
+import { RatesPublisher } from './matching/rates';
 import { claimDeliveries, type Owner } from '../domain/deliveries/ownership';
 import { DeliveryRunner } from './scheduling/delivery-runner';
 import { FollowedSubscriptions } from './scheduling/followed-subscriptions';

@@ -66,11 +66,11 @@ function exclusionsOf(
 /** When a subscription was created, and deleted. */
 interface Lifetime {
   readonly organisationId: number;
-  readonly created: Moment;
-  deleted?: Moment;
+  readonly created: ExplainedMoment;
+  deleted?: ExplainedMoment;
 }
 
-interface Moment {
+interface ExplainedMoment {
   readonly position: Position;
   readonly at: string;
 }
@@ -80,7 +80,7 @@ interface Met extends Pick<ExplainedEvent, 'event' | 'occurrence'> {
   readonly active: ReadonlyMap<string, ActiveSubscription>;
 }
 
-interface Explaining {
+interface ExplainOptions {
   /** The one subscription to explain. */
   readonly only?: string | undefined;
   /** Only the last so many events that somebody may be notified of; by default all events. */
@@ -96,7 +96,7 @@ export async function explainMatches(
   log: EventLog,
   topic: Topic,
   stream: string,
-  { only, last = Infinity }: Explaining = {},
+  { only, last = Infinity }: ExplainOptions = {},
 ): Promise<Iterable<ExplainedEvent>> {
   const book = new SubscriptionBook();
   const lifetimes = new Map<string, Lifetime>();

@@ -4,8 +4,15 @@ import { type MatchedEvent } from '../../domain/deliveries/delivery-events';
 import { type ActiveSubscription, type SubscriptionEvent } from '../../domain/subscriptions/subscription';
 import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
 import { isUsable } from '../../domain/subscriptions/usable-event';
-import { type BudgetLimits, ByteBudget, MESSAGE_BYTES } from './byte-budget';
-import { BEYOND, messagesOf, preparedOf, testOf } from './messages-of';
+import {
+  BEYOND,
+  type BudgetLimits,
+  ByteBudget,
+  MESSAGE_BYTES,
+  messagesOf,
+  preparedOf,
+  testOf,
+} from './messages-of';
 import { hasRates, type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
 import {
   changesSubscription,
@@ -92,7 +99,7 @@ export class Matcher {
   }
 
   /** The messages to all parties. */
-  private *toAll(event: RecordedEvent, found: readonly Found[]): Generator<Due> {
+  private *toAll(event: RecordedEvent, found: readonly FoundDue[]): Generator<Due> {
     for (const { topic, occurrence, parties } of found)
       yield* takingTurns([...parties].map((party) => this.toParty(party, event, topic, occurrence)));
   }
@@ -174,7 +181,7 @@ function checked<Event extends DomainEvent>(event: Event, isUsable: (event: Even
 }
 
 /** What has happened, by an event, to those who may be notified. */
-interface Found {
+interface FoundDue {
   readonly topic: Topic;
   readonly occurrence: Occurrence;
   readonly parties: ReadonlySet<number>;

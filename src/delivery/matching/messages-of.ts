@@ -1,16 +1,19 @@
-import { type RecordedEvent, START } from '../../kernel/event';
 import {
   type MatchedEvent,
   type Message,
   type MessageRequest,
 } from '../../domain/deliveries/delivery-events';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
-import { type ActiveSubscription, type SubscriptionContent } from '../../domain/subscriptions/subscription';
+import {
+  type ActiveSubscription,
+  type Receiver,
+  type SubscriptionContent,
+} from '../../domain/subscriptions/subscription';
+import { textOf } from '../../domain/subscriptions/template';
 import { type Attributes, type Occurrence, type Topic } from '../../domain/subscriptions/topic';
-import { type ByteBudget, MESSAGE_BYTES } from './byte-budget';
-import { type PreparedSubscription, preparedSubscription } from './prepared-subscription';
-import { type Renderer } from './render';
+import { type RecordedEvent, START } from '../../kernel/event';
 import { type Conversion, conversionOf, type PublishedRates } from './rates';
+import { lazyRenderer, type Renderer } from './render';
 import { receiversIn } from './subscription-book';
 
 /** An occurrence that a subscription selects. */
@@ -113,6 +116,18 @@ function rendering({ event, subscription, prepared, occurrence, rates, budget }:
   };
 }
 
+/**
+ * Bytes of the messages to an organisation about one event: `most` that are sent, and `stored` of them that are stored with their
+ * bytes.
+ */
+export interface BudgetLimits {
+  readonly most: number;
+  readonly stored: number;
+}
+
+/** `docs/decisions.md#n15`. */
+export const MESSAGE_BYTES: BudgetLimits = { most: 16 * 1024 * 1024, stored: 256 * 1024 };
+
 /** What a message says that exceeds the budget. */
 export const BEYOND = {
   unsendable: `the messages to the organisation about this event have more than ${MESSAGE_BYTES.most} bytes together`,
@@ -161,4 +176,103 @@ function converted({ attributes, amounts }: Occurrence, { to, convert }: Convers
 
 function stored({ from, to, rate, day }: Conversion): Message['conversion'] & object {
   return { from, to, rate, day };
+}
+
+/** A subscription in the form in which occurrences are matched fastest. */
+interface PreparedSubscription {
+  /** Whether messages are made of an occurrence: of one that it is not a party of, never call it. */
+  readonly matches: (occurrence: Occurrence) => boolean;
+  /** Adds the custom attribute. */
+  readonly customised: (attributes: Attributes) => Attributes;
+  /** Renderers by ids of receivers, without those that the owner has disabled. */
+  readonly renderers: ReadonlyMap<string, Renderer>;
+}
+
+/** By content: it is the same as long as nobody replaces the subscription. */
+const prepared = new WeakMap<SubscriptionContent, PreparedSubscription>();
+
+/** `receivers`: those of the subscription by their ids. */
+function preparedSubscription(
+  content: SubscriptionContent,
+  receivers: ReadonlyMap<string, Receiver>,
+): PreparedSubscription {
+  const known = prepared.get(content) ?? prepare(content, receivers);
+  prepared.set(content, known);
+  return known;
+}
+
+function prepare(
+  content: SubscriptionContent,
+  receivers: ReadonlyMap<string, Receiver>,
+): PreparedSubscription {
+  const enabled = [...receivers].filter(([, { disabled }]) => disabled !== true);
+  return {
+    matches: filterOf(content),
+    customised: customising(content),
+    renderers: new Map(
+      content.disabled === true ? [] : enabled.map(([id, receiver]) => [id, lazyRenderer(receiver)]),
+    ),
+  };
+}
+
+function filterOf({ filter, siteId }: SubscriptionContent): (occurrence: Occurrence) => boolean {
+  const states = new Set(filter.stateIds);
+  const allows = (ids: readonly number[] | undefined): ((id: number | undefined) => boolean) => {
+    const allowed = ids && new Set(ids);
+    return (id) => allowed === undefined || (id !== undefined && allowed.has(id));
+  };
+  const [program, site, event] = [filter.programIds, filter.siteIds, filter.eventIds].map(allows) as [
+    Test,
+    Test,
+    Test,
+  ];
+  const eventType = allows(filter.eventTypeIds);
+  return (occurrence) =>
+    states.has(occurrence.stateId) &&
+    (siteId === undefined || occurrence.siteId === siteId) &&
+    program(occurrence.programId) &&
+    site(occurrence.siteId) &&
+    event(occurrence.eventId) &&
+    eventType(occurrence.eventTypeId);
+}
+
+type Test = (id: number | undefined) => boolean;
+
+/** `docs/decisions.md#n13`. */
+function customising({ customAttribute }: SubscriptionContent): (attributes: Attributes) => Attributes {
+  if (customAttribute === undefined) return (attributes) => attributes;
+  const { tdAttributes, userAttribute, rules } = customAttribute;
+  // Of equal inputs the first counts.
+  const outputs = new Map(rules.toReversed().map(({ inputs, output }) => [JSON.stringify(inputs), output]));
+  return (attributes) => {
+    const inputs = tdAttributes.map((name) => textOf(name, attributes) ?? '');
+    const output = outputs.get(JSON.stringify(inputs));
+    return output === undefined ? attributes : { ...attributes, [userAttribute]: output };
+  };
+}
+
+/**
+ * What the messages to an organisation about one event may take, in their order. What is not stored is rendered when it is sent;
+ * after the first message that is beyond the budget there are no others, so that none of them has to be rendered.
+ */
+export class ByteBudget {
+  private taken = 0;
+  private storedBytes = 0;
+  private isOver = false;
+
+  constructor(private readonly limits: BudgetLimits = MESSAGE_BYTES) {}
+
+  get isSpent(): boolean {
+    return this.isOver;
+  }
+
+  /** Takes the bytes of the next message. */
+  take(bytes: number): 'stored' | 'not stored' | 'beyond' {
+    this.isOver ||= this.taken + bytes > this.limits.most;
+    if (this.isOver) return 'beyond';
+    this.taken += bytes;
+    if (this.storedBytes + bytes > this.limits.stored) return 'not stored';
+    this.storedBytes += bytes;
+    return 'stored';
+  }
 }

@@ -10,10 +10,9 @@ import {
 } from '../../domain/subscriptions/subscription';
 import { type Occurrence, type Topic, usableOccurrence } from '../../domain/subscriptions/topic';
 import { Parking } from '../../runtime/parked-events';
-import { ByteBudget } from './byte-budget';
+import { BEYOND, ByteBudget, messagesOf, preparedOf } from './messages-of';
 import { markBefore } from './cursor';
 import { MATCHER } from './matcher';
-import { BEYOND, messagesOf, preparedOf } from './messages-of';
 
 /** A message that was not made when its transition happened, and would be now. */
 export type MissedMessage = Omit<

@@ -16,11 +16,11 @@ import {
 import { type Attributes } from '../../domain/subscriptions/topic';
 
 /** A message as it is sent, or why it cannot be. */
-type Rendered = { readonly request: MessageRequest } | { readonly unsendable: string };
+type RenderedMessage = { readonly request: MessageRequest } | { readonly unsendable: string };
 
 /** Renders the messages to a receiver. */
 export interface Renderer {
-  (attributes: Attributes): Rendered;
+  (attributes: Attributes): RenderedMessage;
   /** The attributes that its messages show. */
   readonly names: ReadonlySet<string>;
 }
@@ -73,15 +73,15 @@ export function lazyRenderer(receiver: Receiver): Renderer {
 
 function renderer(
   templates: readonly CompiledTemplate[],
-  render: (attributes: Attributes) => Rendered,
+  render: (attributes: Attributes) => RenderedMessage,
 ): Renderer {
   const names = templates.flat().flatMap((piece) => (typeof piece === 'string' ? [] : [piece.name]));
   return Object.assign(render, { names: new Set(names) });
 }
 
-type Part = { readonly text: string } | { readonly unsendable: string };
+type RenderedPart = { readonly text: string } | { readonly unsendable: string };
 
-function post(url: Part, body: Part, contentType: string): Rendered {
+function post(url: RenderedPart, body: RenderedPart, contentType: string): RenderedMessage {
   if ('unsendable' in url) return url;
   if ('unsendable' in body) return body;
   return { request: { method: 'POST', url: url.text, contentType, body: body.text } };
@@ -89,7 +89,7 @@ function post(url: Part, body: Part, contentType: string): Rendered {
 
 const URL_TOO_LONG = { unsendable: `its URL is longer than ${MAX_URL} bytes` } as const;
 
-function urlRenderer(template: CompiledTemplate): (attributes: Attributes) => Part {
+function urlRenderer(template: CompiledTemplate): (attributes: Attributes) => RenderedPart {
   const expected = dotSegmentsIn(sample(template, 'x'));
   return (attributes) => {
     const text = filled(template, attributes, MAX_URL_TEXT);
@@ -113,7 +113,7 @@ function dotSegmentsIn(url: string): number {
 /** Control characters and halves of surrogate pairs, which JSON writes as six characters. */
 const SIX_IN_JSON = /[\u0000-\u001f\ud800-\udfff]/;
 
-function bodyOf(template: CompiledTemplate, attributes: Attributes): Part {
+function bodyOf(template: CompiledTemplate, attributes: Attributes): RenderedPart {
   const text = filled(template, attributes, MAX_BODY);
   if (text === undefined || Buffer.byteLength(text) > MAX_BODY)
     return { unsendable: `its body is longer than ${MAX_BODY} bytes` };

@@ -16,7 +16,7 @@ import { messagesOf, preparedOf, testOf } from './messages-of';
 import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
 
 /** A version of a subscription. */
-interface Version {
+interface RenderedVersion {
   readonly subscription: ActiveSubscription;
   readonly position: Position;
 }
@@ -41,7 +41,7 @@ const MOST = 16;
  * renders a message by one version makes the same bytes.
  */
 export class Rendering {
-  private readonly versions = new Map<string, Version>();
+  private readonly versions = new Map<string, RenderedVersion>();
 
   constructor(
     /** The domain log. */
@@ -80,7 +80,7 @@ export class Rendering {
     return (await this.by(message, { subscription, position: rendered })) ?? message;
   }
 
-  private async versionSince(id: string, since: Position): Promise<Version | undefined> {
+  private async versionSince(id: string, since: Position): Promise<RenderedVersion | undefined> {
     const cached = this.versions.get(id);
     this.versions.delete(id);
     const version = cached !== undefined && cached.position >= since ? cached : await this.latest(id);
@@ -91,13 +91,16 @@ export class Rendering {
     return version;
   }
 
-  private async latest(id: string): Promise<Version | undefined> {
+  private async latest(id: string): Promise<RenderedVersion | undefined> {
     const { state, position } = await loadSubscription(this.log, id);
     return state.is === 'active' ? { subscription: state, position } : undefined;
   }
 
   /** Undefined: the version has no such receiver. */
-  private async by(message: Message, { subscription, position }: Version): Promise<Message | undefined> {
+  private async by(
+    message: Message,
+    { subscription, position }: RenderedVersion,
+  ): Promise<Message | undefined> {
     const { subscriptionId: id, receiver } = message;
     const found = await this.eventOf(message);
     if (found === undefined) return { ...withoutRequest(message), unsendable: NO_EVENT, rendered: position };

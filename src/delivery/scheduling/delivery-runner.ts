@@ -1,17 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { PARTITIONS } from '../../domain/subscriptions/receiver-id';
+import { type IsGone, type Leases } from '../../kernel/leases';
 import { Backoff } from '../../runtime/backoff';
-import { crash } from '../../runtime/crash';
 import { ClockGuard, SYSTEM_CLOCKS } from '../../runtime/clock-guard';
+import { crash } from '../../runtime/crash';
 import { inParallel } from '../../runtime/in-parallel';
 import { repeatEvery, Troubles } from '../../runtime/leader';
 import { LeaseHolder } from '../../runtime/lease-holder';
-import { type IsGone, type Leases } from '../../kernel/leases';
 import { reasonOf } from '../../runtime/unavailable';
-import { PARTITIONS } from '../../domain/subscriptions/receiver-id';
 import { now } from './clock';
 import { Dispatcher, type DispatcherParts } from './dispatcher';
 import { MatchedReader } from './matched-reader';
-import { Membership } from './membership';
 import { OwnedPartition } from './owned-partition';
 import { takePartition } from './partition-log';
 
@@ -19,7 +18,7 @@ export interface DeliveryParts extends DispatcherParts {
   readonly leases: Leases;
 }
 
-export interface DeliveryOptions {
+interface DeliveryOptions {
   /** A name that no other process uses. */
   readonly owner: string;
   readonly isGone?: IsGone;
@@ -248,5 +247,40 @@ export class DeliveryRunner {
     this.savedAt = now();
     for (const { writer, isInTrouble } of this.dispatcher.partitions.values())
       if (!isInTrouble) writer.save().catch(this.parts.report);
+  }
+}
+
+/** Starts the names of the leases by which processes are members: each has one of its own. */
+const PREFIX = 'notifier-member-';
+
+interface MembershipOptions {
+  readonly leases: Leases;
+  /** A name that no other process uses. */
+  readonly owner: string;
+  readonly ttlMs: number;
+  readonly isGone?: IsGone | undefined;
+}
+
+/** Which processes send. */
+class Membership {
+  private readonly lease: LeaseHolder;
+
+  constructor(private readonly options: MembershipOptions) {
+    const { leases, owner, ttlMs } = options;
+    this.lease = new LeaseHolder(leases, PREFIX + owner, owner, ttlMs, Date.now);
+  }
+
+  /** This process's share of a number of things. Raises `EngineUnavailable`. */
+  async shareOf(total: number): Promise<number> {
+    const { leases, owner, ttlMs, isGone } = this.options;
+    if (!(await this.lease.acquire())) return 0;
+    const members = [...(await leases.owners(PREFIX, Date.now(), ttlMs, isGone))].sort();
+    const rank = members.indexOf(owner);
+    const others = Math.max(1, members.length);
+    return Math.floor(total / others) + (rank >= 0 && rank < total % others ? 1 : 0);
+  }
+
+  async release(): Promise<void> {
+    await this.lease.release();
   }
 }

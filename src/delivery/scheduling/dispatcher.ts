@@ -1,19 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Message, type Outcome, whyUnsendable } from '../../domain/deliveries/delivery-events';
+import { reportedFailure } from '../../domain/deliveries/health';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { FairQueue } from '../../runtime/fair-queue';
-import { type Message, type Outcome, whyUnsendable } from '../../domain/deliveries/delivery-events';
 import { type Rendering } from '../matching/rendering';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
-import { Alarm } from './alarm';
-import { msUntil, now } from './clock';
-import { DeadLetters } from './dead-letters';
-import { Disabling } from './disabling';
-import { dropGone } from './gone-receivers';
-import { reportedFailure } from '../../domain/deliveries/health';
+import { Alarm, msUntil, now } from './clock';
+import { DeadLetters, Disabling, untilDone } from './domain-facts';
 import { isTestMessage } from './matched-events';
-import { expireOld } from './old-messages';
 import { MessageCache } from './message-cache';
+import { expireOld } from './old-messages';
 import {
   attemptNumber,
   cancelledOutcome,
@@ -21,17 +18,17 @@ import {
   isFailedAttempt,
   outcomeOf,
   outcomeWithout,
+  OwnFaults,
   withDeadLetter,
   withoutEffect,
   withoutRate,
 } from './outcome';
-import { OwnFaults } from './own-faults';
-import { type OwnedPartition } from './owned-partition';
 import { type WriterEvents } from './outcome-writer';
-import { type Receiver, Scheduler, type Started, type Surface } from './scheduler';
+import { type OwnedPartition } from './owned-partition';
+import { type PartitionState } from './partition-state';
 import { type Recipients } from './recipients';
+import { Scheduler, type SchedulerParts, type ServedReceiver, type Started } from './scheduler';
 import { LIMITS } from './slots';
-import { untilDone } from './until-done';
 
 /** Makes one attempt; never rejects. */
 export type MakeAttempt = (attempt: Attempt, signal: AbortSignal) => Promise<AttemptResult>;
@@ -123,7 +120,7 @@ export class Dispatcher {
   }
 
   /** `isNew`: the receiver is served since this event, and has what its state has. */
-  private takenEvent(receiver: Receiver, event: RecordedEvent, isNew: boolean): void {
+  private takenEvent(receiver: ServedReceiver, event: RecordedEvent, isNew: boolean): void {
     const { state } = receiver;
     const { revision } = event;
     // After a take-over some of what is read has been attempted.
@@ -309,7 +306,7 @@ export class Dispatcher {
     if (outcome === undefined) this.pump();
   }
 
-  private async load(receiver: Receiver, revision: number, isRedelivery: boolean): Promise<void> {
+  private async load(receiver: ServedReceiver, revision: number, isRedelivery: boolean): Promise<void> {
     const load = (): Promise<boolean> => this.loadCurrent(revision, isRedelivery);
     const isThere = await untilDone(load, () => receiver.isGone, this.parts.report);
     if (isThere === false) this.forget(receiver, revision);
@@ -342,7 +339,7 @@ export class Dispatcher {
   }
 
   /** A message was deleted before it could be sent: that is recorded as far as it is known. */
-  private forget({ id, partition, lane, subscriptionId }: Receiver, revision: number): void {
+  private forget({ id, partition, lane, subscriptionId }: ServedReceiver, revision: number): void {
     this.parts.report(
       `a message to the receiver ${id} was not sent: it is older than messages are kept, or another program has written it (revision ${revision} of matched)`,
     );
@@ -352,7 +349,7 @@ export class Dispatcher {
     lane.settled(revision);
   }
 
-  private surface(): Surface {
+  private surface(): SchedulerParts {
     return {
       peek: (...asked) => this.peek(...asked),
       load: (...asked) => {
@@ -366,5 +363,18 @@ export class Dispatcher {
         return partition?.isOpen === true && partition.lease.leftMs >= this.longestMs;
       },
     };
+  }
+}
+
+/**
+ * Drops receivers that no subscription has any more, once nothing is left to send to them. Whoever makes one again starts anew
+ * (`docs/decisions.md#n8`). Only before a snapshot: so whoever continues from it has dropped them too.
+ */
+function dropGone({ receivers }: PartitionState, scheduler: Scheduler, recipients: Recipients): void {
+  for (const [id, state] of receivers) {
+    const isOpen = !state.isDone || (scheduler.served(id)?.inFlight ?? 0) > 0;
+    if (isOpen || recipients.mayHave(id)) continue;
+    receivers.delete(id);
+    scheduler.leave(id);
   }
 }

@@ -15,9 +15,9 @@ import {
 } from '../../domain/subscriptions/subscription';
 
 /** What may be sent to a receiver, by its subscription: nothing if it is `gone`; if it is disabled, later. */
-export type Standing = 'active' | 'disabled by its owner' | 'disabled by the system' | 'gone';
+export type ReceiverStanding = 'active' | 'disabled by its owner' | 'disabled by the system' | 'gone';
 
-interface Known {
+interface FollowedSubscription {
   /** Without its content: templates and filters may be megabytes, and sending needs none of them. */
   readonly state: ActiveSubscription;
   /** By ids. */
@@ -38,7 +38,7 @@ const NO_CONTENT: SubscriptionContent = { filter: { stateIds: [] }, receivers: [
 
 /** What active subscriptions mean for sending, as of the events applied so far. */
 export class Standings {
-  private readonly all = new Map<string, Known>();
+  private readonly all = new Map<string, FollowedSubscription>();
   /** Ids of all receivers, until a subscription changes. */
   private receivers: ReadonlySet<string> | undefined;
   private newestRates = START;
@@ -65,7 +65,7 @@ export class Standings {
   }
 
   /** `receiver`: its id. */
-  standingOf(subscriptionId: string, receiver: string): Standing {
+  standingOf(subscriptionId: string, receiver: string): ReceiverStanding {
     const subscription = this.all.get(subscriptionId);
     const known = subscription?.receivers.get(receiver);
     if (known === undefined || subscription === undefined) return 'gone';
@@ -104,7 +104,12 @@ export class Standings {
   }
 }
 
-function known(id: string, state: ActiveSubscription, position: Position, before: Known | undefined): Known {
+function known(
+  id: string,
+  state: ActiveSubscription,
+  position: Position,
+  before: FollowedSubscription | undefined,
+): FollowedSubscription {
   const { content } = state;
   const shared = sharedRenderingOf(content);
   const receivers = [...receiversOf(id, content)].map(([receiver, one]) => {

@@ -1,8 +1,7 @@
 import { type EventLog } from '../../kernel/event-log';
 import { FairQueue } from '../../runtime/fair-queue';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
-import { receiverIn } from './matched-events';
-import { isUsableMessage } from './usable-deliveries';
+import { isUsableMessage, receiverIn } from './matched-events';
 
 /**
  * Messages that are read at once, since those around one that is needed are needed soon; fewer while other reads are in progress,

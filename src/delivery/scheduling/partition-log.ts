@@ -4,7 +4,7 @@ import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Outcome, type PartitionEvent, partitionStream } from '../../domain/deliveries/delivery-events';
 import { PartitionState } from './partition-state';
 import { restorePartition, type SavedPart } from './saved-partition';
-import { isUsableOutcome, isUsablePart } from './usable-deliveries';
+import { isUsableOutcome, isUsablePart } from './matched-events';
 
 /** A partition that this process has taken over: its state, and the revision of its stream. */
 export interface TakenPartition {

@@ -5,7 +5,7 @@ import { type FollowedSubscriptions, type Standings } from './followed-subscript
 import { type Permission } from './scheduler';
 
 /** The current state of all subscriptions. */
-export type Subscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
+export type KnownSubscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
   readonly book: Pick<
     Standings,
     'hasReceiver' | 'isCancelled' | 'ratesPublished' | 'renderedSince' | 'secretsOf' | 'standingOf'
@@ -21,7 +21,7 @@ export class Recipients {
   private readonly derived = new Map<string, Uint8Array>();
 
   constructor(
-    private readonly subscriptions: Subscriptions,
+    private readonly subscriptions: KnownSubscriptions,
     private readonly secrets: Secrets,
   ) {
     subscriptions.ready.then(

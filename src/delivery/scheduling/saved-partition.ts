@@ -2,7 +2,6 @@ import { type DeadLetter } from '../../domain/deliveries/delivery-events';
 import { type Health, HEALTHY } from '../../domain/deliveries/health';
 import { type PartitionState } from './partition-state';
 import { ReceiverState, type Retry } from './receiver-state';
-import { decodeIntegers, differences, encodeIntegers, sums } from './varints';
 
 /**
  * The data of `PartitionSaved`: a state that fits into events of limited size. A large one has several parts, which follow one
@@ -138,4 +137,48 @@ function* slicesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
 
 function* tuplesOf(integers: readonly number[], length: number): Generator<readonly number[]> {
   for (let at = 0; at < integers.length; at += length) yield integers.slice(at, at + length);
+}
+
+/** Encodes integers of at least 0, below 2^53, in base64: small ones in one byte. */
+export function encodeIntegers(integers: Iterable<number>): string {
+  const bytes: number[] = [];
+  for (const integer of integers) {
+    let left = integer;
+    while (left >= 0x80) {
+      bytes.push((left % 0x80) + 0x80);
+      left = Math.floor(left / 0x80);
+    }
+    bytes.push(left);
+  }
+  return Buffer.from(bytes).toString('base64');
+}
+
+export function decodeIntegers(text: string): readonly number[] {
+  const integers: number[] = [];
+  let integer = 0;
+  let factor = 1;
+  for (const byte of Buffer.from(text, 'base64')) {
+    integer += (byte % 0x80) * factor;
+    factor *= 0x80;
+    if (byte >= 0x80) continue;
+    integers.push(integer);
+    integer = 0;
+    factor = 1;
+  }
+  return integers;
+}
+
+/** Ascending integers as their differences, and back. */
+function differences(ascending: Iterable<number>): readonly number[] {
+  let before = 0;
+  return Array.from(ascending, (integer) => {
+    const difference = integer - before;
+    before = integer;
+    return difference;
+  });
+}
+
+function sums(differences: readonly number[]): readonly number[] {
+  let sum = 0;
+  return differences.map((difference) => (sum += difference));
 }

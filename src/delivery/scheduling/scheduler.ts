@@ -1,17 +1,15 @@
+import { type Message, type Outcome } from '../../domain/deliveries/delivery-events';
+import { type Health } from '../../domain/deliveries/health';
 import { type Position } from '../../kernel/event';
 import { parsedUrl } from '../../wire/url';
-import { type Message, type Outcome } from '../../domain/deliveries/delivery-events';
 import { Fifo } from './fifo';
 import { Lane, type Sendable } from './lane';
-import { type Health } from '../../domain/deliveries/health';
-import { LONGEST_DELAY_MS } from './schedule';
-import { LIMITS, type Occupant, type Request, Slots } from './slots';
 import { type ReceiverState } from './receiver-state';
-import { Timers } from './timers';
-import { TokenBucket } from './token-bucket';
+import { LONGEST_DELAY_MS } from './schedule';
+import { LIMITS, type Occupant, type SlotRequest, Slots } from './slots';
 
 /** A receiver that is served. */
-export interface Receiver extends Occupant {
+export interface ServedReceiver extends Occupant {
   readonly id: string;
   readonly partition: number;
   readonly state: ReceiverState;
@@ -33,7 +31,7 @@ export interface Receiver extends Occupant {
 }
 
 /** A message that is to be sent now. Its slot is occupied until `ended` is called. */
-export interface Started extends Sendable, Request<Receiver> {
+export interface Started extends Sendable, SlotRequest<ServedReceiver> {
   /** Unless it is `send`, it is not to be sent. */
   readonly permission: Exclude<Permission, 'hold'>;
   /** Its receiver rested until now. */
@@ -43,8 +41,8 @@ export interface Started extends Sendable, Request<Receiver> {
 }
 
 /** A receiver is woken at a time: for a retry that is planned for then (`next`, as stored), or since it may send again. */
-interface Alarm {
-  readonly receiver: Receiver;
+interface SchedulerAlarm {
+  readonly receiver: ServedReceiver;
   readonly retry?: number;
   readonly next?: number;
 }
@@ -56,11 +54,11 @@ interface Alarm {
 export type Permission = 'send' | 'hold' | 'cancel' | 'withdraw';
 
 /** What the scheduler asks. All are answered at once. */
-export interface Surface {
+export interface SchedulerParts {
   /** The message if it is in memory as it is to be sent. */
   peek(revision: number, isRedelivery: boolean): Message | undefined;
   /** Has the message read, then calls `loaded`. */
-  load(receiver: Receiver, revision: number, isRedelivery: boolean): void;
+  load(receiver: ServedReceiver, revision: number, isRedelivery: boolean): void;
   /** For a receiver, or for one of its messages. */
   permission(
     subscriptionId: string,
@@ -82,24 +80,24 @@ export interface Surface {
  * in ms, is passed in, and must not run backwards; stored times are of another clock, and are converted when they are seen first.
  */
 export class Scheduler {
-  private readonly receivers = new Map<string, Receiver>();
-  private readonly turns = new Fifo<Receiver>();
-  private readonly timers = new Timers<Alarm>();
+  private readonly receivers = new Map<string, ServedReceiver>();
+  private readonly turns = new Fifo<ServedReceiver>();
+  private readonly timers = new Timers<SchedulerAlarm>();
   /** Receivers that wait for `reconsider`. */
-  private readonly held = new Set<Receiver>();
-  private readonly slots = new Slots<Receiver>((receiver) => this.wake(receiver));
+  private readonly held = new Set<ServedReceiver>();
+  private readonly slots = new Slots<ServedReceiver>((receiver) => this.wake(receiver));
 
-  constructor(private readonly surface: Surface) {}
+  constructor(private readonly surface: SchedulerParts) {}
 
   get inFlight(): number {
     return this.slots.inFlight;
   }
 
   /** Serves a receiver from now on; returns what it has returned for it before. */
-  serve(id: string, partition: number, state: ReceiverState, now: number): Receiver {
+  serve(id: string, partition: number, state: ReceiverState, now: number): ServedReceiver {
     const known = this.receivers.get(id);
     if (known !== undefined) return known;
-    const receiver: Receiver = {
+    const receiver: ServedReceiver = {
       id,
       partition,
       state,
@@ -128,7 +126,7 @@ export class Scheduler {
   }
 
   /** The receiver as it is served, if it is. */
-  served(id: string): Receiver | undefined {
+  served(id: string): ServedReceiver | undefined {
     return this.receivers.get(id);
   }
 
@@ -143,26 +141,26 @@ export class Scheduler {
   }
 
   /** Something has changed for the receiver. */
-  wake(receiver: Receiver): void {
+  wake(receiver: ServedReceiver): void {
     if (receiver.isWaiting || receiver.isGone) return;
     receiver.isWaiting = true;
     this.turns.add(receiver);
   }
 
   /** Somebody has asked for a message again: it is tried even if the receiver rests. */
-  redeliver(receiver: Receiver, redelivery: number, now: number): void {
+  redeliver(receiver: ServedReceiver, redelivery: number, now: number): void {
     receiver.lane.redeliver(redelivery);
     this.endRest(receiver, now);
   }
 
   /** A message of the queue is a test: it is tried first, even if the receiver rests. */
-  sendTest(receiver: Receiver, revision: number, now: number): void {
+  sendTest(receiver: ServedReceiver, revision: number, now: number): void {
     receiver.lane.test(revision);
     this.endRest(receiver, now);
   }
 
   /** One message is tried, even if the receiver rests: the next retry if no message is due. */
-  probe(receiver: Receiver, now: number): void {
+  probe(receiver: ServedReceiver, now: number): void {
     if (receiver.state.health.rest === undefined) return;
     this.endRest(receiver, now);
     if (receiver.lane.choose() !== undefined) return;
@@ -171,7 +169,7 @@ export class Scheduler {
   }
 
   /** The message that the receiver needed has been read, or is gone. */
-  loaded(receiver: Receiver): void {
+  loaded(receiver: ServedReceiver): void {
     receiver.isLoading = false;
     this.wake(receiver);
   }
@@ -184,7 +182,7 @@ export class Scheduler {
   }
 
   /** Tries what awaits a rate, if there may be one since it was tried last. */
-  private tryRates(receiver: Receiver): void {
+  private tryRates(receiver: ServedReceiver): void {
     receiver.lane.retryWithoutRate(this.surface.ratesFor(receiver.subscriptionId, receiver.id));
     this.wake(receiver);
   }
@@ -235,7 +233,7 @@ export class Scheduler {
     this.wake(receiver);
   }
 
-  private startFor(receiver: Receiver, now: number): Started | undefined {
+  private startFor(receiver: ServedReceiver, now: number): Started | undefined {
     const { subscriptionId, id, partition } = receiver;
     const { surface } = this;
     const permission = subscriptionId === undefined ? 'send' : surface.permission(subscriptionId, id);
@@ -258,7 +256,7 @@ export class Scheduler {
     return this.start(receiver, choice, now);
   }
 
-  private start(receiver: Receiver, sendable: Sendable, now: number): Started | undefined {
+  private start(receiver: ServedReceiver, sendable: Sendable, now: number): Started | undefined {
     const { kind, revision, message, redelivery } = sendable;
     const { subscriptionId, rendered, request } = message;
     receiver.subscriptionId = subscriptionId;
@@ -297,7 +295,7 @@ export class Scheduler {
   }
 
   /** Whether the receiver is neither resting nor at its rate. Otherwise it is asked again in time. */
-  private mayAttempt(receiver: Receiver, now: number): boolean {
+  private mayAttempt(receiver: ServedReceiver, now: number): boolean {
     const restsUntil = this.restsUntil(receiver, now);
     // A probe is alone.
     if (restsUntil !== undefined && restsUntil <= now && receiver.inFlight > 0) return false;
@@ -310,7 +308,7 @@ export class Scheduler {
     return false;
   }
 
-  private restsUntil(receiver: Receiver, now: number): number | undefined {
+  private restsUntil(receiver: ServedReceiver, now: number): number | undefined {
     const { rest } = receiver.state.health;
     if (rest === undefined) return undefined;
     if (receiver.rest.of !== rest) {
@@ -321,14 +319,14 @@ export class Scheduler {
   }
 
   /** What is sent next is a probe, at once. */
-  private endRest(receiver: Receiver, now: number): void {
+  private endRest(receiver: ServedReceiver, now: number): void {
     const { rest } = receiver.state.health;
     receiver.rest = { of: rest, until: now };
     if (rest !== undefined) receiver.lane.preferRedelivery();
     this.wake(receiver);
   }
 
-  private plan(receiver: Receiver, retry: number, next: number, now: number): void {
+  private plan(receiver: ServedReceiver, retry: number, next: number, now: number): void {
     this.timers.add(this.dueAt(next, now), { receiver, retry, next });
   }
 
@@ -353,4 +351,90 @@ export class Scheduler {
 
 function hostOf(url: string): string {
   return parsedUrl(url)?.origin ?? url;
+}
+
+/** Limits a rate: at most `burst` at once, and `perSecond` in the long run. Times are in ms. */
+class TokenBucket {
+  private tokens: number;
+
+  constructor(
+    private readonly burst: number,
+    private readonly perSecond: number,
+    private at: number,
+  ) {
+    this.tokens = burst;
+  }
+
+  /** When the next one may be taken: now, or later. */
+  next(now: number): number {
+    this.fill(now);
+    if (this.at > now) return this.at;
+    return this.tokens >= 1 ? now : Math.ceil(now + ((1 - this.tokens) * 1000) / this.perSecond);
+  }
+
+  take(now: number): void {
+    this.fill(now);
+    this.tokens -= 1;
+  }
+
+  /** None may be taken before this time. */
+  pause(until: number): void {
+    this.at = Math.max(this.at, until);
+  }
+
+  private fill(now: number): void {
+    if (now <= this.at) return;
+    this.tokens = Math.min(this.burst, this.tokens + ((now - this.at) * this.perSecond) / 1000);
+    this.at = now;
+  }
+}
+
+/** Items by the time when they are due: a heap. */
+export class Timers<Item> {
+  private readonly heap: { readonly time: number; readonly item: Item }[] = [];
+
+  /** When the first one is due. */
+  get next(): number | undefined {
+    return this.heap[0]?.time;
+  }
+
+  add(time: number, item: Item): void {
+    const { heap } = this;
+    const added = { time, item };
+    let at = heap.length;
+    while (at > 0) {
+      const above = (at - 1) >>> 1;
+      const parent = heap[above];
+      if (parent === undefined || parent.time <= time) break;
+      heap[at] = parent;
+      at = above;
+    }
+    heap[at] = added;
+  }
+
+  /** Takes the first one if it is due by now. */
+  takeDue(now: number): Item | undefined {
+    const { heap } = this;
+    const first = heap[0];
+    if (first === undefined || first.time > now) return undefined;
+    const last = heap.pop();
+    if (last !== undefined && heap.length > 0) this.sink(last);
+    return first.item;
+  }
+
+  /** Puts an entry in place of the first one, below all that are earlier. */
+  private sink(entry: { readonly time: number; readonly item: Item }): void {
+    const { heap } = this;
+    let at = 0;
+    for (;;) {
+      const [left, right] = [heap[2 * at + 1], heap[2 * at + 2]];
+      if (left === undefined) break;
+      const isRight = right !== undefined && right.time < left.time;
+      const child = isRight ? right : left;
+      if (child.time >= entry.time) break;
+      heap[at] = child;
+      at = 2 * at + (isRight ? 2 : 1);
+    }
+    heap[at] = entry;
+  }
 }

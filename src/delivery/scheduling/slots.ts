@@ -26,10 +26,10 @@ export const LIMITS = {
 } as const;
 
 /** What is expected of the next request to a receiver. */
-type Pace = 'normal' | 'slow' | 'hung';
+type HostPace = 'normal' | 'slow' | 'hung';
 
 /** What a request in flight counts towards: the pace that its receiver had when it started. Later it may become late. */
-export type Pool = Pace | 'late';
+export type Pool = HostPace | 'late';
 
 /** What is counted of a receiver. */
 export interface Occupant {
@@ -37,7 +37,7 @@ export interface Occupant {
   host: string;
   /** Its organisation, known from its first message. */
   owner: number;
-  pace: Pace;
+  pace: HostPace;
   inFlight: number;
   /** Of these, those that are late. */
   late: number;
@@ -46,7 +46,7 @@ export interface Occupant {
 }
 
 /** A request in flight. */
-export interface Request<R> {
+export interface SlotRequest<R> {
   readonly receiver: R;
   /** That of the receiver, as far as it was known. */
   readonly host: string;
@@ -59,7 +59,7 @@ export interface Request<R> {
 }
 
 /** Requests in flight to a host, and those for which receivers have been woken. */
-interface Host<R> {
+interface SlotHost<R> {
   inFlight: number;
   /** Of these, those to receivers that were slow or hung when they started, or were woken. */
   slow: number;
@@ -82,10 +82,10 @@ export class Slots<R extends Occupant> {
   private size = 0;
   private crowdedAt = 0;
   /** Requests in normal slots, and late ones, both in the order in which they were started. */
-  private readonly started = new Fifo<Request<R>>();
-  private readonly late = new Fifo<Request<R>>();
+  private readonly started = new Fifo<SlotRequest<R>>();
+  private readonly late = new Fifo<SlotRequest<R>>();
   private readonly waiting = { slow: new Set<R>(), hung: new Set<R>() };
-  private readonly hosts = new Map<string, Host<R>>();
+  private readonly hosts = new Map<string, SlotHost<R>>();
 
   /** `wake` is called for a receiver that `mayEnter` has refused, when a slot has become free. */
   constructor(private readonly wake: (receiver: R) => void) {}
@@ -114,7 +114,7 @@ export class Slots<R extends Occupant> {
     return false;
   }
 
-  enter(request: Request<R>): void {
+  enter(request: SlotRequest<R>): void {
     const { receiver, host, at, size } = request;
     const { pace } = receiver;
     const wasCrowded = this.isCrowded;
@@ -132,7 +132,7 @@ export class Slots<R extends Occupant> {
   }
 
   /** A request has ended. `ms`: how long the receiver took; absent if there was no attempt. */
-  leave(request: Request<R>, now: number, ms: number | undefined): void {
+  leave(request: SlotRequest<R>, now: number, ms: number | undefined): void {
     const { receiver, host, pool, size } = request;
     request.hasEnded = true;
     receiver.inFlight -= 1;
@@ -220,7 +220,7 @@ export class Slots<R extends Occupant> {
   }
 
   /** Wakes receivers as long as one has room: owners take turns. */
-  private wakeAt(shared: Host<R>): void {
+  private wakeAt(shared: SlotHost<R>): void {
     for (const [key, waiting] of shared.waiting) {
       if (shared.inFlight >= LIMITS.host) return;
       const receiver = firstOf(shared, key, waiting);
@@ -257,13 +257,13 @@ export class Slots<R extends Occupant> {
  * Whether a receiver may have one more request at its host. However many an owner has, some are left for others, and what it has
  * shrinks with what is left. However many owners have receivers that are slow or hung, some are left for the other receivers.
  */
-function hasRoom<R>({ inFlight, slow, perOwner }: Host<R>, { owner, pace }: Occupant): boolean {
+function hasRoom<R>({ inFlight, slow, perOwner }: SlotHost<R>, { owner, pace }: Occupant): boolean {
   if (isSlow(pace) && slow >= LIMITS.hostSlow) return false;
   const share = isSlow(pace) ? 1 : LIMITS.ownerShare;
   return (perOwner.get(owner) ?? 0) < share * (LIMITS.host - inFlight);
 }
 
-function newHost<R>(): Host<R> {
+function newHost<R>(): SlotHost<R> {
   return { inFlight: 0, slow: 0, perOwner: new Map(), waiting: new Map(), woken: new Map() };
 }
 
@@ -276,14 +276,14 @@ function queueOf({ owner, pace }: Occupant): string {
   return `${owner} ${isSlow(pace) ? 'slow' : 'normal'}`;
 }
 
-function addWaiting<R extends Occupant>(shared: Host<R>, receiver: R): void {
+function addWaiting<R extends Occupant>(shared: SlotHost<R>, receiver: R): void {
   const key = queueOf(receiver);
   const waiting = shared.waiting.get(key) ?? new Set();
   shared.waiting.set(key, waiting.add(receiver));
 }
 
 /** The first one of a queue; those before whose pace has changed go to the other queue of their owner. */
-function firstOf<R extends Occupant>(shared: Host<R>, key: string, waiting: Set<R>): R | undefined {
+function firstOf<R extends Occupant>(shared: SlotHost<R>, key: string, waiting: Set<R>): R | undefined {
   for (const receiver of waiting) {
     if (queueOf(receiver) === key) return receiver;
     waiting.delete(receiver);
@@ -293,14 +293,14 @@ function firstOf<R extends Occupant>(shared: Host<R>, key: string, waiting: Set<
   return undefined;
 }
 
-function takeWoken<R extends Occupant>(shared: Host<R>, receiver: R): void {
+function takeWoken<R extends Occupant>(shared: SlotHost<R>, receiver: R): void {
   const wasSlow = shared.woken.get(receiver);
   if (wasSlow === undefined) return;
   shared.woken.delete(receiver);
   count(shared, receiver, wasSlow, -1);
 }
 
-function count<R>(shared: Host<R>, { owner }: Occupant, isOfSlow: boolean, by: 1 | -1): void {
+function count<R>(shared: SlotHost<R>, { owner }: Occupant, isOfSlow: boolean, by: 1 | -1): void {
   shared.inFlight += by;
   if (isOfSlow) shared.slow += by;
   const own = (shared.perOwner.get(owner) ?? 0) + by;
@@ -308,13 +308,13 @@ function count<R>(shared: Host<R>, { owner }: Occupant, isOfSlow: boolean, by: 1
   else shared.perOwner.set(owner, own);
 }
 
-function paceOf(ms: number): Pace {
+function paceOf(ms: number): HostPace {
   if (ms < LIMITS.slowMs) return 'normal';
   return ms < LIMITS.hungMs ? 'slow' : 'hung';
 }
 
 /** Whether the first request that has not ended was started by then; drops those before it. */
-function isBefore<R>(requests: Fifo<Request<R>>, time: number): boolean {
+function isBefore<R>(requests: Fifo<SlotRequest<R>>, time: number): boolean {
   while (requests.first?.hasEnded === true) requests.take();
   return requests.first !== undefined && requests.first.at <= time;
 }

@@ -1,10 +1,9 @@
 import { START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { type MatchedEvent, type Message } from '../../../src/domain/deliveries/delivery-events';
-import { ByteBudget, MESSAGE_BYTES } from '../../../src/delivery/matching/byte-budget';
+import { BEYOND, ByteBudget, MESSAGE_BYTES } from '../../../src/delivery/matching/messages-of';
 import { continuationOf } from '../../../src/delivery/matching/cursor';
 import { Matcher } from '../../../src/delivery/matching/matcher';
-import { BEYOND } from '../../../src/delivery/matching/messages-of';
 import { type Receiver, type SubscriptionEvent } from '../../../src/domain/subscriptions/subscription';
 import { golden } from '../../support/golden';
 import { overrideLog } from '../../support/temporary-log';

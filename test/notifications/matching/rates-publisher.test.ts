@@ -5,7 +5,7 @@ import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
-import { RatesPublisher } from '../../../src/delivery/matching/rates-publisher';
+import { RatesPublisher } from '../../../src/delivery/matching/rates';
 import { eventsOf, overrideLog, withLog } from '../../support/temporary-log';
 
 const csv = (usd: string, day = '2026-01-05') => `Date,USD,\n${day},${usd},\n`;

@@ -1,11 +1,5 @@
 import fc from 'fast-check';
-import {
-  conversionOf,
-  type PublishedRates,
-  ratesDecider,
-  type RatesEvent,
-} from '../../../src/delivery/matching/rates';
-import { ratesIn } from '../../../src/delivery/matching/rates-file';
+import { conversionOf, type PublishedRates, ratesDecider, type RatesEvent, ratesIn } from '../../../src/delivery/matching/rates';
 import { golden } from '../../support/golden';
 import { cases } from '../../support/size';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { loadSubscription } from '../../../src/domain/subscriptions/loaded-subscription';
-import { MESSAGE_BYTES } from '../../../src/delivery/matching/byte-budget';
+import { MESSAGE_BYTES } from '../../../src/delivery/matching/messages-of';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { missedMessages } from '../../../src/delivery/matching/missed-messages';
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';

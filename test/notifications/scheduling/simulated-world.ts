@@ -4,11 +4,11 @@ import { outcomeOf, outcomeWithout } from '../../../src/delivery/scheduling/outc
 import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import {
   type Permission,
-  type Receiver,
   Scheduler,
+  type ServedReceiver,
   type Started,
+  Timers,
 } from '../../../src/delivery/scheduling/scheduler';
-import { Timers } from '../../../src/delivery/scheduling/timers';
 import { type AttemptResult } from '../../../src/delivery/sending/attempt';
 
 /** How a receiver answers: how long that takes (ms), and how it ends. */
@@ -122,7 +122,7 @@ export class World {
     this.scheduler.probe(this.served(receiver), this.now);
   }
 
-  served(receiver: string): Receiver {
+  served(receiver: string): ServedReceiver {
     return this.scheduler.serve(receiver, 0, this.state.receiver(receiver), this.now);
   }
 
