@@ -1,5 +1,11 @@
 import fc from 'fast-check';
-import { conversionOf, type PublishedRates, ratesDecider, type RatesEvent, ratesIn } from '../../../src/delivery/matching/rates';
+import {
+  conversionOf,
+  type PublishedRates,
+  ratesDecider,
+  type RatesEvent,
+  ratesIn,
+} from '../../../src/delivery/matching/rates';
 import { golden } from '../../support/golden';
 import { cases } from '../../support/size';
 
