@@ -37,7 +37,7 @@ const FIELDS = {
   orderNumber: 'keyword',
   epi: 'keyword',
   currencyId: 'column',
-  /** Integers (`wire/minor-units.ts`). */
+  /** Integers (`wire/record/minor-units.ts`). */
   orderValue: 'number',
   publisherCommission: 'number',
   tdCommission: 'number',
@@ -159,7 +159,7 @@ export async function listTransactions(
   return await searchInParts({ store, target, read: toTransaction }, wanted, query);
 }
 
-/** The total of the transactions of one currency in one state; amounts are integers (`wire/minor-units.ts`). */
+/** The total of the transactions of one currency in one state; amounts are integers (`wire/record/minor-units.ts`). */
 interface StateTotal {
   readonly currencyId: string;
   readonly messageTypeId: number;

@@ -24,3 +24,28 @@ describe('the table of folders in docs/architecture.md', () => {
     expect(documented).toEqual(rings);
   });
 });
+
+describe('docs and comments', () => {
+  const inFolder = (folder: string): string[] =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`);
+  const all = [
+    ...readdirSync(ROOT),
+    ...['bench', 'docs', 'projections', 'scripts', 'src', 'test'].flatMap(inFolder),
+  ];
+  const written = all.filter((file) =>
+    /^(docs\/.*\.md|CONTRIBUTING\.md|README\.md|(src|projections|bench|test)\/.*\.ts)$/.test(file),
+  );
+  const isHere = (name: string): boolean =>
+    all.some((file) => file === name || file === `${name}.ts` || file.endsWith(`/${name}`));
+
+  it('name files and folders that exist', () => {
+    const missing = written.flatMap((file) => {
+      const text = read(file);
+      const files = text.matchAll(/`((?:[\w.-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|cjs|mjs))`/g);
+      const inside = text.matchAll(/`((?:src|test|docs|bench|projections)\/[\w/-]*\w)\/?`/g);
+      const names = [...files, ...inside].map(([, name = '']) => name);
+      return names.filter((name) => !isHere(name)).map((name) => `${file}: ${name}`);
+    });
+    expect(missing).toEqual([]);
+  });
+});

@@ -14,7 +14,7 @@ import { transactionDecider, type TransactionState } from '../domain/transaction
 import { type TransactionFacts } from '../domain/transactions/transaction-facts';
 import { type Surroundings } from '../domain/transactions/surroundings';
 
-/** An order that a publisher has claimed, as it was approved; amounts are integers (`wire/minor-units.ts`). */
+/** An order that a publisher has claimed, as it was approved; amounts are integers (`wire/record/minor-units.ts`). */
 interface ApprovedOrder {
   readonly claimId: number;
   readonly programId: number;

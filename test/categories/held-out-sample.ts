@@ -3,7 +3,7 @@ import { type ExpectedMatch, namesIn } from './sample-names';
 import { treeIn } from './sample-tree';
 
 /**
- * A held-out sample, by English | German | French names: its departments were unknown when the synonyms (`word-stems.ts`) were
+ * A held-out sample, by English | German | French names: its departments were unknown when the synonyms (`suggest-mappings.ts`) were
  * written. Correct wrong names below, but do not change names to raise the hit rate.
  */
 const TREE = `

@@ -3,7 +3,7 @@ import { APPROVED, AWAITING_APPROVAL, CANNOT_VALIDATE, type StatusId } from './s
 
 /**
  * A document of the read model; names come from the directory when answering. Times in epoch ms, amounts are integers
- * (`wire/minor-units.ts`).
+ * (`wire/record/minor-units.ts`).
  */
 export interface StoredClaim {
   readonly origin: ClaimOrigin;

@@ -1,6 +1,6 @@
 /**
  * A feed: the products that an advertiser offers in one program. This file decides what a post or a deletion changes;
- * `feed-codec.ts` writes and parses the events as JSON, `load/` receives bodies and appends what is decided here.
+ * `feed-codec.ts` writes and parses the events as JSON, `services/products/load/` receives bodies and appends what is decided here.
  */
 
 import { type PostedCategory } from '../../network/categories/mapped-category';

@@ -9,7 +9,7 @@ import {
 } from '../../wire/record/minor-units';
 import { type EventTypeId } from './states';
 
-/** What is known of a transaction. Amounts are integers (`wire/minor-units.ts`), times ISO 8601 instants. */
+/** What is known of a transaction. Amounts are integers (`wire/record/minor-units.ts`), times ISO 8601 instants. */
 export interface TransactionFacts {
   readonly advertiserId: number;
   readonly programId: number;

@@ -3,8 +3,8 @@ import { type Place, type Problem, type Refusals } from '../api/posted';
 import { type SimpleType } from '../xml/xsd';
 
 /**
- * A record is described once, as a table of fields. The table drives reading and checking a post (`record-read.ts`,
- * `record-xml.ts`), the XML schema (`record-xsd.ts`), OpenAPI (`record-json.ts`), examples, and writing an answer.
+ * A record is described once, as a table of fields. The table drives reading and checking a post (`read.ts`, `xml.ts`),
+ * XML schemas (`document.ts`), OpenAPI (`json.ts`), examples, and writing an answer.
  */
 export interface RecordKind<F extends Fields = Fields> {
   readonly is: 'record';
