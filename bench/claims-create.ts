@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { CLAIM } from '../src/domain/claims/claim';
-import { inParallel } from '../src/runtime/in-parallel';
+import { inParallel } from '../src/runtime/concurrency';
 import { appendStreams, streamsIn } from './bare/log';
 import { type Bench, compareRates, type Figure, quantile, timed } from './harness';
 import { CLAIM_TOKENS } from './network';

@@ -5,7 +5,7 @@ import { prepare, subscribeAll } from './deliveries/prepare';
 import { Receivers } from './deliveries/receivers';
 import { type Bench, type Figure, quantile, roundsOf } from './harness';
 import { CONVERSION_TOKENS, EVENTS, SITES } from './network';
-import { inParallel } from '../src/runtime/in-parallel';
+import { inParallel } from '../src/runtime/concurrency';
 import { Server } from './server';
 import { postedTransaction } from './transactions';
 

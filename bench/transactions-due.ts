@@ -5,7 +5,7 @@ import { PROJECTIONS } from '../projections';
 import { periodsEndedBy, transactions } from '../projections/transactions';
 import { type Engines, openEngines } from '../src/engines/open';
 import { execute } from '../src/kernel/decider';
-import { inParallel } from '../src/runtime/in-parallel';
+import { inParallel } from '../src/runtime/concurrency';
 import { waitForPosition } from '../src/projector/wait';
 import { transactionDecider } from '../src/domain/transactions/transaction';
 import { legacyIdOf, transactionIdOf } from '../src/domain/transactions/transaction-id';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { inParallel } from '../src/runtime/in-parallel';
+import { inParallel } from '../src/runtime/concurrency';
 import { BareLog, type EventTexts } from './bare/log';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { VOUCHER_TOKENS } from './network';

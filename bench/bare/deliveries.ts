@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { Client, type Dispatcher } from 'undici';
-import { inParallel } from '../../src/runtime/in-parallel';
+import { inParallel } from '../../src/runtime/concurrency';
 
 const IN_FLIGHT = 256;
 const BODY = JSON.stringify({ more: 'x'.repeat(590) });

@@ -18,7 +18,7 @@ import { openAll } from './opened';
 import { closeToOthers } from './private-folder';
 import { programLog } from './program-log';
 import { startProjector } from './roles/projector';
-import { retryNotices } from '../runtime/retry-notices';
+import { retryNotices } from '../runtime/unavailable';
 import { type Running, type ServeOptions } from './serve';
 import { StartingPort, Startup, untilReadable } from './starting';
 

@@ -5,8 +5,7 @@ import { type StartProcess } from '../app/serve';
 import { type Engines } from '../engines/open';
 import { START } from '../kernel/event';
 import { type Directory } from '../network/directory';
-import { retryNotices } from '../runtime/retry-notices';
-import { type OnRetry } from '../runtime/unavailable';
+import { type OnRetry, retryNotices } from '../runtime/unavailable';
 import { type Config } from '../settings/config';
 import {
   describedSetting,

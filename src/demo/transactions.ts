@@ -1,5 +1,5 @@
 import { type StateId } from '../domain/transactions/states';
-import { type Clock } from '../http/clock';
+import { type Clock } from '../runtime/clock';
 import { type VisibleWrites } from '../http/visible-writes';
 import { type EventLog } from '../kernel/event-log';
 import { appendFacts } from '../network/append-facts';

@@ -3,20 +3,16 @@ import { promisify } from 'node:util';
 import { constants, gzip as gzipped } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
-import { acceptsGzip } from '../wire/conditions';
+import { SLICE_MS, yieldToEventLoop } from '../runtime/slices';
 import { CONTENT_TYPES, type Format } from '../wire/api/format';
-import { calledWith } from '../wire/json/jsonp';
-import { Answer } from './answer';
-import { chunksOf } from './chunks';
-import { ListAnswer } from './list-answer';
-import { QueuedAnswer } from './queued-answer';
+import { acceptsGzip } from '../wire/conditions';
+import { calledWith } from '../wire/json/write';
+import { Answer, ListAnswer, QueuedAnswer, StreamedAnswer } from './answer';
 import { ReadQueue } from './read-queue';
-import { renderErrors, renderResult, type Rendered } from './render';
+import { checkJsonp, type Rendered, renderErrors, renderResult, type Representation } from './representation';
 import { admissionOf } from './request-state';
 import { dropIfSlow, streamOf } from './send-stream';
 import { errorNamespace, HttpOptions } from './service';
-import { StreamedAnswer } from './streamed-answer';
-import { checkJsonp, type Representation } from './representation';
 
 const compress = promisify(gzipped);
 
@@ -155,4 +151,36 @@ async function encoded(body: Buffer, reply: FastifyReply): Promise<Buffer> {
 async function* joined(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield* first;
   yield* rest;
+}
+
+/** Characters of a chunk, more or less. */
+const CHUNK = 256 * 1024;
+
+/**
+ * Joins pieces of text into chunks of bytes. Yields to the event loop every few milliseconds. Raises the reason once
+ * `signal` is aborted.
+ */
+async function* chunksOf(
+  pieces: AsyncIterable<Iterable<string>> | Iterable<Iterable<string>>,
+  signal?: AbortSignal,
+): AsyncGenerator<Buffer> {
+  let parts: string[] = [];
+  let length = 0;
+  let began = performance.now();
+  for await (const some of pieces) {
+    for (const piece of some) {
+      signal?.throwIfAborted();
+      parts.push(piece);
+      length += piece.length;
+      if (length >= CHUNK) {
+        yield Buffer.from(parts.join(''));
+        parts = [];
+        length = 0;
+      }
+      if (performance.now() - began < SLICE_MS) continue;
+      await yieldToEventLoop();
+      began = performance.now();
+    }
+  }
+  if (length > 0) yield Buffer.from(parts.join(''));
 }

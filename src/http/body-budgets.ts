@@ -1,7 +1,7 @@
 import { type ServerResponse } from 'node:http';
-import { FairBudget } from '../runtime/fair-budget';
+import { FairBudget } from '../runtime/fair-queue';
 import { type Fault } from '../kernel/fault';
-import { httpFaults } from '../wire/api/http-faults';
+import { httpFaults } from '../wire/api/errors';
 import { type BodyCost } from './body-cost';
 import { whenOver } from './requests-in-progress';
 

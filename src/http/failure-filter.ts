@@ -1,16 +1,17 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
-import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { QueryTooLong } from '../kernel/query';
+import { type FastifyBaseLogger, type FastifyReply, type FastifyRequest } from 'fastify';
+import { EngineUnavailable, STREAM_DELETED } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
+import { QueryTooLong } from '../kernel/query';
 import { NoGeneration } from '../kernel/read-store';
-import { httpFaults, notBuilt, notResponding } from '../wire/api/http-faults';
-import { ExpectedFailureLog, isStreamDeleted, isUnavailable } from './failure-log';
+import { RepeatedFailures } from '../runtime/failure-report';
+import { reasonsOf } from '../runtime/unavailable';
+import { httpFaults, notBuilt, notResponding } from '../wire/api/errors';
 import { ClientGone } from './read-queue';
-import { renderErrors } from './render';
+import { failureRepresentation, renderErrors } from './representation';
 import { namingRequest } from './request-id';
-import { errorNamespace, HttpOptions } from './service';
-import { failureRepresentation } from './representation';
 import { dropIfSlow } from './send-stream';
+import { errorNamespace, HttpOptions } from './service';
 
 /** Failures of this process since it started. */
 export class FailureCounts {
@@ -85,5 +86,29 @@ function addHeaders(reply: FastifyReply, faults: readonly Fault[]): void {
     if (details.retryAfter !== undefined) reply.header('Retry-After', details.retryAfter);
     // The rest of a body that arrives too slowly is not awaited.
     if (status === 408) reply.header('Connection', 'close');
+  }
+}
+
+/** An engine is unavailable, or a read model is not built yet. */
+export function isUnavailable(error: unknown): error is EngineUnavailable | NoGeneration {
+  return error instanceof EngineUnavailable || error instanceof NoGeneration;
+}
+
+/** Whether a request met a stream that somebody has deleted (`StreamDeleted`, which may come from another thread). */
+function isStreamDeleted(error: unknown): error is Fault {
+  return error instanceof Fault && error.status === STREAM_DELETED;
+}
+
+/** Logs failures that are no bugs, and that requests meet again and again (`docs/decisions.md#x87`). */
+export class ExpectedFailureLog {
+  private readonly repeated = new RepeatedFailures();
+
+  /** Logs the reason, unless it was logged a short while ago; the stack at level `debug`. */
+  add(log: FastifyBaseLogger, what: string, error: Error): void {
+    log.debug({ err: error }, what);
+    const reason = reasonsOf(error);
+    const repeated = this.repeated.count(reason);
+    if (repeated === undefined) return;
+    log.warn({ reason, ...(repeated === 0 ? {} : { repeated }) }, what);
   }
 }

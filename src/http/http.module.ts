@@ -1,16 +1,20 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD } from '@nestjs/core';
-import { AuthenticationGuard, NegotiationGuard, RolesGuard } from './admission.guards';
+import {
+  AuthenticationGuard,
+  MinPositionGuard,
+  NegotiationGuard,
+  RateLimitGuard,
+  RolesGuard,
+  UnknownKeysGuard,
+} from './guards';
 import { AnswerWriter } from './answer-writer';
-import { Clock } from './clock';
+import { Clock } from '../runtime/clock';
 import { FailureCounts, FailureFilter } from './failure-filter';
-import { MinPositionGuard } from './min-position.guard';
-import { RateLimitGuard } from './rate-limit.guard';
 import { ReadQueue } from './read-queue';
 import { RequestsInProgress } from './requests-in-progress';
 import { HttpOptions } from './service';
-import { UnknownKeysGuard } from './unknown-keys.guard';
-import { WaitForReadModels } from './wait-for-read-models';
+import { WaitForReadModels } from './visible-writes';
 
 /** In the order of their checks (`docs/decisions.md#a8`). ADR 17 says why the last two are not interceptors. */
 const GUARDS: readonly Type[] = [

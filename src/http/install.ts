@@ -2,19 +2,18 @@ import { ModulesContainer } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
-import { missingRoute } from '../wire/api/routes';
+import { type Operation } from '../wire/api/openapi-operation';
+import { API_VERSION, missingRoute, type Routes } from '../wire/api/routes';
+import { answerConnect } from './adapter';
 import { AnswerWriter } from './answer-writer';
 import { BodyBudgets } from './body-budgets';
-import { answerConnect } from './client-error';
-import { boundConnections, watchConnections } from './connections';
+import { boundConnections, watchConnections, whenFirst } from './connections';
 import { CORS } from './cors';
-import { operationsOf } from './describe/operations';
-import { whenFirst } from './pipeline';
-import { headerFault, takeExpectations } from './request-headers';
-import { requestLogger } from './request-log';
+import { operationsOf } from './describe/openapi.controller';
 import { REQUEST_ID } from './request-id';
-import { decorateRequests } from './request-state';
-import { RouteBook } from './route-book';
+import { requestLogger } from './request-log';
+import { takeExpectations } from './posted-body';
+import { decorateRequests, headerFault } from './request-state';
 import { HttpOptions, serviceOf } from './service';
 
 /**
@@ -81,4 +80,45 @@ export function installHttp(app: NestFastifyApplication): void {
 /** Fastify takes an empty segment as a parameter, such as the id in `/1.0/notes//text`; Nest does not. */
 function isMissing({ is404, params }: FastifyRequest): boolean {
   return is404 || Object.values(params ?? {}).includes('');
+}
+
+/** The registered routes, to explain why a request matches none. */
+class RouteBook implements Routes {
+  readonly modules = new Set<string>();
+  private readonly routes: { readonly pattern: RegExp; readonly methods: readonly string[] }[] = [];
+
+  constructor(
+    readonly legacyPrefixes: ReadonlySet<string>,
+    private readonly operations: readonly Pick<Operation, 'method' | 'path' | 'formats'>[],
+  ) {}
+
+  /** A route in Fastify's notation: `/1.0/productFeeds/:id`. */
+  add(methods: readonly string[], url: string): void {
+    const [version, ...segments] = url.split('/').slice(1);
+    if (url.includes('*')) return;
+    const module = segments.find((segment) => !this.legacyPrefixes.has(segment));
+    // The index of a version (`docs/decisions.md#x85`): any other method lacks a module.
+    if (version === API_VERSION && module === undefined) return;
+    if (version === API_VERSION && module !== undefined) this.modules.add(module);
+    this.routes.push({ pattern: patternOf(url), methods });
+  }
+
+  methodsOf(path: string): readonly string[] {
+    const found = this.routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods);
+    return [...new Set(found)].sort();
+  }
+
+  formatsOf(method: string, path: string): readonly string[] {
+    const read = method === 'HEAD' ? 'GET' : method;
+    const found = this.operations.find((one) => one.method === read && patternOf(one.path).test(path));
+    return found?.formats ?? [];
+  }
+}
+
+/** Matches the paths of a route. */
+function patternOf(url: string): RegExp {
+  const segments = url
+    .split('/')
+    .map((segment) => (segment.startsWith(':') ? '[^/]+' : segment.replace(/[^\w-]/g, '\\$&')));
+  return new RegExp(`^${segments.join('/')}$`);
 }

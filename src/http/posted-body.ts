@@ -1,11 +1,10 @@
+import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type FastifyRequest } from 'fastify';
 import { type BodyFormat, bodyFormat, type Format } from '../wire/api/format';
-import { httpFaults, notResponding } from '../wire/api/http-faults';
+import { httpFaults, notResponding } from '../wire/api/errors';
+import { GrowingBytes } from '../wire/bytes';
 import { type BodyShare } from './body-budgets';
 import { type BodyCost, type CostOf, parsedCost } from './body-cost';
-import { BodyPace, tooSlow } from './body-pace';
-import { GrowingBytes } from '../wire/bytes';
-import { askForBody } from './request-headers';
 
 /** The body of a request, as `@Body()` passes it to handlers. Nothing is read or checked before a handler asks for it. */
 export class PostedBody {
@@ -112,4 +111,65 @@ async function inTime<T>(next: Promise<T>, pace: BodyPace, stopping: AbortSignal
   } finally {
     stopping.removeEventListener('abort', stop);
   }
+}
+
+/** Seconds for which a client may keep us waiting, and bytes for which it has one of them back (`docs/decisions.md#x11`). */
+const PATIENCE = 30;
+const PER_SECOND = 1024;
+const SECOND_MS = 1_000;
+
+/**
+ * The pace at which a client sends a body. Counts the seconds in which the reader waits for it, one at a time: those in
+ * which nobody reads, or in which this thread is busy, are not the client's.
+ */
+class BodyPace {
+  private left = PATIENCE;
+  private late: (() => void) | undefined;
+  private readonly timer = setInterval(() => this.second(), SECOND_MS).unref();
+
+  /** Calls `late` if the client keeps us waiting for too long, until `received` or `end` is called. */
+  waiting(late: () => void): void {
+    this.late = late;
+  }
+
+  received(bytes: number): void {
+    this.late = undefined;
+    this.left = Math.min(PATIENCE, this.left + bytes / PER_SECOND);
+  }
+
+  end(): void {
+    this.late = undefined;
+    clearInterval(this.timer);
+  }
+
+  private second(): void {
+    if (this.late === undefined) return;
+    this.left -= 1;
+    if (this.left <= 0) this.late();
+  }
+}
+
+const tooSlow = (): Error =>
+  httpFaults.timeout(
+    `the body arrives too slowly: expected ${PER_SECOND} bytes a second, and no pause of ${PATIENCE} s`,
+  );
+
+/** Requests whose client waits for `100 Continue` before it sends the body. */
+const awaiting = new WeakMap<IncomingMessage, ServerResponse>();
+
+/** Keeps Node.js from answering `Expect` before a request is checked (`docs/decisions.md#x73`). */
+export function takeExpectations(server: Server): void {
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    awaiting.set(request, response);
+    server.emit('request', request, response);
+  });
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    server.emit('request', request, response),
+  );
+}
+
+/** Sends `100 Continue` if the client waits for it: the body is about to be read. */
+function askForBody(request: IncomingMessage): void {
+  awaiting.get(request)?.writeContinue();
+  awaiting.delete(request);
 }

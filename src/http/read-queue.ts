@@ -4,7 +4,7 @@ import { type FastifyReply } from 'fastify';
 import { FairQueue, QueueFull } from '../runtime/fair-queue';
 import { type Fault } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
-import { httpFaults } from '../wire/api/http-faults';
+import { httpFaults } from '../wire/api/errors';
 import { admissionOf } from './request-state';
 import { HttpOptions } from './service';
 

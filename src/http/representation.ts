@@ -1,9 +1,11 @@
 import { type FastifyRequest } from 'fastify';
-import { chooseFormat, type Format } from '../wire/api/format';
-import { httpFaults } from '../wire/api/http-faults';
-import { isJsonpName } from '../wire/json/jsonp';
-import { BOOLEAN, readKeys, TEXT } from '../wire/keys/keys';
+import { type Fault, Faults } from '../kernel/fault';
+import { errorsAsJson, errorsAsXml, httpFaults } from '../wire/api/errors';
+import { chooseFormat, CONTENT_TYPES, type Format } from '../wire/api/format';
 import { API_VERSION } from '../wire/api/routes';
+import { isJsonpName, type JsonpCall, jsonPieces, jsonpPieces } from '../wire/json/write';
+import { BOOLEAN, readKeys, TEXT } from '../wire/keys/keys';
+import { type XmlElement, xmlPieces } from '../wire/xml/write';
 import { type Service } from './service';
 
 /** How an answer is written. */
@@ -86,4 +88,49 @@ function formatOf(request: FastifyRequest, service: Service | undefined, offered
 /** Legacy paths choose the format by extension only (Document 3, Conventions). */
 function isLegacy(path: string, service: Service | undefined): boolean {
   return service?.legacyPrefixes.some((prefix) => path.startsWith(`/${API_VERSION}/${prefix}/`)) === true;
+}
+
+/**
+ * The ways an answer can be written; only the negotiated one is called. CSV and iCalendar are lists: `ListAnswer`. Long
+ * lists are written in slices: a list directly in the JSON object, or directly below a child of the XML root.
+ */
+export interface Renderings {
+  readonly json: () => object;
+  readonly xml?: () => XmlElement;
+}
+
+/** A rendered answer; the pieces of its body are produced on demand. */
+export interface Rendered {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Iterable<string>;
+}
+
+/** Writes a result in the format of the view. */
+export function renderResult(renderings: Renderings, status: number, view: Representation): Rendered {
+  if (view.format === 'xml' && renderings.xml !== undefined) {
+    return { status, contentType: CONTENT_TYPES.xml, body: xmlPieces(renderings.xml(), view) };
+  }
+  const result = jsonPieces(renderings.json(), view);
+  if (view.jsonp !== undefined) return called(view.jsonp, { result });
+  return { status, contentType: CONTENT_TYPES.json, body: result };
+}
+
+/** Writes an error list (Document 1, Errors), empty for success; to CSV requests as JSON. */
+export function renderErrors(
+  faults: readonly Fault[],
+  status: number,
+  namespace: string | undefined,
+  view: Representation,
+): Rendered {
+  if (view.jsonp !== undefined && faults.length > 0) {
+    return called(view.jsonp, { statusCode: status, message: new Faults(faults).message });
+  }
+  const json = () => errorsAsJson(faults);
+  return renderResult({ json, xml: () => errorsAsXml(faults, namespace) }, status, view);
+}
+
+/** A script with an error status would not run (`docs/decisions.md#a5`). */
+function called(name: string, call: JsonpCall): Rendered {
+  return { status: 200, contentType: CONTENT_TYPES.jsonp, body: jsonpPieces(name, call) };
 }

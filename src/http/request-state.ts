@@ -1,11 +1,13 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { type Fault } from '../kernel/fault';
 import { type Caller } from '../network/organisations';
+import { httpFaults } from '../wire/api/errors';
 import { parsePath, parseRequestTarget, type RequestTarget } from '../wire/keys/request-target';
 import { type BodyBudgets, BodyShare } from './body-budgets';
 import { PostedBody } from './posted-body';
-import { type Service, serviceOf } from './service';
 import { type Representation } from './representation';
+import { type Service, serviceOf } from './service';
 
 /** Properties that hooks and guards set, for the handler and the answer. */
 declare module 'fastify' {
@@ -71,7 +73,7 @@ export function decorateRequests(
 }
 
 /** A request that all guards have let through. */
-export interface Admission {
+interface Admission {
   readonly service: Service;
   readonly caller: Caller;
   readonly view: Representation;
@@ -82,4 +84,40 @@ export function admissionOf({ service, caller, view, target }: FastifyRequest): 
   if (service === undefined || caller === undefined || view === undefined)
     throw new Error(`${target.path} belongs to no service`);
   return { service, caller, view };
+}
+
+/** What is wrong with the headers that determine how a request is read, if anything (`docs/decisions.md#x73`). */
+export function headerFault({ headers, rawHeaders, httpVersion }: IncomingMessage): Fault | undefined {
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (hosts > 1) return httpFaults.badRequest(`Host is given ${hosts} times: expected once`);
+  if (hosts === 0 && httpVersion === '1.1')
+    return httpFaults.badRequest('Host is missing: HTTP/1.1 requires one');
+  const { expect: expected, 'transfer-encoding': transfer = 'chunked' } = headers;
+  // Node.js decodes the last coding only.
+  if (transfer.trim().toLowerCase() !== 'chunked')
+    return httpFaults.badRequest(`Transfer-Encoding: ${transfer}: expected chunked`);
+  if (expected !== undefined && expected.trim().toLowerCase() !== '100-continue')
+    return httpFaults.expectationFailed(`Expect: ${expected}: expected 100-continue`);
+  return undefined;
+}
+
+const BEARER = /^bearer(?: +(.*))?$/i;
+
+/**
+ * The tokens that a request sends as `?token=` and as `Authorization: Bearer`, not validated; the same one in both places
+ * is listed once (`docs/decisions.md#a13`).
+ */
+export function sentTokens({
+  target,
+  raw: { rawHeaders },
+}: Pick<FastifyRequest, 'target' | 'raw'>): readonly string[] {
+  const queried = target.query.filter(({ name }) => name === 'token').map(({ value }) => value ?? '');
+  // `headers` has only the first of several Authorization headers.
+  const headers = rawHeaders.filter(
+    (_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'authorization',
+  );
+  const bearers = headers.flatMap((value) => BEARER.exec(value.trim())?.[1] ?? []);
+  const others = new Set(bearers.map((token) => token.toLowerCase()));
+  for (const token of queried) others.delete(token.toLowerCase());
+  return [...queried, ...others];
 }

@@ -1,7 +1,7 @@
 import { type ServerResponse } from 'node:http';
 import { Injectable } from '@nestjs/common';
-import { FairBudget } from '../runtime/fair-budget';
-import { httpFaults } from '../wire/api/http-faults';
+import { FairBudget } from '../runtime/fair-queue';
+import { httpFaults } from '../wire/api/errors';
 import { HttpOptions } from './service';
 
 /** Value of `Retry-After`, in seconds. */

@@ -4,7 +4,7 @@ import { type MakeFault } from '../kernel/fault';
 import { type Description } from '../wire/api/description';
 import { type BodyFaults } from '../wire/api/format';
 import { type KeyFaults } from '../wire/keys/keys';
-import { httpFaults, openApiFaults } from '../wire/api/http-faults';
+import { httpFaults, openApiFaults } from '../wire/api/errors';
 import { API_VERSION } from '../wire/api/routes';
 
 /** A service as the shared HTTP code knows it: data only. */

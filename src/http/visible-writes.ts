@@ -1,7 +1,43 @@
 import { Injectable } from '@nestjs/common';
 import { type Position } from '../kernel/event';
-import { EventLog } from '../kernel/event-log';
-import { WaitForReadModels } from './wait-for-read-models';
+import { EngineUnavailable, EventLog } from '../kernel/event-log';
+import { withEngineTimeout } from '../runtime/unavailable';
+
+/** Writes up to this size wait until queries see them, for at most this long (`docs/decisions.md#x8`). */
+const SMALL = { changes: 1000, milliseconds: 2000 } as const;
+/** How much longer than the wait itself the read store may take to report its checkpoints (ms). */
+const GRACE_MS = 500;
+
+/** Waits until queries see a write. */
+export class WaitForReadModels {
+  /**
+   * `reach` resolves with true once the read models have reached a position, with false when that takes too long.
+   * Small writes wait for at most `longest` (ms).
+   */
+  constructor(
+    private readonly reach: (position: Position, milliseconds: number) => Promise<boolean>,
+    private readonly longest: number = SMALL.milliseconds,
+  ) {}
+
+  /** False when the read models have not reached the position in time. Raises `EngineUnavailable`. */
+  async until(position: Position, milliseconds: number): Promise<boolean> {
+    return await this.reachIn(position, milliseconds, GRACE_MS);
+  }
+
+  /**
+   * After a small write (`docs/decisions.md#a7`, `#x8`). The write is durable, so a slow or unavailable read store is no failure.
+   */
+  async afterWrite({ position, changes }: { position: Position; changes: number }): Promise<void> {
+    if (changes === 0 || changes > SMALL.changes) return;
+    await this.reachIn(position, this.longest, 0).catch((error: unknown) => {
+      if (!(error instanceof EngineUnavailable)) throw error;
+    });
+  }
+
+  private reachIn(position: Position, milliseconds: number, grace: number): Promise<boolean> {
+    return withEngineTimeout('the read store', this.reach(position, milliseconds), milliseconds + grace);
+  }
+}
 
 /** Waits for writes to become visible. */
 @Injectable()

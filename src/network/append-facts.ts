@@ -1,10 +1,9 @@
 import { directoryDecider, type Fact, missingOf } from './decider';
 import { type Directory } from './directory';
-import { batchesOf } from '../runtime/batches';
+import { batchesOf, inParallel } from '../runtime/concurrency';
 import { execute, type StateAt } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
-import { inParallel } from '../runtime/in-parallel';
 
 export interface Appended {
   /** Number of appended events; 0 if nothing had to change. */

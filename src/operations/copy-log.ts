@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { ProgressMeter, type Progress } from '../projector/progress-meter';
 import { NO_STREAM, type NewEvent, type RecordedEvent, START } from '../kernel/event';
-import { batchesOf } from '../runtime/batches';
+import { batchesOf } from '../runtime/concurrency';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../kernel/event-log';
 
 export interface CopyProgress extends Progress {

@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { MOST, postedTransaction } from '../domain/transactions/fields';
-import { Clock } from '../http/clock';
-import { VisibleWrites } from '../http/visible-writes';
-import { WaitForReadModels } from '../http/wait-for-read-models';
+import { Clock } from '../runtime/clock';
+import { VisibleWrites, WaitForReadModels } from '../http/visible-writes';
 import { type EventLog } from '../kernel/event-log';
 import { FollowedDirectory } from '../network/follower';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';

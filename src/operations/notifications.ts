@@ -12,7 +12,7 @@ import { subscriptionDecider } from '../domain/subscriptions/subscription';
 import { stateField } from '../domain/subscriptions/topic';
 import { TOPICS } from '../domain/topics';
 import { type Engines } from '../engines/open';
-import { Clock } from '../http/clock';
+import { Clock } from '../runtime/clock';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';

@@ -5,7 +5,7 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Directory } from '../network/directory';
-import { inParallel } from '../runtime/in-parallel';
+import { inParallel } from '../runtime/concurrency';
 import { withEngineTimeout } from '../runtime/unavailable';
 
 /** Transactions by order number. */

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { ClockGuard, type Clocks } from '../runtime/clock-guard';
+import { ClockGuard, type Clocks } from '../runtime/clock';
 import { type Found } from '../kernel/query';
 import { type ReadStore } from '../kernel/read-store';
 import { type GenerationProjector } from './generation-projector';

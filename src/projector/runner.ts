@@ -1,7 +1,7 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
-import { SYSTEM_CLOCKS } from '../runtime/clock-guard';
+import { SYSTEM_CLOCKS } from '../runtime/clock';
 import { Leader } from '../runtime/leader';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { reasonOf } from '../runtime/unavailable';

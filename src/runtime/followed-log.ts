@@ -1,4 +1,4 @@
-import { Backoff } from './backoff';
+import { Backoff } from './unavailable';
 import { crash } from './crash';
 import { type Position, type RecordedEvent } from '../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../kernel/event-log';

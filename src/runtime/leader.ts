@@ -1,8 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isAbort } from './abort';
-import { Backoff } from './backoff';
+import { Backoff, isAbort, reasonOf } from './unavailable';
 import { type LeaseHolder } from './lease-holder';
-import { reasonOf } from './unavailable';
 
 /** Why work makes no progress. Each reason is reported when it is new. */
 export class Troubles {

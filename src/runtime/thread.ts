@@ -5,10 +5,10 @@ import {
   Worker,
   workerData,
 } from 'node:worker_threads';
-import { Backoff } from './backoff';
-import { callsOver, type Remote, serveCalls } from './calls';
-import { crash } from './crash';
 import { EngineUnavailable } from '../kernel/event-log';
+import { Backoff } from './unavailable';
+import { crash } from './crash';
+import { callsOver, type Remote, serveCalls } from './calls';
 import { describeFailure } from './failure-report';
 
 /** A worker thread that serves an object's methods. */

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { EngineUnavailable } from '../kernel/event-log';
 
 /** Receives why an engine is not available, while it is being retried: a message for operators without host, path or password. */
@@ -74,4 +75,80 @@ export function reasonOf(error: unknown): string {
 export function reasonsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${reasonsOf(error.cause)}`;
+}
+
+/** Exponential back-off: the delay (ms) doubles after each wait, up to `longest`. */
+export class Backoff {
+  private next: number;
+
+  constructor(private readonly delays: { readonly first: number; readonly longest: number }) {
+    this.next = delays.first;
+  }
+
+  /** The delay (ms) of the next wait. */
+  get nextMs(): number {
+    return this.next;
+  }
+
+  /** Call after a success: the next delay is the first one again. */
+  reset(): void {
+    this.next = this.delays.first;
+  }
+
+  /** Waits for the delay, at most `mostMs`. Returns early, without an error, when the signal aborts. */
+  async wait(signal?: AbortSignal, mostMs = Infinity): Promise<void> {
+    const ms = Math.min(this.next, mostMs);
+    this.next = Math.min(2 * this.next, this.delays.longest);
+    await pause(ms, undefined, signal && { signal }).catch(() => undefined);
+  }
+}
+
+/**
+ * Whether an error is that of an aborted signal. It checks the name: under Jest, Node.js throws an instance of another realm's
+ * class.
+ */
+export function isAbort(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';
+}
+
+/** When (ms) a failure that lasts is reported again: after `first`, then at intervals that double up to `longest`. */
+const REPEAT_MS = { first: 5_000, longest: 300_000 } as const;
+
+/** A failure that has not occurred for this time (ms) is a new one. */
+const FORGET_MS = 60_000;
+
+/** The state of one failure that is being retried. */
+interface Series {
+  count: number;
+  /** When it is reported again. */
+  dueAt: number;
+  pauseMs: number;
+  lastAt: number;
+}
+
+/**
+ * Reports failures that an engine retries, in lines: the first one at once, repetitions at growing intervals
+ * (`docs/decisions.md#x96`).
+ */
+export function retryNotices(
+  say: (line: string) => void,
+  now: () => number = () => performance.now(),
+): OnRetry {
+  const kinds = new Map<string, Series>();
+  return (failure) => {
+    const at = now();
+    const known = kinds.get(failure);
+    if (known === undefined || at - known.lastAt > FORGET_MS) {
+      const pauseMs = REPEAT_MS.first;
+      kinds.set(failure, { count: 1, dueAt: at + pauseMs, pauseMs, lastAt: at });
+      say(`${failure}; retrying`);
+      return;
+    }
+    known.count += 1;
+    known.lastAt = at;
+    if (at < known.dueAt) return;
+    known.pauseMs = Math.min(2 * known.pauseMs, REPEAT_MS.longest);
+    known.dueAt = at + known.pauseMs;
+    say(`${failure}; still retrying, ${known.count} failures so far`);
+  };
 }

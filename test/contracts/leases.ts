@@ -1,4 +1,4 @@
-import { type Clocks } from '../../src/runtime/clock-guard';
+import { type Clocks } from '../../src/runtime/clock';
 import { type Lease, type Leases } from '../../src/kernel/leases';
 
 /** Leases to be tried, without any. */

@@ -1,4 +1,4 @@
-import { retryNotices } from '../../src/runtime/retry-notices';
+import { retryNotices } from '../../src/runtime/unavailable';
 
 const DOWN = 'the event log is not available: it cannot be reached (ECONNREFUSED)';
 

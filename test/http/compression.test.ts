@@ -1,9 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { Controller, Get } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { Answer } from '../../src/http/answer';
+import { Answer, ListAnswer } from '../../src/http/answer';
 import { MatrixKeys } from '../../src/http/decorators';
-import { ListAnswer } from '../../src/http/list-answer';
 import { Fault } from '../../src/kernel/fault';
 import { INTEGER, type Keys, type KeyTable } from '../../src/wire/keys/keys';
 import { jsonList, listPieces } from '../../src/wire/record/list';

@@ -4,7 +4,7 @@ import { Controller, Get } from '@nestjs/common';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Caller } from '../../src/network/organisations';
 import { FailureCounts } from '../../src/http/failure-filter';
-import { ListAnswer } from '../../src/http/list-answer';
+import { ListAnswer } from '../../src/http/answer';
 import { type QueryOptions, QueryTooLong } from '../../src/kernel/query';
 import { jsonList, listPieces } from '../../src/wire/record/list';
 import { codesOf, type ErrorList } from './asking-notes';

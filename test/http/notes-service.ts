@@ -4,16 +4,15 @@ import { Body, Controller, Delete, Get, Module, Param, Post, type Type } from '@
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { pino } from 'pino';
-import { Answer } from '../../src/http/answer';
+import { Answer, ListAnswer } from '../../src/http/answer';
 import { httpAdapter } from '../../src/http/adapter';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../src/http/decorators';
 import { installHttp } from '../../src/http/install';
-import { ListAnswer } from '../../src/http/list-answer';
 import { PostedBody } from '../../src/http/posted-body';
 import { type Representation } from '../../src/http/representation';
 import { HttpModule } from '../../src/http/http.module';
 import { defineService, type HttpOptions } from '../../src/http/service';
-import { WaitForReadModels } from '../../src/http/wait-for-read-models';
+import { WaitForReadModels } from '../../src/http/visible-writes';
 import { type Caller, tokenHash } from '../../src/network/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, faultsOf } from '../../src/kernel/fault';

@@ -1,4 +1,4 @@
-import { Backoff } from '../../src/runtime/backoff';
+import { Backoff } from '../../src/runtime/unavailable';
 
 describe('a back-off', () => {
   test('doubles its delay after each failure, up to the longest, and starts over after a success', async () => {

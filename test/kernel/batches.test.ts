@@ -1,4 +1,4 @@
-import { batchesOf } from '../../src/runtime/batches';
+import { batchesOf } from '../../src/runtime/concurrency';
 
 const split = (items: readonly string[], count: number, size: number): readonly (readonly string[])[] => [
   ...batchesOf(items, { count, size }, ({ length }) => length),

@@ -1,4 +1,4 @@
-import { ClockGuard } from '../../src/runtime/clock-guard';
+import { ClockGuard } from '../../src/runtime/clock';
 
 const [SECOND, MINUTE, DAY] = [1_000, 60_000, 86_400_000];
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { FairBudget } from '../../src/runtime/fair-budget';
+import { FairBudget } from '../../src/runtime/fair-queue';
 
 it('leaves as much free as the client that takes has then (decisions X100)', () => {
   const budget = new FairBudget(100);

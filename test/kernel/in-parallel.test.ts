@@ -1,4 +1,4 @@
-import { inParallel } from '../../src/runtime/in-parallel';
+import { inParallel } from '../../src/runtime/concurrency';
 import { yieldToEventLoop } from '../../src/runtime/slices';
 
 describe('Work in parallel', () => {

@@ -1,4 +1,4 @@
-import { RepeatedFailures } from '../../src/runtime/repeated-failures';
+import { RepeatedFailures } from '../../src/runtime/failure-report';
 
 describe('a failure that repeats (decisions X87)', () => {
   const MINUTE = 60_000;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { baseUrlAt, type Config, InvalidSetting, readConfig, warningsOf } from '../../src/settings/config';
-import { FairBudget } from '../../src/runtime/fair-budget';
+import { FairBudget } from '../../src/runtime/fair-queue';
 import {
   flagOf,
   SETTING_NAMES,

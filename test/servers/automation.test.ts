@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { directoryAt } from '../../src/network/directory';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
-import { inParallel } from '../../src/runtime/in-parallel';
+import { inParallel } from '../../src/runtime/concurrency';
 import { startEsdbServer } from '../support/esdb-server';
 import { folderWithNetwork, removeFolder, Server } from '../support/server';
 import { smallNetwork } from '../support/small-network';

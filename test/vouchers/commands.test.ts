@@ -1,7 +1,6 @@
 import { FollowedDirectory } from '../../src/network/follower';
-import { VisibleWrites } from '../../src/http/visible-writes';
+import { VisibleWrites, WaitForReadModels } from '../../src/http/visible-writes';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
-import { WaitForReadModels } from '../../src/http/wait-for-read-models';
 import { type Position } from '../../src/kernel/event';
 import { Fault, Faults } from '../../src/kernel/fault';
 import { importNetwork } from '../../src/operations/import-network';

@@ -1,5 +1,5 @@
 import { chooseFormat, type Format } from '../../src/wire/api/format';
-import { httpFaults } from '../../src/wire/api/http-faults';
+import { httpFaults } from '../../src/wire/api/errors';
 
 const inService =
   (followsAccept: boolean) => (accept: string | undefined, extension?: Format, contentType?: string) =>

@@ -1,13 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { PARTITIONS } from '../../domain/subscriptions/receiver-id';
 import { type IsGone, type Leases } from '../../kernel/leases';
-import { Backoff } from '../../runtime/backoff';
-import { ClockGuard, SYSTEM_CLOCKS } from '../../runtime/clock-guard';
+import { Backoff, reasonOf } from '../../runtime/unavailable';
+import { ClockGuard, SYSTEM_CLOCKS } from '../../runtime/clock';
 import { crash } from '../../runtime/crash';
-import { inParallel } from '../../runtime/in-parallel';
+import { inParallel } from '../../runtime/concurrency';
 import { repeatEvery, Troubles } from '../../runtime/leader';
 import { LeaseHolder } from '../../runtime/lease-holder';
-import { reasonOf } from '../../runtime/unavailable';
 import { now } from './clock';
 import { Dispatcher, type DispatcherParts } from './dispatcher';
 import { MatchedReader } from './matched-reader';

@@ -5,8 +5,8 @@ import { type DisabledReason } from '../../domain/subscriptions/subscription';
 import { toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, streamOf } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { Backoff } from '../../runtime/backoff';
-import { inParallel } from '../../runtime/in-parallel';
+import { Backoff } from '../../runtime/unavailable';
+import { inParallel } from '../../runtime/concurrency';
 import { disabledBy } from './outcome';
 import { type OwnedPartition } from './owned-partition';
 

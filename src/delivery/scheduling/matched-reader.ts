@@ -1,4 +1,4 @@
-import { Backoff } from '../../runtime/backoff';
+import { Backoff } from '../../runtime/unavailable';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { MATCHED } from '../../domain/deliveries/delivery-events';

@@ -1,4 +1,4 @@
-import { Backoff } from '../../runtime/backoff';
+import { Backoff } from '../../runtime/unavailable';
 import { toNewEvent } from '../../kernel/decider';
 import { type NewEvent } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';

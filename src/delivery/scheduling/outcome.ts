@@ -5,7 +5,7 @@ import {
   whyUnsendable,
 } from '../../domain/deliveries/delivery-events';
 import { type DisabledReason } from '../../domain/subscriptions/subscription';
-import { RepeatedFailures } from '../../runtime/repeated-failures';
+import { RepeatedFailures } from '../../runtime/failure-report';
 import { type AttemptResult, NO_NETWORK, UNREACHABLE } from '../sending/attempt';
 import { type Sendable } from './lane';
 import { type ReceiverState } from './receiver-state';

@@ -9,7 +9,7 @@ import {
 import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Fault } from '../../kernel/fault';
-import { inParallel } from '../../runtime/in-parallel';
+import { inParallel } from '../../runtime/concurrency';
 import { Sequence } from '../keys/reservation';
 import { CLAIM, type ClaimCommand, claimDecider, type ClaimEvent, type ClaimState } from './claim';
 import { claimBatchDecider, type ClaimBatchState, type Filing, storedFiling } from './claim-batch';

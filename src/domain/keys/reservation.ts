@@ -8,7 +8,7 @@ import {
 } from '../../kernel/decider';
 import { NO_STREAM } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { KeyedMutex } from '../../runtime/keyed-mutex';
+import { KeyedMutex } from '../../runtime/concurrency';
 
 /**
  * The stream of a unique key: who owns it, by the last event.

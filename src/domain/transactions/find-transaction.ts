@@ -2,7 +2,7 @@ import { load, type StateAt, toDomainEvent } from '../../kernel/decider';
 import { NO_STREAM, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Programs } from '../../network/programs';
-import { inParallel } from '../../runtime/in-parallel';
+import { inParallel } from '../../runtime/concurrency';
 import { conversionFaults as fault } from '../conversion-faults';
 import { TRANSACTION, transactionDecider, type TransactionEvent, type TransactionState } from './transaction';
 import { type StoredFacts, type TransactionFacts } from './transaction-facts';

@@ -2,8 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { type Client, errors, type TransportRequestOptions } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../../kernel/query';
-import { Backoff } from '../../runtime/backoff';
-import { noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
+import { Backoff, noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { certificateProblem } from '../certificate';
 import { type Layout } from './layout';
 

@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { batchesOf } from '../../runtime/batches';
+import { batchesOf } from '../../runtime/concurrency';
 import { type Position } from '../../kernel/event';
 import { type Write } from '../../kernel/read-store';
 import { failureOf, type IndexContext } from './connection';

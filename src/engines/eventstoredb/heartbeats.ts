@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Clocks } from '../../runtime/clock-guard';
+import { type Clocks } from '../../runtime/clock';
 import { NO_STREAM } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Backoff } from '../../runtime/backoff';
-import { batchesOf } from '../../runtime/batches';
+import { Backoff } from '../../runtime/unavailable';
+import { batchesOf } from '../../runtime/concurrency';
 import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
 import {
   EngineUnavailable,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Clocks, SYSTEM_CLOCKS } from '../../runtime/clock-guard';
+import { type Clocks, SYSTEM_CLOCKS } from '../../runtime/clock';
 import { NO_STREAM } from '../../kernel/event';
 import { RevisionConflict } from '../../kernel/event-log';
 import { type IsGone, type Lease, Leases } from '../../kernel/leases';

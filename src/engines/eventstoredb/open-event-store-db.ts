@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { NO_STREAM } from '../../kernel/event';
 import { type ExpiringLog, RevisionConflict } from '../../kernel/event-log';
 import { type Leases } from '../../kernel/leases';
-import { type Clocks } from '../../runtime/clock-guard';
+import { type Clocks } from '../../runtime/clock';
 import { noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';

@@ -1,8 +1,7 @@
 import { Empty, StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../../kernel/event';
-import { Backoff } from '../../runtime/backoff';
-import { type OnRetry } from '../../runtime/unavailable';
+import { Backoff, type OnRetry } from '../../runtime/unavailable';
 import { isTransient, unavailable } from './failure';
 
 /** Events, matching or not, after which a filtered subscription sends a checkpoint. */

@@ -1,12 +1,11 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
-import { errorSchema } from '../../wire/api/errors';
+import { errorSchema, httpFaults } from '../../wire/api/errors';
 import { CONTENT_TYPES } from '../../wire/api/format';
-import { httpFaults } from '../../wire/api/http-faults';
 import { writeXml } from '../../wire/xml/write';
 import { type Schema, toXsd } from '../../wire/xml/xsd';
 import { HttpOptions } from '../service';
-import { sendIndex } from './index-page';
+import { sendIndex } from './index.controller';
 
 /** The XML schemas of all services (`docs/decisions.md#p24`); needs no token. */
 @Controller('/1.0/schemas')

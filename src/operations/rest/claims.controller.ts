@@ -1,9 +1,8 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
-import { Answer } from '../../http/answer';
-import { Clock } from '../../http/clock';
+import { Answer, ListAnswer } from '../../http/answer';
+import { Clock } from '../../runtime/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
-import { ListAnswer } from '../../http/list-answer';
-import { WaitForReadModels } from '../../http/wait-for-read-models';
+import { WaitForReadModels } from '../../http/visible-writes';
 import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';

@@ -1,11 +1,9 @@
 import { Body, Controller, Delete, Get, Post } from '@nestjs/common';
-import { Answer } from '../../http/answer';
-import { Clock } from '../../http/clock';
+import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
+import { Clock } from '../../runtime/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
-import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
-import { QueuedAnswer } from '../../http/queued-answer';
-import { WaitForReadModels } from '../../http/wait-for-read-models';
+import { WaitForReadModels } from '../../http/visible-writes';
 import { EventLog } from '../../kernel/event-log';
 import { Faults } from '../../kernel/fault';
 import { CATEGORY_MAPPINGS, listMappings, mappingsText } from '../../network/categories/category-mappings';

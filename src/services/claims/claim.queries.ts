@@ -4,7 +4,7 @@ import { CLAIM, claimDecider, type ClaimEvent, type ClaimState } from '../../dom
 import { claimFaults as fault } from '../../domain/claims/faults';
 import { storedAfter, type StoredClaim } from '../../domain/claims/stored-claim';
 import { eventsOnDemand } from '../../domain/keys/history';
-import { Clock } from '../../http/clock';
+import { Clock } from '../../runtime/clock';
 import { toFolded } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';

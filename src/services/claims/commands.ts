@@ -31,7 +31,7 @@ import {
 import { claimFaults as fault, placed, raiseFaults, RefusedItems } from '../../domain/claims/faults';
 import { type Claimed } from '../../domain/claims/screening';
 import { CANNOT_VALIDATE } from '../../domain/claims/statuses';
-import { Clock } from '../../http/clock';
+import { Clock } from '../../runtime/clock';
 import { VisibleWrites } from '../../http/visible-writes';
 import { type Position } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
@@ -40,7 +40,7 @@ import { type Directory } from '../../network/directory';
 import { FollowedDirectory } from '../../network/follower';
 import { OrderSearch, screenAll } from '../../processes/order-search';
 import { FairQueue } from '../../runtime/fair-queue';
-import { inParallel } from '../../runtime/in-parallel';
+import { inParallel } from '../../runtime/concurrency';
 import { type PostedList } from './posted-list';
 
 /** The position from which lists include what was written. */

@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Inject } from '@nestjs/common';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
-import { WaitForReadModels } from '../../http/wait-for-read-models';
+import { WaitForReadModels } from '../../http/visible-writes';
 import { type BodyCost } from '../../http/body-cost';
 import { type PostedBody } from '../../http/posted-body';
 import { type Remote } from '../../runtime/calls';

@@ -5,7 +5,7 @@ import { appendIdempotently, load, MAX_ATTEMPTS, toNewEvent } from '../../kernel
 import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
-import { KeyedMutex } from '../../runtime/keyed-mutex';
+import { KeyedMutex } from '../../runtime/concurrency';
 import { unavailableIfSystem, withEngineTimeout } from '../../runtime/unavailable';
 import { type CountedDownload, quota, quotaId } from './quota';
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { lastImports } from '../../../projections/imports';
 import { type ReportedImport } from '../../domain/products/feed-imports';
-import { WaitForReadModels } from '../../http/wait-for-read-models';
+import { WaitForReadModels } from '../../http/visible-writes';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';

@@ -1,10 +1,8 @@
 import { Body, Controller, Delete, Get, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
-import { Answer } from '../../http/answer';
+import { Answer, ListAnswer, markDryRun } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
-import { markDryRun } from '../../http/dry-run';
-import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
 import { Fault } from '../../kernel/fault';
 import { type Caller } from '../../network/organisations';

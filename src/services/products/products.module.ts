@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { Clock } from '../../http/clock';
+import { Clock } from '../../runtime/clock';
 import { defineService } from '../../http/service';
 import { EventLog } from '../../kernel/event-log';
 import {

@@ -1,6 +1,6 @@
 import { type Decider } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
-import { httpFaults } from '../../wire/api/http-faults';
+import { httpFaults } from '../../wire/api/errors';
 
 /**
  * How often an organisation has downloaded a feed: one stream each, `download-22-7`.

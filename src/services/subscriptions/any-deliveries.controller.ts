@@ -5,9 +5,9 @@ import { type ListedDelivery, STATES } from '../../domain/deliveries/stored-deli
 import { type TopicName } from '../../domain/subscriptions/subscription';
 import { stateField } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';
-import { Clock } from '../../http/clock';
+import { Clock } from '../../runtime/clock';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
-import { ListAnswer } from '../../http/list-answer';
+import { ListAnswer } from '../../http/answer';
 import { EventLog } from '../../kernel/event-log';
 import { type MakeFault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';

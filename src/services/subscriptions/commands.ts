@@ -15,7 +15,7 @@ import {
   type SubscriptionState,
 } from '../../domain/subscriptions/subscription';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
-import { Clock } from '../../http/clock';
+import { Clock } from '../../runtime/clock';
 import { VisibleWrites } from '../../http/visible-writes';
 import { execute, type Executed, type StateAt } from '../../kernel/decider';
 import { NO_STREAM, type Position, streamOf } from '../../kernel/event';

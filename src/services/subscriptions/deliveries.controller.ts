@@ -2,11 +2,9 @@ import { Body, Controller, Delete, Get, Param, Post, type Type } from '@nestjs/c
 import { CommandBus } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
-import { Answer } from '../../http/answer';
+import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Roles } from '../../http/decorators';
-import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
-import { QueuedAnswer } from '../../http/queued-answer';
 import { type Caller } from '../../network/organisations';
 import { type OperationText, type Shape } from '../../wire/api/description';
 import { Refusals } from '../../wire/api/posted';

@@ -8,7 +8,7 @@ import {
 } from '../../../projections/deliveries';
 import { restingUntil, totalsOfReceivers } from '../../../projections/receivers';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { Clock } from '../../http/clock';
+import { Clock } from '../../runtime/clock';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';

@@ -6,7 +6,7 @@ import { messageIdOf, receiversOf } from '../../domain/subscriptions/receiver-id
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { ApiOperation, CurrentCaller, Roles } from '../../http/decorators';
-import { ListAnswer } from '../../http/list-answer';
+import { ListAnswer } from '../../http/answer';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
 import { type Caller } from '../../network/organisations';

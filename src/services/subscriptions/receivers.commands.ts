@@ -2,7 +2,7 @@ import { Inject } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { deliveryOf } from '../../../projections/deliveries';
 import { restingUntil } from '../../../projections/receivers';
-import { Backoff } from '../../runtime/backoff';
+import { Backoff } from '../../runtime/unavailable';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { NoGeneration, ReadStore } from '../../kernel/read-store';

@@ -4,15 +4,14 @@ import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { type Directory } from '../../network/directory';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
-import { Clock } from '../../http/clock';
+import { Clock } from '../../runtime/clock';
 import { VisibleWrites } from '../../http/visible-writes';
 import { execute, load, type StateAt } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { FairQueue } from '../../runtime/fair-queue';
 import { Fault, Faults } from '../../kernel/fault';
-import { inParallel } from '../../runtime/in-parallel';
-import { KeyedMutex } from '../../runtime/keyed-mutex';
+import { inParallel, KeyedMutex } from '../../runtime/concurrency';
 import { pacer } from '../../runtime/slices';
 import {
   type Named,

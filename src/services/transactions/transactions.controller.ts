@@ -6,11 +6,9 @@ import {
   postedTransitions,
   type TransactionResult,
 } from '../../domain/transactions/fields';
-import { Answer } from '../../http/answer';
+import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
-import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
-import { QueuedAnswer } from '../../http/queued-answer';
 import { Faults } from '../../kernel/fault';
 import { type Caller } from '../../network/organisations';
 import { errorsAsJson } from '../../wire/api/errors';

@@ -1,11 +1,11 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { FollowedDirectory } from '../../network/follower';
-import { Clock } from '../../http/clock';
+import { Clock } from '../../runtime/clock';
 import { VisibleWrites } from '../../http/visible-writes';
 import { type Position } from '../../kernel/event';
 import { Fault, Faults } from '../../kernel/fault';
 import { FairQueue } from '../../runtime/fair-queue';
-import { inParallel } from '../../runtime/in-parallel';
+import { inParallel } from '../../runtime/concurrency';
 import { mapInSlices } from '../../runtime/slices';
 import { spellingsIn } from '../../wire/json/scan';
 import { checkVoucher, type CheckOptions } from './voucher-check';

@@ -11,7 +11,7 @@ import { type Directory } from '../../network/directory';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
-import { httpFaults } from '../../wire/api/http-faults';
+import { httpFaults } from '../../wire/api/errors';
 import { clickLink } from '../../wire/url';
 import { type DateFormat, writeDate } from '../../wire/date';
 import {

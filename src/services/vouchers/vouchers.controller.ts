@@ -2,13 +2,10 @@ import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common'
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
 import { voucherFaults as fault } from '../../domain/conversion-faults';
-import { Answer } from '../../http/answer';
-import { Clock } from '../../http/clock';
+import { Answer, ListAnswer, markDryRun, QueuedAnswer } from '../../http/answer';
+import { Clock } from '../../runtime/clock';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
-import { markDryRun } from '../../http/dry-run';
-import { ListAnswer } from '../../http/list-answer';
 import { PostedBody } from '../../http/posted-body';
-import { QueuedAnswer } from '../../http/queued-answer';
 import { type Caller } from '../../network/organisations';
 import { errorsAsJson } from '../../wire/api/errors';
 import { type BodyFormat, type Format } from '../../wire/api/format';

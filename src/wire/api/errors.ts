@@ -1,7 +1,7 @@
-import { type Fault } from '../../kernel/fault';
-import { type AnswerOf, listOf, record } from '../record/record';
-import { text } from '../record/kinds';
+import { type Fault, faultsOf } from '../../kernel/fault';
 import { schemaOf } from '../record/document';
+import { text } from '../record/kinds';
+import { type AnswerOf, listOf, record } from '../record/record';
 import { xmlWriter } from '../record/xml';
 import { type XmlElement } from '../xml/write';
 import { type Schema } from '../xml/xsd';
@@ -46,3 +46,64 @@ export function errorsAsXml(faults: readonly Fault[], namespace: string | undefi
 export function errorSchema(namespace: string): Schema {
   return { ...schemaOf(errorList, { file: '', root: 'Response' }, 'answered'), namespace };
 }
+
+/** The faults of module Open API, shared by all services (Document 1, Errors). */
+export const openApiFaultTable = {
+  missingToken: ['1', 400, 'Missing token'],
+  invalidToken: ['2', 403, 'Invalid token'],
+  invalidApiVersion: ['3', 404, 'Invalid API version'],
+  invalidModuleVersion: ['4', 404, 'Invalid module version'],
+  notResponding: ['5', 500, 'Service not responding'],
+  missingVersion: ['6', 404, 'Missing version'],
+  missingModule: ['7', 404, 'Missing module'],
+} as const;
+
+export const openApiFaults = faultsOf(openApiFaultTable);
+
+/** Value of `Retry-After`, in seconds. */
+const RETRY_AFTER = 5;
+
+/** An engine is unavailable, or the server is stopping (`docs/decisions.md#a12`). `reason`: what those who ask can wait for. */
+export function notResponding(reason?: string): Fault {
+  const [, , text] = openApiFaultTable.notResponding;
+  const message = reason === undefined ? text : `${text}: ${reason}`;
+  return openApiFaults.notResponding(message, { retryAfter: RETRY_AFTER });
+}
+
+/** A read model that a request reads is not there. */
+export function notBuilt(collection: string): Fault {
+  return notResponding(
+    `the read model ${collection} is being built from its log, as after an upgrade or when the log was removed or replaced. Wait until a server with ` +
+      `the role projector has built it, and repeat the request`,
+  );
+}
+
+/** Before the services are there, whose operations are described (`docs/decisions.md#x98`). */
+const startFaults = faultsOf({ starting: ['503', 503, 'The server is starting'] } as const);
+
+/** `reason`: what the start waits for. */
+export function starting(reason: string): Fault {
+  return startFaults.starting(`The server is starting: ${reason}`, { retryAfter: RETRY_AFTER });
+}
+
+/**
+ * Faults of HTTP itself: their code is the status (Document 1, Generic HTTP errors; `docs/decisions.md#p2`).
+ */
+export const httpFaultTable = {
+  badRequest: ['400', 400, 'The request is not valid HTTP'],
+  notFound: ['404', 404, 'URL does not exist'],
+  methodNotAllowed: ['405', 405, 'Invalid HTTP method'],
+  notAcceptable: ['406', 406, 'Requested content type not acceptable'],
+  timeout: ['408', 408, 'The body arrives too slowly'],
+  bodyTooLarge: ['413', 413, 'The body is too large'],
+  unsupportedType: ['415', 415, 'Sent content type not supported'],
+  expectationFailed: ['417', 417, 'Expectation failed'],
+  quotaExceeded: ['429', 429, 'Request quota exceeded'],
+  headersTooLarge: ['431', 431, 'The headers are too large'],
+  serviceDown: ['500', 500, 'Service down'],
+  overloaded: ['503', 503, 'Too many requests are waiting to be answered'],
+  receiving: ['503', 503, 'Too many bodies are being received'],
+  notYet: ['503', 503, 'What was written up to this position cannot be read yet'],
+} as const;
+
+export const httpFaults = faultsOf(httpFaultTable);

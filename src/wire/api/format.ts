@@ -1,5 +1,5 @@
 import { type MakeFault } from '../../kernel/fault';
-import { httpFaults } from './http-faults';
+import { httpFaults } from './errors';
 import { type Extension } from '../keys/request-target';
 
 /** Formats of answers. */

@@ -1,9 +1,9 @@
-import { type Description, type OperationText, type PostedShape, type Shape } from './description';
-import { type Format, mediaTypeFor } from './format';
-import { type KeyTable } from '../keys/keys';
-import { errorsOf, headers, shapeIn } from './openapi-errors';
-import { parametersOf } from './openapi-parameters';
+import { type FaultTable } from '../../kernel/fault';
+import { BOOLEAN, type KeySpec, type KeyTable, TEXT } from '../keys/keys';
 import { exampleOf, xmlExampleOf } from '../record/document';
+import { type Description, type OperationText, type PostedShape, type Shape } from './description';
+import { httpFaultTable, openApiFaultTable } from './errors';
+import { type Format, mediaTypeFor } from './format';
 
 /** An operation: the metadata of its handler, and its description. */
 export interface Operation {
@@ -18,10 +18,8 @@ export interface Operation {
   readonly text: OperationText;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** The context of an operation: its service. */
-export interface Describing {
+interface Describing {
   readonly system: string;
   /** Examples are as of then. */
   readonly now: Date;
@@ -32,7 +30,7 @@ export interface Describing {
  * An operation as OpenAPI describes it: with JSON at its own path, so that generated clients have one type for an answer,
  * and with its other formats behind an extension, as texts (`docs/decisions.md#x36`).
  */
-export interface View {
+interface View {
   readonly path: string;
   readonly isJson: boolean;
   /** Of the answer. */
@@ -164,4 +162,197 @@ function bodyOf(body: PostedShape, { bodies }: View, now: Date): Json {
     { schema: shapeIn(format, body), example: examples[format] },
   ]);
   return { required: body.isOptional !== true, content: Object.fromEntries(content) as Json };
+}
+
+/** The parameters that operations share. */
+export const sharedParameters = {
+  pretty: {
+    name: 'pretty',
+    in: 'query',
+    description: 'Adds line breaks.',
+    schema: BOOLEAN.schema,
+  },
+  jsonp: {
+    name: 'jsonp',
+    in: 'query',
+    description:
+      'Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON result, ' +
+      'the status and a message.',
+    schema: { type: 'string', maxLength: 128 },
+  },
+  minPosition: {
+    name: 'X-Min-Position',
+    in: 'header',
+    description: 'Answers when the write of this X-Log-Position can be read, or 503 after two seconds.',
+    schema: { type: 'string', pattern: '^\\d{19}$' },
+  },
+} as const;
+
+/** The parameters of an operation: of its path, then its keys in the order of their table. */
+function parametersOf({
+  isRead,
+  extensions,
+  keys,
+  text: { path = {}, example: ofKeys },
+}: {
+  readonly isRead: boolean;
+  /** Those that its path may have; absent for JSON, which needs none. */
+  readonly extensions: readonly Format[] | undefined;
+  readonly keys: KeyTable;
+  readonly text: OperationText;
+}): readonly Json[] {
+  const isJson = extensions === undefined;
+  const inPath = Object.entries(path).map(([name, { type, description, example }]) => ({
+    name,
+    in: 'path',
+    required: true,
+    description: `${description}.`,
+    schema: type.schema ?? { type: 'string' },
+    example,
+  }));
+  const extension = {
+    name: 'extension',
+    in: 'path',
+    required: true,
+    description: 'Format of the answer.',
+    schema: { type: 'string', enum: extensions },
+  };
+  const shared = ['pretty', ...(isRead && isJson ? ['jsonp'] : []), ...(isRead ? ['minPosition'] : [])];
+  return [
+    ...inPath,
+    ...(isJson ? [] : [extension]),
+    ...Object.entries(keys).map(([name, spec]) => keyParameter(name, spec, ofKeys[name])),
+    ...shared.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ];
+}
+
+/** A key as a query parameter (`docs/decisions.md#a3`). */
+function keyParameter(name: string, spec: KeySpec, example: unknown): Json {
+  const { type, multiple, required, requiredByDefault } = spec;
+  const value = type.schema ?? { type: 'string' };
+  return {
+    name,
+    in: 'query',
+    description: descriptionOf(spec),
+    ...(required === true || requiredByDefault === true ? { required: true } : {}),
+    ...(multiple === true ? { schema: { type: 'array', items: value } } : { schema: value }),
+    ...(example === undefined ? {} : { example }),
+  };
+}
+
+function descriptionOf({ type, multiple, aliases = [], description = '' }: KeySpec): string {
+  const expected = type.schema === undefined && type !== TEXT ? [`Expected: ${type.expected}.`] : [];
+  const list =
+    multiple === true && type === TEXT
+      ? ['Within a value, a comma is written `%2C`, and a percent sign `%25`.']
+      : [];
+  return [`${description}.`, ...expected, ...list, ...aliases.map((alias) => `Also spelt ${alias}.`)].join(
+    ' ',
+  );
+}
+
+export type Json = Readonly<Record<string, unknown>>;
+
+type Service = Pick<Description, 'faults' | 'errorSchema'>;
+
+/** The error list of all services, as a shape. */
+const ERRORS = { name: 'ErrorList' };
+
+/**
+ * The error responses of an operation by their statuses: those of the codes of its service and of tokens, and `default` for
+ * the errors of HTTP itself and of the server. Not all generators know ranges such as `4XX` (`docs/decisions.md#x36`).
+ */
+function errorsOf(
+  service: Service,
+  { method, mayConflict = false }: { readonly method: string; readonly mayConflict?: boolean },
+  isJson: boolean,
+): Json {
+  const never = method === 'GET' ? OF_WRITES.filter((status) => !(mayConflict && status === CONFLICT)) : [];
+  const listed = statusesOf(service).filter((status) => !never.includes(status));
+  const named = ['default' as const, ...listed].map((status) => [
+    status,
+    { $ref: `#/components/responses/${errorsName(service, status, isJson)}` },
+  ]);
+  return Object.fromEntries(named) as Json;
+}
+
+/** A conflict, and a body that is too large or of another type. */
+const CONFLICT = 409;
+const OF_WRITES: readonly number[] = [CONFLICT, 413, 415];
+
+type Status = number | 'default';
+
+/** Whoever sends no token, or not the right one, gets the first two. */
+const ALWAYS = [400, 403];
+
+/** Of methods that no operation has. */
+const UNDESCRIBED = 405;
+
+function statusesOf({ faults }: Service): readonly number[] {
+  const own = Object.values(faults).map(([, status]) => status);
+  const refusals = [...ALWAYS, ...own].filter((status) => status < 500 && status !== UNDESCRIBED);
+  return [...new Set(refusals)].sort((a, b) => a - b);
+}
+
+/** The name of a service's error response; operations with other formats than JSON have one that may be XML. */
+function errorsName({ errorSchema }: Service, status: Status, isJson: boolean): string {
+  const [service = ''] = errorSchema.split('_');
+  return `${service}${status === 'default' ? 'Other' : status}${isJson ? '' : 'As'}`;
+}
+
+/** The error responses of a service, which its operations share, by their names: of those with JSON, or with other formats. */
+export function errorResponses(service: Service, views: readonly { readonly isJson: boolean }[]): Json {
+  const kinds = new Set(views.map(({ isJson }) => isJson));
+  const responses = [...statusesOf(service), 'default' as const].flatMap((status) =>
+    [...kinds].map((isJson) => [errorsName(service, status, isJson), errorResponse(service, status, isJson)]),
+  );
+  return Object.fromEntries(responses) as Json;
+}
+
+function errorResponse(service: Service, wanted: Status, isJson: boolean): Json {
+  const { faults, errorSchema } = service;
+  const tables: readonly FaultTable[] = [openApiFaultTable, faults, httpFaultTable];
+  const listed = statusesOf(service);
+  const rows = tables
+    .flatMap((table) => Object.values(table))
+    .filter(([, status]) => (wanted === 'default' ? !listed.includes(status) : status === wanted));
+  const codes = rows.map(
+    ([code, status, meaning]) => `- \`${code}\`${wanted === 'default' ? ` (${status})` : ''}: ${meaning}`,
+  );
+  const formats: readonly Format[] = isJson ? ['json'] : ['json', 'xml'];
+  const list = { ...ERRORS, xml: { file: errorSchema } };
+  const summary =
+    wanted === 'default'
+      ? 'An error of HTTP, or of the server, which it is harmless to repeat. The answer is an error list. Its codes, with their status:'
+      : 'The request was refused, or a part of it. The answer is an error list. Its codes:';
+  return {
+    description: `${summary}\n\n${codes.join('\n')}`,
+    headers: headers(wanted === 'default' ? OTHER_HEADERS : REFUSAL_HEADERS),
+    content: Object.fromEntries(
+      formats.map((format) => [mediaTypeFor(format), { schema: shapeIn(format, list) }]),
+    ),
+  };
+}
+
+const REFUSAL_HEADERS = { 'X-Log-Position': 'Of a partly refused post: position of the write in the log' };
+const OTHER_HEADERS = {
+  Allow: 'Of 405: allowed methods',
+  'Retry-After': 'Of 429 and 503: seconds to wait before repeating the request',
+};
+
+/** A shape as the schema of a format: JSON has one of its own, the others are texts. */
+function shapeIn(format: Format, { name, xml }: Pick<Shape, 'name' | 'xml'>): Json {
+  if (format === 'json') return { $ref: `#/components/schemas/${name}` };
+  if (format !== 'xml' || xml === undefined) return { type: 'string' };
+  return { type: 'string', description: `A document as described by /1.0/schemas/${xml.file}` };
+}
+
+/** Response headers, by their descriptions. */
+function headers(described: Readonly<Record<string, string>>): Json {
+  return Object.fromEntries(
+    Object.entries(described).map(([name, description]) => [
+      name,
+      { description, schema: { type: 'string' } },
+    ]),
+  );
 }

@@ -1,8 +1,14 @@
 import { type Description } from './description';
 import { errorList } from './errors';
-import { errorResponses } from './openapi-errors';
-import { describeOperation, type Operation, partlyNamed, viewsOf } from './openapi-operation';
-import { sharedParameters } from './openapi-parameters';
+import {
+  describeOperation,
+  errorResponses,
+  type Json,
+  type Operation,
+  partlyNamed,
+  sharedParameters,
+  viewsOf,
+} from './openapi-operation';
 import { type Fields, record, type RecordKind } from '../record/record';
 import { JsonSchemas } from '../record/json';
 
@@ -12,8 +18,6 @@ export interface DescribedService {
   readonly description: Description;
   readonly operations: readonly Operation[];
 }
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * The interface of all services as OpenAPI 3.1. Its server is relative to it, because a proxy may add a prefix. `baseUrl`: for

@@ -1,5 +1,5 @@
 import { Fault } from '../../kernel/fault';
-import { httpFaults, openApiFaults } from './http-faults';
+import { httpFaults, openApiFaults } from './errors';
 
 /** The version of the interface: the first segment of paths. */
 export const API_VERSION = '1.0';

@@ -58,3 +58,61 @@ export function shortJson(value: unknown): string {
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
+
+/** The arguments of a JSONP call: the JSON text of the result in pieces, or the failure. */
+export type JsonpCall =
+  { readonly result: Iterable<string> } | { readonly statusCode: number; readonly message: string };
+
+const MAX_NAME = 128;
+const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u;
+
+/** Reserved words, which cannot name a function. */
+const RESERVED = new Set(
+  `await break case catch class const continue debugger default delete do else enum export extends false finally
+  for function if implements import in instanceof interface let new null package private protected public return
+  static super switch this throw true try typeof var void while with yield`.split(/\s+/),
+);
+
+/** True for a dotted JavaScript identifier of at most 128 characters (`docs/decisions.md#a5`). */
+export function isJsonpName(name: string): boolean {
+  const [first = '', ...members] = name.split('.');
+  return (
+    name.length <= MAX_NAME &&
+    !RESERVED.has(first) &&
+    [first, ...members].every((part) => IDENTIFIER.test(part))
+  );
+}
+
+/** The comment prevents the name from being the first bytes of the answer, which could make it another file type. */
+const BEFORE_NAME = '/**/';
+const AFTER_RESULT = ', undefined, undefined);';
+
+/** The script of a JSONP answer (Document 1, Conventions 5), in pieces: `name(result, statusCode, message)`. */
+export function* jsonpPieces(name: string, call: JsonpCall): Generator<string> {
+  yield `${BEFORE_NAME}${name}(`;
+  if ('result' in call) {
+    yield* scriptPieces(call.result);
+    yield AFTER_RESULT;
+  } else {
+    yield `undefined, ${call.statusCode}, ${inScript(JSON.stringify(call.message))});`;
+  }
+}
+
+/** The script of a JSONP answer whose result comes in pieces. */
+export async function* calledWith(
+  name: string,
+  result: AsyncIterable<Iterable<string>>,
+): AsyncGenerator<Iterable<string>> {
+  yield [BEFORE_NAME, name, '('];
+  for await (const pieces of result) yield scriptPieces(pieces);
+  yield [AFTER_RESULT];
+}
+
+function* scriptPieces(pieces: Iterable<string>): Generator<string> {
+  for (const piece of pieces) yield inScript(piece);
+}
+
+/** JSON that is safe in scripts: older scripts do not allow line separators in strings. */
+export function inScript(json: string): string {
+  return json.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+}

@@ -4,7 +4,7 @@ import { type ProposedEvent, TOMBSTONE } from '../../../src/replay/stored-event'
 import { lastOf, stateOf, type StreamState } from '../../../src/replay/stream-state';
 import { NO_STREAM, type Position } from '../../../src/kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../../src/kernel/event-log';
-import { KeyedMutex } from '../../../src/runtime/keyed-mutex';
+import { KeyedMutex } from '../../../src/runtime/concurrency';
 import { RecentIds } from './recent-ids';
 import { type Expectation, notAccepted, streamDeleted, WrongVersion } from './refused-write';
 import { inAppends, toStored } from './to-stored';

@@ -1,6 +1,5 @@
 import { type Format } from '../../../wire/api/format';
-import { inScript } from '../../../wire/json/jsonp';
-import { writeJson } from '../../../wire/json/write';
+import { inScript, writeJson } from '../../../wire/json/write';
 import { xmlPiece } from '../../../wire/xml/write';
 import { type OutputProduct, type OutputView, toJsonProduct } from '../output';
 import { type CsvStyle, resultText } from '../result-text';

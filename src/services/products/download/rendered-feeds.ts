@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { type Remote } from '../../../runtime/calls';
-import { FairBudget } from '../../../runtime/fair-budget';
+import { FairBudget } from '../../../runtime/fair-queue';
 import { unavailableIfSystem } from '../../../runtime/unavailable';
 import { BLOCK } from './feed-format';
 import { type Exporter, type RenderProgress, type RenderRequest } from './exporter';

@@ -15,7 +15,7 @@ import { type Digest, type Fingerprints } from '../../../domain/products/fingerp
 import { appendIdempotently, toNewEvent } from '../../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../../kernel/event-log';
-import { Backoff } from '../../../runtime/backoff';
+import { Backoff } from '../../../runtime/unavailable';
 import { catchUp } from './fingerprint-cache';
 
 /** A command with what its event needs. It is decided again after a conflict. */

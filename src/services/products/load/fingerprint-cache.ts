@@ -9,7 +9,7 @@ import { streamOf } from '../../../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../../../kernel/event-log';
 import { type Leases } from '../../../kernel/leases';
 import { FairQueue } from '../../../runtime/fair-queue';
-import { KeyedMutex } from '../../../runtime/keyed-mutex';
+import { KeyedMutex } from '../../../runtime/concurrency';
 import { LeaseHolder } from '../../../runtime/lease-holder';
 import { withEngineTimeout } from '../../../runtime/unavailable';
 

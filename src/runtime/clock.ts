@@ -1,3 +1,10 @@
+/** The present, as handlers take it; tests provide another one. */
+export class Clock {
+  now(): Date {
+    return new Date();
+  }
+}
+
 /** The clock of the system, and one that nobody can set. Both in ms. */
 export interface Clocks {
   readonly wall: () => number;

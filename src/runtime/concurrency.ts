@@ -1,0 +1,75 @@
+import { newPromise } from './waitable-position';
+
+/**
+ * Works on many items, `atOnce` of them at a time. After a failure no further item is started, and the
+ * failure is raised as soon as the items under way have ended.
+ */
+export async function inParallel<Item>(
+  items: Iterable<Item>,
+  atOnce: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  // All workers share one generator: a loop that ends with an error closes it for the others.
+  let hasEnded = false;
+  const queue = (function* () {
+    try {
+      yield* items;
+    } finally {
+      hasEnded = true;
+    }
+  })();
+  const worker = async (): Promise<void> => {
+    for (const item of queue) await work(item);
+  };
+  const workers: Promise<void>[] = [];
+  // Most lists are short: they need few workers.
+  const isEnough = (): boolean => hasEnded || workers.length === atOnce;
+  while (!isEnough()) workers.push(worker());
+  const ended = await Promise.allSettled(workers);
+  for (const end of ended) if (end.status === 'rejected') throw end.reason;
+}
+
+/**
+ * Splits items into batches, in order and on demand: each has at most `count` items, of at most `size` together. An item that
+ * is larger is a batch of its own.
+ */
+export function* batchesOf<Item>(
+  items: Iterable<Item>,
+  { count, size }: { readonly count: number; readonly size: number },
+  sizeOf: (item: Item) => number,
+): Generator<[Item, ...Item[]]> {
+  let batch: [Item, ...Item[]] | undefined;
+  let used = 0;
+  for (const item of items) {
+    const own = sizeOf(item);
+    used += own;
+    if (batch !== undefined && batch.length < count && used <= size) {
+      batch.push(item);
+      continue;
+    }
+    if (batch !== undefined) yield batch;
+    batch = [item];
+    used = own;
+  }
+  if (batch !== undefined) yield batch;
+}
+
+/** A mutex per key: work for the same key runs one at a time, in the order of the calls. */
+export class KeyedMutex<Key> {
+  /** Per key, settles when the last caller in the queue is done. */
+  private readonly tails = new Map<Key, Promise<void>>();
+
+  /** Waits for the key's lock, then runs. */
+  async runExclusive<Result>(key: Key, run: () => Promise<Result>): Promise<Result> {
+    const previous = this.tails.get(key);
+    const { promise: tail, resolve: release } = newPromise();
+    this.tails.set(key, tail);
+    if (previous !== undefined) await previous;
+    try {
+      return await run();
+    } finally {
+      if (this.tails.get(key) === tail) this.tails.delete(key);
+      release();
+    }
+  }
+}
