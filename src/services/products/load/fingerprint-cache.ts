@@ -38,8 +38,9 @@ interface CacheOptions {
 }
 
 const MEMORY = 256 * 1024 * 1024;
-/** The part of it that a feed is taken to need whose file does not exist: most such feeds are small. */
-const UNKNOWN = 1 / 32;
+/** Bytes that a product is taken to need, and a feed without any. */
+const PER_PRODUCT = 128;
+const EMPTY = new Fingerprints().memory;
 
 interface Entry {
   readonly prints: Fingerprints;
@@ -72,11 +73,15 @@ export class FingerprintCache {
     this.queue = new FairQueue({ atOnce: 2 * memory, perClient: memory, reserved: memory });
   }
 
-  /** Runs with exclusive access to a feed's fingerprints. */
-  async use<Result>(feedId: number, run: (prints: Fingerprints) => Promise<Result>): Promise<Result> {
+  /** Runs with exclusive access to a feed's fingerprints; `posted`: how many products it may list. */
+  async use<Result>(
+    feedId: number,
+    run: (prints: Fingerprints) => Promise<Result>,
+    posted = 0,
+  ): Promise<Result> {
     const { feedLock = (_, __, run) => run() } = this.options;
     return this.locks.runExclusive(feedId, () =>
-      feedLock(feedId, this.closing.signal, () => this.useCurrent(feedId, run)),
+      feedLock(feedId, this.closing.signal, () => this.useCurrent(feedId, run, posted)),
     );
   }
 
@@ -102,20 +107,23 @@ export class FingerprintCache {
   private async useCurrent<Result>(
     feedId: number,
     run: (prints: Fingerprints) => Promise<Result>,
+    posted = 0,
   ): Promise<Result> {
     const owner = this.options.ownerOf?.(feedId) ?? String(feedId);
-    const weight = await this.sizeOf(feedId);
+    const weight = Math.max(await this.sizeOf(feedId), EMPTY + posted * PER_PRODUCT);
     return await this.queue.run(owner, () => this.useInMemory(feedId, run), { weight });
   }
 
-  /** Bytes that they need, more or less. */
+  /** Bytes that they need, more or less: without a file, as if each event of the feed had listed another product. */
   private async sizeOf(feedId: number): Promise<number> {
     const known = this.entries.get(feedId)?.prints.memory;
     if (known !== undefined) return known;
-    return await stat(this.fileOf(feedId)).then(
-      ({ size }) => size,
-      () => this.memory * UNKNOWN,
-    );
+    const file = await stat(this.fileOf(feedId)).catch(() => undefined);
+    if (file !== undefined) return file.size;
+    let events = 0;
+    for await (const [last] of this.log.readStream(streamOf(FEED, feedId), { backwards: true, limit: 1 }))
+      events = (last?.revision ?? -1) + 1;
+    return EMPTY + events * PER_PRODUCT;
   }
 
   private async useInMemory<Result>(

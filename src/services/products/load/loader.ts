@@ -168,7 +168,11 @@ export class Loader {
     try {
       load.body.end();
       await load.intake.complete();
-      return await this.options.fingerprints.use(load.request.feedId, (prints) => this.append(load, prints));
+      return await this.options.fingerprints.use(
+        load.request.feedId,
+        (prints) => this.append(load, prints),
+        load.intake.products,
+      );
     } finally {
       await load.spool.close();
     }

@@ -74,6 +74,11 @@ export class ProductIntake {
     );
   }
 
+  /** How many products the body has, by their ids. */
+  get products(): number {
+    return this.ids.size;
+  }
+
   /** Backpressure: if this returns a promise, await it before adding more. */
   ready(): Promise<void> | undefined {
     const { full } = this;
