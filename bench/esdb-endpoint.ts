@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { openLog } from '../src/engines/embedded/log/open-log';
-import { crash } from '../src/runtime/crash';
+import { crash } from '../src/runtime/failure-report';
 import { CountedLog } from '../test/support/esdb-writing/counted-log';
 import { serveWritable } from '../test/support/esdb-writing/serve-writable';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { buildGenerations } from '../src/projector/build-generations';
+import { buildGenerations } from '../src/projector/rebuild';
 import { PROJECTIONS } from '../projections';
 import { directoryAt } from '../src/network/directory';
 import { prepareParked } from '../src/projector/parked';

@@ -1,5 +1,5 @@
 import { type Position } from '../src/kernel/event';
-import { allOf, filtersOn } from '../src/kernel/filters';
+import { allOf, filtersOn } from '../src/kernel/query';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { type StoredOffer } from '../src/domain/products/offer';
 import { type CategorySet } from '../src/network/categories/category-counts';

@@ -1,8 +1,15 @@
 import { CLAIM, type ClaimEvent } from '../src/domain/claims/claim';
 import { type ListedClaim, storedAfter, type StoredClaim, workOn } from '../src/domain/claims/stored-claim';
 import { type ParsedEvent } from '../src/kernel/decider';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Filter, type Found, type Order, type QueryOptions, type Search } from '../src/kernel/query';
+import {
+  allOf,
+  type Filter,
+  filtersOn,
+  type Found,
+  type Order,
+  type QueryOptions,
+  type Search,
+} from '../src/kernel/query';
 import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';

@@ -1,6 +1,5 @@
 import { numberOf, type Position } from '../src/kernel/event';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Filter } from '../src/kernel/query';
+import { allOf, type Filter, filtersOn } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { type FeedEvent } from '../src/domain/products/feed';
 import { type Projection } from '../src/projector/projection';

@@ -11,8 +11,15 @@ import {
   type StoredDelivery,
 } from '../src/domain/deliveries/stored-delivery';
 import { type TopicName } from '../src/domain/subscriptions/subscription';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Cursor, type Filter, type Found, type QueryOptions, type Results } from '../src/kernel/query';
+import {
+  allOf,
+  type Cursor,
+  type Filter,
+  filtersOn,
+  type Found,
+  type QueryOptions,
+  type Results,
+} from '../src/kernel/query';
 import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { searchInParts } from '../src/projector/search-in-parts';

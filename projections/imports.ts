@@ -1,7 +1,6 @@
 import { type ParsedEvent } from '../src/kernel/decider';
 import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Found, type Order, type QueryOptions } from '../src/kernel/query';
+import { allOf, filtersOn, type Found, type Order, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { eachOf, searchInParts } from '../src/projector/search-in-parts';
 import { FEED, type FeedEvent, type FeedImport } from '../src/domain/products/feed';

@@ -1,6 +1,5 @@
 import { numberOf, type Position, positionOf } from '../src/kernel/event';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Filter, type Found } from '../src/kernel/query';
+import { allOf, type Filter, filtersOn, type Found } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { customFieldNames, type Offer } from '../src/domain/products/offer';
 import { EngineUnavailable } from '../src/kernel/event-log';

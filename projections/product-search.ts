@@ -1,14 +1,15 @@
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/projector/search-in-parts';
 import {
+  allOf,
   type Cursor,
   type Filter,
+  filtersOn,
   type GroupOrder,
   type GroupSearch,
   type Order,
   type Page,
   type QueryOptions,
 } from '../src/kernel/query';
+import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/projector/search-in-parts';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/slices';
 import { IDENTIFIERS } from '../src/domain/products/fields';

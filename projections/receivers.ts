@@ -4,8 +4,7 @@ import {
   type ReceiverDay,
   type ReceiverTotals,
 } from '../src/domain/deliveries/stored-delivery';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Cursor, type Found, type QueryOptions } from '../src/kernel/query';
+import { allOf, type Cursor, filtersOn, type Found, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { receiverHealth, type StoredHealth } from './receiver-health';

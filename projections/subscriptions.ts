@@ -1,15 +1,11 @@
 import {
-  type ListedSubscription,
-  type StoredSubscription,
-} from '../src/domain/subscriptions/stored-subscription';
-import {
   SUBSCRIPTION,
+  type SubscriptionContent,
   type SubscriptionEvent,
   type TopicName,
 } from '../src/domain/subscriptions/subscription';
 import { numberOf } from '../src/kernel/event';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Found, type QueryOptions } from '../src/kernel/query';
+import { allOf, filtersOn, type Found, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
@@ -95,3 +91,14 @@ export async function listSubscriptions(
 function read({ id, body }: Found): ListedSubscription {
   return { subscriptionId: id, ...(JSON.parse(body) as StoredSubscription) };
 }
+
+/** A subscription as its read model stores it. */
+interface StoredSubscription {
+  readonly topic: TopicName;
+  readonly organisationId: number;
+  /** The position of its creation, as a number: its place in the list. */
+  readonly created: number;
+  readonly content: SubscriptionContent;
+}
+
+type ListedSubscription = StoredSubscription & { readonly subscriptionId: string };

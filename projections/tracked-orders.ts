@@ -1,6 +1,5 @@
 import { type TrackedOrder } from '../src/domain/claims/screening';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Cursor, type QueryOptions } from '../src/kernel/query';
+import { allOf, type Cursor, filtersOn, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { STANDINGS } from '../src/domain/transactions/states';
 import { type StoredTransaction } from '../src/domain/transactions/stored-transaction';

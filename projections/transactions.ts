@@ -10,8 +10,14 @@ import { STATE_OF, TRANSACTION, type TransactionEvent } from '../src/domain/tran
 import { legacyIdOf } from '../src/domain/transactions/transaction-id';
 import { type ParsedEvent } from '../src/kernel/decider';
 import { numberOf, type Position } from '../src/kernel/event';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Cursor, type Filter, type Found, type QueryOptions } from '../src/kernel/query';
+import {
+  allOf,
+  type Cursor,
+  type Filter,
+  filtersOn,
+  type Found,
+  type QueryOptions,
+} from '../src/kernel/query';
 import {
   type FieldType,
   type FieldValue,

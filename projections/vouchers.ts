@@ -1,8 +1,14 @@
 import { audienceOf, type ListedVoucher, type StoredVoucher } from '../src/domain/vouchers/stored-voucher';
 import { currencyIn, VOUCHER, type VoucherEvent } from '../src/domain/vouchers/voucher';
 import { type ParsedEvent } from '../src/kernel/decider';
-import { allOf, filtersOn } from '../src/kernel/filters';
-import { type Filter, type Found, type Order, type QueryOptions } from '../src/kernel/query';
+import {
+  allOf,
+  type Filter,
+  filtersOn,
+  type Found,
+  type Order,
+  type QueryOptions,
+} from '../src/kernel/query';
 import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';

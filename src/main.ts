@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import './app/node-version';
-import { crash } from './runtime/crash';
+import { crash } from './runtime/failure-report';
 import { runCli } from './cli/run-cli';
 
 /** A timer that keeps the process alive until its threads, which do not, have been closed. */

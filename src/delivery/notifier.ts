@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { crash } from '../runtime/crash';
+import { crash } from '../runtime/failure-report';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type IsGone, type Leases } from '../kernel/leases';
 import { reasonOf } from '../runtime/unavailable';

@@ -1,4 +1,4 @@
-import { AUTOMATIONS } from '../processes/runner';
+import { AUTOMATIONS } from '../processes/automation-runner';
 import { directoryAt, type UnusableEvent } from '../network/directory';
 import { liveGeneration, nameOf } from '../projector/generations';
 import { countParked, keyOf, listParked, type Parked, requestRetry } from '../projector/parked';

@@ -16,7 +16,7 @@ import { type Position } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { PositionWait } from '../projector/wait';
-import { type Automation } from './automation';
+import { type Automation } from './automation-runner';
 import { OrderSearch, screenAll } from './order-search';
 import { type OrdersNow, track } from './track-order';
 

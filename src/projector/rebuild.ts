@@ -1,16 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Position } from '../kernel/event';
-import { type EventLog } from '../kernel/event-log';
+import { type Position, START } from '../kernel/event';
+import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore, type Target, targetOf } from '../kernel/read-store';
+import { directoryAt } from '../network/directory';
 import { LeaseHolder } from '../runtime/lease-holder';
-import { buildGenerations, catchUp, type OnBatch } from './build-generations';
 import { isExpired } from './expiry';
-import { type GenerationProjector } from './generation-projector';
+import { flushAll, GenerationProjector } from './generation-projector';
 import { dropGenerations, liveGeneration, nameOf } from './generations';
 import { listParked, prepareParked } from './parked';
 import { type Progress, ProgressMeter } from './progress-meter';
-import { DOMAIN_LOG, type Projection, type Source } from './projection';
+import { directoryPrefixes, DOMAIN_LOG, IncomingEvent, type Projection, type Source } from './projection';
+import { ProjectionGroup } from './projection-group';
 
 export interface RebuildOptions {
   /** A name that no other process uses. */
@@ -352,4 +353,70 @@ async function byId(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, Found>> {
   return new Map((await store.get(target, ids)).map((found) => [found.id, found]));
+}
+
+/** Large batches: nobody reads the new generation yet, and a document that changes often is written less often. */
+const BUILD_BATCH = 5000;
+
+/** Called after each batch with the number of its events. May raise to stop the work. */
+type OnBatch = (events: number, position: Position) => Promise<void>;
+
+/**
+ * Creates a new generation of each projection and folds all events up to `until` into them, in one pass. Documents
+ * are described with the directory as of `until`, so earlier changes of the directory need no fan-out.
+ */
+export async function buildGenerations(
+  log: EventLog,
+  store: ReadStore,
+  projections: readonly Projection[],
+  { code, until, onBatch }: { readonly code: string; readonly until: Position; readonly onBatch: OnBatch },
+): Promise<readonly GenerationProjector[]> {
+  const projectors: GenerationProjector[] = [];
+  for (const projection of projections) {
+    const generation = await store.create(projection.collection);
+    projectors.push(await GenerationProjector.open(log, store, projection, generation, code));
+  }
+  const directory = await directoryAt(log, until, directoryPrefixes(projections));
+  const prefixes = [...new Set(projections.flatMap(({ streams }) => streams))];
+  try {
+    for await (const batch of until === START
+      ? []
+      : log.readAll({ after: START, prefixes, batchSize: BUILD_BATCH })) {
+      const { events, position } = cutAt(batch, until);
+      const incoming = events.map((event) => new IncomingEvent(event));
+      for (const projector of projectors) await projector.apply(incoming, directory, position);
+      await onBatch(events.length, position);
+      if (position === until) break;
+    }
+    for (const projector of projectors) await projector.advance(until);
+  } finally {
+    await flushAll(projectors);
+  }
+  return projectors;
+}
+
+/** Applies the events that a generation lacks up to `until`, in the same way as the live generations are updated. */
+async function catchUp(
+  log: EventLog,
+  projector: GenerationProjector,
+  until: Position,
+  onBatch: OnBatch = () => Promise.resolve(),
+): Promise<void> {
+  if (projector.checkpoint >= until) return;
+  const group = await ProjectionGroup.open(log, [projector]);
+  try {
+    for await (const batch of log.readAll({ after: group.position, prefixes: group.prefixes })) {
+      const part = cutAt(batch, until);
+      await group.apply(part);
+      await onBatch(part.events.length, part.position);
+      if (part.position === until) return;
+    }
+  } finally {
+    await group.flush();
+  }
+}
+
+function cutAt(batch: EventBatch, until: Position): EventBatch {
+  if (batch.position <= until) return batch;
+  return { ...batch, events: batch.events.filter(({ position }) => position <= until), position: until };
 }

@@ -1,5 +1,5 @@
 import { type MessagePort, type Transferable } from 'node:worker_threads';
-import { crash } from './crash';
+import { crash } from './failure-report';
 import { Fault, Faults } from '../kernel/fault';
 import { EngineUnavailable, RevisionConflict, UnacceptableAppend } from '../kernel/event-log';
 import { QueryTooLong } from '../kernel/query';

@@ -1,5 +1,5 @@
 import { Backoff } from './unavailable';
-import { crash } from './crash';
+import { crash } from './failure-report';
 import { type Position, type RecordedEvent } from '../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { newPromise, WaitablePosition } from './waitable-position';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { crash } from './crash';
+import { crash } from './failure-report';
 
 /** Milliseconds of synchronous work between two yields to the event loop. */
 export const SLICE_MS = 5;

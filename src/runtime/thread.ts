@@ -7,9 +7,8 @@ import {
 } from 'node:worker_threads';
 import { EngineUnavailable } from '../kernel/event-log';
 import { Backoff } from './unavailable';
-import { crash } from './crash';
+import { crash, describeFailure } from './failure-report';
 import { callsOver, type Remote, serveCalls } from './calls';
-import { describeFailure } from './failure-report';
 
 /** A worker thread that serves an object's methods. */
 export interface Thread<T> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { AutomationRunner } from '../../src/processes/runner';
+import { AutomationRunner } from '../../src/processes/automation-runner';
 import { type NetworkFile } from '../../src/network/network-file';
 import { LeaseFile } from '../../src/engines/embedded/leases';
 import { transactionAutomations } from '../../src/processes/automations';

@@ -1,4 +1,4 @@
-import { AutomationRunner } from '../../src/processes/runner';
+import { AutomationRunner } from '../../src/processes/automation-runner';
 import { claimDecider, type ClaimEvent, type FiledClaim } from '../../src/domain/claims/claim';
 import { automationsOver } from '../../src/processes/automations';
 import { load, toDomainEvent } from '../../src/kernel/decider';

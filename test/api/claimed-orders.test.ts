@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AutomationRunner } from '../../src/processes/runner';
+import { AutomationRunner } from '../../src/processes/automation-runner';
 import { claimTopic } from '../../src/domain/claims/topic';
 import { automationsOver } from '../../src/processes/automations';
 import { Notifier } from '../../src/delivery/notifier';

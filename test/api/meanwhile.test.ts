@@ -3,7 +3,7 @@ import { delistings } from '../../projections/delistings';
 import { products } from '../../projections/products';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { makeLoader } from '../../src/services/products/load/loader';
-import { buildGenerations } from '../../src/projector/build-generations';
+import { buildGenerations } from '../../src/projector/rebuild';
 import { type Response, TestApp } from '../support/app';
 import { type PausedCall, pauseCall, pauseRendering } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';

@@ -1,4 +1,4 @@
-import { AutomationRunner } from '../../src/processes/runner';
+import { AutomationRunner } from '../../src/processes/automation-runner';
 import { transactionAutomations } from '../../src/processes/automations';
 import { cases, FULL_SIZE } from '../support/size';
 import { eventsOfTransaction } from '../support/transactions';

@@ -1,6 +1,6 @@
 import { claimBatches } from '../../projections/claim-batches';
 import { claims } from '../../projections/claims';
-import { AutomationRunner } from '../../src/processes/runner';
+import { AutomationRunner } from '../../src/processes/automation-runner';
 import { automationsOver } from '../../src/processes/automations';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { EngineUnavailable } from '../../src/kernel/event-log';

@@ -1,5 +1,5 @@
 import { transactions } from '../../projections/transactions';
-import { AutomationRunner } from '../../src/processes/runner';
+import { AutomationRunner } from '../../src/processes/automation-runner';
 import { rebuild } from '../../src/projector/rebuild';
 import { transactionAutomations } from '../../src/processes/automations';
 import { type Response, TestApp } from '../support/app';

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LeaseFile } from '../../src/engines/embedded/leases';
-import { type Automation } from '../../src/processes/automation';
-import { AutomationRunner } from '../../src/processes/runner';
+import { type Automation, AutomationRunner } from '../../src/processes/automation-runner';
 import { FollowedDirectory } from '../../src/network/follower';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';

@@ -3,7 +3,7 @@ import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
-import { Readers } from '../../src/engines/eventstoredb/readers';
+import { Readers } from '../../src/engines/eventstoredb/stream-reads';
 import { Namespace } from '../../src/engines/eventstoredb/namespace';
 import { followRequest } from '../../src/engines/eventstoredb/requests';
 import { NO_STREAM } from '../../src/kernel/event';

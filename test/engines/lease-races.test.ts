@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { openLog } from '../../src/engines/embedded/log/open-log';
-import { type LeaseLog } from '../../src/engines/eventstoredb/heartbeats';
-import { LogLeases } from '../../src/engines/eventstoredb/log-leases';
+import { type LeaseLog, LogLeases } from '../../src/engines/eventstoredb/log-leases';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { logFolder } from '../support/log-folder';
 import { cases } from '../support/size';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, Agent, get, type Server } from 'node:http';
 import { connect } from 'node:net';
-import { StartingPort } from '../../src/app/starting';
+import { StartingPort } from '../../src/app/start';
 
 const REASON = 'the read models are being built: 42 % of the log, about 12 s left';
 const refused = (id: string) => ({

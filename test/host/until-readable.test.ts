@@ -1,4 +1,4 @@
-import { Startup, untilReadable } from '../../src/app/starting';
+import { Startup, untilReadable } from '../../src/app/start';
 import { type Runner } from '../../src/projector/runner';
 import { PROJECTIONS } from '../../projections';
 import { defined, listed } from '../projector/sample-events';

@@ -1,5 +1,4 @@
-import { allOf, filtersOn } from '../../src/kernel/filters';
-import { EVERYTHING } from '../../src/kernel/query';
+import { allOf, EVERYTHING, filtersOn } from '../../src/kernel/query';
 
 const { among, between, text } = filtersOn<'feedId' | 'price' | 'title'>();
 

@@ -1,5 +1,4 @@
-import { compareWithLive } from '../../src/projector/rebuild';
-import { buildGenerations } from '../../src/projector/build-generations';
+import { buildGenerations, compareWithLive } from '../../src/projector/rebuild';
 import { type GenerationProjector } from '../../src/projector/generation-projector';
 import { products } from '../../projections/products';
 import { type Found } from '../../src/kernel/query';

@@ -5,7 +5,7 @@ const { join } = require('node:path');
 
 const [dist, dataDir, start, n, when] = process.argv.slice(2);
 const { openEngines } = require(join(dist, 'src/engines/open.js'));
-const { AutomationRunner } = require(join(dist, 'src/processes/runner.js'));
+const { AutomationRunner } = require(join(dist, 'src/processes/automation-runner.js'));
 const { FollowedDirectory } = require(join(dist, 'src/network/follower.js'));
 const { transactionAutomations } = require(join(dist, 'src/processes/automations.js'));
 

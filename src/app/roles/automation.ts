@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Engines, type EngineTicket } from '../../engines/open';
-import { type AutomationRunner } from '../../processes/runner';
+import { type AutomationRunner } from '../../processes/automation-runner';
 import { type Remote } from '../../runtime/calls';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
@@ -13,7 +13,7 @@ interface AutomationData {
 
 /** Runs the automations away from the thread that serves HTTP. */
 export async function run({ ticket }: AutomationData, report: Report): Promise<Served> {
-  const { AutomationRunner } = await import('../../processes/runner.js');
+  const { AutomationRunner } = await import('../../processes/automation-runner.js');
   const { automationsOver } = await import('../../processes/automations.js');
   const base = await joinBase(ticket);
   const { log, store, leases } = base.engines;

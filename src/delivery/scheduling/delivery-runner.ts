@@ -3,7 +3,7 @@ import { PARTITIONS } from '../../domain/subscriptions/receiver-id';
 import { type IsGone, type Leases } from '../../kernel/leases';
 import { Backoff, reasonOf } from '../../runtime/unavailable';
 import { ClockGuard, SYSTEM_CLOCKS } from '../../runtime/clock';
-import { crash } from '../../runtime/crash';
+import { crash } from '../../runtime/failure-report';
 import { inParallel } from '../../runtime/concurrency';
 import { repeatEvery, Troubles } from '../../runtime/leader';
 import { LeaseHolder } from '../../runtime/lease-holder';

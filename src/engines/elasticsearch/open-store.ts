@@ -1,11 +1,38 @@
-import { Client } from '@elastic/elasticsearch';
-import { type ReadStore } from '../../kernel/read-store';
+import { Client, type estypes } from '@elastic/elasticsearch';
+import { type Position, START } from '../../kernel/event';
+import { type Lease } from '../../kernel/leases';
+import {
+  type Filter,
+  type Found,
+  type GroupCount,
+  type GroupCounts,
+  type GroupResults,
+  type GroupSearch,
+  type QueryOptions,
+  type Results,
+  type Search,
+  type Totals,
+  type TotalsSearch,
+} from '../../kernel/query';
+import {
+  type CollectionSpec,
+  type Generation,
+  ReadStore,
+  type SnapshotBatch,
+  type Target,
+  targetOf,
+  type Write,
+} from '../../kernel/read-store';
 import { UnusableUrl } from '../../runtime/unavailable';
 import { Catalogue } from './catalogue';
-import { Connection, type Notices, type RetryTimes } from './connection';
-import { Control } from './control';
-import { ElasticsearchStore } from './elasticsearch-store';
-import { Names } from './layout';
+import { Connection, failureOf, type IndexContext, type Notices, type RetryTimes } from './connection';
+import { Checkpoints, Control } from './control';
+import { countGroups, groupPages, searchGroups } from './groups';
+import { foundOf, ID, type Layout, nameOf, Names, property } from './layout';
+import { queryOf } from './query';
+import { search } from './search';
+import { nextPageSize, Snapshot, type SnapshotPage } from './snapshot';
+import { writeBatch } from './writer';
 
 export interface ElasticsearchOptions {
   /** Used instead of a user and password: the encoded form, as issued by the server. */
@@ -62,4 +89,295 @@ function addressOf(text: string): { node: string; prefix: string; username: stri
     username: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
   };
+}
+
+/** A read store in Elasticsearch. Each generation is an index. */
+class ElasticsearchStore extends ReadStore {
+  private readonly checkpoints: Checkpoints;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly names: Names,
+    private readonly control: Control,
+    private readonly catalogue: Catalogue,
+  ) {
+    super();
+    this.checkpoints = new Checkpoints(connection);
+  }
+
+  async create(spec: CollectionSpec): Promise<Generation> {
+    return await this.catalogue.create(spec);
+  }
+
+  async finish(generation: Generation): Promise<void> {
+    await this.at(targetOf(generation), () => this.catalogue.finish(generation));
+  }
+
+  async swap(generation: Generation): Promise<void> {
+    await this.at(targetOf(generation), () => this.catalogue.swap(generation));
+  }
+
+  async retire(generation: Generation): Promise<void> {
+    await this.catalogue.retire(generation);
+  }
+
+  async drop(generation: Generation): Promise<void> {
+    await this.catalogue.drop(generation);
+  }
+
+  async sweep(): Promise<void> {
+    await this.catalogue.sweep();
+  }
+
+  async generations(collection: string): Promise<readonly Generation[]> {
+    return await this.catalogue.list(collection);
+  }
+
+  async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
+    await this.at(target, (context) => writeBatch(context, writes, checkpoint), 'write');
+  }
+
+  async checkpoint(target: Target): Promise<Position> {
+    return await this.at(target, async (context) => (await this.checkpoints.of(context)) ?? START);
+  }
+
+  async refresh(target: Target): Promise<void> {
+    await this.at(target, ({ alias, retryMs }) =>
+      this.connection.ask((client, options) => client.indices.refresh({ index: alias }, options), retryMs),
+    );
+  }
+
+  async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
+    return await this.query(target, options, (context) => get(context, ids, options.bodyLimit));
+  }
+
+  async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
+    return await this.query(target, options, async (context) => {
+      await this.requireFinished(target);
+      return await search(context, wanted, options.bodyLimit);
+    });
+  }
+
+  async searchGroups(target: Target, wanted: GroupSearch, options: QueryOptions = {}): Promise<GroupResults> {
+    return await this.query(target, options, async (context) => {
+      await this.requireFinished(target);
+      return await searchGroups(context, wanted, options.bodyLimit);
+    });
+  }
+
+  async count(target: Target, filter: Filter): Promise<number> {
+    return await this.atFinished(target, async ({ alias, layout, retryMs }) => {
+      const query = queryOf(filter, layout);
+      const { count } = await this.connection.ask(
+        (client, options) => client.count({ index: alias, query }, options),
+        retryMs,
+      );
+      return count;
+    });
+  }
+
+  async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
+    return await this.atFinished(target, (context) => countGroups(context, wanted));
+  }
+
+  async totals(target: Target, wanted: TotalsSearch, options: QueryOptions = {}): Promise<readonly Totals[]> {
+    return await this.query(target, options, async (context) => {
+      await this.requireFinished(target);
+      return await totals(context, wanted);
+    });
+  }
+
+  async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
+    // In this order, so that the snapshot includes everything up to the checkpoint.
+    const checkpoint = await this.checkpoint(target);
+    await this.refresh(target);
+    const { snapshot, layout } = await this.atFinished(target, async ({ alias, layout, retryMs }) => ({
+      snapshot: await Snapshot.open(this.connection, alias, retryMs),
+      layout,
+    }));
+    try {
+      yield* scan(snapshot, filter, layout, checkpoint, samplesOf);
+    } finally {
+      await snapshot.close();
+    }
+  }
+
+  async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
+    return await this.control.lease(name, owner, now, ttl);
+  }
+
+  async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
+    return await this.control.holder(name, now, ttl);
+  }
+
+  async release(lease: Lease): Promise<void> {
+    await this.control.release(lease);
+  }
+
+  async close(): Promise<void> {
+    await this.connection.close();
+  }
+
+  /** Like `at`, within the limits of a query. */
+  private async query<Result>(
+    target: Target,
+    options: QueryOptions,
+    work: (context: IndexContext) => Promise<Result>,
+  ): Promise<Result> {
+    return await this.connection.query(options, (connection) =>
+      this.at(target, (context) => work({ ...context, connection })),
+    );
+  }
+
+  /** Like `at`, but requires a finished generation. */
+  private async atFinished<Result>(
+    target: Target,
+    work: (context: IndexContext) => Promise<Result>,
+  ): Promise<Result> {
+    return await this.at(target, async (context) => {
+      await this.requireFinished(target);
+      return await work(context);
+    });
+  }
+
+  private async requireFinished(target: Target): Promise<void> {
+    const { isFinished } = await this.catalogue.find(target);
+    if (!isFinished) throw new Error('the generation is not finished: finish it before searching it');
+  }
+
+  /** Runs `work` on a target. Requests that fill a generation are retried for longest, as a failed rebuild has to restart. */
+  private async at<Result>(
+    target: Target,
+    work: (context: IndexContext) => Promise<Result>,
+    kind: 'read' | 'write' = 'read',
+  ): Promise<Result> {
+    const { layout, isFinished } = await this.catalogue.find(target);
+    const { connection } = this;
+    const alias = this.names.of(target);
+    try {
+      const retryMs = connection.retryMs[isFinished ? kind : 'fill'];
+      return await work({ connection, alias, layout, retryMs });
+    } catch (error) {
+      throw this.catalogue.translate(target, error);
+    }
+  }
+}
+
+/** Documents per request, with and without a body limit. */
+const BATCH_SIZE = { limited: 100, unlimited: 1_000 } as const;
+
+/** The existing documents with these ids. Sees writes that are not refreshed yet. */
+async function get(
+  context: IndexContext,
+  ids: readonly string[],
+  bodyLimit?: number,
+): Promise<readonly Found[]> {
+  const names = [...new Set(ids.map(nameOf))];
+  const size = bodyLimit === undefined ? BATCH_SIZE.unlimited : BATCH_SIZE.limited;
+  const found: Found[] = [];
+  let characters = 0;
+  for (let from = 0; from < names.length && characters < (bodyLimit ?? Infinity); from += size) {
+    const stored = await entries(context, names.slice(from, from + size));
+    const some = stored.filter((entry) => 'id' in entry).flatMap(foundOf);
+    found.push(...some);
+    for (const { body } of some) characters += body.length;
+  }
+  return found;
+}
+
+/** The entries with these names: documents, and for removed documents just the version. */
+async function entries(
+  { connection, alias, retryMs }: IndexContext,
+  names: readonly string[],
+): Promise<readonly (Found | Pick<Found, 'version'>)[]> {
+  const request = { index: alias, ids: [...names], filter_path: ['docs._source', 'docs.error'] };
+  return await connection.ask(async (client, options) => {
+    const { docs } = await client.mget<Found>(request, options);
+    // The server omits an empty list.
+    return ((docs as typeof docs | undefined) ?? []).flatMap((entry) => {
+      if ('error' in entry) throw failureOf({ status: 500, type: entry.error.type, reason: '' });
+      return entry._source ?? [];
+    });
+  }, retryMs);
+}
+
+/** All matching documents of a snapshot by id: first samples per value of a field, then an empty batch, then the documents. */
+async function* scan(
+  snapshot: Snapshot,
+  filter: Filter,
+  layout: Layout,
+  checkpoint: Position,
+  samplesOf?: string,
+): AsyncGenerator<SnapshotBatch> {
+  const query = queryOf(filter, layout);
+  const total = await snapshot.count(query);
+  if (samplesOf !== undefined)
+    for await (const groups of groupPages(
+      (request) => snapshot.search(request),
+      { filter, groupBy: samplesOf },
+      layout,
+    ))
+      yield { found: [], samples: groups.map(({ one }) => one), total, checkpoint };
+  yield { found: [], total, checkpoint };
+  const request: SnapshotPage = { query, sort: { [ID]: 'asc' }, size: nextPageSize([]) };
+  const pages = snapshot.pages<Found>(request, (hits) =>
+    nextPageSize(hits.map(({ _source }) => _source?.body ?? '')),
+  );
+  for await (const hits of pages)
+    yield { found: hits.flatMap(({ _source }) => foundOf(_source)), total, checkpoint };
+}
+
+/** Combinations in one answer of the server. */
+const PAGE = 1000;
+
+type Bucket = estypes.AggregationsCompositeBucket &
+  Readonly<Record<`sum${number}`, estypes.AggregationsSumAggregate>>;
+
+interface Answered {
+  readonly totals: estypes.AggregationsMultiBucketAggregateBase<Bucket> & {
+    readonly after_key?: Readonly<Record<string, string>>;
+  };
+}
+
+/** Counts and sums per combination of values, in ascending order of the values. */
+async function totals(
+  { connection, alias, layout, retryMs }: IndexContext,
+  { filter, by, sums }: TotalsSearch,
+): Promise<readonly Totals[]> {
+  const sources = by.map((name, at) => ({
+    [`by${at}`]: { terms: { field: property(layout.field(name, 'column').name) } },
+  }));
+  const summed = sums.map(
+    (name, at) => [`sum${at}`, { sum: { field: property(layout.field(name, 'number').name) } }] as const,
+  );
+  const found: Totals[] = [];
+  for (let after: Readonly<Record<string, string>> | undefined; ;) {
+    const request: estypes.SearchRequest = {
+      index: alias,
+      query: queryOf(filter, layout),
+      size: 0,
+      track_total_hits: false,
+      allow_partial_search_results: false,
+      aggs: {
+        totals: {
+          composite: { size: PAGE, sources, ...(after === undefined ? {} : { after }) },
+          aggs: Object.fromEntries(summed),
+        },
+      },
+    };
+    const { aggregations } = await connection.ask(
+      (client, options) => client.search<unknown, Answered>(request, options),
+      retryMs,
+    );
+    const buckets = aggregations?.totals.buckets;
+    if (!Array.isArray(buckets)) throw new Error('the answer of an aggregation has no buckets');
+    for (const bucket of buckets)
+      found.push({
+        values: by.map((_, at) => String(bucket.key[`by${at}`])),
+        count: bucket.doc_count,
+        sums: sums.map((_, at) => bucket[`sum${at}`]?.value ?? 0),
+      });
+    if (buckets.length < PAGE) return found;
+    after = aggregations?.totals.after_key;
+  }
 }

@@ -1,7 +1,7 @@
 import { type estypes } from '@elastic/elasticsearch';
 import {
-  type Found,
   type Cursor,
+  type Found,
   type Order,
   type Page,
   type Results,

@@ -14,14 +14,13 @@ import {
 import { type OnRetry } from '../../runtime/unavailable';
 import { checkAppend } from '../check-append';
 import { type Appender, type AppendResult } from './appender';
-import { BatchBuffer, eventsIn, lastRevision, streamParts } from './stream-reads';
+import { BatchBuffer, eventsIn, lastRevision, type Readers, streamParts } from './stream-reads';
 import { NoAnswer, Refused, unavailable } from './failure';
 import { type End, type Head } from './head';
 import { BATCH, History, type Selection, selectionOf } from './history';
 import { type IndexedLog, keepIndex } from './index-keeper';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
-import { type Readers } from './readers';
 import { isIndexed, readIndex } from './reference-index';
 import { backwardsRequest, RetryBudget, streamRequest } from './requests';
 import { type SentEvent } from './sent-event';

@@ -1,7 +1,6 @@
 import { type Position, START } from '../../kernel/event';
 import { type Namespace } from './namespace';
-import { type Readers } from './readers';
-import { eventsIn } from './stream-reads';
+import { eventsIn, type Readers } from './stream-reads';
 import { NoAnswer } from './failure';
 import { maxPosition, type SentEvent } from './sent-event';
 import { backwardsRequest } from './requests';

@@ -13,8 +13,7 @@ import {
 } from '../../kernel/event-log';
 import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
 import { without } from '../../kernel/without';
-import { recordIn, toIndexEvent } from './index-record';
-import { INDEX_STREAM, type IndexMark, MARK } from './reference-index';
+import { INDEX_STREAM, type IndexMark, MARK, recordIn, toIndexEvent } from './reference-index';
 import { type End as LogEnd } from './head';
 import { type SentEvent } from './sent-event';
 

@@ -8,10 +8,9 @@ import { noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailab
 import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';
 import { Head } from './head';
-import { EventStoreLeaseLog } from './lease-log';
 import { LogLeases } from './log-leases';
 import { Namespace } from './namespace';
-import { Readers } from './readers';
+import { Readers } from './stream-reads';
 import { readMark } from './reference-index';
 import { type SentEvent } from './sent-event';
 import { Tail } from './tail';
@@ -169,4 +168,17 @@ class EventStoreDeliveries extends EventStoreLog implements ExpiringLog {
 function objectOf(text: string): object {
   const value: unknown = JSON.parse(text);
   return typeof value === 'object' && value !== null ? value : {};
+}
+
+/** The streams of leases in EventStoreDB. */
+class EventStoreLeaseLog extends EventStoreLog {
+  /** Sets the metadata of a stream, unless it has some. */
+  async describe(stream: string, metadata: object): Promise<void> {
+    const event = { id: randomUUID(), type: '$metadata', data: JSON.stringify(metadata), meta: '{}' };
+    try {
+      await this.appendTo(`$$${this.serverName(stream)}`, NO_STREAM, [event]);
+    } catch (error) {
+      if (!(error instanceof RevisionConflict)) throw error;
+    }
+  }
 }

@@ -3,7 +3,7 @@ import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type End, type Head } from './head';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
-import { type Readers } from './readers';
+import { type Readers } from './stream-reads';
 import { maxPosition, SentEvent } from './sent-event';
 import { followRequest } from './requests';
 import { asError, NoAnswer } from './failure';

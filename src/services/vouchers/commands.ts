@@ -1,18 +1,26 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { FollowedDirectory } from '../../network/follower';
-import { Clock } from '../../runtime/clock';
+import { voucherFaults as fault } from '../../domain/conversion-faults';
+import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
+import { type VoucherPost, VoucherWriter, type Written } from '../../domain/vouchers/voucher-writer';
 import { VisibleWrites } from '../../http/visible-writes';
 import { type Position } from '../../kernel/event';
 import { Fault, Faults } from '../../kernel/fault';
-import { FairQueue } from '../../runtime/fair-queue';
+import { type Directory } from '../../network/directory';
+import { FollowedDirectory } from '../../network/follower';
+import { type Caller } from '../../network/organisations';
+import { Clock } from '../../runtime/clock';
 import { inParallel } from '../../runtime/concurrency';
+import { FairQueue } from '../../runtime/fair-queue';
 import { mapInSlices } from '../../runtime/slices';
+import { isPosted, isUnset, type Origin, type Posted, Refusals, wrong } from '../../wire/api/posted';
 import { spellingsIn } from '../../wire/json/scan';
-import { checkVoucher, type CheckOptions } from './voucher-check';
-import { type VoucherPost, VoucherWriter, type Written } from '../../domain/vouchers/voucher-writer';
+import { amountOf, expectedAmount } from '../../wire/record/minor-units';
+import { complete, type FoundIn, recordReader } from '../../wire/record/read';
+import { type PostedOf } from '../../wire/record/record';
+import { postedVoucher } from './fields';
 
 /** A posted voucher, published or edited: its id, and the position from which listings include it. */
-export interface PostedVoucher {
+interface PostedVoucher {
   readonly id: number;
   readonly position: Position;
 }
@@ -20,7 +28,7 @@ export interface PostedVoucher {
 /** What became of one of several posted vouchers: its id, or why it was refused. */
 type PostResult = { readonly id: number } | { readonly faults: readonly Fault[] };
 
-export interface PostResults {
+interface PostResults {
   /** One for each voucher, in their order. */
   readonly results: readonly PostResult[];
   readonly position: Position;
@@ -180,4 +188,120 @@ function faultsIn(error: unknown): readonly Fault[] {
 /** Posts with the same key are of one voucher. A voucher without a `sourceId` is always a new one. */
 function keyOf({ programId, sourceId }: VoucherPost, at: number): string | number {
   return sourceId === undefined ? at : `${programId}:${sourceId}`;
+}
+
+/** Days that `endDate` may lie ahead (Document 2, Limits; `docs/decisions.md#v16`). */
+const MAX_DAYS = 366;
+const DAY = 24 * 60 * 60 * 1000;
+
+/** What a post is checked against. */
+interface CheckOptions extends Pick<Origin, 'spelling'> {
+  readonly directory: Directory;
+  readonly caller: Pick<Caller, 'organisationId'>;
+  readonly now: Date;
+}
+
+type Found = FoundIn<typeof postedVoucher>;
+
+const read = recordReader(postedVoucher);
+
+/** All problems are 101 (`docs/decisions.md#v14`). */
+const PROBLEMS = { unusable: fault.invalidVoucher } as const;
+
+/** Checks a posted voucher, JSON or XML alike. Raises everything that is wrong as `Faults`. */
+function checkVoucher(posted: unknown, options: CheckOptions): VoucherPost {
+  if (!isPosted(posted)) throw fault.invalidVoucher(wrong('a voucher', posted, 'an object'));
+  const refusals = new Refusals(PROBLEMS, {}, Infinity, options);
+  const found = read(posted, refusals);
+  checkTimes(found, options.now, refusals);
+  checkNeeds(found, posted, refusals);
+  checkAmount(found, options, refusals);
+  checkAccess(found, options, refusals);
+  const { programId, sourceId, ...voucher } = complete<PostedOf<typeof postedVoucher>>(found, refusals);
+  const { siteIds } = voucher;
+  return {
+    programId,
+    ...(sourceId === undefined ? {} : { sourceId }),
+    voucher: { ...voucher, ...(siteIds === undefined ? {} : { siteIds: ascending(siteIds) }) },
+    currency: {
+      code: options.directory.program(programId)?.currency ?? '',
+      since: options.directory.currencies.since(programId),
+    },
+  };
+}
+
+/** Document 2, Limits; `docs/decisions.md#v16`. */
+function checkTimes(found: Found, now: Date, refusals: Refusals): void {
+  checkOrder(found, ['startDate', 'endDate'], refusals);
+  checkOrder(found, ['publishStartDate', 'publishEndDate'], refusals);
+  const latest = now.getTime() + MAX_DAYS * DAY;
+  const end = timeOf(found.endDate);
+  if (end > latest)
+    refusals.refuse(
+      'unusable',
+      `endDate is ${end}: expected ${latest} at the latest, ${MAX_DAYS} days ahead`,
+    );
+}
+
+type DateField = 'startDate' | 'endDate' | 'publishStartDate' | 'publishEndDate';
+
+function checkOrder(found: Found, [first, last]: readonly [DateField, DateField], refusals: Refusals): void {
+  const [start, end] = [timeOf(found[first]), timeOf(found[last])];
+  if (end <= start)
+    refusals.refuse('unusable', `${last} is ${end}: expected a time after ${first}, which is ${start}`);
+}
+
+/** NaN for a date that is absent: no comparison with it is true. */
+function timeOf(date: string | undefined): number {
+  return date === undefined ? NaN : Date.parse(date);
+}
+
+/** Fields that only some types need, or that need each other (`docs/decisions.md#v8`). */
+function checkNeeds({ voucherTypeId }: Found, posted: Posted, refusals: Refusals): void {
+  const type = voucherTypeId === undefined ? undefined : VOUCHER_TYPES[voucherTypeId];
+  if (type !== undefined && 'needs' in type && isUnset(posted[type.needs]))
+    refusals.missing(type.needs, ` where voucherTypeId is ${voucherTypeId} (${type.name})`);
+  if (!isUnset(posted['discountAmount']) && isUnset(posted['isPercentage']))
+    refusals.missing('isPercentage', ' where discountAmount is');
+}
+
+/** `docs/decisions.md#v19`. */
+function checkAmount(
+  { programId = NaN, discountAmount, isPercentage }: Found,
+  { directory }: CheckOptions,
+  refusals: Refusals,
+): void {
+  const currency = directory.program(programId)?.currency;
+  if (currency === undefined || discountAmount === undefined || isPercentage !== false) return;
+  if (amountOf(discountAmount, currency) === undefined)
+    refusals.wrong('discountAmount', discountAmount, expectedAmount(currency));
+}
+
+/** Document 2, Errors: 102 and 103; `docs/decisions.md#v5`, `#v18`. */
+function checkAccess(
+  { programId, siteIds = [] }: Found,
+  { directory, caller }: CheckOptions,
+  refusals: Refusals,
+): void {
+  if (programId === undefined) return;
+  const program = directory.program(programId);
+  if (program?.organisationId !== caller.organisationId) {
+    refusals.add(fault.noAccess, `programId is ${programId}: expected a program of yours`);
+    return;
+  }
+  if (program.status !== 'active')
+    refusals.add(
+      fault.noAccess,
+      `program ${programId} is ${program.status}: vouchers are taken while it is active`,
+    );
+  const unconnected = ascending(siteIds).filter((id) => !directory.programs.connectionsOf(id).has(programId));
+  if (unconnected.length > 0)
+    refusals.add(
+      fault.notConnected,
+      `siteIds: not connected to program ${programId}: ${unconnected.join(', ')}`,
+    );
+}
+
+function ascending(siteIds: readonly number[]): readonly number[] {
+  return [...new Set(siteIds)].sort((a, b) => a - b);
 }

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import {
+  type Cursor,
   EVERYTHING,
   type GroupSearch,
   type Order,
   type Search,
-  type Cursor,
 } from '../../../src/kernel/query';
 import { type ReadStore } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';

@@ -1,6 +1,6 @@
 import { type MessagePort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../../../runtime/calls';
-import { crash } from '../../../runtime/crash';
+import { crash } from '../../../runtime/failure-report';
 import { EmbeddedStore } from './embedded-store';
 import { QueryClock } from './query-clock';
 

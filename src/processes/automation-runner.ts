@@ -4,15 +4,49 @@ import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type Leases } from '../kernel/leases';
 import { type Cursor, type Filter, type Found } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
+import { type Directory } from '../network/directory';
 import { type FollowedDirectory } from '../network/follower';
 import { isRetryRequested, listParked, type Parked, removeParked, saveParked } from '../projector/parked';
+import { type Projection } from '../projector/projection';
 import { waitForPosition } from '../projector/wait';
-import { Backoff } from '../runtime/unavailable';
 import { ClockGuard, type Clocks, SYSTEM_CLOCKS } from '../runtime/clock';
 import { inParallel } from '../runtime/concurrency';
 import { Troubles } from '../runtime/leader';
 import { AUTOMATION_LEASE, LeaseHolder } from '../runtime/lease-holder';
-import { type Automation } from './automation';
+import { Backoff } from '../runtime/unavailable';
+
+/** What an action works with. */
+interface ActionContext {
+  readonly log: EventLog;
+  /** At least as new as the document. */
+  readonly directory: Directory;
+  /** The present, an ISO 8601 instant. */
+  readonly at: string;
+}
+
+/**
+ * Something that the system does by itself when it is due: a query that finds what is due, and the command for each document
+ * found.
+ *
+ * There is no cursor and no list of timers. A document is found until its read model shows that the command has been
+ * executed. So `act` may be called repeatedly, late, by two processes at once, or for a document that is out of date: the
+ * decider of the command makes that harmless.
+ */
+export interface Automation {
+  /** Names it in messages. */
+  readonly name: string;
+  /** The read model that is queried. */
+  readonly projection: Projection;
+  /** A `number` field of it, one of `sorts`: what is found is done in its order, the lowest first. */
+  readonly orderBy: string;
+  /**
+   * What is due at `now` (epoch ms). Each filter is a query, repeated every half second: it must be one that an index
+   * answers, normally a range of `orderBy`.
+   */
+  due(now: number, directory: Directory): readonly Filter[];
+  /** Executes the command for a document. Returns the position of the last event appended, if any. */
+  act(found: Found, surface: ActionContext): Promise<{ readonly position?: Position }>;
+}
 
 interface AutomationParts {
   readonly log: EventLog;
