@@ -10,15 +10,15 @@ const FIELDS = {
 
 export type ClaimBatchField = keyof typeof FIELDS;
 
-type Handled = Extract<ClaimBatchEvent, { readonly type: 'ClaimBatchAccepted' | 'ClaimBatchFinished' }>;
+type BatchChange = Extract<ClaimBatchEvent, { readonly type: 'ClaimBatchAccepted' | 'ClaimBatchFinished' }>;
 
 /** The posts of several claims that are accepted and not filed yet (`docs/decisions.md#c3`). */
-export const claimBatches: Projection<{ readonly accepted: number }, Handled> = {
+export const claimBatches: Projection<{ readonly accepted: number }, BatchChange> = {
   collection: { name: 'claim-batches', version: 1, fields: FIELDS, sorts: ['accepted'] },
   streams: [`${CLAIM_BATCH}-`],
   handles: ['ClaimBatchAccepted', 'ClaimBatchFinished'],
   replaces: ['ClaimBatchAccepted', 'ClaimBatchFinished'],
-  idOf: ({ stream }: ParsedEvent<Handled>) => stream.slice(CLAIM_BATCH.length + 1),
+  idOf: ({ stream }: ParsedEvent<BatchChange>) => stream.slice(CLAIM_BATCH.length + 1),
   fold: (_, { type, data }) =>
     type === 'ClaimBatchAccepted' ? { accepted: Date.parse(data.at) } : undefined,
   describe: (document) => ({ document, fields: { accepted: document.accepted } }),

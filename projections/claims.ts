@@ -89,11 +89,11 @@ function fieldsOf(stored: StoredClaim, claimId: number): Readonly<Partial<Record
 export interface ClaimCriteria {
   /** The values that each field may have. */
   readonly among: Readonly<Partial<Record<ClaimField, readonly number[]>>>;
-  readonly lastChanged: Bounds;
-  readonly timeStampEvent: Bounds;
+  readonly lastChanged: ClaimRange;
+  readonly timeStampEvent: ClaimRange;
 }
 
-interface Bounds {
+interface ClaimRange {
   readonly min?: number | undefined;
   readonly max?: number | undefined;
 }

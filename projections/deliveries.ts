@@ -45,7 +45,7 @@ type DeliveryField = keyof typeof FIELDS;
 /** Attempts that are listed: the last ones. */
 const ATTEMPTS = 20;
 
-type Handled = Extract<
+type DeliveryChange = Extract<
   MatchedEvent | PartitionEvent,
   { readonly type: 'MessageDue' | 'RedeliveryDue' | 'MessageAttempted' }
 >;
@@ -54,7 +54,7 @@ type Handled = Extract<
  * What has become of each message (`docs/decisions.md#n14`), from the delivery log. Without what is sent, which is read from
  * there.
  */
-export const deliveries: Projection<StoredDelivery, Handled> = {
+export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
   collection: { name: 'deliveries', version: 5, fields: FIELDS, sorts: ['at'] },
   streams: [MATCHED, 'partition-'],
   acrossStreams: true,

@@ -14,7 +14,10 @@ export interface StoredHealth {
   readonly health: Health;
 }
 
-type Handled = Extract<MatchedEvent | PartitionEvent, { readonly type: 'MessageAttempted' | 'ProbeDue' }>;
+type HealthChange = Extract<
+  MatchedEvent | PartitionEvent,
+  { readonly type: 'MessageAttempted' | 'ProbeDue' }
+>;
 
 /**
  * How long (ms) a receiver without attempts keeps its health here. Rests last up to 15 minutes and retries wait up to 29 hours;
@@ -25,7 +28,7 @@ const REMEMBERED_MS = 2 * 24 * 60 * 60 * 1000;
 /**
  * How each receiver fares, by its id: as for those who send, since it is folded from the same outcomes (`docs/decisions.md#n7`).
  */
-export const receiverHealth: Projection<StoredHealth, Handled> = {
+export const receiverHealth: Projection<StoredHealth, HealthChange> = {
   collection: { name: 'receiver-health', version: 1, fields: FIELDS, sorts: [] },
   streams: [MATCHED, 'partition-'],
   acrossStreams: true,

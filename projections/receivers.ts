@@ -19,13 +19,13 @@ const FIELDS = {
 
 type ReceiverField = keyof typeof FIELDS;
 
-type Handled = Extract<PartitionEvent, { readonly type: 'MessageAttempted' }>;
+type ReceiverChange = Extract<PartitionEvent, { readonly type: 'MessageAttempted' }>;
 
 /**
  * How deliveries to each receiver go, by day (`docs/decisions.md#n14`): days expire as the delivery log does, so that a rebuild
  * gives the same.
  */
-export const receivers: Projection<ReceiverDay, Handled> = {
+export const receivers: Projection<ReceiverDay, ReceiverChange> = {
   collection: { name: 'receivers', version: 1, fields: FIELDS, sorts: ['at'] },
   streams: ['partition-'],
   handles: ['MessageAttempted'],

@@ -20,13 +20,13 @@ const FIELDS = {
 
 type SubscriptionField = keyof typeof FIELDS;
 
-type Handled = Extract<
+type SubscriptionChange = Extract<
   SubscriptionEvent,
   { readonly type: 'SubscriptionCreated' | 'SubscriptionReplaced' | 'SubscriptionDeleted' }
 >;
 
 /** The subscriptions that are not deleted, for lists (Document 2, Endpoints, Subscriptions). */
-export const subscriptions: Projection<StoredSubscription, Handled> = {
+export const subscriptions: Projection<StoredSubscription, SubscriptionChange> = {
   collection: { name: 'subscriptions', version: 1, fields: FIELDS, sorts: ['created'] },
   streams: [`${SUBSCRIPTION}-`],
   handles: ['SubscriptionCreated', 'SubscriptionReplaced', 'SubscriptionDeleted'],

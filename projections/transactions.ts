@@ -114,14 +114,14 @@ function fieldsOf(stored: PositionedTransaction, id: string): Readonly<Record<st
 export interface TransactionCriteria {
   /** The values that each field may have. */
   readonly among: Readonly<Partial<Record<TransactionField, readonly (string | number)[]>>>;
-  readonly timeOfEvent: Bounds;
-  readonly changed: Bounds;
+  readonly timeOfEvent: TransactionRange;
+  readonly changed: TransactionRange;
   /** Only those whose last event is after this log position, and at `until` or before. */
   readonly after?: Position;
   readonly until?: Position;
 }
 
-interface Bounds {
+interface TransactionRange {
   readonly min?: number | undefined;
   readonly max?: number | undefined;
 }

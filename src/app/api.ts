@@ -20,7 +20,7 @@ import { type Config } from '../settings/config';
 import { type AppParts } from './create-app';
 import { type Base } from './open-base';
 import { openAll, raise } from './opened';
-import { atMostEvery, diskTrouble, readinessOf, type Troubles } from './readiness';
+import { atMostEvery, diskTrouble, readinessOf, type RoleTroubles } from './readiness';
 import { startExporter } from './roles/exporter';
 import { startLoader } from './roles/loader';
 
@@ -36,7 +36,7 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 
   readonly report: Report;
   readonly log?: FastifyBaseLogger;
   readonly now?: () => Date;
-  readonly troubles?: Troubles;
+  readonly troubles?: RoleTroubles;
 }
 
 /** As long as an attempt lasts at most (`docs/decisions.md#n4`). */

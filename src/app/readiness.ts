@@ -26,7 +26,7 @@ const AHEAD =
   'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` rebuilds them';
 
 /** Why parts of this process make no progress; undefined while they do. A role that it does not have is absent. */
-export interface Troubles {
+export interface RoleTroubles {
   readonly projector?: (() => Promise<string | undefined>) | undefined;
   readonly automation?: (() => Promise<string | undefined>) | undefined;
   readonly notifier?: (() => Promise<string | undefined>) | undefined;
@@ -35,7 +35,7 @@ export interface Troubles {
 }
 
 interface ReadinessParts {
-  readonly troubles?: Troubles;
+  readonly troubles?: RoleTroubles;
   /** A monotonic clock (ms). */
   readonly now?: () => number;
   /** Epoch ms. */

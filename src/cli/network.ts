@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Command } from 'commander';
 import { type EventLog } from '../kernel/event-log';
-import { type Appended } from '../network/append-facts';
+import { type AppendedFacts } from '../network/append-facts';
 import { type Change } from '../network/changes';
 import { type Fact } from '../network/decider';
 import { type Directory } from '../network/directory';
@@ -100,7 +100,7 @@ export async function changeNetwork(
   { log, directory }: { readonly log: EventLog; readonly directory: Directory },
   facts: readonly Fact[],
   { onAppended, asks = isRemoval }: { readonly onAppended?: (fact: Fact) => void; readonly asks?: Asks } = {},
-): Promise<Appended | undefined> {
+): Promise<AppendedFacts | undefined> {
   const { changesOf } = await import('../network/changes.js');
   const { appendFacts } = await import('../network/append-facts.js');
   const changes = changesOf(facts, directory);

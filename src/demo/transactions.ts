@@ -11,7 +11,7 @@ import {
   type Recorded,
   ReportTransactions,
   ReportTransactionsHandler,
-  type Results,
+  type CommandResults,
   Transactions,
 } from '../services/transactions/commands';
 import { DEMO, demoNetwork } from './network';
@@ -204,7 +204,7 @@ export class TransactionCommands {
   }
 }
 
-function recordedIn({ results }: Results): readonly Recorded[] {
+function recordedIn({ results }: CommandResults): readonly Recorded[] {
   return results.map((result) => {
     if ('faults' in result)
       throw new Error(`a demo transaction was refused: ${result.faults[0]?.message ?? ''}`);

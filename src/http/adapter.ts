@@ -111,14 +111,14 @@ function unknownMethod(problem: string): Fault {
   return httpFaults.methodNotAllowed(`${problem}: expected ${METHODS.join(', ')}`, { allow: METHODS });
 }
 
-interface Answered {
+interface AnsweredRequest {
   /** The id of the request. */
   readonly id: string;
   /** Logs the request. */
   readonly log?: FastifyBaseLogger | undefined;
 }
 
-function answer(fault: Fault, socket: Duplex, { id, log }: Answered): void {
+function answer(fault: Fault, socket: Duplex, { id, log }: AnsweredRequest): void {
   const { status, details } = fault;
   log?.info({ reqId: id, status, reason: fault.message }, 'request');
   const body = writeJson(errorsAsJson([fault]));

@@ -5,7 +5,7 @@ import { execute, type StateAt } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
 
-export interface Appended {
+export interface AppendedFacts {
   /** Number of appended events; 0 if nothing had to change. */
   readonly events: number;
   /** Position of the last one; `START` if there was none. */
@@ -26,7 +26,7 @@ export async function appendFacts(
   facts: readonly Fact[],
   directory: Directory,
   onAppended?: (fact: Fact) => void,
-): Promise<Appended> {
+): Promise<AppendedFacts> {
   let events = 0;
   let position = START;
   await inParallel(byStream(missingOf(facts, directory)), CONCURRENCY, async (stream) => {

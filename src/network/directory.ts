@@ -246,10 +246,10 @@ class Currencies {
   }
 }
 
-type Kind = 'integer' | 'text' | 'integers' | 'texts by name' | 'events' | 'text or null';
+type NeededKind = 'integer' | 'text' | 'integers' | 'texts by name' | 'events' | 'text or null';
 
 /** What the directory reads of each event without asking whether it is there. */
-const NEEDED: Readonly<Record<DirectoryEvent['type'], Readonly<Record<string, Kind>>>> = {
+const NEEDED: Readonly<Record<DirectoryEvent['type'], Readonly<Record<string, NeededKind>>>> = {
   OrganisationDefined: { id: 'integer', kind: 'text', name: 'text' },
   OrganisationRemoved: { id: 'integer' },
   TokenIssued: { organisationId: 'integer', system: 'text', hash: 'text' },
@@ -274,7 +274,7 @@ const NEEDED: Readonly<Record<DirectoryEvent['type'], Readonly<Record<string, Ki
   CategoryUnmapped: { feedId: 'integer', name: 'text' },
 };
 
-const CHECKS: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+const CHECKS: Readonly<Record<NeededKind, (value: unknown) => boolean>> = {
   integer: Number.isInteger,
   text: isText,
   'text or null': (value) => value === null || isText(value),

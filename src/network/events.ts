@@ -89,37 +89,39 @@ export interface CategoryDefinition {
   readonly names: Readonly<Record<string, string>>;
 }
 
-type Event<Type extends string, Data> = {
+type DirectoryEventOf<Type extends string, Data> = {
   readonly type: Type;
   readonly data: Readonly<Data> & { readonly at: string };
 };
 
 export type OrganisationEvent =
-  | Event<'OrganisationDefined', OrganisationDefinition>
-  | Event<'OrganisationRemoved', { id: number }>
-  | Event<'TokenIssued', { organisationId: number } & Token>
-  | Event<'TokenRevoked', { organisationId: number; hash: string }>;
+  | DirectoryEventOf<'OrganisationDefined', OrganisationDefinition>
+  | DirectoryEventOf<'OrganisationRemoved', { id: number }>
+  | DirectoryEventOf<'TokenIssued', { organisationId: number } & Token>
+  | DirectoryEventOf<'TokenRevoked', { organisationId: number; hash: string }>;
 
 /** A program is active as soon as it is defined. */
 export type ProgramEvent =
-  | Event<'ProgramDefined', ProgramDefinition>
-  | Event<'ProgramActivated' | 'ProgramPaused' | 'ProgramClosed', { id: number }>
-  | Event<'ProgramRemoved', { id: number }>;
+  | DirectoryEventOf<'ProgramDefined', ProgramDefinition>
+  | DirectoryEventOf<'ProgramActivated' | 'ProgramPaused' | 'ProgramClosed', { id: number }>
+  | DirectoryEventOf<'ProgramRemoved', { id: number }>;
 
 export type SiteEvent =
-  | Event<'SiteDefined', SiteDefinition>
-  | Event<'SiteRemoved', { id: number }>
-  | Event<'SiteConnected' | 'SiteDisconnected', { siteId: number; programId: number }>;
+  | DirectoryEventOf<'SiteDefined', SiteDefinition>
+  | DirectoryEventOf<'SiteRemoved', { id: number }>
+  | DirectoryEventOf<'SiteConnected' | 'SiteDisconnected', { siteId: number; programId: number }>;
 
-export type FeedInfoEvent = Event<'FeedDefined', FeedDefinition> | Event<'FeedRemoved', { id: number }>;
+export type FeedInfoEvent =
+  DirectoryEventOf<'FeedDefined', FeedDefinition> | DirectoryEventOf<'FeedRemoved', { id: number }>;
 
 export type CategoryEvent =
-  Event<'CategoryDefined', CategoryDefinition> | Event<'CategoryRemoved', { id: string }>;
+  | DirectoryEventOf<'CategoryDefined', CategoryDefinition>
+  | DirectoryEventOf<'CategoryRemoved', { id: string }>;
 
 /** `name` is the advertiser's exact category name; a new mapping of the name replaces the previous one. */
 export type MappingEvent =
-  | Event<'CategoryMapped', { feedId: number; name: string; categoryId: string }>
-  | Event<'CategoryUnmapped', { feedId: number; name: string }>;
+  | DirectoryEventOf<'CategoryMapped', { feedId: number; name: string; categoryId: string }>
+  | DirectoryEventOf<'CategoryUnmapped', { feedId: number; name: string }>;
 
 export type DirectoryEvent =
   OrganisationEvent | ProgramEvent | SiteEvent | FeedInfoEvent | CategoryEvent | MappingEvent;

@@ -29,7 +29,7 @@ class UnknownSubject extends Error {
   override readonly name = 'UnknownSubject';
 }
 
-interface ExplainOptions {
+interface ExplainRequest {
   /** The one subscription to explain. */
   readonly only?: string | undefined;
   readonly now: Date;
@@ -43,7 +43,7 @@ interface ExplainOptions {
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
   id: string,
-  { only, now }: ExplainOptions,
+  { only, now }: ExplainRequest,
 ): AsyncGenerator<string> {
   const subject = await subjectOf(log, id);
   const kind = subject.topic;

@@ -6,7 +6,7 @@ import { type Network } from '../network/network-file';
 import { tokenHash } from '../network/organisations';
 import { type EventLog } from '../kernel/event-log';
 import { isPosted } from '../wire/api/posted';
-import { type Appended, appendFacts } from '../network/append-facts';
+import { type AppendedFacts, appendFacts } from '../network/append-facts';
 import { newToken } from './tokens';
 
 export interface PlanOptions {
@@ -36,7 +36,11 @@ export interface NetworkImport {
  * Imports a network file (parsed JSON), appending only what changes. The whole file is validated first
  * (`NetworkFaults`). Running an interrupted import again completes it. Concurrent writes are safe.
  */
-export async function importNetwork(log: EventLog, json: unknown, options: PlanOptions): Promise<Appended> {
+export async function importNetwork(
+  log: EventLog,
+  json: unknown,
+  options: PlanOptions,
+): Promise<AppendedFacts> {
   const directory = await directoryAt(log);
   const { facts, tokens } = planNetwork(directory, json, options);
   return await appendFacts(log, facts, directory, (fact) => {

@@ -8,7 +8,7 @@ import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import {
   ReportTransactions,
   ReportTransactionsHandler,
-  type Results,
+  type CommandResults,
   Transactions,
 } from '../services/transactions/commands';
 import { isPosted, type Posted } from '../wire/api/posted';
@@ -112,7 +112,7 @@ async function report(
   });
 }
 
-function outcomeOf(result: Results['results'][number] | undefined): Omit<ImportOutcome, 'line'> {
+function outcomeOf(result: CommandResults['results'][number] | undefined): Omit<ImportOutcome, 'line'> {
   if (result === undefined) throw new Error('each item has a result');
   if ('faults' in result)
     return { is: 'refused', messages: result.faults.map(({ code, message }) => `${code} ${message}`) };
@@ -213,12 +213,12 @@ function cellsIn(cells: readonly string[], { columns }: CsvHeader): ReadReport {
 }
 
 /** A row may extend over several lines; `line` is the first one. */
-type CsvRow = { readonly line: number } & (
+type ReportRow = { readonly line: number } & (
   { readonly text: string } | { readonly text: undefined; readonly problem: string }
 );
 
 /** Puts lines together to rows: those that end within a quoted cell continue in the next one. */
-async function* rowsOf(lines: AsyncIterable<Line>): AsyncGenerator<CsvRow> {
+async function* rowsOf(lines: AsyncIterable<Line>): AsyncGenerator<ReportRow> {
   let separator: string | undefined;
   let open: { readonly line: number; text: string } | undefined;
   let last = 0;
@@ -242,7 +242,7 @@ async function* rowsOf(lines: AsyncIterable<Line>): AsyncGenerator<CsvRow> {
   if (open !== undefined) yield unclosed(open.line, last);
 }
 
-function unclosed(first: number, last: number): CsvRow {
+function unclosed(first: number, last: number): ReportRow {
   const lines = first === last ? '' : `; lines ${first} to ${last} were not read`;
   return { line: first, text: undefined, problem: `a quoted cell is not closed${lines}` };
 }

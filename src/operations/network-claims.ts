@@ -19,7 +19,7 @@ export interface NetworkCriteria {
   readonly claimId: readonly number[];
 }
 
-interface ReviewParts {
+interface NetworkReviewParts {
   readonly store: ReadStore;
   readonly directory: Directory;
   readonly now: Date;
@@ -29,7 +29,7 @@ const AT_NETWORK = (Object.keys(STATUSES).map(Number) as StatusId[]).filter(isAt
 
 /** Claims of all programs as operators list them, the oldest first, and the number of all (`docs/decisions.md#c14`). */
 export async function networkClaims(
-  { store, directory, now }: ReviewParts,
+  { store, directory, now }: NetworkReviewParts,
   { statusId, programId, claimId }: NetworkCriteria,
   { offset, limit }: { readonly offset: number; readonly limit: number },
   query: QueryOptions = {},
@@ -48,7 +48,7 @@ export async function networkClaims(
 
 /** The same as lines, and the number of all. */
 export async function claimLines(
-  surface: ReviewParts,
+  surface: NetworkReviewParts,
   criteria: NetworkCriteria,
   most: number,
 ): Promise<{ readonly lines: readonly string[]; readonly total: number }> {
@@ -84,7 +84,7 @@ class RefusedReview extends Error {
 
 /** Releases or rejects a claim in its latest version, and describes the outcome. Raises `RefusedReview`. */
 export async function decide(
-  { log, store, directory, now }: ReviewParts & { readonly log: EventLog },
+  { log, store, directory, now }: NetworkReviewParts & { readonly log: EventLog },
   requested: () => ReviewRequest,
 ): Promise<string> {
   try {

@@ -232,7 +232,7 @@ interface FoldedDocument {
 }
 
 /** A described document and the write that stores it. */
-interface Draft {
+interface DescribedWrite {
   readonly folded: FoldedDocument;
   readonly write: Write;
 }
@@ -281,7 +281,7 @@ class DocumentWriter {
     await this.begin([], checkpoint);
   }
 
-  private async begin(drafts: readonly Draft[], checkpoint?: Position): Promise<void> {
+  private async begin(drafts: readonly DescribedWrite[], checkpoint?: Position): Promise<void> {
     await this.flush();
     // The previous batch may have parked documents: what was folded into them since must wait.
     const writable = drafts.filter(({ folded: { id, version } }) => !this.parked.isParked(id, version));
@@ -292,7 +292,7 @@ class DocumentWriter {
     this.pending = { documents: new Map(writable.map(({ folded }) => [folded.id, folded])), done };
   }
 
-  private async save(drafts: readonly Draft[], checkpoint: Position | undefined): Promise<void> {
+  private async save(drafts: readonly DescribedWrite[], checkpoint: Position | undefined): Promise<void> {
     try {
       await this.store.write(
         this.target,
@@ -307,7 +307,7 @@ class DocumentWriter {
     }
   }
 
-  private draft(folded: FoldedDocument, directory: Directory): Draft | undefined {
+  private draft(folded: FoldedDocument, directory: Directory): DescribedWrite | undefined {
     const { id, document, version } = folded;
     if (document === undefined) {
       const { expires } = this.projection;
@@ -326,7 +326,7 @@ class DocumentWriter {
     }
   }
 
-  private async writeOrPark(draft: Draft): Promise<void> {
+  private async writeOrPark(draft: DescribedWrite): Promise<void> {
     try {
       await this.store.write(this.target, [draft.write]);
     } catch (error) {

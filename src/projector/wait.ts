@@ -6,7 +6,7 @@ import { type Projection } from './projection';
 /** Polling intervals, which grow: each poll is a request when the store is a server. */
 const POLL_MS = { min: 5, max: 50 } as const;
 
-interface Waiter {
+interface PositionWaiter {
   readonly position: Position;
   readonly deadline: number;
   readonly resolve: (isVisible: boolean) => void;
@@ -16,7 +16,7 @@ interface Waiter {
 /** Waits until positions are visible to queries. All concurrent waiters share one poll of the store. */
 export class PositionWait {
   private readonly targets: readonly Target[];
-  private readonly waiters = new Set<Waiter>();
+  private readonly waiters = new Set<PositionWaiter>();
   private isPolling = false;
   /** Aborts the pause before the next poll. */
   private wakeUp = new AbortController();
@@ -62,7 +62,7 @@ export class PositionWait {
     return signal.aborted;
   }
 
-  private async check(waiters: readonly Waiter[]): Promise<void> {
+  private async check(waiters: readonly PositionWaiter[]): Promise<void> {
     try {
       const visible = await positionOf(this.store, this.targets);
       const reached = waiters.filter(({ position }) => visible !== undefined && visible >= position);
@@ -76,7 +76,7 @@ export class PositionWait {
     }
   }
 
-  private fail(waiters: readonly Waiter[], error: unknown): void {
+  private fail(waiters: readonly PositionWaiter[], error: unknown): void {
     for (const waiter of waiters) if (this.waiters.delete(waiter)) waiter.reject(error);
   }
 }

@@ -16,7 +16,7 @@ export interface SubscriptionPart {
 /** Queue length of a live subscriber, in events and checkpoints: with more it falls behind. */
 export const LIVE = 32;
 
-interface Page {
+interface Progressed {
   readonly start: Checkpoint;
   considered: number;
   matched: number;
@@ -44,7 +44,7 @@ export class AllSubscription {
   /** The last checkpoint sent. */
   #checkpoint: Checkpoint | undefined;
   /** The current page; undefined until its first event. */
-  #page: Page | undefined;
+  #page: Progressed | undefined;
   /** Events considered since the last checkpoint, while catching up and while live. */
   #considered = 0;
   #liveConsidered = 0;
@@ -112,7 +112,7 @@ export class AllSubscription {
       yield { events: [], checkpoint: this.#due(this.#advance(missed, missed, this.#sentMatches)) };
   }
 
-  *#pushPages(events: readonly RecordedEvent[], matches: Matches): Generator<SubscriptionPart> {
+  *#pushPages(events: readonly RecordedEvent[], matches: EventTest): Generator<SubscriptionPart> {
     if (this.pace === undefined) {
       const last = events.at(-1);
       if (last !== undefined) this.#advance(last.position, last.position, true);
@@ -147,7 +147,7 @@ export class AllSubscription {
     yield { events: selected };
   }
 
-  *#pushLive(events: readonly RecordedEvent[], matches: Matches): Generator<SubscriptionPart> {
+  *#pushLive(events: readonly RecordedEvent[], matches: EventTest): Generator<SubscriptionPart> {
     let selected: ClientEvent[] = [];
     for (const [index, event] of events.entries()) {
       const { position } = event;
@@ -164,7 +164,7 @@ export class AllSubscription {
   }
 
   /** How long the queue of a live subscriber would become. */
-  #queueLength(events: readonly RecordedEvent[], matches: Matches): number {
+  #queueLength(events: readonly RecordedEvent[], matches: EventTest): number {
     const matched = matches === undefined ? events.length : matches.filter(Boolean).length;
     if (this.pace === undefined) return matched;
     return matched + Math.floor((this.#liveConsidered + events.length) / this.pace.interval);
@@ -194,9 +194,9 @@ export class AllSubscription {
 }
 
 /** Whether each event matches; undefined if all do. */
-type Matches = readonly boolean[] | undefined;
+type EventTest = readonly boolean[] | undefined;
 
-function isMatch(matches: Matches, index: number): boolean {
+function isMatch(matches: EventTest, index: number): boolean {
   return matches === undefined || matches[index] === true;
 }
 

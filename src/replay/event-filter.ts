@@ -1,7 +1,7 @@
 import { type Context, createContext, Script } from 'node:vm';
 import { type RecordedEvent } from '../kernel/event';
 import { storedPrefixes } from './client-values';
-import { invalid, type Refusal } from './refusal';
+import { invalid, type ServerRefusal } from './refusal';
 import { clientStream, clientType } from './stored-event';
 
 /** A client's filter of events. */
@@ -135,7 +135,7 @@ export function expressionOf(source: string): RegExp {
   }
 }
 
-function refused(why: string): Refusal {
+function refused(why: string): ServerRefusal {
   return invalid(`The regular expression ${why}`);
 }
 

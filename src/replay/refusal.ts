@@ -3,8 +3,8 @@ import { Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { EngineUnavailable } from '../kernel/event-log';
 
 /** A refusal in the form of EventStoreDB: a status, and trailers that clients evaluate. */
-export class Refusal extends Error {
-  override readonly name: string = 'Refusal';
+export class ServerRefusal extends Error {
+  override readonly name: string = 'ServerRefusal';
   constructor(
     readonly code: keyof typeof status,
     message: string,
@@ -15,33 +15,33 @@ export class Refusal extends Error {
 }
 
 /** The request is malformed. */
-export function invalid(message: string): Refusal {
-  return new Refusal('INVALID_ARGUMENT', message);
+export function invalid(message: string): ServerRefusal {
+  return new ServerRefusal('INVALID_ARGUMENT', message);
 }
 
 /** For requests that fail inside EventStoreDB, which clients see as status UNKNOWN. */
-export function failing(message: string): Refusal {
-  return new Refusal('UNKNOWN', message);
+export function failing(message: string): ServerRefusal {
+  return new ServerRefusal('UNKNOWN', message);
 }
 
-export function streamDeleted(stream: string): Refusal {
-  return new Refusal('FAILED_PRECONDITION', `Event stream '${stream}' is deleted.`, {
+export function streamDeleted(stream: string): ServerRefusal {
+  return new ServerRefusal('FAILED_PRECONDITION', `Event stream '${stream}' is deleted.`, {
     exception: 'stream-deleted',
     'stream-name': stream,
   });
 }
 
-export function accessDenied(): Refusal {
-  return new Refusal('PERMISSION_DENIED', 'Access Denied', { exception: 'access-denied' });
+export function accessDenied(): ServerRefusal {
+  return new ServerRefusal('PERMISSION_DENIED', 'Access Denied', { exception: 'access-denied' });
 }
 
 /** Receives bugs of the program, as opposed to errors for clients. */
-export type Report = (error: unknown) => void;
+export type ReportBug = (error: unknown) => void;
 
 /** Converts an error to the status and trailers of a call, from which official clients build their errors. */
 export function toServiceError(error: unknown): ServiceError {
   const metadata = new Metadata();
-  if (error instanceof Refusal) {
+  if (error instanceof ServerRefusal) {
     for (const [name, value] of Object.entries(error.trailers)) metadata.set(name, asciiOf(value));
     return failed(status[error.code], error.message, metadata);
   }

@@ -23,14 +23,14 @@ import {
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { TICKS_PER_MS, toUuid } from './client-values';
 import { answerRead } from './read-call';
-import { accessDenied, Refusal, type Report, toServiceError } from './refusal';
+import { accessDenied, ServerRefusal, type ReportBug, toServiceError } from './refusal';
 
 export interface EsdbOptions {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
   /** Receives bugs of the program; by default they are dropped. */
-  readonly report?: Report;
+  readonly report?: ReportBug;
 }
 
 /** A running endpoint. */
@@ -228,7 +228,7 @@ function readOnlyStreams(log: EventLog, answers: Answers): IStreamsServer {
 export class Answers {
   constructor(
     readonly closing: AbortSignal,
-    readonly report: Report,
+    readonly report: ReportBug,
   ) {}
 
   /** Ends a streaming call once `work`, which writes its messages, is done. */
@@ -241,7 +241,7 @@ export class Answers {
   }
 
   /** Answers a unary call. */
-  single<T>(call: Call, send: sendUnaryData<T>, work: Promise<T>): void {
+  single<T>(call: ClientCall, send: sendUnaryData<T>, work: Promise<T>): void {
     work.then(
       (response) => send(null, response),
       (error: unknown) => call.cancelled || send(this.#errorOf(error)),
@@ -249,7 +249,7 @@ export class Answers {
   }
 
   #errorOf(error: unknown): ServiceError {
-    if (!(error instanceof Refusal) && !(error instanceof EngineUnavailable)) this.report(error);
+    if (!(error instanceof ServerRefusal) && !(error instanceof EngineUnavailable)) this.report(error);
     return toServiceError(error);
   }
 }
@@ -259,11 +259,11 @@ function unary<Request, Response>(answer: () => Response): handleUnaryCall<Reque
   return (_, send) => send(null, answer());
 }
 
-interface Call {
+interface ClientCall {
   readonly cancelled: boolean;
 }
 
-interface Streaming extends Call {
+interface Streaming extends ClientCall {
   end(): unknown;
   emit(event: 'error', error: ServiceError): unknown;
 }

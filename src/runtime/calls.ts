@@ -16,7 +16,7 @@ import { NoGeneration, UndeclaredField } from '../kernel/read-store';
 type Methods = object;
 
 /** From the caller: a call, its cancellation, or the acknowledgement of a report. */
-type Sent =
+type SentCall =
   | {
       readonly call: number;
       readonly method: string;
@@ -28,7 +28,7 @@ type Sent =
 
 /** To the caller: the answer to a call, or a report of a running one. */
 type Returned =
-  | Answer
+  | CallAnswer
   | { readonly report: number; readonly of: number; readonly arg: number; readonly args: readonly unknown[] };
 
 /** An argument that is not cloned. */
@@ -37,7 +37,7 @@ interface Special {
   readonly is: 'function' | 'signal';
 }
 
-interface Answer {
+interface CallAnswer {
   readonly answer: number;
   readonly result?: unknown;
   readonly error?: SerializedError;
@@ -69,18 +69,23 @@ export function serveCalls(port: MessagePort, target: Methods): void {
     closed = true;
     reports.fail(threadEnded());
   });
-  port.on('message', (sent: Sent) => {
+  port.on('message', (sent: SentCall) => {
     if ('acknowledged' in sent) reports.settle(sent.acknowledged, sent.error);
     else if ('cancel' in sent) cancelling.get(sent.cancel)?.abort(deserialize(sent.reason));
     // Nobody would learn that a call has no answer.
     else answerTo(sent).catch(crash);
   });
 
-  async function answerTo({ call, method, args, special }: Extract<Sent, { call: number }>): Promise<void> {
+  async function answerTo({
+    call,
+    method,
+    args,
+    special,
+  }: Extract<SentCall, { call: number }>): Promise<void> {
     const received = [...args];
     for (const { arg, is } of special)
       received[arg] = is === 'signal' ? signalOf(call) : reporterOf(call, arg);
-    const answer: Answer = await Promise.resolve()
+    const answer: CallAnswer = await Promise.resolve()
       .then(() => (target as Record<string, (...args: readonly unknown[]) => unknown>)[method]?.(...received))
       .then(
         (result) => ({ answer: call, result }),
@@ -111,7 +116,7 @@ export function serveCalls(port: MessagePort, target: Methods): void {
 }
 
 /** Replaces an answer that cannot be cloned: an error loses its own properties, a result becomes an error. */
-function withoutUncloneable({ answer, error }: Answer, method: string, cause: unknown): Answer {
+function withoutUncloneable({ answer, error }: CallAnswer, method: string, cause: unknown): CallAnswer {
   if (error !== undefined) return { answer, error: { ...error, properties: {} } };
   return { answer, error: serialize(new Error(`${method}: the result cannot be sent (${String(cause)})`)) };
 }
@@ -139,7 +144,7 @@ export function callsOver<T extends Methods>(
   port.unref();
 
   async function take({ report, of, arg, args }: Extract<Returned, { report: number }>): Promise<void> {
-    const sent: Sent = await Promise.resolve()
+    const sent: SentCall = await Promise.resolve()
       .then(() => reporters.get(`${of}/${arg}`)?.(...args))
       .then(
         () => ({ acknowledged: report }),
@@ -159,7 +164,7 @@ export function callsOver<T extends Methods>(
         undo.push(typeof value === 'function' ? reportTo(value as Reporter, id, arg) : cancelBy(value, id));
         return undefined;
       });
-      port.postMessage({ call: id, method, args: cloned, special } satisfies Sent, transfer(args));
+      port.postMessage({ call: id, method, args: cloned, special } satisfies SentCall, transfer(args));
     });
     if (calls.size > 0) port.ref();
     return await answered.finally(() => {
@@ -175,7 +180,7 @@ export function callsOver<T extends Methods>(
 
   function cancelBy(signal: AbortSignal, call: number): () => void {
     const cancel = (): void => {
-      if (!closed) port.postMessage({ cancel: call, reason: serialize(signal.reason) } satisfies Sent);
+      if (!closed) port.postMessage({ cancel: call, reason: serialize(signal.reason) } satisfies SentCall);
     };
     // After the call has been sent.
     if (signal.aborted) queueMicrotask(cancel);

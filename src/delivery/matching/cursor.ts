@@ -1,7 +1,7 @@
 import { toDomainEvent, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, NO_STREAM, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
-import { type Cursor, MATCHED, type MatchedEvent } from '../../domain/deliveries/delivery-events';
+import { type MatcherCursor, MATCHED, type MatchedEvent } from '../../domain/deliveries/delivery-events';
 
 /**
  * A mark in the domain log: everything before it is matched, except what was appended at the same moment. It counts where there
@@ -19,7 +19,7 @@ const STREAM = 'deliveries-matched';
 
 /** Where matching continues. */
 export interface Continuation {
-  readonly cursor: Cursor;
+  readonly cursor: MatcherCursor;
   /** The last revision of `matched`. */
   readonly revision: number;
   /** The revision of the last cursor without `messages`. */
@@ -30,7 +30,7 @@ export interface Continuation {
 
 /** From the last cursor; without a delivery log from the last mark, or the start of the log. */
 export async function continuationOf(deliveries: EventLog, log: EventLog): Promise<Continuation> {
-  let [revision, cursor] = [NO_STREAM, undefined as Cursor | undefined];
+  let [revision, cursor] = [NO_STREAM, undefined as MatcherCursor | undefined];
   const made = new Set<string>();
   for await (const batch of deliveries.readStream(MATCHED, { backwards: true, batchSize: 10 })) {
     for (const event of batch) {
@@ -68,13 +68,13 @@ export async function rangeOf(deliveries: EventLog, after: number, position: Pos
   return { after, upTo, ids };
 }
 
-function cursorIn(event: RecordedEvent): Cursor | undefined {
+function cursorIn(event: RecordedEvent): MatcherCursor | undefined {
   const { type, data } = toDomainEvent(event) as MatchedEvent;
   return type === 'Matched' && isCursor(data) ? data : undefined;
 }
 
 /** False for one that another program has written: the one before it counts. */
-function isCursor(cursor: Partial<Record<keyof Cursor, unknown>>): boolean {
+function isCursor(cursor: Partial<Record<keyof MatcherCursor, unknown>>): boolean {
   const { upTo, messages, event = upTo } = cursor;
   const isPosition = (value: unknown): boolean =>
     typeof value === 'string' && value.length === START.length && /^\d+$/.test(value);

@@ -3,7 +3,7 @@ import { type NewEvent, type Position, START } from '../../kernel/event';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { namedUuid } from '../../kernel/named-uuid';
 import { type Reading } from '../../runtime/parked-events';
-import { type Cursor, MATCHED } from '../../domain/deliveries/delivery-events';
+import { type MatcherCursor, MATCHED } from '../../domain/deliveries/delivery-events';
 import { type Continuation, type Range, rangeOf } from './cursor';
 import { type Due } from './matcher';
 
@@ -27,7 +27,7 @@ export class MatchedWriter {
   private pending: NewEvent[] = [];
   private bytes = 0;
   private revision: number;
-  private last: Cursor;
+  private last: MatcherCursor;
   /** The revision of the last cursor without `messages`. */
   private complete: number;
   /** Ids of what had been appended after it at the start. */
@@ -54,7 +54,7 @@ export class MatchedWriter {
   }
 
   /** The cursor of the last append. */
-  get cursor(): Cursor {
+  get cursor(): MatcherCursor {
     return this.last;
   }
 
@@ -134,7 +134,8 @@ export class MatchedWriter {
 
   private async append(upTo: Position): Promise<void> {
     const { begun: event, messages } = this;
-    const cursor: Cursor = event > upTo ? { upTo, messages, event, inTurn: true } : { upTo, messages: 0 };
+    const cursor: MatcherCursor =
+      event > upTo ? { upTo, messages, event, inTurn: true } : { upTo, messages: 0 };
     const last = toNewEvent({ type: 'Matched', data: cursor }, uuid(`${cursor.upTo} ${cursor.messages}`));
     const appended = await appendIdempotently(this.deliveries, MATCHED, this.revision, [
       ...this.pending,

@@ -83,13 +83,13 @@ export async function missedMessages(
 }
 
 /** A state of a subscription, between two positions: of the event that made it, and of the next one. */
-interface Version {
+interface PastState {
   readonly from: Position;
   readonly until: Position;
   readonly state: SubscriptionState;
 }
 
-async function versionAt(log: EventLog, stream: string, position: Position): Promise<Version> {
+async function versionAt(log: EventLog, stream: string, position: Position): Promise<PastState> {
   let [from, state]: [Position, SubscriptionState] = [START, subscriptionDecider.initial];
   if (position === START) return { from, until: START, state };
   for await (const batch of log.readStream(stream))

@@ -40,7 +40,10 @@ export interface Written {
   readonly position?: Position;
 }
 
-type Change<Action extends ClaimCommand['do']> = Omit<Extract<ClaimCommand, { readonly do: Action }>, 'do'>;
+type ClaimChange<Action extends ClaimCommand['do']> = Omit<
+  Extract<ClaimCommand, { readonly do: Action }>,
+  'do'
+>;
 
 /** Streams written at a time: enough for the log to share its commits. */
 const AT_ONCE = 256;
@@ -164,7 +167,7 @@ export class ClaimWriter {
   }
 
   /** Updates a claim for its publisher. Raises UTS_397 if another claim has its new key. */
-  async revise(id: number, change: Change<'revise'>, known: StateAt<ClaimState>): Promise<Written> {
+  async revise(id: number, change: ClaimChange<'revise'>, known: StateAt<ClaimState>): Promise<Written> {
     const { at, claim } = change;
     const key = keyOf(claim);
     for (let { state, revision } = known; ; { state, revision } = await this.load(id)) {
@@ -195,7 +198,7 @@ export class ClaimWriter {
   }
 
   /** Withdraws a claim; its key is free then. */
-  async withdraw(id: number, change: Change<'withdraw'>, known: StateAt<ClaimState>): Promise<Written> {
+  async withdraw(id: number, change: ClaimChange<'withdraw'>, known: StateAt<ClaimState>): Promise<Written> {
     const { state } = known;
     const withdrawn = await execute(this.log, claimDecider, id, { do: 'withdraw', ...change }, known);
     if (state.is === 'filed') await this.releaseLater(keyOf(state.claim), id, change.at);

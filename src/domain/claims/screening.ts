@@ -88,7 +88,7 @@ const RULES: readonly (readonly [ScreenedStatusId, (facts: Facts) => boolean])[]
   [105, ({ claim, program }) => (claim.expectedCommission ?? 0) * 100 > mostFor(claim, program) * TOLERANCE],
 ];
 
-type Commission = NonNullable<Program['events'][number]['commission']>;
+type EventCommission = NonNullable<Program['events'][number]['commission']>;
 
 /** Per cent of the highest commission that may be expected: programs round theirs. */
 const TOLERANCE = 101;
@@ -99,7 +99,7 @@ function isPaidFor(event: Facts['event'], program: Program | undefined): boolean
   return program?.events.some(({ commission }) => rateOf(commission) > 0) === true;
 }
 
-function rateOf(commission: Commission | undefined): number {
+function rateOf(commission: EventCommission | undefined): number {
   if (commission === undefined) return 0;
   return 'fixed' in commission ? commission.fixed : commission.percent;
 }

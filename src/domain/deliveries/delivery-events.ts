@@ -85,7 +85,7 @@ export function whyUnsendable({ unsendable, awaitsRate }: Message): string {
  * How far the matcher has come, the last event of each of its appends: everything up to `upTo` is matched. With `messages`, a later
  * event was appended in part: so many, after the last cursor without.
  */
-export interface Cursor {
+export interface MatcherCursor {
   readonly upTo: Position;
   readonly messages: number;
   /** The position of that event. Absent in older cursors: the next one. */
@@ -128,7 +128,7 @@ export type MatchedEvent =
         readonly at: string;
       };
     }
-  | { readonly type: 'Matched'; readonly data: Cursor };
+  | { readonly type: 'Matched'; readonly data: MatcherCursor };
 
 /**
  * - `delivered`: the receiver has accepted it;

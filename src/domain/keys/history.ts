@@ -13,7 +13,7 @@ export interface Version {
   readonly changed: readonly string[];
 }
 
-export interface History<State> {
+export interface EntityHistory<State> {
   /** After the last event. */
   readonly state: State;
   /** In order: the last 1,000 (`docs/decisions.md#x42`). */
@@ -65,12 +65,12 @@ export async function historyOf<State, Event extends TimedEvent>(
   log: EventLog,
   decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve'>,
   id: string | number,
-  fieldsOf: (state: State) => Fields | undefined,
+  fieldsOf: (state: State) => VersionFields | undefined,
   signal?: AbortSignal,
-): Promise<History<State> | undefined> {
+): Promise<EntityHistory<State> | undefined> {
   const versions: Version[] = [];
   let state = decider.initial;
-  let before: Fields = {};
+  let before: VersionFields = {};
   for await (const batch of eventsOnDemand(log, streamOf(decider.category, id), { signal })) {
     for (const recorded of batch) {
       const event = toFolded<Event>(recorded);
@@ -85,9 +85,9 @@ export async function historyOf<State, Event extends TimedEvent>(
   return versions.length === 0 ? undefined : { state, versions };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+type VersionFields = Readonly<Record<string, unknown>>;
 
-function differing(before: Fields, after: Fields): readonly string[] {
+function differing(before: VersionFields, after: VersionFields): readonly string[] {
   const names = new Set([...Object.keys(after), ...Object.keys(before)]);
   return [...names].filter((name) => !isDeepStrictEqual(before[name], after[name]));
 }

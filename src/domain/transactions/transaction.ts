@@ -33,7 +33,7 @@ import { failuresOf, type Surroundings, triggerOf } from './surroundings';
 export type Period = { readonly autoApproveDate: string } | { readonly autoDenyDate: string };
 
 /** An approval or denial; the reason is one of Document 2, Denied reason IDs. */
-interface Ruling {
+interface Decision {
   readonly pendingStatusDateChanged: string;
   readonly deniedReasonId: DeniedReasonId;
 }
@@ -50,9 +50,9 @@ export type TransactionEvent =
   | Entered<'TransactionPaused'>
   | Entered<'TransactionBecamePending', Period>
   | Entered<'TransactionTrackedApproved'>
-  | Entered<'TransactionPendingApproved', Period & Ruling>
+  | Entered<'TransactionPendingApproved', Period & Decision>
   | Entered<'TransactionPausedDeleted'>
-  | Entered<'TransactionDeleted', Partial<Period> & Ruling>
+  | Entered<'TransactionDeleted', Partial<Period> & Decision>
   | Entered<'TransactionPaid', { readonly paymentId: number }>
   /** The only event that does not change the state. */
   | Entered<'TransactionAmended', Period>;

@@ -22,7 +22,7 @@ export interface VoucherPost {
 }
 
 /** The id of the voucher, and the position of its last event; without `position` nothing was written. */
-export interface Written {
+export interface WrittenVoucher {
   readonly id: number;
   readonly position?: Position;
 }
@@ -46,7 +46,7 @@ export class VoucherWriter {
   }
 
   /** Publishes, or edits the voucher that the `sourceId` identifies (`docs/decisions.md#v2`, `#v15`). */
-  async post(post: VoucherPost, at: string): Promise<Written> {
+  async post(post: VoucherPost, at: string): Promise<WrittenVoucher> {
     const { programId, sourceId } = post;
     const command = { do: 'post', ...post, at } as const;
     const { id, position } =
@@ -57,13 +57,13 @@ export class VoucherWriter {
   }
 
   /** What `post` would return, without writing anything: the id is 0 for a voucher that does not exist yet. */
-  async tryPost({ programId, sourceId }: VoucherPost): Promise<Written> {
+  async tryPost({ programId, sourceId }: VoucherPost): Promise<WrittenVoucher> {
     if (sourceId === undefined) return { id: NEW_ID };
     return { id: (await this.keyed.find(keyOf(programId, sourceId))) ?? NEW_ID };
   }
 
   /** Withdraws a voucher of a program that the caller owns; raises 101 for any other. */
-  async withdraw(id: number, owns: (programId: number) => boolean, at: string): Promise<Written> {
+  async withdraw(id: number, owns: (programId: number) => boolean, at: string): Promise<WrittenVoucher> {
     const known = await load(this.log, voucherDecider, id);
     const { state } = known;
     if (state.status === 'unknown' || !owns(state.programId)) throw missing(id);

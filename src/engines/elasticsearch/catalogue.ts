@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type CollectionSpec, type Generation, NoGeneration, type Target } from '../../kernel/read-store';
-import { type Connection, NoSuchIndex, Refused, type Request } from './connection';
+import { type Connection, NoSuchIndex, RefusedRequest, type Request } from './connection';
 import { type Control } from './control';
 import { Layout, type Names, NO_REFRESH } from './layout';
 
@@ -43,7 +43,8 @@ export class Catalogue {
       );
     } catch (error) {
       // Nobody else has this number, so an earlier attempt created the index and its answer was lost.
-      if (!(error instanceof Refused) || error.type !== 'resource_already_exists_exception') throw error;
+      if (!(error instanceof RefusedRequest) || error.type !== 'resource_already_exists_exception')
+        throw error;
     }
     return { collection: spec.name, version: spec.version, number, state: 'building' };
   }

@@ -137,8 +137,8 @@ export class NoSuchIndex extends Error {
 }
 
 /** The server rejected a request: a version conflict, or a bug of ours. */
-export class Refused extends Error {
-  override readonly name = 'Refused';
+export class RefusedRequest extends Error {
+  override readonly name = 'RefusedRequest';
   constructor(
     readonly status: number,
     readonly type: string,
@@ -178,7 +178,7 @@ export function failureOf({ status, type, reason }: ServerError): Error {
   if (status === 401 || status === 403) return unavailable(`access is denied (${status})`);
   if (status === 429) return unavailable('it is overloaded');
   if (status === 408 || status >= 500) return unavailable(`it has failed (${status} ${type})`);
-  return new Refused(status, type, reason);
+  return new RefusedRequest(status, type, reason);
 }
 
 function unavailable(why: string): EngineUnavailable {

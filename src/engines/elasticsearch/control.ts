@@ -9,7 +9,7 @@ import {
   failureOf,
   type IndexContext,
   NoSuchIndex,
-  Refused,
+  RefusedRequest,
   type Request,
 } from './connection';
 import { CHECKPOINT } from './writer';
@@ -72,7 +72,7 @@ export class Control {
       if (_source === undefined || _seq_no === undefined || _primary_term === undefined) return undefined;
       return { lease: _source, version: { if_seq_no: _seq_no, if_primary_term: _primary_term } };
     } catch (error) {
-      if (error instanceof Refused && error.status === 404) return undefined;
+      if (error instanceof RefusedRequest && error.status === 404) return undefined;
       throw error;
     }
   }
@@ -86,7 +86,7 @@ export class Control {
       );
       return true;
     } catch (error) {
-      if (error instanceof Refused && error.status === 409) return false;
+      if (error instanceof RefusedRequest && error.status === 409) return false;
       throw error;
     }
   }
@@ -117,7 +117,8 @@ export class Control {
         client.indices.create({ index: this.index, settings, mappings: { dynamic: false } }, options),
       );
     } catch (error) {
-      if (!(error instanceof Refused) || error.type !== 'resource_already_exists_exception') throw error;
+      if (!(error instanceof RefusedRequest) || error.type !== 'resource_already_exists_exception')
+        throw error;
     }
   }
 }

@@ -92,18 +92,20 @@ function better({ by }: GroupOrder, a: SortValue, b: SortValue): SortValue {
   return compareValues(a, b) <= 0 === (by === 'least') ? a : b;
 }
 
-interface Bucket extends estypes.AggregationsCompositeBucket {
+interface CountedBucket extends estypes.AggregationsCompositeBucket {
   readonly one: estypes.AggregationsTopHitsAggregate;
 }
 
 interface Grouped {
-  readonly groups: estypes.AggregationsMultiBucketAggregateBase<Bucket>;
+  readonly groups: estypes.AggregationsMultiBucketAggregateBase<CountedBucket>;
 }
 
-type Request = Pick<estypes.SearchRequest, 'query' | 'size' | 'track_total_hits' | 'aggs'>;
+type GroupsRequest = Pick<estypes.SearchRequest, 'query' | 'size' | 'track_total_hits' | 'aggs'>;
 
 /** Searches an index or a snapshot. */
-type Ask = (request: Request) => Promise<Pick<estypes.SearchResponse<Found, Grouped>, 'aggregations'>>;
+type AskGroups = (
+  request: GroupsRequest,
+) => Promise<Pick<estypes.SearchResponse<Found, Grouped>, 'aggregations'>>;
 
 /** A group in the server's answer. `key` is the cursor to continue after it. */
 interface CountedGroup {
@@ -117,7 +119,7 @@ export async function countGroups(
   { connection, alias, layout, retryMs }: IndexContext,
   wanted: GroupCount,
 ): Promise<GroupCounts> {
-  const ask: Ask = (request) =>
+  const ask: AskGroups = (request) =>
     connection.ask(
       (client, options) =>
         client.search<Found, Grouped>(
@@ -143,7 +145,7 @@ export async function countGroups(
 
 /** Groups in ascending order of their values, at most `most`, in pages sized by their documents. */
 export async function* groupPages(
-  ask: Ask,
+  ask: AskGroups,
   { groupBy, filter, after }: Omit<GroupCount, 'size'>,
   layout: Layout,
   most = Infinity,
@@ -179,7 +181,7 @@ export async function* groupPages(
   }
 }
 
-function groupOf({ key, doc_count: count, one }: Bucket): readonly CountedGroup[] {
+function groupOf({ key, doc_count: count, one }: CountedBucket): readonly CountedGroup[] {
   const stored = one.hits.hits[0]?._source as Found | undefined;
   return foundOf(stored).map((found) => ({ key: String(key['value']), count, one: found }));
 }

@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { type Connection, Refused } from './connection';
+import { type Connection, RefusedRequest } from './connection';
 
 /** How long the server retains a snapshot between two requests. */
 const KEEP_ALIVE = '2m';
@@ -87,7 +87,7 @@ export class Snapshot {
       this.id = answer.pit_id ?? this.id;
       return answer;
     } catch (error) {
-      if (error instanceof Refused && error.status === 404)
+      if (error instanceof RefusedRequest && error.status === 404)
         throw new EngineUnavailable('the read store is not available: it lost a snapshot');
       throw error;
     }

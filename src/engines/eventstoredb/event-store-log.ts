@@ -17,7 +17,7 @@ import { type Appender, type AppendResult } from './appender';
 import { BatchBuffer, eventsIn, lastRevision, type Readers, streamParts } from './stream-reads';
 import { NoAnswer, Refused, unavailable } from './failure';
 import { type End, type Head } from './head';
-import { BATCH, History, type Selection, selectionOf } from './history';
+import { BATCH, History, type ReadSelection, selectionOf } from './history';
 import { type IndexedLog, keepIndex } from './index-keeper';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
@@ -230,7 +230,11 @@ export class EventStoreLog extends EventLog {
   }
 
   /** Reads what the index has of a selection, and advances the history past it. */
-  async *#fromIndex(history: History, selection: Selection, signal: AbortSignal): AsyncGenerator<EventBatch> {
+  async *#fromIndex(
+    history: History,
+    selection: ReadSelection,
+    signal: AbortSignal,
+  ): AsyncGenerator<EventBatch> {
     const { readers, namespace, isIndexed: hasIndex } = this.shared;
     if (!hasIndex || !isIndexed(selection.prefixes)) return;
     for await (const batch of this.#retrying(signal, () =>
@@ -370,7 +374,7 @@ const ADVANCE_MS = 100;
 async function* follow(
   { head, tail }: { readonly head: Head; readonly tail: Tail },
   history: History,
-  { prefixes, batchSize }: Selection,
+  { prefixes, batchSize }: ReadSelection,
   signal: AbortSignal,
   budget: RetryBudget,
 ): AsyncGenerator<EventBatch> {

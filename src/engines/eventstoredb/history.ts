@@ -12,7 +12,7 @@ import { NoAnswer } from './failure';
 export const BATCH = 1_000;
 
 /** Which events to read, and the size of batches. */
-export interface Selection {
+export interface ReadSelection {
   readonly prefixes: readonly string[] | undefined;
   readonly batchSize: number;
 }
@@ -31,7 +31,7 @@ export class History {
     private readonly readers: Readers,
     private readonly namespace: Namespace,
     after: Position,
-    private readonly selection: Selection,
+    private readonly selection: ReadSelection,
   ) {
     this.#position = after;
     this.#seen = after;
@@ -110,6 +110,6 @@ async function nextMessage(messages: Messages): Promise<void> {
   if (next === 'end') throw new NoAnswer('it ended a subscription');
 }
 
-export function selectionOf({ prefixes, batchSize = BATCH }: ReadAllOptions): Selection {
+export function selectionOf({ prefixes, batchSize = BATCH }: ReadAllOptions): ReadSelection {
   return { prefixes, batchSize: Math.max(1, batchSize) };
 }

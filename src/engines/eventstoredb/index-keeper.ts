@@ -42,7 +42,7 @@ const PASSED = 1_000;
 const RECORD = { count: 1_000, size: 256 * 1024 } as const;
 
 /** The end of the index. */
-interface End {
+interface KeptUpTo {
   /** The index is complete up to here. */
   readonly upTo: Position;
   /** Of the last event of the stream. */
@@ -104,7 +104,7 @@ export async function keepIndex(log: IndexedLog, signal: AbortSignal, everyMs = 
 
 async function follow(
   log: IndexedLog,
-  found: End,
+  found: KeptUpTo,
   signal: AbortSignal,
   everyMs: number,
   onProgress: () => void,
@@ -172,7 +172,7 @@ class IndexEnd {
 
   constructor(private readonly log: IndexedLog) {}
 
-  async read(): Promise<End> {
+  async read(): Promise<KeptUpTo> {
     const revision = await this.log.lastRevision(INDEX_STREAM);
     const found = await this.log.last(`$$${INDEX_STREAM}`);
     const content = contentOf(found);
@@ -228,10 +228,10 @@ function contentOf(metadata: SentEvent | undefined): Content {
 /** Appends what the index lacks, then the mark. Raises `RevisionConflict` if another process has. */
 async function extend(
   log: IndexedLog,
-  end: End,
+  end: KeptUpTo,
   events: readonly RecordedEvent[],
   upTo: Position,
-): Promise<End> {
+): Promise<KeptUpTo> {
   let { revision, chain } = end;
   for (const part of batchesOf(events, RECORD, sizeOf)) {
     const last = part.at(-1);
@@ -244,7 +244,7 @@ async function extend(
 }
 
 /** `last`: up to where the log has no further event. */
-async function mark(log: IndexedLog, end: Omit<End, 'marked'>, last?: Position): Promise<End> {
+async function mark(log: IndexedLog, end: Omit<KeptUpTo, 'marked'>, last?: Position): Promise<KeptUpTo> {
   const { upTo, chain } = end;
   const value: IndexMark = { upTo, revision: chain.last, ...(last === undefined ? {} : { last }) };
   const content = { ...without(end.metadata.content, ...LIMITS), [MARK]: value };

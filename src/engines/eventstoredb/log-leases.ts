@@ -26,7 +26,7 @@ interface Ask {
   /** The owners whose heartbeats matter. */
   readonly owners: (leases: Table['leases']) => readonly string[];
   /** Changes the leases. */
-  readonly decide: (draft: Draft) => void;
+  readonly decide: (draft: NextTable) => void;
   /** What it has decided is in the log. */
   readonly done: () => void;
   readonly failed: (error: unknown) => void;
@@ -41,7 +41,7 @@ interface Held extends Assignment {
 }
 
 /** The table as it will be. */
-interface Draft {
+interface NextTable {
   readonly leases: Map<string, Assignment>;
   /** The leases that are asked for and are or become those of their owners. */
   readonly granted: Map<string, Assignment>;
@@ -135,7 +135,7 @@ export class LogLeases extends Leases {
   async #ask<Answer>({
     owners,
     decide,
-  }: Pick<Ask, 'owners'> & { readonly decide: (draft: Draft) => Answer }): Promise<Answer> {
+  }: Pick<Ask, 'owners'> & { readonly decide: (draft: NextTable) => Answer }): Promise<Answer> {
     return await new Promise<Answer>((resolve, reject) => {
       let answer: Answer;
       this.#asks.push({
@@ -175,7 +175,7 @@ export class LogLeases extends Leases {
     this.#dropEnded(leases);
     const isKept = ([name, { owner }]: readonly [string, Assignment]): boolean =>
       !this.#heartbeats.isOwn(owner) || this.#held.get(name)?.owner === owner;
-    const draft: Draft = { leases: new Map([...leases].filter(isKept)), granted: new Map() };
+    const draft: NextTable = { leases: new Map([...leases].filter(isKept)), granted: new Map() };
     for (const { decide } of asks) decide(draft);
     // Before anything is granted, so that nobody takes the owner for silent.
     await this.#beatFor(draft.granted.values());

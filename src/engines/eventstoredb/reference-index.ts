@@ -4,7 +4,7 @@ import { type EventBatch } from '../../kernel/event-log';
 import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
 import { detailsOf, isTransient } from './failure';
 import { type End } from './head';
-import { type Selection } from './history';
+import { type ReadSelection } from './history';
 import { INDEX, type Namespace } from './namespace';
 import { eventsIn, type Readers } from './stream-reads';
 import { streamRequest } from './requests';
@@ -61,7 +61,7 @@ export async function* readIndex(
   readers: Readers,
   namespace: Namespace,
   after: Position,
-  selection: Selection,
+  selection: ReadSelection,
   signal: AbortSignal,
 ): AsyncGenerator<EventBatch> {
   try {
@@ -106,7 +106,7 @@ function* batchesIn(
   events: readonly RecordedEvent[],
   upTo: Position,
   after: Position,
-  { prefixes, batchSize }: Selection,
+  { prefixes, batchSize }: ReadSelection,
 ): Generator<EventBatch> {
   const selected = events.filter(
     ({ position, stream }) =>
@@ -129,13 +129,13 @@ interface IndexRecord {
 /** Types that start with `$` belong to no log, for earlier versions of this program too. */
 const TYPE = '$indexed';
 
-type Entry = Omit<RecordedEvent, 'data' | 'meta'> & {
+type IndexEntry = Omit<RecordedEvent, 'data' | 'meta'> & {
   /** Of data and metadata, in UTF-16 units. */
   readonly lengths: readonly [number, number];
 };
 
 interface RecordHead extends Omit<IndexRecord, 'events'> {
-  readonly events: readonly Entry[];
+  readonly events: readonly IndexEntry[];
 }
 
 const TEXTS = ',"texts":[';
@@ -145,7 +145,7 @@ const TEXTS = ',"texts":[';
  * they might be twice as long, more than the server accepts. The shape is the storage format: add, never rename.
  */
 export function toIndexEvent({ after, upTo, events }: IndexRecord): NewEvent {
-  const entries = events.map(({ data, meta, ...rest }): Entry => ({
+  const entries = events.map(({ data, meta, ...rest }): IndexEntry => ({
     ...rest,
     lengths: [data.length, meta.length],
   }));

@@ -11,7 +11,7 @@ const TICKS_PER_MS = 10_000;
 
 const BRACE = '{'.charCodeAt(0);
 
-type Recorded = NonNullable<ReturnType<NonNullable<ReturnType<ReadResp['getEvent']>>['getEvent']>>;
+type RecordedInServer = NonNullable<ReturnType<NonNullable<ReturnType<ReadResp['getEvent']>>['getEvent']>>;
 
 /** Converts an offset of EventStoreDB (decimal) to a position; undefined if it is unknown. */
 export function toPosition(offset: string): Position | undefined {
@@ -26,7 +26,7 @@ export function maxPosition(one: Position, other: Position): Position {
 /** An event as the server sent it. */
 export class SentEvent {
   private constructor(
-    private readonly record: Recorded,
+    private readonly record: RecordedInServer,
     private readonly namespace: Namespace,
   ) {}
 

@@ -22,9 +22,9 @@ export class IndexController {
 }
 
 /** A link of an index: where it leads from the root, without a leading slash, and what is there. */
-type Link = readonly [path: string, title: string];
+type IndexLink = readonly [path: string, title: string];
 
-const GENERAL: readonly Link[] = [
+const GENERAL: readonly IndexLink[] = [
   ['docs', 'Documentation: read and try the interface'],
   ['1.0/openapi.json', 'OpenAPI description'],
   ['1.0/schemas/', 'XML schemas'],
@@ -53,7 +53,11 @@ const POLICY = [
  * Answers with links, in HTML if the client prefers it, otherwise in JSON (`docs/decisions.md#x85`). Links are relative to
  * the page, because a proxy may add a prefix.
  */
-export function sendIndex(request: FastifyRequest, reply: FastifyReply, more: readonly Link[] = []): void {
+export function sendIndex(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  more: readonly IndexLink[] = [],
+): void {
   const { extension } = request.target;
   if (extension !== undefined && extension !== 'json')
     throw httpFaults.notFound(`.${extension}: expected .json`);

@@ -46,7 +46,7 @@ export class OpenApiController {
   }
 }
 
-type Handler = (...parameters: never[]) => unknown;
+type HandlerMethod = (...parameters: never[]) => unknown;
 
 /** An operation of a controller. */
 interface RoutedOperation extends Operation {
@@ -81,7 +81,7 @@ function ofController(controller: { readonly prototype: object }): RoutedOperati
   });
 }
 
-function isHandler(value: unknown): value is Handler {
+function isHandler(value: unknown): value is HandlerMethod {
   return typeof value === 'function';
 }
 

@@ -2,7 +2,7 @@ import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { NoGeneration } from '../../kernel/read-store';
 import { forbiddenCharacter } from '../../wire/xml/write';
 import { type CsvRow, csvRows } from '../../wire/csv/read';
-import { type Appended, appendFacts } from '../append-facts';
+import { type AppendedFacts, appendFacts } from '../append-facts';
 import { type Fact } from '../decider';
 import { type Directory } from '../directory';
 import { type FeedCounts } from './category-counts';
@@ -53,7 +53,7 @@ export async function changeMappings(
   directory: Directory,
   lines: readonly MappingLine[],
   { at, count }: { readonly at: string; readonly count: CountFeeds },
-): Promise<Appended & MappingPlan> {
+): Promise<AppendedFacts & MappingPlan> {
   const plan = planMappings(directory, lines, at);
   const appended = await appendFacts(log, plan.facts, directory);
   return { ...appended, facts: plan.facts, report: await notingUnused(plan.report, lines, count) };

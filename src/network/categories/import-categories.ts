@@ -3,7 +3,7 @@ import { type Fact } from '../decider';
 import { type CategoryDefinition } from '../events';
 import { type Directory, directoryAt } from '../directory';
 import { type EventLog } from '../../kernel/event-log';
-import { type Appended, appendFacts } from '../append-facts';
+import { type AppendedFacts, appendFacts } from '../append-facts';
 
 export interface CategoryImport {
   /** Time of the events: ISO 8601. */
@@ -35,7 +35,7 @@ export async function importCategories(
   log: EventLog,
   file: CategoryFile,
   options: CategoryImport,
-): Promise<Appended & CategoryPlan> {
+): Promise<AppendedFacts & CategoryPlan> {
   const directory = await directoryAt(log);
   const plan = planCategories(directory, file, options);
   return { ...(await appendFacts(log, plan.facts, directory)), ...plan };

@@ -243,7 +243,7 @@ export function checkLegacyRulings(posted: PostedList): readonly CheckedRuling[]
   );
 }
 
-type Found = FoundIn<typeof postedLegacyRuling>;
+type FoundRuling = FoundIn<typeof postedLegacyRuling>;
 
 /** Rules between the fields (`docs/decisions.md#c9`), with statuses up to the last one. */
 function rulesFor(last: number): CheckItem<typeof postedLegacyRuling> {
@@ -265,7 +265,7 @@ function isRuling(id: number): id is RulingStatusId {
 }
 
 function checkMessage(
-  { statusMessageClaim: message }: Found,
+  { statusMessageClaim: message }: FoundRuling,
   posted: Posted,
   id: RulingStatusId,
   place: string,
@@ -285,7 +285,7 @@ function checkMessage(
     refusals.wrong(field, message, expected);
 }
 
-function checkNoCorrections(found: Found, place: string, refusals: Refusals): void {
+function checkNoCorrections(found: FoundRuling, place: string, refusals: Refusals): void {
   for (const name of AMOUNTS) {
     const { [name]: amount } = found;
     if (amount !== undefined)
@@ -299,7 +299,7 @@ function checkedRuling(
     statusIdClaim,
     statusMessageClaim,
     ...corrections
-  }: Required<Pick<Found, 'claimId' | 'statusIdClaim'>> & Found,
+  }: Required<Pick<FoundRuling, 'claimId' | 'statusIdClaim'>> & FoundRuling,
   version: number,
 ): CheckedRuling {
   if (!isRuling(statusIdClaim)) throw new Error('checked above');

@@ -124,7 +124,7 @@ export function toOutput(listed: ListedClaim, directory: Directory, now: Date): 
     claim;
   const { name: statusName, state: statusState } = STATUSES[status.id];
   const eventName = directory.program(programId)?.events.find(({ id }) => id === eventId)?.name;
-  const output: Optional<Required<OutputClaim>> = {
+  const output: OrUndefined<Required<OutputClaim>> = {
     claimId,
     timeStamp: dayOf(created),
     statusId: status.id,
@@ -191,4 +191,4 @@ function daysUntil(time: number | undefined, now: Date): number | undefined {
   return time === undefined ? undefined : Math.max(0, Math.ceil((time - now.getTime()) / DAY));
 }
 
-type Optional<Output> = { readonly [Name in keyof Output]: Output[Name] | undefined };
+type OrUndefined<Output> = { readonly [Name in keyof Output]: Output[Name] | undefined };

@@ -78,12 +78,12 @@ export function readPosted(name: PostedList['name'], bytes: Buffer, format: Post
 
 const NOT_PARSABLE = { json: fault.notJson, xml: fault.notXml, csv: fault.notCsv } as const;
 
-interface List {
+interface ReadItems {
   readonly items: readonly unknown[] | undefined;
   readonly unread?: readonly string[];
 }
 
-function listIn(name: PostedList['name'], bytes: Buffer, format: PostedFormat): List {
+function listIn(name: PostedList['name'], bytes: Buffer, format: PostedFormat): ReadItems {
   try {
     if (format === 'csv') return { items: postedFromCsv(LISTS[name].of(), bytes) };
     return format === 'json' ? inJson(name, bytes) : inXml(name, bytes);
@@ -92,7 +92,7 @@ function listIn(name: PostedList['name'], bytes: Buffer, format: PostedFormat): 
   }
 }
 
-function inJson(name: PostedList['name'], bytes: Buffer): List {
+function inJson(name: PostedList['name'], bytes: Buffer): ReadItems {
   const { each } = LISTS[name];
   const found = postedFromJson(bytes);
   if (!isPosted(found)) throw fault.notReadable(`expected an object with ${name}, a list of ${each} objects`);
@@ -105,7 +105,7 @@ function inJson(name: PostedList['name'], bytes: Buffer): List {
   return { items, unread: Object.keys(found).filter((member) => member !== name) };
 }
 
-function inXml(name: PostedList['name'], bytes: Buffer): List {
+function inXml(name: PostedList['name'], bytes: Buffer): ReadItems {
   const { each, of } = LISTS[name];
   const root = parseXml(bytes);
   const strange = root.name === name ? root.children.find((child) => child.name !== each)?.name : root.name;

@@ -49,7 +49,7 @@ const feed = record({
     description: 'Programs it belongs to',
   },
 });
-type Feed = AnswerOf<typeof feed>;
+type AnsweredFeed = AnswerOf<typeof feed>;
 
 const FEEDS = 'In the order of their ids';
 
@@ -93,7 +93,7 @@ function toListedFeed(
   definition: FeedDefinition,
   { counts, version }: CountedFeed,
   directory: Directory,
-): Feed {
+): AnsweredFeed {
   const { id, name, active, sendToNewPF, visible, language, secret, programIds } = definition;
   return {
     feedId: id,

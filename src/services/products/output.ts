@@ -54,7 +54,7 @@ export type OutputOffer = AnswerOf<typeof foundOffer>;
 export type PastPrice = AnswerOf<typeof pastPrice>;
 
 /** What is being put together. Millions are: spreading many small objects into one takes longer than all the rest. */
-type Draft<T> = { -readonly [Key in keyof T]: T[Key] };
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 const NONE = {} as const;
 
@@ -65,7 +65,7 @@ export function toOutput(offers: readonly [Offer, ...Offer[]], view: OutputView)
   const { directory, caller } = view;
   const feed = directory.feed(first.feedId);
   const logo = feed && directory.programOf(caller, feed)?.logoUrl;
-  const optional: Draft<Partial<OutputProduct>> = {};
+  const optional: Mutable<Partial<OutputProduct>> = {};
   if (feed?.language !== undefined) optional.language = feed.language;
   pick(AS_POSTED.product, product, optional);
   if (typeof logo === 'string') optional.programLogo = logo;
@@ -93,7 +93,7 @@ function toCategory(
   const platform = mapped === null ? undefined : directory.category(mapped);
   // A category that was removed after the product was posted has no name but its id.
   const tdCategoryName = platform?.names.en ?? posted.tdCategoryName ?? (name === undefined ? id : undefined);
-  const category: Draft<PostedCategory> = {};
+  const category: Mutable<PostedCategory> = {};
   if (id !== undefined) category.id = id;
   if (name !== undefined) category.name = name;
   if (tdCategoryName !== undefined) category.tdCategoryName = tdCategoryName;
@@ -159,7 +159,7 @@ function pricesOf(
 function pick<Name extends keyof Product>(
   names: readonly Name[],
   product: Product,
-  into: Draft<Partial<Pick<Product, Name>>>,
+  into: Mutable<Partial<Pick<Product, Name>>>,
 ): typeof into {
   const fields: Partial<Record<Name, unknown>> = into;
   for (const name of names) {

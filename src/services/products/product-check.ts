@@ -22,14 +22,14 @@ export interface RefusedProduct {
   readonly moreFaults: number;
 }
 
-type Found = FoundIn<typeof postedProduct>;
+type FoundProduct = FoundIn<typeof postedProduct>;
 
 /**
  * Read separately from the content: identifiers may be on the product, under `identifiers`, or both
  * (`docs/decisions.md#p9`), and fingerprints depend on the order of keys, in which other fields follow them.
  */
 const APART = ['sourceProductId', 'price', 'identifiers', ...IDENTIFIERS, 'inStock', 'fields'] as const;
-type Apart = Pick<Found, (typeof APART)[number]>;
+type Apart = Pick<FoundProduct, (typeof APART)[number]>;
 type WholeApart = Apart & Required<Pick<Apart, 'sourceProductId' | 'price'>>;
 
 const read = recordReader(postedProduct, APART);
@@ -82,7 +82,7 @@ export function checkProduct(
 
 /** A category has an id or a name; a name makes up for an unknown id. */
 function checkCategories(
-  { categories }: Found,
+  { categories }: FoundProduct,
   posted: Posted,
   knowsCategory: (id: string) => boolean,
   refusals: Refusals,

@@ -56,7 +56,7 @@ interface Row {
   readonly parts: (values: readonly CsvCell[]) => string;
 }
 
-type Cell = (row: Row) => CsvCell;
+type MakeCell = (row: Row) => CsvCell;
 
 /**
  * All columns of both layouts. Those of text fields and identifiers come from their tables; the others have other names than
@@ -113,13 +113,13 @@ const CELLS = {
   modified: ({ offer }) => offer.modified,
   dateformat: ({ dates }) => dates.toUpperCase(),
   dateFormat: ({ dates }) => dates.toUpperCase(),
-} as const satisfies Readonly<Record<string, Cell>>;
+} as const satisfies Readonly<Record<string, MakeCell>>;
 
 function each<Name extends string>(
   names: readonly Name[],
-  cellOf: (name: Name) => Cell,
-): Readonly<Record<Name, Cell>> {
-  return Object.fromEntries(names.map((name) => [name, cellOf(name)])) as Record<Name, Cell>;
+  cellOf: (name: Name) => MakeCell,
+): Readonly<Record<Name, MakeCell>> {
+  return Object.fromEntries(names.map((name) => [name, cellOf(name)])) as Record<Name, MakeCell>;
 }
 
 type Column = keyof typeof CELLS;
@@ -159,7 +159,7 @@ export function csvLayout({ columns, separators, embrace, dates, customFields }:
   const list: Row['list'] = (values) => values.join(value);
   const parts: Row['parts'] = (values) => values.join(part);
   const cells = COLUMNS[columns].flatMap((column) => {
-    const cell: Cell = CELLS[column];
+    const cell: MakeCell = CELLS[column];
     if (column !== 'fields' || customFields === undefined) return [{ header: column, cell }];
     return [...customFields.map(customColumn), { header: column, cell: () => undefined }];
   });
@@ -175,7 +175,7 @@ export function csvLayout({ columns, separators, embrace, dates, customFields }:
 
 const NONE: Row['custom'] = new Map();
 
-function customColumn(name: string): { header: string; cell: Cell } {
+function customColumn(name: string): { header: string; cell: MakeCell } {
   return { header: `(field)${name}`, cell: ({ custom, list }) => list(custom.get(name) ?? []) };
 }
 
@@ -302,12 +302,12 @@ function elementsOf<Name extends string>(names: readonly Name[]): Elements<Name>
  * What is being put together, by hand: the tables would take three times as long (ADR 15). Millions are, and spreading many small
  * objects into one takes longer than all the rest.
  */
-type Draft = Record<string, XmlElement[string]>;
+type ElementDraft = Record<string, XmlElement[string]>;
 
 /** A product as an element `product` of such a result. */
 function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
   const { name, description, productImage, categories, fields = [], identifiers = {}, language } = product;
-  const element: Draft = {
+  const element: ElementDraft = {
     $: { language, groupingId: product.groupingId },
     'ns2:name': name,
     'ns2:description': description,
@@ -331,7 +331,7 @@ function toXmlProduct(product: OutputProduct, dates: Dates): XmlElement {
 
 function toXmlOffer(offer: OutputOffer, product: OutputProduct, dateFormat: Dates): XmlElement {
   const { minor, currency } = offer.price;
-  const element: Draft = {
+  const element: ElementDraft = {
     $: { id: offer.id, sourceProductId: offer.sourceProductId, dateFormat, modifiedDate: offer.modified },
     'ns2:feedId': offer.feedId,
     'ns2:productUrl': offer.productUrl,
@@ -355,7 +355,7 @@ function toXmlPrice({ price, date }: PastPrice, dateFormat: Dates): XmlElement {
 type Values<Name extends string> = Readonly<Partial<Record<Name, string | number>>>;
 
 /** Adds the elements of those fields that are there. */
-function choose<Name extends string>(elements: Elements<Name>, from: Values<Name>, into: Draft): void {
+function choose<Name extends string>(elements: Elements<Name>, from: Values<Name>, into: ElementDraft): void {
   for (const [field, element] of elements) {
     const value = from[field];
     if (value !== undefined) into[element] = value;

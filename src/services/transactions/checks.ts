@@ -26,10 +26,10 @@ interface CheckOptions {
 }
 
 /** Without its time, which is that of the append. */
-type Report = Omit<Extract<TransactionCommand, { readonly do: 'report' }>, 'at'>;
+type ReportOrder = Omit<Extract<TransactionCommand, { readonly do: 'report' }>, 'at'>;
 
-type Event = Program['events'][number];
-type Found = FoundIn<typeof postedTransaction>;
+type ReportedEvent = Program['events'][number];
+type FoundReport = FoundIn<typeof postedTransaction>;
 
 /** How far `timeOfEvent` may lie ahead (ms). */
 const AHEAD = 5 * 60_000;
@@ -46,7 +46,7 @@ const PROBLEMS = {
 } as const;
 
 /** Checks a report, JSON or XML alike. Raises everything that is wrong as `Faults`. */
-export function checkReport(posted: unknown, options: CheckOptions): Report {
+export function checkReport(posted: unknown, options: CheckOptions): ReportOrder {
   if (!isPosted(posted)) throw fault.content(wrong('a transaction', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS);
   const found = readReport(posted, refusals);
@@ -80,10 +80,10 @@ export function checkReport(posted: unknown, options: CheckOptions): Report {
 
 /** Document 2, Errors: CON_220, CON_230, CON_240. */
 function checkAccess(
-  { programId, eventId }: Found,
+  { programId, eventId }: FoundReport,
   { directory, caller }: CheckOptions,
   refusals: Refusals,
-): { readonly program?: Program; readonly event?: Event } {
+): { readonly program?: Program; readonly event?: ReportedEvent } {
   if (programId === undefined) return {};
   const program = directory.program(programId);
   if (program === undefined) {
@@ -107,7 +107,7 @@ function checkAccess(
 
 /** An unknown site is refused, one that is not connected makes the transaction Invalid (`docs/decisions.md#t3`). */
 function checkSite(
-  { siteId }: Found,
+  { siteId }: FoundReport,
   { programs }: Directory,
   refusals: Refusals,
 ): SiteDefinition | undefined {
@@ -118,16 +118,16 @@ function checkSite(
   return site;
 }
 
-function checkTimes({ timeOfEvent }: Found, now: Date, refusals: Refusals): void {
+function checkTimes({ timeOfEvent }: FoundReport, now: Date, refusals: Refusals): void {
   if (timeOfEvent === undefined || Date.parse(timeOfEvent) <= now.getTime() + AHEAD) return;
   refusals.wrong('timeOfEvent', timeOfEvent, `a time until now, which is ${now.toISOString()}`);
 }
 
 /** `docs/decisions.md#t7`. */
 function checkEvent(
-  { eventTypeId }: Found,
+  { eventTypeId }: FoundReport,
   posted: Posted,
-  event: Event | undefined,
+  event: ReportedEvent | undefined,
   refusals: Refusals,
 ): void {
   if (event === undefined) return;
@@ -150,7 +150,7 @@ function checkCommission(
     currency,
   }: {
     readonly program: Program | undefined;
-    readonly event: Event | undefined;
+    readonly event: ReportedEvent | undefined;
     readonly currency: string | undefined;
   },
   refusals: Refusals,
@@ -168,7 +168,7 @@ type PostedFacts = Omit<PostedOf<typeof postedTransaction>, 'validate'>;
 
 interface Surrounding {
   readonly program: Program;
-  readonly event: Event;
+  readonly event: ReportedEvent;
   readonly site: SiteDefinition;
   readonly now: Date;
 }
@@ -196,10 +196,10 @@ export interface Transition {
   /** At least one of both. */
   readonly transactionId?: string | undefined;
   readonly legacyTransactionId?: string | undefined;
-  readonly request: Request;
+  readonly request: PostedMove;
 }
 
-type Request = PostedOf<typeof postedTransition>;
+type PostedMove = PostedOf<typeof postedTransition>;
 
 const readTransition = recordReader(postedTransition);
 
@@ -237,11 +237,11 @@ export function checkTransition(
       found.reportInfo,
       'f1=number&f2=name&f3=value&f4=quantity, items separated by |',
     );
-  const request = complete<Request>(found, refusals);
+  const request = complete<PostedMove>(found, refusals);
   return { transactionId, legacyTransactionId, request };
 }
 
-function checkReason(action: Request['action'], reason: DeniedReasonId, refusals: Refusals): void {
+function checkReason(action: PostedMove['action'], reason: DeniedReasonId, refusals: Refusals): void {
   const reasons =
     action in RULING_REASONS ? RULING_REASONS[action as keyof typeof RULING_REASONS] : undefined;
   if (reasons === undefined)
@@ -256,7 +256,7 @@ function checkReason(action: Request['action'], reason: DeniedReasonId, refusals
 
 /** The command for a transaction in this state. `at` is an ISO 8601 instant. */
 export function transitionCommand(
-  { action, deniedReasonId, paymentId = 0, ...request }: Request,
+  { action, deniedReasonId, paymentId = 0, ...request }: PostedMove,
   state: KnownTransaction,
   directory: Directory,
   at: string,

@@ -32,20 +32,20 @@ import { type TransactionFacts } from '../../domain/transactions/transaction-fac
 import { legacyIdOf } from '../../domain/transactions/transaction-id';
 
 /** What a report or a requested transition has done. */
-type Outcome = 'created' | 'known' | 'moved' | 'unchanged';
+type Done = 'created' | 'known' | 'moved' | 'unchanged';
 
 /** A transaction after a command. */
 export interface Recorded {
   readonly transactionId: string;
   readonly legacyTransactionId: string;
   readonly messageTypeId: StateId;
-  readonly outcome: Outcome;
+  readonly outcome: Done;
 }
 
 type RecordedAt = Recorded & { readonly position?: Position | undefined };
 
 /** One result for each item, in their order. */
-export interface Results {
+export interface CommandResults {
   readonly results: readonly (Recorded | { readonly faults: readonly Fault[] })[];
   /** The position from which lists include all of them. */
   readonly position: Position;
@@ -55,7 +55,7 @@ export interface Results {
  * Reports transactions (`docs/decisions.md#t2`). `posted` are reports as they were read from a body, unchecked; each
  * succeeds or fails on its own.
  */
-export class ReportTransactions extends Command<Results> {
+export class ReportTransactions extends Command<CommandResults> {
   constructor(
     readonly posted: readonly unknown[],
     readonly caller: Pick<Caller, 'organisationId' | 'kind'>,
@@ -65,7 +65,7 @@ export class ReportTransactions extends Command<Results> {
 }
 
 /** Requests transitions (`docs/decisions.md#t5`), in the same way. */
-export class MoveTransactions extends Command<Results> {
+export class MoveTransactions extends Command<CommandResults> {
   constructor(
     readonly posted: readonly unknown[],
     readonly caller: Pick<Caller, 'organisationId' | 'kind'>,
@@ -77,7 +77,7 @@ export class MoveTransactions extends Command<Results> {
 const OUTCOME_OF = {
   report: { done: 'created', repeated: 'known' },
   move: { done: 'moved', repeated: 'unchanged' },
-} as const satisfies Record<string, Record<string, Outcome>>;
+} as const satisfies Record<string, Record<string, Done>>;
 
 /** Streams written at a time: enough for the log to share its commits. */
 const AT_ONCE = 256;
@@ -117,8 +117,8 @@ export class Transactions {
     caller: MoveTransactions['caller'],
     posted: readonly Item[],
     one: (item: Item) => Promise<RecordedAt>,
-  ): Promise<Results> {
-    const results: Results['results'][number][] = [];
+  ): Promise<CommandResults> {
+    const results: CommandResults['results'][number][] = [];
     const written: RecordedAt[] = [];
     const pace = pacer();
     await this.inParallel(caller, posted, async (item, at) => {
@@ -185,7 +185,7 @@ export class ReportTransactionsHandler implements ICommandHandler<ReportTransact
     private readonly clock: Clock,
   ) {}
 
-  async execute({ posted, caller }: ReportTransactions): Promise<Results> {
+  async execute({ posted, caller }: ReportTransactions): Promise<CommandResults> {
     const { directory } = this.follower;
     const now = this.clock.now();
     return await this.transactions.each(caller, posted, (item) => {
@@ -208,9 +208,9 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     private readonly clock: Clock,
   ) {}
 
-  async execute({ posted, caller }: MoveTransactions): Promise<Results> {
+  async execute({ posted, caller }: MoveTransactions): Promise<CommandResults> {
     // All are found before the first one is executed, so that those for one transaction keep their order.
-    const found: (Found | { readonly faults: readonly Fault[] })[] = [];
+    const found: (TransitionOf | { readonly faults: readonly Fault[] })[] = [];
     const named: NamedBefore = new Map();
     await this.transactions.inParallel(caller, posted, async (item, index) => {
       found[index] = await this.find(item, caller, named).catch((error: unknown) => ({
@@ -223,7 +223,11 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     });
   }
 
-  private async find(item: unknown, caller: MoveTransactions['caller'], before: NamedBefore): Promise<Found> {
+  private async find(
+    item: unknown,
+    caller: MoveTransactions['caller'],
+    before: NamedBefore,
+  ): Promise<TransitionOf> {
     const { programs } = this.follower.directory;
     const { request, transactionId, legacyTransactionId = '' } = checkTransition(item, caller, programs);
     if (transactionId !== undefined) return { request, transactionId };
@@ -236,7 +240,7 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
   }
 
   private async move(
-    { transactionId, request }: Found,
+    { transactionId, request }: TransitionOf,
     caller: MoveTransactions['caller'],
   ): Promise<RecordedAt> {
     const known = await this.transactions.load(transactionId);
@@ -253,7 +257,7 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
 type NamedBefore = Map<string, Promise<readonly Named[]>>;
 
 /** A requested transition, and of which transaction. */
-type Found = Pick<Transition, 'request'> & { readonly transactionId: string };
+type TransitionOf = Pick<Transition, 'request'> & { readonly transactionId: string };
 
 function notFound(id: string): Fault {
   return fault.unknownTransaction(`${id}: your programs have no such transaction`);

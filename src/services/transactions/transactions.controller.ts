@@ -25,7 +25,7 @@ import { listPieces, listWriter } from '../../wire/record/list';
 import { type List, type RecordKind } from '../../wire/record/record';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
-import { MoveTransactions, ReportTransactions, type Results } from './commands';
+import { MoveTransactions, ReportTransactions, type CommandResults } from './commands';
 import {
   dateKeys,
   type FilterKeys,
@@ -178,7 +178,7 @@ function ignoredIn({ of }: List<RecordKind>, posted: unknown): Headers {
 }
 
 /** The only result; raises its faults. */
-function toAnswer({ results: [result], position }: Results, headers: Headers): Answer {
+function toAnswer({ results: [result], position }: CommandResults, headers: Headers): Answer {
   if (result === undefined) throw new Error('one item has one result');
   if ('faults' in result) throw new Faults(result.faults);
   return Answer.of(toResult(result), resultToXml, {
@@ -188,11 +188,11 @@ function toAnswer({ results: [result], position }: Results, headers: Headers): A
   });
 }
 
-function toAnswers({ results, position }: Results, headers: Headers): Answer {
+function toAnswers({ results, position }: CommandResults, headers: Headers): Answer {
   return Answer.of(results.map(toResult), resultsToXml, { position, headers });
 }
 
-function toResult(result: Results['results'][number]): TransactionResult {
+function toResult(result: CommandResults['results'][number]): TransactionResult {
   if ('faults' in result) return errorsAsJson(result.faults);
   const { transactionId, legacyTransactionId, messageTypeId, outcome } = result;
   return { transactionId, legacyTransactionId, messageTypeId, outcome };

@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { voucherFaults as fault } from '../../domain/conversion-faults';
 import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
-import { type VoucherPost, VoucherWriter, type Written } from '../../domain/vouchers/voucher-writer';
+import { type VoucherPost, VoucherWriter, type WrittenVoucher } from '../../domain/vouchers/voucher-writer';
 import { VisibleWrites } from '../../http/visible-writes';
 import { type Position } from '../../kernel/event';
 import { Fault, Faults } from '../../kernel/fault';
@@ -122,7 +122,7 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     );
     const last = new Map<string | number, VoucherPost>();
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
-    const written = new Map<string | number, Written | { readonly faults: readonly Fault[] }>();
+    const written = new Map<string | number, WrittenVoucher | { readonly faults: readonly Fault[] }>();
     const write = async ([key, post]: readonly [string | number, VoucherPost]): Promise<void> => {
       const { vouchers } = this;
       const writing = this.inMemory.run(String(organisationId), () =>
@@ -167,7 +167,7 @@ export class WithdrawVoucherHandler implements ICommandHandler<WithdrawVoucher> 
 }
 
 /** How numbers are spelt in a JSON text. */
-function spellings(text: string | undefined): Pick<CheckOptions, 'spelling'> {
+function spellings(text: string | undefined): Pick<VoucherCheckOptions, 'spelling'> {
   return text === undefined ? {} : { spelling: spellingsIn(text) };
 }
 
@@ -195,13 +195,13 @@ const MAX_DAYS = 366;
 const DAY = 24 * 60 * 60 * 1000;
 
 /** What a post is checked against. */
-interface CheckOptions extends Pick<Origin, 'spelling'> {
+interface VoucherCheckOptions extends Pick<Origin, 'spelling'> {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'organisationId'>;
   readonly now: Date;
 }
 
-type Found = FoundIn<typeof postedVoucher>;
+type FoundVoucher = FoundIn<typeof postedVoucher>;
 
 const read = recordReader(postedVoucher);
 
@@ -209,7 +209,7 @@ const read = recordReader(postedVoucher);
 const PROBLEMS = { unusable: fault.invalidVoucher } as const;
 
 /** Checks a posted voucher, JSON or XML alike. Raises everything that is wrong as `Faults`. */
-function checkVoucher(posted: unknown, options: CheckOptions): VoucherPost {
+function checkVoucher(posted: unknown, options: VoucherCheckOptions): VoucherPost {
   if (!isPosted(posted)) throw fault.invalidVoucher(wrong('a voucher', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS, {}, Infinity, options);
   const found = read(posted, refusals);
@@ -231,7 +231,7 @@ function checkVoucher(posted: unknown, options: CheckOptions): VoucherPost {
 }
 
 /** Document 2, Limits; `docs/decisions.md#v16`. */
-function checkTimes(found: Found, now: Date, refusals: Refusals): void {
+function checkTimes(found: FoundVoucher, now: Date, refusals: Refusals): void {
   checkOrder(found, ['startDate', 'endDate'], refusals);
   checkOrder(found, ['publishStartDate', 'publishEndDate'], refusals);
   const latest = now.getTime() + MAX_DAYS * DAY;
@@ -245,7 +245,11 @@ function checkTimes(found: Found, now: Date, refusals: Refusals): void {
 
 type DateField = 'startDate' | 'endDate' | 'publishStartDate' | 'publishEndDate';
 
-function checkOrder(found: Found, [first, last]: readonly [DateField, DateField], refusals: Refusals): void {
+function checkOrder(
+  found: FoundVoucher,
+  [first, last]: readonly [DateField, DateField],
+  refusals: Refusals,
+): void {
   const [start, end] = [timeOf(found[first]), timeOf(found[last])];
   if (end <= start)
     refusals.refuse('unusable', `${last} is ${end}: expected a time after ${first}, which is ${start}`);
@@ -257,7 +261,7 @@ function timeOf(date: string | undefined): number {
 }
 
 /** Fields that only some types need, or that need each other (`docs/decisions.md#v8`). */
-function checkNeeds({ voucherTypeId }: Found, posted: Posted, refusals: Refusals): void {
+function checkNeeds({ voucherTypeId }: FoundVoucher, posted: Posted, refusals: Refusals): void {
   const type = voucherTypeId === undefined ? undefined : VOUCHER_TYPES[voucherTypeId];
   if (type !== undefined && 'needs' in type && isUnset(posted[type.needs]))
     refusals.missing(type.needs, ` where voucherTypeId is ${voucherTypeId} (${type.name})`);
@@ -267,8 +271,8 @@ function checkNeeds({ voucherTypeId }: Found, posted: Posted, refusals: Refusals
 
 /** `docs/decisions.md#v19`. */
 function checkAmount(
-  { programId = NaN, discountAmount, isPercentage }: Found,
-  { directory }: CheckOptions,
+  { programId = NaN, discountAmount, isPercentage }: FoundVoucher,
+  { directory }: VoucherCheckOptions,
   refusals: Refusals,
 ): void {
   const currency = directory.program(programId)?.currency;
@@ -279,8 +283,8 @@ function checkAmount(
 
 /** Document 2, Errors: 102 and 103; `docs/decisions.md#v5`, `#v18`. */
 function checkAccess(
-  { programId, siteIds = [] }: Found,
-  { directory, caller }: CheckOptions,
+  { programId, siteIds = [] }: FoundVoucher,
+  { directory, caller }: VoucherCheckOptions,
   refusals: Refusals,
 ): void {
   if (programId === undefined) return;

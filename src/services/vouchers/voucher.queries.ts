@@ -192,7 +192,7 @@ function timesOf({ activeAt, minEndDate, maxStartDate }: VoucherListKeys, { call
 }
 
 /** The context of an answer. */
-interface OutputView {
+interface VoucherContext {
   readonly directory: Directory;
   readonly caller: Caller;
   readonly clickUrl: string;
@@ -200,7 +200,7 @@ interface OutputView {
 }
 
 /** A voucher as a caller sees it (Document 2, Voucher returned by the list operation). */
-function toOutput(listed: ListedVoucher, view: OutputView): OutputVoucher {
+function toOutput(listed: ListedVoucher, view: VoucherContext): OutputVoucher {
   const { id, programId, voucher } = listed;
   const { siteIds = [], startDate, endDate } = voucher;
   const program = view.directory.program(programId);
@@ -244,7 +244,7 @@ function codeIn({ currencies }: Directory) {
 /** `docs/decisions.md#v7`, `#v13`. */
 function trackUri(
   { programId, voucher }: ListedVoucher,
-  { directory, caller, clickUrl }: OutputView,
+  { directory, caller, clickUrl }: VoucherContext,
 ): string {
   const { siteIds } = voucher;
   const site =

@@ -30,7 +30,7 @@ interface Describing {
  * An operation as OpenAPI describes it: with JSON at its own path, so that generated clients have one type for an answer,
  * and with its other formats behind an extension, as texts (`docs/decisions.md#x36`).
  */
-interface View {
+interface DescribedView {
   readonly path: string;
   readonly isJson: boolean;
   /** Of the answer. */
@@ -40,7 +40,7 @@ interface View {
 }
 
 /** The views of an operation. */
-export function viewsOf({ path: routed, formats, keys, text }: Operation): readonly View[] {
+export function viewsOf({ path: routed, formats, keys, text }: Operation): readonly DescribedView[] {
   const path = routed.replace(/:(\w+)/g, '{$1}');
   const bodies = text.body === undefined ? [] : formatsOf(text.body);
   const otherBodies = bodies.filter((format) => format !== 'json');
@@ -68,7 +68,7 @@ export function viewsOf({ path: routed, formats, keys, text }: Operation): reado
 }
 
 /** A view of an operation in OpenAPI. */
-export function describeOperation(operation: Operation, view: View, service: Describing): Json {
+export function describeOperation(operation: Operation, view: DescribedView, service: Describing): Json {
   const { method, callers, text } = operation;
   const { id, summary, description, body, isDeprecated } = text;
   const kinds = callers.map((kind) => `${kind}s`).join(' and ');
@@ -103,7 +103,7 @@ function nameOf(format: Format): string {
 
 const WRITTEN = { 'X-Log-Position': 'Position of the write in the log: wait for it by X-Min-Position' };
 
-function successOf({ method, text }: Operation, { formats }: View): Json {
+function successOf({ method, text }: Operation, { formats }: DescribedView): Json {
   const { answer, status = answer === undefined ? 204 : 200, sends = {}, also = {} } = text;
   const isRead = method === 'GET';
   const success = {
@@ -155,7 +155,7 @@ function examplesOf(
   };
 }
 
-function bodyOf(body: PostedShape, { bodies }: View, now: Date): Json {
+function bodyOf(body: PostedShape, { bodies }: DescribedView, now: Date): Json {
   const examples = examplesOf(body, now);
   const content = bodies.map((format) => [
     mediaTypeFor(format),
@@ -253,7 +253,7 @@ function descriptionOf({ type, multiple, aliases = [], description = '' }: KeySp
 
 export type Json = Readonly<Record<string, unknown>>;
 
-type Service = Pick<Description, 'faults' | 'errorSchema'>;
+type ServiceErrors = Pick<Description, 'faults' | 'errorSchema'>;
 
 /** The error list of all services, as a shape. */
 const ERRORS = { name: 'ErrorList' };
@@ -263,7 +263,7 @@ const ERRORS = { name: 'ErrorList' };
  * the errors of HTTP itself and of the server. Not all generators know ranges such as `4XX` (`docs/decisions.md#x36`).
  */
 function errorsOf(
-  service: Service,
+  service: ServiceErrors,
   { method, mayConflict = false }: { readonly method: string; readonly mayConflict?: boolean },
   isJson: boolean,
 ): Json {
@@ -288,20 +288,20 @@ const ALWAYS = [400, 403];
 /** Of methods that no operation has. */
 const UNDESCRIBED = 405;
 
-function statusesOf({ faults }: Service): readonly number[] {
+function statusesOf({ faults }: ServiceErrors): readonly number[] {
   const own = Object.values(faults).map(([, status]) => status);
   const refusals = [...ALWAYS, ...own].filter((status) => status < 500 && status !== UNDESCRIBED);
   return [...new Set(refusals)].sort((a, b) => a - b);
 }
 
 /** The name of a service's error response; operations with other formats than JSON have one that may be XML. */
-function errorsName({ errorSchema }: Service, status: Status, isJson: boolean): string {
+function errorsName({ errorSchema }: ServiceErrors, status: Status, isJson: boolean): string {
   const [service = ''] = errorSchema.split('_');
   return `${service}${status === 'default' ? 'Other' : status}${isJson ? '' : 'As'}`;
 }
 
 /** The error responses of a service, which its operations share, by their names: of those with JSON, or with other formats. */
-export function errorResponses(service: Service, views: readonly { readonly isJson: boolean }[]): Json {
+export function errorResponses(service: ServiceErrors, views: readonly { readonly isJson: boolean }[]): Json {
   const kinds = new Set(views.map(({ isJson }) => isJson));
   const responses = [...statusesOf(service), 'default' as const].flatMap((status) =>
     [...kinds].map((isJson) => [errorsName(service, status, isJson), errorResponse(service, status, isJson)]),
@@ -309,7 +309,7 @@ export function errorResponses(service: Service, views: readonly { readonly isJs
   return Object.fromEntries(responses) as Json;
 }
 
-function errorResponse(service: Service, wanted: Status, isJson: boolean): Json {
+function errorResponse(service: ServiceErrors, wanted: Status, isJson: boolean): Json {
   const { faults, errorSchema } = service;
   const tables: readonly FaultTable[] = [openApiFaultTable, faults, httpFaultTable];
   const listed = statusesOf(service);

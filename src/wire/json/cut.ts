@@ -49,10 +49,10 @@ const EXPECTED = {
   end: 'nothing more',
 } as const;
 
-type Place = keyof typeof EXPECTED;
+type Expectation = keyof typeof EXPECTED;
 
 /** The bytes of the frame, apart from its key and white space, and the states they lead to. */
-const STEPS: Readonly<Record<Place, Readonly<Record<string, Place>>>> = {
+const STEPS: Readonly<Record<Expectation, Readonly<Record<string, Expectation>>>> = {
   start: { '{': 'key', '\xef': 'mark' },
   mark: { '\xbb': 'restOfMark' },
   restOfMark: { '\xbf': 'object' },
@@ -104,7 +104,7 @@ const MAX_KEY = 256;
  * `write` and `end` raise `NotParsable`; after that the cutter cannot be used.
  */
 export class JsonCutter {
-  private place: Place = 'start';
+  private place: Expectation = 'start';
   /** Bytes of the body before the present chunk. */
   private offset = 0;
   private index = 0;
@@ -238,7 +238,7 @@ export class JsonCutter {
 const QUOTE = 0x22;
 
 /** What a list that is the whole body has in other places. */
-const EXPECTED_OF_LIST: Readonly<Partial<Record<Place, string>>> = {
+const EXPECTED_OF_LIST: Readonly<Partial<Record<Expectation, string>>> = {
   start: '[',
   object: '[',
   first: 'a value or ]',

@@ -8,7 +8,7 @@ for (const closing of ']}') STRUCTURE[closing.charCodeAt(0)] = 2;
 STRUCTURE['"'.charCodeAt(0)] = 3;
 STRUCTURE[':'.charCodeAt(0)] = 4;
 
-interface Taken {
+interface TakenElement {
   readonly bytes: Buffer;
   readonly oversized: boolean;
   readonly members: number;
@@ -74,7 +74,7 @@ export class JsonElement {
   }
 
   /** After its end: whether it exceeds the size limit, its bytes up to that limit, and how many members its objects have. */
-  take(chunk: Buffer, from: number, to: number): Taken {
+  take(chunk: Buffer, from: number, to: number): TakenElement {
     const oversized = this.before + to - from > this.maxBytes;
     const { members } = this;
     this.members = 0;

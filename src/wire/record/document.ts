@@ -1,6 +1,6 @@
 import { type OperationText, type Shape, type XmlDocument } from '../api/description';
 import { isList, writeXml, type XmlContent, type XmlElement } from '../xml/write';
-import { type Parts, type Schema, type SimpleType, type XsdType } from '../xml/xsd';
+import { type XsdParts, type Schema, type SimpleType, type XsdType } from '../xml/xsd';
 import {
   type AnswerOf,
   type Direction,
@@ -71,7 +71,7 @@ export function schemaOf(kind: Kind, { root, attributes = {} }: XmlDocument, dir
   const type = types.contentOf(kind);
   const names = Object.keys(attributes).filter((name) => !name.startsWith('xmlns'));
   const fixed = Object.fromEntries(names.map((name) => [name, 'xs:string']));
-  const elements: Parts =
+  const elements: XsdParts =
     root === undefined
       ? rootsIn(type.sequence ?? {})
       : { [root]: { ...type, attributes: { ...fixed, ...type.attributes } } };
@@ -79,7 +79,7 @@ export function schemaOf(kind: Kind, { root, attributes = {} }: XmlDocument, dir
 }
 
 /** A root is there once. */
-function rootsIn(parts: Parts): Parts {
+function rootsIn(parts: XsdParts): XsdParts {
   return Object.fromEntries(Object.entries(parts).map(([part, type]) => [part.replace(/[?*]$/, ''), type]));
 }
 
@@ -138,7 +138,7 @@ class XsdTypes {
     return kind.is === 'list' ? { sequence: this.items(kind) } : {};
   }
 
-  private items({ of, each }: List): Parts {
+  private items({ of, each }: List): XsdParts {
     return { [`${each}*`]: this.typeOf(of()) };
   }
 
@@ -159,8 +159,8 @@ class XsdTypes {
   }
 
   private recordType({ fields }: RecordKind): XsdType {
-    const attributes: Record<string, Parts[string]> = {};
-    const elements: Record<string, Parts[string]> = {};
+    const attributes: Record<string, XsdParts[string]> = {};
+    const elements: Record<string, XsdParts[string]> = {};
     let text: string | undefined;
     for (const [name, field] of Object.entries(fields)) {
       const { kind, in: place, prefix } = field;
@@ -177,12 +177,12 @@ class XsdTypes {
     return { ...(text === undefined ? this.children(elements) : { text }), attributes };
   }
 
-  private elementsOf({ sequence, all, any }: XsdType): Parts {
+  private elementsOf({ sequence, all, any }: XsdType): XsdParts {
     return sequence ?? all ?? any ?? {};
   }
 
   /** Elements are posted in any order; where one may be there many times, all may. */
-  private children(elements: Parts): XsdType {
+  private children(elements: XsdParts): XsdType {
     if (this.direction === 'answered') return { sequence: elements };
     const parts = Object.entries(elements);
     if (parts.every(([part]) => !part.endsWith('*'))) return { all: elements };

@@ -62,13 +62,13 @@ export interface ListText<Item> {
   readonly foot: string;
 }
 
-interface ListOptions {
+interface ListLayout {
   readonly pretty: boolean;
 }
 
 /** A JSON list, or an object that has one named `name` after other fields: the text of `writeJson`. */
 export function jsonList(
-  { pretty }: ListOptions,
+  { pretty }: ListLayout,
   around?: { readonly before: Readonly<Record<string, unknown>>; readonly name: string },
 ): ListText<object> {
   const line = (depth: number): string => (pretty ? `\n${'  '.repeat(depth)}` : '');
@@ -90,7 +90,7 @@ export function jsonList(
  * without attributes, and no other empty one of this name before it.
  */
 export function xmlList(
-  { pretty }: ListOptions,
+  { pretty }: ListLayout,
   document: XmlElement,
   { list, item: name, depth }: { readonly list: string; readonly item: string; readonly depth: number },
 ): ListText<XmlContent> {

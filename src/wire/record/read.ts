@@ -252,12 +252,12 @@ export function postedFromCsv({ fields }: RecordKind, bytes: Buffer): readonly P
   });
 }
 
-interface Column {
+interface CsvColumn {
   readonly name: string;
   readonly isText: boolean;
 }
 
-function columnsOf(fields: RecordKind['fields'], cells: readonly string[]): readonly Column[] {
+function columnsOf(fields: RecordKind['fields'], cells: readonly string[]): readonly CsvColumn[] {
   const known = new Map(Object.keys(fields).map((name) => [name.toLowerCase(), name]));
   const names = cells.map((cell) => known.get(cell.trim().toLowerCase()) ?? cell.trim());
   if (!names.some((name) => Object.hasOwn(fields, name)))

@@ -2,25 +2,25 @@ import { type Posted } from '../api/posted';
 import { type AnswerOf, type Field, type Kind, type List, type RecordKind } from './record';
 import { type XmlContent, type XmlElement } from '../xml/write';
 
-type Write = (value: unknown) => XmlContent;
-type Draft = Record<string, XmlElement[string]>;
+type WriteXml = (value: unknown) => XmlContent;
+type XmlDraft = Record<string, XmlElement[string]>;
 
 /** Compiles a table into a function that makes the XML of an answer. */
 export function xmlWriter<K extends RecordKind>(kind: K): (answer: AnswerOf<K>) => XmlElement;
 export function xmlWriter<K extends Kind>(kind: K): (answer: AnswerOf<K>) => XmlContent;
-export function xmlWriter(kind: Kind): Write {
-  return writerOf(kind, ({ answered }) => answered.write as Write, '');
+export function xmlWriter(kind: Kind): WriteXml {
+  return writerOf(kind, ({ answered }) => answered.write as WriteXml, '');
 }
 
 /** The same of a post, of its values as JSON has them. */
-export function postedXmlWriter(kind: Kind): Write {
+export function postedXmlWriter(kind: Kind): WriteXml {
   return writerOf(kind, () => String, '');
 }
 
-type OfScalar = (scalar: Extract<Kind, { readonly is: 'scalar' }>) => Write;
+type OfScalar = (scalar: Extract<Kind, { readonly is: 'scalar' }>) => WriteXml;
 
 /** `prefix`, with its colon, is that of all elements within. */
-function writerOf(kind: Kind, ofScalar: OfScalar, prefix: string): Write {
+function writerOf(kind: Kind, ofScalar: OfScalar, prefix: string): WriteXml {
   switch (kind.is) {
     case 'scalar':
       return ofScalar(kind);
@@ -31,8 +31,8 @@ function writerOf(kind: Kind, ofScalar: OfScalar, prefix: string): Write {
       const hasAttributes = fields.some(([, field]) => field.in === 'attribute');
       const steps = fields.map(([name, field]) => ({ name, add: adderOf(name, field, ofScalar, prefix) }));
       return (values) => {
-        const attributes: Draft = {};
-        const element: Draft = hasAttributes ? { $: attributes } : {};
+        const attributes: XmlDraft = {};
+        const element: XmlDraft = hasAttributes ? { $: attributes } : {};
         for (const { name, add } of steps) {
           const value = (values as Posted)[name];
           if (value !== undefined) add(value, element, attributes);
@@ -43,7 +43,7 @@ function writerOf(kind: Kind, ofScalar: OfScalar, prefix: string): Write {
   }
 }
 
-type Add = (value: unknown, element: Draft, attributes: Draft) => void;
+type Add = (value: unknown, element: XmlDraft, attributes: XmlDraft) => void;
 
 /** Adds the value of a field where it stands. */
 function adderOf(name: string, field: Field, ofScalar: OfScalar, inherited: string): Add {
@@ -62,10 +62,10 @@ function adderOf(name: string, field: Field, ofScalar: OfScalar, inherited: stri
   }
 }
 
-function listWriter({ of, each }: List, ofScalar: OfScalar, prefix: string): Write {
+function listWriter({ of, each }: List, ofScalar: OfScalar, prefix: string): WriteXml {
   const element = prefix + each;
   // Compiled late: a record may contain itself.
-  let write: Write | undefined;
+  let write: WriteXml | undefined;
   return (items) => {
     const writeItem = (write ??= writerOf(of(), ofScalar, prefix));
     return { [element]: (items as readonly unknown[]).map(writeItem) };

@@ -116,7 +116,7 @@ interface MarkupHandlers {
 }
 
 /** The context of the next byte; `start` is within a start tag, `end` within an end tag. */
-type Place = 'text' | 'less' | 'start' | 'value' | 'end' | 'declaration' | Section | 'lost';
+type ByteContext = 'text' | 'less' | 'start' | 'value' | 'end' | 'declaration' | Section | 'lost';
 
 type Section = 'comment' | 'cdata' | 'instruction';
 
@@ -142,7 +142,7 @@ const APOSTROPHE = 0x27;
  * in. It does not check that the document is well-formed: a parser must.
  */
 class XmlMarkup {
-  private place: Place = 'text';
+  private place: ByteContext = 'text';
   /** The quote that ends the value of an attribute. */
   private quote = 0;
   /** The relevant last characters of `place` from earlier chunks. */
@@ -178,7 +178,7 @@ class XmlMarkup {
     }
   }
 
-  private enter(place: Place, at: number): number {
+  private enter(place: ByteContext, at: number): number {
     this.place = place;
     this.before = '';
     return at;

@@ -8,13 +8,13 @@ const EXCLAMATION = 0x21;
 const QUESTION = 0x3f;
 
 /** The bytes before the `>` that ends a comment, section or instruction: two or one. */
-interface End {
+interface Ending {
   readonly bytes: number;
   readonly mask: number;
 }
 
 /** By what is between `<` and the content of these. */
-const NO_TAGS: ReadonlyMap<string, End> = new Map([
+const NO_TAGS: ReadonlyMap<string, Ending> = new Map([
   ['!--', { bytes: 0x2d2d, mask: 0xffff }],
   ['![CDATA[', { bytes: 0x5d5d, mask: 0xffff }],
   ['?', { bytes: 0x3f, mask: 0xff }],
@@ -32,7 +32,7 @@ export class XmlMarks implements Marks {
   /** The quote that ends the present value. */
   private quote = 0;
   /** Of the present comment, section or instruction: its end, and its last two bytes. */
-  private end: End | undefined = undefined;
+  private end: Ending | undefined = undefined;
   private last = 0;
 
   constructor(private readonly weights: Weights) {}

@@ -9,17 +9,17 @@ export interface XmlElement {
 /** Content that may be repeated under one name. */
 export type XmlContent = XmlElement | string | number | boolean;
 
-interface Layout {
+interface XmlLayout {
   readonly pretty?: boolean;
 }
 
 /** An XML document of one root: `{ result: {…} }`. Characters that XML cannot carry become U+FFFD. */
-export function writeXml(document: XmlElement, layout?: Layout): string {
+export function writeXml(document: XmlElement, layout?: XmlLayout): string {
   return [...xmlPieces(document, layout)].join('');
 }
 
 /** The same in pieces, for long lists. What stands two levels below the root is one piece each. */
-export function* xmlPieces(document: XmlElement, { pretty = false }: Layout = {}): Generator<string> {
+export function* xmlPieces(document: XmlElement, { pretty = false }: XmlLayout = {}): Generator<string> {
   const line = pretty ? '\n' : '';
   yield '<?xml version="1.0" encoding="UTF-8"?>';
   for (const [name, root] of Object.entries(document)) {
@@ -34,7 +34,7 @@ export function xmlPiece(
   name: string,
   content: XmlContent,
   depth: number,
-  { pretty = false }: Layout = {},
+  { pretty = false }: XmlLayout = {},
 ): string {
   const line = pretty ? `\n${'  '.repeat(depth)}` : '';
   return line + write(name, content, line);

@@ -4,7 +4,7 @@ import { type XmlElement } from './write';
  * Elements or attributes and their types. A name that ends in `?` is optional, one that ends in `*` may occur any number of
  * times. A name with a prefix is that of an element of another schema.
  */
-export type Parts = Readonly<Record<string, string | XsdType>>;
+export type XsdParts = Readonly<Record<string, string | XsdType>>;
 
 /**
  * The content of an element: text of a simple type, or elements in this order (`sequence`), each once in any order (`all`),
@@ -12,10 +12,10 @@ export type Parts = Readonly<Record<string, string | XsdType>>;
  */
 export interface XsdType {
   readonly text?: string;
-  readonly sequence?: Parts;
-  readonly all?: Parts;
-  readonly any?: Parts;
-  readonly attributes?: Parts;
+  readonly sequence?: XsdParts;
+  readonly all?: XsdParts;
+  readonly any?: XsdParts;
+  readonly attributes?: XsdParts;
 }
 
 /** Texts that match a pattern, or any of several types. */
@@ -31,7 +31,7 @@ export interface Schema {
   readonly simpleTypes?: Readonly<Record<string, SimpleType>>;
   /** Types that are referred to by their names. */
   readonly types?: Readonly<Record<string, XsdType>>;
-  readonly elements: Parts;
+  readonly elements: XsdParts;
 }
 
 /** XML schemas by the names of their files; the vendor is part of namespaces. */
@@ -87,7 +87,7 @@ function complex({ text, sequence, all, any, attributes = {} }: XsdType): XmlEle
   };
 }
 
-function children(parts: Parts): XmlElement {
+function children(parts: XsdParts): XmlElement {
   const elements = Object.entries(parts).map(([part, type]) => {
     const { name, isOptional, isMany } = read(part);
     const occurs = {

@@ -5,7 +5,7 @@ import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
 import { CallWriter } from '../../../src/replay/read-call';
 import { toOffset } from '../../../src/replay/client-values';
 import { streamName } from '../../../src/replay/read-options';
-import { invalid, Refusal, type Report, toIdentifier } from '../../../src/replay/refusal';
+import { invalid, ServerRefusal, type ReportBug, toIdentifier } from '../../../src/replay/refusal';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
 import { withTimeout } from '../../../src/runtime/unavailable';
 import { expectationOf, Proposal, readUuid } from './proposal';
@@ -42,7 +42,7 @@ export class BatchAppend {
     private readonly writer: Writer,
     private readonly call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>,
     signal: AbortSignal,
-    private readonly report: Report,
+    private readonly report: ReportBug,
   ) {
     this.#outgoing = new CallWriter(call, signal);
   }
@@ -119,7 +119,7 @@ export class BatchAppend {
   }
 
   #refuse(correlation: UUID | undefined, stream: string, error: unknown): Promise<void> | undefined {
-    if (!(error instanceof Refusal)) this.report(error);
+    if (!(error instanceof ServerRefusal)) this.report(error);
     return this.#outgoing.send(responseTo(correlation, stream).setError(toStatus(error)));
   }
 }

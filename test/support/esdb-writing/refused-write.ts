@@ -3,7 +3,7 @@ import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
 import { Code } from '@eventstore/db-client/generated/code_pb';
 import * as shared from '@eventstore/db-client/generated/shared_pb';
 import { Status } from '@eventstore/db-client/generated/status_pb';
-import { Refusal, toIdentifier } from '../../../src/replay/refusal';
+import { ServerRefusal, toIdentifier } from '../../../src/replay/refusal';
 
 /** The state that a writer expects of a stream: a revision, that it does not exist, that it exists, or any. */
 export type Expectation = number | 'none' | 'exists' | 'any';
@@ -20,10 +20,10 @@ interface Details {
 }
 
 /** A write that is refused. */
-export class RefusedWrite extends Refusal {
+export class RefusedWrite extends ServerRefusal {
   override readonly name = 'RefusedWrite';
   constructor(
-    [code, message, trailers]: ConstructorParameters<typeof Refusal>,
+    [code, message, trailers]: ConstructorParameters<typeof ServerRefusal>,
     readonly details: Details,
   ) {
     super(code, message, trailers);
@@ -103,13 +103,13 @@ export function toStatus(error: unknown): Status {
   const { code, name, message } = detailsOf(error);
   const details = new Any();
   details.pack(message.serializeBinary(), `event_store.client.${name}`);
-  const text = error instanceof Refusal ? error.message : 'Unknown error';
+  const text = error instanceof ServerRefusal ? error.message : 'Unknown error';
   return new Status().setCode(Code[code]).setMessage(text).setDetails(details);
 }
 
 function detailsOf(error: unknown): Details {
   if (error instanceof RefusedWrite) return error.details;
-  if (error instanceof Refusal) return badRequest(error.message);
+  if (error instanceof ServerRefusal) return badRequest(error.message);
   return { code: 'UNKNOWN', name: 'Unknown', message: new shared.Unknown() };
 }
 

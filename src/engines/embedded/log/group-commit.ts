@@ -1,6 +1,6 @@
 import { type Appended, EngineUnavailable, RevisionConflict } from '../../../kernel/event-log';
 import { type Position } from '../../../kernel/event';
-import { type Outcome } from './log-writer';
+import { type CommitResult } from './log-writer';
 import { type PackedAppend } from './packed';
 import { SUBJECTS } from './schema';
 
@@ -23,7 +23,7 @@ export class GroupCommit {
 
   /** `subject` is named in errors. `committed` is called with the last position of each commit that appended something. */
   constructor(
-    private readonly commit: (appends: readonly PackedAppend[]) => readonly Outcome[],
+    private readonly commit: (appends: readonly PackedAppend[]) => readonly CommitResult[],
     private readonly committed: (position: Position) => void,
     private readonly subject: string = SUBJECTS.events,
   ) {}
@@ -58,7 +58,7 @@ export class GroupCommit {
     }
   }
 
-  #settle(group: readonly PendingAppend[], outcomes: readonly Outcome[]): void {
+  #settle(group: readonly PendingAppend[], outcomes: readonly CommitResult[]): void {
     let last: Position = '';
     for (const [index, { resolve, reject }] of group.entries()) {
       const outcome = outcomes[index];

@@ -15,7 +15,7 @@ const CHECKPOINT_SOON =
   'PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = 5000';
 
 /** The result of one append of a commit. */
-export type Outcome = Appended | RevisionConflict;
+export type CommitResult = Appended | RevisionConflict;
 
 /** Events per INSERT: a third faster than one at a time, which calls SQLite for each. */
 const ROWS_PER_INSERT = 10;
@@ -56,7 +56,7 @@ export class LogWriter {
    * Makes several appends in one transaction. Each is checked on its own, in order: a conflict is an outcome and does not
    * affect the others. After `EngineUnavailable`, either none was made, or all were and the answer was lost.
    */
-  commit(appends: readonly PackedAppend[]): readonly Outcome[] {
+  commit(appends: readonly PackedAppend[]): readonly CommitResult[] {
     return this.#connection.use((session) => {
       session.database.exec('BEGIN IMMEDIATE');
       const outcomes = appends.map((append) => appendOne(session, append));
@@ -95,7 +95,7 @@ export class LogWriter {
   }
 }
 
-function appendOne(session: Session, { stream, expected, texts, bytes }: PackedAppend): Outcome {
+function appendOne(session: Session, { stream, expected, texts, bytes }: PackedAppend): CommitResult {
   const count = texts.length / TEXTS;
   const actual = (session.prepared(LAST_REVISION).get(stream) as [number] | undefined)?.[0] ?? NO_STREAM;
   if (expected !== actual)

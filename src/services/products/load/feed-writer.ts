@@ -38,12 +38,12 @@ export type WriteItem = (
 /** Builds the event that closes a load or a deletion from the counts of all batches; undefined for no event. */
 type Close = (tally: Tally) => FeedClosing | undefined;
 
-interface Batch {
+interface WriteBatch {
   readonly items: readonly WriteItem[];
   readonly close: Close | undefined;
 }
 
-interface DecidedBatch extends Batch {
+interface DecidedBatch extends WriteBatch {
   /** One for each item. */
   readonly changes: readonly (ProductChange | undefined)[];
   readonly events: readonly NewEvent[];
@@ -154,7 +154,7 @@ export class FeedWriter {
   }
 
   private async flush(close?: Close): Promise<void> {
-    const batch: Batch = { items: this.items, close };
+    const batch: WriteBatch = { items: this.items, close };
     this.items = [];
     this.bytes = 0;
     const { catchUps } = this;
@@ -204,7 +204,7 @@ export class FeedWriter {
     return { ...batch, revision, lastEvent };
   }
 
-  private decide({ items, close }: Batch): DecidedBatch {
+  private decide({ items, close }: WriteBatch): DecidedBatch {
     const tally = emptyTally();
     const changes: (ProductChange | undefined)[] = [];
     const events: NewEvent[] = [];

@@ -43,7 +43,7 @@ function namesOf(isMeant: (field: Field) => boolean): ReadonlySet<string> {
   return new Set(FIELDS.filter(([, field]) => isMeant(field)).map(([name]) => name));
 }
 
-type Growing = Record<string, unknown>;
+type GrowingProduct = Record<string, unknown>;
 
 export interface ProductSink {
   /** A product in the shape of a JSON one. */
@@ -61,13 +61,13 @@ export interface ProductSink {
 export class ProductXml {
   private readonly reader: XmlReader;
   private depth = 0;
-  private product: Growing = {};
+  private product: GrowingProduct = {};
   /** Characters of the current product so far, as JSON. */
   private size = 0;
   /** Name of the open child of `product`; that of the list for an item in its place. */
   private child = '';
   /** The open category or custom field, and how deep it is. */
-  private part: Growing | undefined;
+  private part: GrowingProduct | undefined;
   private partDepth = 0;
   /** Name of the open identifier of `identifiers`. */
   private identifier: string | undefined;
@@ -178,7 +178,8 @@ export class ProductXml {
     if (LIST_OF.get(name) === this.child) this.openItem(attributes);
     else if (this.child === 'identifiers' && IDENTIFIERS.has(name)) {
       this.identifier = name;
-      if (Object.hasOwn(this.product.identifiers as Growing, name)) this.repeated.add(`identifiers.${name}`);
+      if (Object.hasOwn(this.product.identifiers as GrowingProduct, name))
+        this.repeated.add(`identifiers.${name}`);
       this.leaveOthers(attributes, NONE, `identifiers.${name}.`);
     } else this.leave(`${this.child}.${name}`);
   }
@@ -189,7 +190,7 @@ export class ProductXml {
     this.partDepth = this.depth;
     for (const name of known) this.part[name] = this.counted(attributes[name]);
     this.leaveOthers(attributes, known, `${this.child}.`);
-    (this.product[this.child] as Growing[]).push(this.part);
+    (this.product[this.child] as GrowingProduct[]).push(this.part);
   }
 
   /** An element in a text, in a category, or in something that is not read. */
@@ -239,7 +240,7 @@ export class ProductXml {
     this.depth -= 1;
   }
 
-  private closeItem(part: Growing): void {
+  private closeItem(part: GrowingProduct): void {
     if (this.child === 'fields') part.value = this.value('value');
     else if (this.text.trim() !== '') this.leave('categories.text()');
     this.part = undefined;
@@ -248,13 +249,13 @@ export class ProductXml {
 
   private closeIdentifier(): void {
     if (this.child !== 'identifiers' || this.identifier === undefined) return;
-    (this.product.identifiers as Growing)[this.identifier] = this.value(this.identifier);
+    (this.product.identifiers as GrowingProduct)[this.identifier] = this.value(this.identifier);
     this.identifier = undefined;
   }
 
   private closeChild(): void {
     const name = this.child;
-    if (name === 'productImage') (this.product.productImage as Growing).url = this.value(name);
+    if (name === 'productImage') (this.product.productImage as GrowingProduct).url = this.value(name);
     else if (ELEMENTS.has(name) && !LISTS.has(name)) this.product[name] = this.value(name);
   }
 
