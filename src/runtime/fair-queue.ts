@@ -150,8 +150,19 @@ export class FairBudget {
 
   /** Takes an amount, or nothing of it: false if that is more than this client may use now. */
   take(client: string, amount: number): boolean {
-    const own = this.usedBy(client) + amount;
-    if (amount > 0 && own > this.total - this.used - amount) return false;
+    if (!this.hasRoom(client, amount)) return false;
+    this.add(client, amount);
+    return true;
+  }
+
+  /** Whether this client may take an amount, if others give back as much as `freed` first. */
+  hasRoom(client: string, amount: number, freed = 0): boolean {
+    return amount <= 0 || this.usedBy(client) + amount <= this.total - this.used + freed - amount;
+  }
+
+  /** Takes an amount, or nothing of it, of all that is free: leave it to one client at a time, and give it back when others need it. */
+  takeFree(client: string, amount: number): boolean {
+    if (amount > this.total - this.used) return false;
     this.add(client, amount);
     return true;
   }

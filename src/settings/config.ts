@@ -86,13 +86,20 @@ export function readConfig(
 }
 
 /** What valid settings do that is hardly wanted, each in a line. */
-export function warningsOf({ maxBody, bodySpace }: Config): readonly string[] {
+export function warningsOf({ maxBody, bodySpace, downloadSpace }: Config): readonly string[] {
+  const warnings: string[] = [];
+  if (downloadSpace < USUAL_DOWNLOADS)
+    warnings.push(
+      `feeds that need more than ${downloadSpace} bytes cannot be downloaded, and seldom two at a time: that is DOWNLOAD_SPACE. ` +
+        `Set it to twice the largest feed in XML, or to ${USUAL_DOWNLOADS} at least`,
+    );
   const most = Math.floor(bodySpace / 2);
-  if (maxBody <= most) return [];
-  return [
-    `products of more than ${most} bytes are refused, although MAX_BODY is ${maxBody}: a token has at most half of ` +
-      `BODY_SPACE, which is ${bodySpace}. Set BODY_SPACE to ${2 * maxBody} or more, or MAX_BODY to ${most}`,
-  ];
+  if (maxBody > most)
+    warnings.push(
+      `products of more than ${most} bytes are refused, although MAX_BODY is ${maxBody}: a token has at most half of ` +
+        `BODY_SPACE, which is ${bodySpace}. Set BODY_SPACE to ${2 * maxBody} or more, or MAX_BODY to ${most}`,
+    );
+  return warnings;
 }
 
 /** The URL at which clients reach a process that listens on `port` (`docs/decisions.md#a9`). */
@@ -118,7 +125,7 @@ const LEAST_MEMORY = '200MB';
 /** Half of this is more than a product may have. */
 const LEAST_SPACE = '1MB';
 /** Half of this is what a download begins with. */
-const LEAST_DOWNLOADS = '4MB';
+const USUAL_DOWNLOADS = 4 * 1024 ** 2;
 
 const time = text
   .regex(/^[1-9]\d{0,6} ?m?s$/i, expects('a time such as 500ms or 5s'))
@@ -157,7 +164,7 @@ const SHAPES = z.object({
   PRICE_HISTORY: oneOf(['asked', 'always']),
   SEARCH_ALL_FEEDS: oneOf(['true', 'false']).transform((value) => value === 'true'),
   SEARCH_TIME: time,
-  DOWNLOAD_SPACE: sizeFrom(LEAST_DOWNLOADS),
+  DOWNLOAD_SPACE: size,
   DOWNLOAD_RATE: size,
   // The message omits the value.
   NOTIFY_KEY: text.min(32, ': expected at least 32 characters').optional(),

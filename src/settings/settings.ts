@@ -107,7 +107,7 @@ export const SETTINGS = {
   DOWNLOAD_SPACE: {
     default: '10GB',
     description:
-      'Disk space for all running downloads; one token has at most half of it, so it should be twice the largest feed in XML. At least 4MB.',
+      'Disk space for all running downloads; one token has at most half of it, and one large feed at a time what is free, so it should be twice the largest feed in XML.',
     serving: true,
   },
   DOWNLOAD_RATE: {

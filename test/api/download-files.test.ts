@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { generateProducts } from '../../bench/generate';
+import { BLOCK } from '../../src/services/products/download/feed-format';
 import { RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
 import { TestApp } from '../support/app';
 import { pauseRendering } from '../support/pause-call';
@@ -175,5 +176,120 @@ describe('the file of a download', () => {
     expect([both, feeds.bytes].map((bytes) => Math.round(bytes / size))).toEqual([2, 2]);
     await fair.close();
     await feeds.close();
+  });
+
+  describe('with little space (decisions X52)', () => {
+    let size: number;
+    beforeAll(async () => {
+      const { body } = await app.get(`/1.0/productsUnlimited;fid=${german}`, { token: TOKENS.preisblick });
+      await freed();
+      size = Buffer.byteLength(body);
+    });
+
+    /** A server whose downloads have so much space, as a multiple of the large feed. */
+    async function withSpace(factor: number) {
+      const space = Math.floor(factor * size);
+      const feeds = new RenderedFeeds(app.exporter, await mkdtemp(join(tmpdir(), 'affilog-')), space);
+      const server = await app.again({ feeds });
+      await server.listen(0, '127.0.0.1');
+      const base = await server.getUrl();
+      const begin = (keys: string, token: string) =>
+        request(`${base}/1.0/productsUnlimited;fid=${keys}?token=${token}`);
+      return {
+        feeds,
+        space,
+        begin,
+        whole: async (keys: string, token: string) => {
+          const { statusCode, body } = await begin(keys, token);
+          const text = await body.text();
+          expect([statusCode, text.slice(0, 17)]).toEqual([200, '{"productHeader":']);
+          return text;
+        },
+        close: async () => {
+          await server.close();
+          await feeds.close();
+        },
+      };
+    }
+
+    /** Reads the first part only, and waits until all of the file is there. */
+    async function slowly({ body }: Awaited<ReturnType<typeof request>>): Promise<() => Promise<string>> {
+      const parts = body[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+      const first = await parts.next();
+      while (app.exporter.size > 0) await turn();
+      return async () => {
+        let text = String(first.value);
+        for (let next = await parts.next(); next.done !== true; next = await parts.next())
+          text += String(next.value);
+        return text;
+      };
+    }
+
+    it('a feed of more than half of it is sent until another token needs the space', async () => {
+      const { feeds, begin, whole, close } = await withSpace(1.2);
+      const { length } = await whole(String(german), TOKENS.preisblick);
+      expect(length).toBeGreaterThan(size * 0.9);
+      while (feeds.bytes > 0) await turn();
+      const rest = await slowly(await begin(String(german), TOKENS.preisblick));
+      // The only one of its token.
+      expect((await begin(String(shared), TOKENS.preisblick)).statusCode).toBe(500);
+      const other = await slowly(await begin(String(german), TOKENS.deals));
+      await expect(rest()).rejects.toThrow();
+      // One at a time: it is known how much this one needs.
+      expect((await begin(String(german), TOKENS.preisblick)).statusCode).toBe(500);
+      expect((await whole(String(shared), TOKENS.nord)).length).toBeGreaterThan(0);
+      await expect(other()).rejects.toThrow();
+      expect((await whole(String(german), TOKENS.preisblick)).length).toBe(length);
+      await close();
+    });
+
+    it('a feed that never fits is refused, with the setting and what it needs', async () => {
+      const { space, begin, whole, close } = await withSpace(0.7);
+      await expect(whole(String(german), TOKENS.preisblick)).rejects.toThrow();
+      const { statusCode, headers, body } = await begin(String(german), TOKENS.preisblick);
+      expect([statusCode, headers['retry-after']]).toEqual([400, undefined]);
+      const { errors } = (await body.json()) as { errors: { code: string; message: string }[] };
+      expect(errors).toEqual([
+        { code: 'PF_430', message: expect.stringContaining(`the ${space} that`) as string },
+      ]);
+      const needed = Number(/DOWNLOAD_SPACE of (\d+) or more/.exec(errors[0]?.message ?? '')?.[1]);
+      expect(Math.abs(needed / size - 1)).toBeLessThan(0.1);
+      expect((await whole(String(shared), TOKENS.preisblick)).length).toBeGreaterThan(0);
+      await close();
+    });
+
+    it('a few bytes of it are enough for small feeds', async () => {
+      const { whole, close } = await withSpace(0.1);
+      expect((await whole(String(shared), TOKENS.preisblick)).length).toBeGreaterThan(0);
+      await close();
+    });
+
+    it('files for next pages are not removed for a download that does not fit even so', async () => {
+      const { begin, whole, close } = await withSpace(2 + (1.5 * BLOCK) / size);
+      const { length } = await whole(`${shared};page=1`, TOKENS.deals);
+      const rest = await slowly(await begin(String(german), TOKENS.preisblick));
+      expect((await begin(String(shared), TOKENS.preisblick)).statusCode).toBe(500);
+      const next = await begin(`${shared};page=1`, TOKENS.deals);
+      expect([next.statusCode, app.exporter.size]).toEqual([200, 0]);
+      expect((await next.body.text()).length).toBe(length);
+      expect((await rest()).length).toBeGreaterThan(size / 2);
+      await close();
+    });
+
+    it('a file counts for a token that is still sent it', async () => {
+      const { feeds, begin, whole, close } = await withSpace(3.8);
+      // Two tokens of a publisher get the same bytes.
+      const first = await begin(String(german), TOKENS.preisblick);
+      await first.body[Symbol.asyncIterator]().next();
+      const rest = await slowly(await begin(String(german), TOKENS.preisblickAll));
+      expect(Math.round(feeds.bytes / size)).toBe(1);
+      first.body.once('error', () => undefined).destroy();
+      // As soon as the server knows that the first client has gone.
+      const again = () => whole(`${german};priceHistory=true`, TOKENS.preisblick).catch(() => '');
+      while ((await again()).length < size / 2) await turn();
+      await expect(whole(`${german};pretty=true`, TOKENS.preisblickAll)).rejects.toThrow();
+      expect((await rest()).length).toBeGreaterThan(size / 2);
+      await close();
+    });
   });
 });

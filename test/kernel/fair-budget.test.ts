@@ -44,3 +44,20 @@ it('never runs out: whatever others take, one that has nothing can take half of 
     }),
   );
 });
+
+it('gives all that is free to one that may have it, and tells whether there is room once others give some back (decisions X52)', () => {
+  const budget = new FairBudget(100);
+  expect([budget.takeFree('a', 101), budget.takeFree('a', 60), budget.takeFree('a', 30)]).toEqual([
+    false,
+    true,
+    true,
+  ]);
+  expect([budget.take('a', 1), budget.hasRoom('b', 6), budget.hasRoom('b', 5)]).toEqual([false, false, true]);
+  expect([budget.hasRoom('b', 50, 90), budget.hasRoom('b', 51, 90), budget.hasRoom('a', 1, 90)]).toEqual([
+    true,
+    false,
+    true,
+  ]);
+  budget.give('a', 90);
+  expect(budget.take('b', 50)).toBe(true);
+});

@@ -112,15 +112,11 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
   it.each<[SettingName, string, string, string, keyof Config, number]>([
     ['BODY_MEMORY', '199MB', '200 mb', '200MB at least', 'bodyMemory', 200 * 1024 ** 2],
     ['BODY_SPACE', '1023KB', '1MB', '1MB at least', 'bodySpace', 1024 ** 2],
-    ['DOWNLOAD_SPACE', '3MB', '4MB', '4MB at least', 'downloadSpace', 4 * 1024 ** 2],
-  ])(
-    '%s has a minimum, so that not every body or download is refused (decisions X52, X100)',
-    (name, ...values) => {
-      const [low, least, expected, field, bytes] = values;
-      expect(() => readConfig({ [name]: low })).toThrow(`${name}=${low}: expected ${expected}`);
-      expect(readConfig({ [name]: least })[field]).toBe(bytes);
-    },
-  );
+  ])('%s has a minimum, so that not every body is refused (decisions X100)', (name, ...values) => {
+    const [low, least, expected, field, bytes] = values;
+    expect(() => readConfig({ [name]: low })).toThrow(`${name}=${low}: expected ${expected}`);
+    expect(readConfig({ [name]: least })[field]).toBe(bytes);
+  });
 
   it('MAX_CONNECTIONS has a minimum, with which a token has a request (decisions X101)', () => {
     const expected = 'MAX_CONNECTIONS=1: expected an integer from 2 to 1000000';
@@ -136,6 +132,14 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
     expect(warningsOf(readConfig({ MAX_BODY: '1MB', BODY_SPACE: '2047KB' }))).toEqual([
       'products of more than 1048064 bytes are refused, although MAX_BODY is 1048576: a token has at most half of ' +
         'BODY_SPACE, which is 2096128. Set BODY_SPACE to 2097152 or more, or MAX_BODY to 1048064',
+    ]);
+  });
+
+  it('warn when few downloads fit into DOWNLOAD_SPACE, which may have any size (decisions X52)', () => {
+    expect(warningsOf(readConfig({ DOWNLOAD_SPACE: '4MB' }))).toEqual([]);
+    expect(warningsOf(readConfig({ DOWNLOAD_SPACE: '4095KB' }))).toEqual([
+      'feeds that need more than 4193280 bytes cannot be downloaded, and seldom two at a time: that is DOWNLOAD_SPACE. ' +
+        'Set it to twice the largest feed in XML, or to 4194304 at least',
     ]);
   });
 

@@ -53,6 +53,8 @@ interface ExportFrame {
   readonly head: string;
   readonly gap: number;
   readonly foot: string;
+  /** How many there will be. */
+  readonly records: number;
 }
 
 /** Is waited for before rendering continues. */
@@ -121,7 +123,7 @@ export class Exporter {
       const layout = feedFormat(request, total, isFlat ? [...customFields].sort() : undefined);
       const removed =
         removedAfter === undefined ? undefined : () => this.removed(request, isVisible, removedAfter);
-      const frame = { head: layout.head, gap: layout.gap, foot: layout.foot() };
+      const frame = { head: layout.head, gap: layout.gap, foot: layout.foot(), records: found.total };
       const blocks = blocksOf(this.outputOf(snapshot, request), layout, removed);
       await withFile(path, async (file) => {
         let bytes = 0;

@@ -5,6 +5,7 @@ import { EngineUnavailable } from '../../../kernel/event-log';
 import { type Remote } from '../../../runtime/calls';
 import { FairBudget } from '../../../runtime/fair-queue';
 import { unavailableIfSystem } from '../../../runtime/unavailable';
+import { productFaults } from '../faults';
 import { BLOCK } from './feed-format';
 import { type Exporter, type RenderProgress, type RenderRequest } from './exporter';
 import { type DownloadPlan } from './plan';
@@ -14,12 +15,23 @@ const LINGER_MS = 5 * 60_000;
 
 const SUFFIX = '.download';
 
+/** Feeds whose needs are remembered. */
+const REMEMBERED = 1_000;
+
+function tooLarge(needed: number, space: number): string {
+  return (
+    `fid: the feed needs about ${needed} bytes when it is written like this, more than the ${space} that all downloads may use: ` +
+    `expected a smaller feed or format, such as csv, or a DOWNLOAD_SPACE of ${needed} or more, which the operator sets`
+  );
+}
+
 interface Entry {
   readonly feed: RenderedFeed;
-  /** The hash of the token that it was rendered for, and the bytes that this has taken of the budget. */
-  readonly owner: string;
+  /** The hash of the token that has taken its bytes of the budget: the first one's, or of a client that is still there. */
+  owner: string;
   taken: number;
-  clients: number;
+  /** The hashes of the tokens of the clients that are being sent from it. */
+  readonly clients: string[];
   /** Asked for by pages: the next page is cut from it. */
   isPaged: boolean;
   lingering?: NodeJS.Timeout;
@@ -51,6 +63,10 @@ export class RenderedFeeds {
   /** Of those that are gone from `entries`, what has still to be removed. */
   private readonly closing = new Set<Promise<void>>();
   private readonly space: FairBudget;
+  /** The key of the feed that has more than the share of its token, until others need that. */
+  private large: string | undefined;
+  /** About how many bytes feeds need that need more than the share of a token, by key; the last ones. */
+  private readonly needs = new Map<string, number>();
 
   constructor(
     private readonly exporter: ProductExporter,
@@ -76,7 +92,7 @@ export class RenderedFeeds {
   /** Sends a download, or a page of it: rendered now, unless the same is there already. */
   async take({ key, render, client, page }: Wanted): Promise<Taken> {
     const entry = this.entries.get(key) ?? this.begin(key, render, client);
-    const release = this.use(key, entry, page !== undefined);
+    const release = this.use(key, entry, client, page !== undefined);
     const { feed } = entry;
     try {
       await feed.begun;
@@ -94,63 +110,129 @@ export class RenderedFeeds {
   }
 
   /** Counts a client in; the function that counts it out again, once. */
-  private use(key: string, entry: Entry, isPaged: boolean): () => void {
+  private use(key: string, entry: Entry, client: string, isPaged: boolean): () => void {
     this.entries.delete(key);
     this.entries.set(key, entry);
-    entry.clients += 1;
+    entry.clients.push(client);
+    this.charge(entry);
     entry.isPaged ||= isPaged;
     clearTimeout(entry.lingering);
     let isReleased = false;
     return () => {
       if (isReleased) return;
       isReleased = true;
-      entry.clients -= 1;
-      if (entry.clients > 0 || this.entries.get(key) !== entry) return;
+      entry.clients.splice(entry.clients.indexOf(client), 1);
+      if (this.entries.get(key) !== entry) return;
+      this.charge(entry);
+      if (entry.clients.length > 0) return;
       if (entry.isPaged) entry.lingering = setTimeout(() => this.remove(key), LINGER_MS).unref();
       else this.remove(key);
     };
   }
 
+  /** Lets a token that has clients here pay for it, if the one that did has none: the one that uses least. */
+  private charge(entry: Entry): void {
+    const { clients, owner, taken } = entry;
+    const [first] = clients.toSorted((one, other) => this.space.usedBy(one) - this.space.usedBy(other));
+    if (first === undefined || clients.includes(owner)) return;
+    this.space.give(owner, taken);
+    // Nothing more is used than before.
+    this.space.takeFree(first, taken);
+    entry.owner = first;
+  }
+
   private begin(key: string, request: DownloadPlan['render'], owner: string): Entry {
-    if (!this.makeRoom(owner, BLOCK))
+    const { total } = this.space;
+    const needed = this.needs.get(key) ?? 0;
+    if (needed > total) throw productFaults.illegalValue(tooLarge(needed, total));
+    const taken = Math.min(BLOCK, total);
+    // Two large ones would break off each other again and again.
+    const waits = needed > 0 && this.hasLarge();
+    if (waits || !this.makeRoom(key, owner, taken))
       throw new EngineUnavailable(
         'downloads, of this token or of all, take the space that there is for them (DOWNLOAD_SPACE)',
       );
     const path = join(this.folder, `${randomUUID()}${SUFFIX}`);
     const feed = new RenderedFeed(this.exporter, request, path, () => this.check(key, entry));
-    const entry: Entry = { feed, owner, taken: BLOCK, clients: 0, isPaged: false };
+    const entry: Entry = { feed, owner, taken, clients: [], isPaged: false };
     return entry;
   }
 
   /** A feed has grown or failed: nobody is to begin with one that has no end. */
   private check(key: string, entry: Entry): void {
     if (this.entries.get(key) !== entry) return;
-    const more = Math.max(0, entry.feed.bytes - entry.taken);
-    if (entry.feed.hasFailed || !this.makeRoom(entry.owner, more, entry)) this.remove(key);
-    else entry.taken += more;
+    const { feed, owner, taken } = entry;
+    const more = Math.max(0, feed.bytes - taken);
+    const { total } = this.space;
+    if (feed.bytes > total) {
+      // It would not fit if it were the only one.
+      this.remember(key, feed.expectedBytes);
+      this.remove(key, new EngineUnavailable(tooLarge(feed.expectedBytes, total)));
+    } else if (feed.hasFailed || !this.makeRoom(key, owner, more)) this.remove(key);
+    else {
+      entry.taken += more;
+      if (this.large === key) this.remember(key, Math.min(feed.expectedBytes, total));
+    }
   }
 
-  /**
-   * Takes space for a token, and until there is enough removes feeds but `growing` that nobody is sent from, those of the token first;
-   * false if there never is.
-   */
-  private makeRoom(owner: string, bytes: number, growing?: Entry): boolean {
+  private remember(key: string, needed: number): void {
+    const [oldest] = this.needs.keys();
+    if (oldest !== undefined && this.needs.size >= REMEMBERED) this.needs.delete(oldest);
+    this.needs.set(key, needed);
+  }
+
+  /** Takes space for the feed of a key and its token, and removes what may be removed for it; false if there is not enough. */
+  private makeRoom(key: string, owner: string, bytes: number): boolean {
     while (!this.space.take(owner, bytes)) {
-      const idle = [...this.entries].filter(([, entry]) => entry.clients === 0 && entry !== growing);
-      const [oldest] = idle.find(([, entry]) => entry.owner === owner) ?? idle[0] ?? [];
-      if (oldest === undefined) return false;
-      this.remove(oldest);
+      const removed = this.removable(key, owner, bytes);
+      if (removed === undefined) return this.takeFree(key, owner, bytes);
+      this.remove(removed);
     }
     return true;
   }
 
-  private remove(key: string): void {
+  /**
+   * What is removed next: what nobody is sent from, of the token first; if there is enough of it, of others, and then the feed that has
+   * more than its share.
+   */
+  private removable(key: string, owner: string, bytes: number): string | undefined {
+    const others = [...this.entries].filter(([other]) => other !== key);
+    const idle = others.filter(([, { clients }]) => clients.length === 0);
+    const [own] = idle.find(([, entry]) => entry.owner === owner) ?? [];
+    if (own !== undefined) return own;
+    const large = others.filter(([other, entry]) => other === this.large && entry.owner !== owner);
+    const all = new Map([...idle, ...large]);
+    const freed = [...all.values()].reduce((sum, { taken }) => sum + taken, 0);
+    const [first] = all.keys();
+    return this.space.hasRoom(owner, bytes, freed) ? first : undefined;
+  }
+
+  /** Takes more than the share of a token: for one feed at a time, the only one of its token. */
+  private takeFree(key: string, owner: string, bytes: number): boolean {
+    const taken = this.entries.get(key)?.taken ?? 0;
+    if (this.space.usedBy(owner) > taken) return false;
+    if (this.large !== undefined && this.large !== key) {
+      if (this.hasLarge()) return false;
+      this.remove(this.large);
+    }
+    if (!this.space.takeFree(owner, bytes)) return false;
+    this.large = key;
+    return true;
+  }
+
+  /** Whether somebody is sent from a feed that has more than the share of its token. */
+  private hasLarge(): boolean {
+    return this.large !== undefined && (this.entries.get(this.large)?.clients.length ?? 0) > 0;
+  }
+
+  private remove(key: string, reason?: EngineUnavailable): void {
     const entry = this.entries.get(key);
     if (entry === undefined) return;
     this.entries.delete(key);
+    if (this.large === key) this.large = undefined;
     this.space.give(entry.owner, entry.taken);
     clearTimeout(entry.lingering);
-    const closed: Promise<void> = entry.feed.close().finally(() => this.closing.delete(closed));
+    const closed: Promise<void> = entry.feed.close(reason).finally(() => this.closing.delete(closed));
     this.closing.add(closed);
   }
 }
@@ -183,6 +265,7 @@ class RenderedFeed {
   /** Where records end, as they came. */
   private readonly ends: number[] = [];
   private written = 0;
+  private records = 0;
   private done = false;
   private failure: Error | undefined;
   private waiting: (() => void)[] = [];
@@ -205,6 +288,7 @@ class RenderedFeed {
       if (this.written === 0) begin({ file: await this.openFile(), frame });
       for (const end of ends) this.ends.push(end);
       this.written = bytes;
+      this.records = frame.records;
       this.changed();
     };
     this.rendering = this.render(() => exporter.render(request, path, report, this.closing.signal)).then(
@@ -215,6 +299,12 @@ class RenderedFeed {
   /** Bytes it has on disk. */
   get bytes(): number {
     return this.written;
+  }
+
+  /** Bytes that all records will have, about. */
+  get expectedBytes(): number {
+    const { written, ends, records } = this;
+    return Math.max(written, Math.ceil((written / Math.max(1, ends.length)) * records));
   }
 
   /** It will never be whole. */
@@ -242,9 +332,9 @@ class RenderedFeed {
   }
 
   /** Ends the rendering, if it is under way, and removes the file. Whoever still reads is broken off. */
-  async close(): Promise<void> {
+  async close(reason = new EngineUnavailable('the download was broken off')): Promise<void> {
     if (this.closing.signal.aborted) return;
-    this.failure ??= new EngineUnavailable('the download was broken off');
+    this.failure ??= reason;
     this.closing.abort(this.failure);
     await this.rendering;
     await this.begun.then(({ file }) => file.close()).catch(() => undefined);
