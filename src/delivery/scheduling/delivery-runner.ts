@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PARTITIONS } from '../../domain/subscriptions/receiver-id';
 import { type IsGone, type Leases } from '../../kernel/leases';
@@ -7,11 +8,12 @@ import { crash } from '../../runtime/failure-report';
 import { inParallel } from '../../runtime/concurrency';
 import { repeatEvery, Troubles } from '../../runtime/leader';
 import { LeaseHolder } from '../../runtime/lease-holder';
+import { newPromise } from '../../runtime/waitable-position';
 import { now } from './clock';
 import { Dispatcher, type DispatcherParts } from './dispatcher';
 import { MatchedReader } from './matched-reader';
 import { OwnedPartition } from './owned-partition';
-import { takePartition } from './partition-log';
+import { takePartition, type TakenPartition } from './partition-log';
 
 export interface DeliveryParts extends DispatcherParts {
   readonly leases: Leases;
@@ -49,6 +51,9 @@ const BACKOFF = { first: 100, longest: 5_000 } as const;
 /** Partitions taken over at once: each waits for the log several times, also for that of others that are sent for meanwhile. */
 const AT_ONCE = 32;
 
+/** What partitions have missed is read for all of them that are taken over within this time (ms). */
+const GATHER_MS = 1_000;
+
 /** How often messages that expire soon are looked for, and how long before they do (ms). */
 const EXPIRE = { everyMs: 10 * 60_000, earlierMs: 2 * 60 * 60_000 } as const;
 
@@ -65,9 +70,12 @@ export class DeliveryRunner {
   private readonly reader: MatchedReader;
   private readonly membership: Membership;
   private readonly leases: readonly LeaseHolder[];
-  private readonly givingUp = new Set<Promise<void>>();
+  /** What goes on between the looks at the leases, which it must not delay. */
+  private readonly tracked = new Set<Promise<void>>();
   private readonly lookMs: number;
   private running: Promise<unknown> | undefined;
+  private taking: Promise<void> | undefined;
+  private isCatchingUp = false;
   private following: Promise<void> | undefined;
   private readonly troubles: Troubles;
   private savedAt = now();
@@ -80,6 +88,7 @@ export class DeliveryRunner {
   ) {
     const { owner, leaseMs = LEASE_MS, longestMs = LONGEST_MS, lookMs = LOOK_MS, isGone } = options;
     const { leases } = parts;
+    setMaxListeners(0, this.stopping.signal);
     this.lookMs = lookMs;
     this.troubles = new Troubles(parts.report);
     this.guard = new ClockGuard(SYSTEM_CLOCKS, 'dead letters of old messages', parts.report);
@@ -109,14 +118,21 @@ export class DeliveryRunner {
   /** Starts nothing more, waits for what is in flight, for 5 seconds at most, and hands over what it has. */
   async stop(): Promise<void> {
     this.stopping.abort();
+    // At once: others take what is given up from now on. Its other leases protect what it still has.
+    const left = this.membership.release().catch(this.parts.report);
     await this.running;
+    await this.taking;
     const partitions = [...this.dispatcher.partitions.values()];
-    await Promise.all([...this.givingUp, ...partitions.map((partition) => this.giveUp(partition, STOP_MS))]);
+    // Hand-overs that are under way end with those of the stop.
+    await Promise.all([
+      left,
+      ...this.tracked,
+      ...partitions.map((partition) => this.giveUp(partition, STOP_MS)),
+    ]);
     this.dispatcher.stop();
     await this.following;
     // Those of partitions too that have not been taken over.
     await Promise.all(this.leases.map((lease) => lease.release().catch(this.parts.report)));
-    await this.membership.release().catch(this.parts.report);
   }
 
   /**
@@ -151,20 +167,21 @@ export class DeliveryRunner {
     });
     const open = [...partitions.values()].filter(({ isClosing }) => !isClosing);
     for (const partition of open.slice(share)) this.track(this.giveUp(partition, HAND_OVER_MS));
-    if (open.length < share) await this.take(share - open.length);
+    if (this.taking !== undefined) return;
+    const take = async (): Promise<void> => await this.take(share - open.length);
+    this.taking = this.troubles.during('take-over', take).finally(() => (this.taking = undefined));
   }
 
+  /** Takes over so many more partitions, if there are. */
   private async take(count: number): Promise<void> {
-    const taken: OwnedPartition[] = [];
+    if (count <= 0) return;
     await inParallel(await this.acquire(count), AT_ONCE, async ([number, lease]) => {
       if (this.stopping.signal.aborted) return;
       const partition = await this.takeOver(number, lease);
-      taken.push(partition);
+      if (partition === undefined) return;
       // What it had before can be sent while others are taken over.
       this.dispatcher.add(partition);
-    }).finally(() => {
-      // Leases are renewed meanwhile.
-      if (taken.length > 0) this.track(this.catchUp(taken));
+      this.track(this.catchUp());
     });
   }
 
@@ -180,32 +197,48 @@ export class DeliveryRunner {
     return acquired;
   }
 
-  private async catchUp(taken: readonly OwnedPartition[]): Promise<void> {
+  /** Reads what partitions have missed, until all are live: for those together that are taken over meanwhile. */
+  private async catchUp(): Promise<void> {
+    if (this.isCatchingUp) return;
+    this.isCatchingUp = true;
     const { signal } = this.stopping;
     const backoff = new Backoff(BACKOFF);
-    while (!signal.aborted) {
+    const isBehind = ({ isLive, isClosing }: OwnedPartition): boolean => !isLive && !isClosing;
+    const { partitions } = this.dispatcher;
+    while (!signal.aborted && [...partitions.values()].some(isBehind)) {
+      await Promise.race([this.taking, pause(GATHER_MS, undefined, { signal }).catch(() => undefined)]);
+      const behind = [...partitions.values()].filter(isBehind);
+      // Meanwhile they may have been lost.
+      if (behind.length === 0) continue;
       try {
-        const before = new Map(taken.map((partition) => [partition, partition.state.matchedUpTo]));
-        await this.reader.catchUp(taken, signal);
-        this.troubles.clear('take-over');
+        const before = new Map(behind.map((partition) => [partition, partition.state.matchedUpTo]));
+        await this.reader.catchUp(behind, signal);
+        this.troubles.clear('catch-up');
+        backoff.reset();
         // If it is killed soon, the next one need not read that again before it gets to what is new.
         for (const [{ writer, state, isLost }, from] of before)
           if (!isLost && state.matchedUpTo - from >= SAVE_MESSAGES) writer.save().catch(this.parts.report);
         this.following ??= this.reader.follow(signal).catch(crash);
-        return;
       } catch (error) {
-        this.troubles.add('take-over', error);
+        this.troubles.add('catch-up', error);
         await backoff.wait(signal);
       }
     }
+    this.isCatchingUp = false;
   }
 
-  private async takeOver(number: number, lease: LeaseHolder): Promise<OwnedPartition> {
-    const { deliveries } = this.parts;
+  /** Undefined: its lease has ended while others were taken over, or the runner stops. */
+  private async takeOver(number: number, lease: LeaseHolder): Promise<OwnedPartition | undefined> {
+    const { deliveries, report } = this.parts;
+    const { owner } = this.options;
+    const { signal } = this.stopping;
+    const at = new Date().toISOString();
+    const take = async (): Promise<TakenPartition | undefined> =>
+      await untilAborted(signal, takePartition(deliveries, number, { owner, at, report, signal }));
     try {
-      const at = new Date().toISOString();
-      const { report } = this.parts;
-      const taken = await takePartition(deliveries, number, { owner: this.options.owner, at, report });
+      if (!(await lease.acquire()) || signal.aborted) return undefined;
+      const taken = await lease.renewDuring(take);
+      if (taken === undefined) return undefined;
       return new OwnedPartition(number, lease, deliveries, taken, (one) => this.dispatcher.writerEvents(one));
     } catch (error) {
       await lease.release();
@@ -235,8 +268,8 @@ export class DeliveryRunner {
   }
 
   private track(work: Promise<void>): void {
-    const tracked: Promise<void> = work.catch(this.parts.report).finally(() => this.givingUp.delete(tracked));
-    this.givingUp.add(tracked);
+    const tracked: Promise<void> = work.catch(this.parts.report).finally(() => this.tracked.delete(tracked));
+    this.tracked.add(tracked);
   }
 
   private async maintain(): Promise<void> {
@@ -246,6 +279,17 @@ export class DeliveryRunner {
     this.savedAt = now();
     for (const { writer, isInTrouble } of this.dispatcher.partitions.values())
       if (!isInTrouble) writer.save().catch(this.parts.report);
+  }
+}
+
+/** Resolves like `work`, or to undefined as soon as the signal aborts. */
+async function untilAborted<Result>(signal: AbortSignal, work: Promise<Result>): Promise<Result | undefined> {
+  const { promise: aborted, resolve } = newPromise();
+  signal.addEventListener('abort', resolve, { once: true });
+  try {
+    return await Promise.race([work, aborted.then(() => undefined)]);
+  } finally {
+    signal.removeEventListener('abort', resolve);
   }
 }
 

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { type EventLog } from '../../kernel/event-log';
 import { type LeaseHolder } from '../../runtime/lease-holder';
+import { newPromise } from '../../runtime/waitable-position';
 import { type Outcome } from '../../domain/deliveries/delivery-events';
 import { OutcomeWriter, type WriterEvents } from './outcome-writer';
 import { type TakenPartition } from './partition-log';
@@ -22,7 +23,8 @@ export class OwnedPartition {
   /** Messages that become dead letters because they are about to be deleted: none of them is sent any more. */
   readonly expiring = new Set<number>();
   readonly writer: OutcomeWriter;
-  private onIdle: (() => void) | undefined;
+  /** They wait until nothing is in flight. */
+  private readonly waiting = new Set<() => void>();
   /** Attempts end when the partition is lost or given up; appends only when it is lost. */
   private readonly attempts = new AbortController();
   private readonly appends = new AbortController();
@@ -68,20 +70,18 @@ export class OwnedPartition {
   /** A message is no longer in flight. */
   done(started: Started): void {
     this.inFlight.delete(started);
-    if (this.inFlight.size === 0) this.onIdle?.();
+    if (this.inFlight.size === 0) this.wake();
   }
 
-  /** Resolves when nothing is in flight, or after a time. */
+  /** Resolves when nothing is in flight, it is lost, or after a time. */
   async idle(mostMs: number): Promise<void> {
-    if (this.inFlight.size === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, mostMs);
-      this.onIdle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    this.onIdle = undefined;
+    if (this.inFlight.size === 0 || this.isLost) return;
+    const { promise, resolve } = newPromise();
+    this.waiting.add(resolve);
+    const timer = setTimeout(resolve, mostMs);
+    await promise;
+    clearTimeout(timer);
+    this.waiting.delete(resolve);
   }
 
   abortAttempts(): void {
@@ -91,5 +91,10 @@ export class OwnedPartition {
   abort(): void {
     this.attempts.abort();
     this.appends.abort();
+    this.wake();
+  }
+
+  private wake(): void {
+    for (const resolve of this.waiting) resolve();
   }
 }

@@ -18,7 +18,7 @@ const MOST_CONFLICTS = 20;
 
 /**
  * Reads the state of a partition from its stream, without what is new in `matched`, and takes the partition over: appends of the
- * process that had it before conflict from now on. Raises `EngineUnavailable`.
+ * process that had it before conflict from now on. Raises `EngineUnavailable`. Takes nothing once the signal has aborted.
  */
 export async function takePartition(
   log: EventLog,
@@ -27,10 +27,17 @@ export async function takePartition(
     owner,
     at,
     report = () => undefined,
-  }: { readonly owner: string; readonly at: string; readonly report?: (failure: string) => void },
+    signal,
+  }: {
+    readonly owner: string;
+    readonly at: string;
+    readonly report?: (failure: string) => void;
+    readonly signal?: AbortSignal;
+  },
 ): Promise<TakenPartition> {
   for (let attempt = 1; ; attempt += 1) {
     const { state, revision } = await readPartition(log, partition, report);
+    signal?.throwIfAborted();
     try {
       const taken: PartitionEvent = { type: 'PartitionTaken', data: { at, owner } };
       const appended = await log.append(partitionStream(partition), revision, [toNewEvent(taken)]);

@@ -11,6 +11,7 @@ import { partitionOf, PARTITIONS } from '../../../src/domain/subscriptions/recei
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { type Attempt } from '../../../src/delivery/sending/attempt';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
+import { newPromise } from '../../../src/runtime/waitable-position';
 import { overrideLog } from '../../support/temporary-log';
 import { runnerWorld } from './runner-world';
 
@@ -18,14 +19,39 @@ describe('The runner of deliveries', () => {
   const world = runnerWorld();
   const { reports, start, targetsOf, due, outcomes, until, ending } = world;
 
-  /** How many partitions a process was the last one to take. */
-  async function takenBy(owner: string): Promise<number> {
-    const owners = new Map<string, string>();
+  /** Which processes have taken each partition, in their order. */
+  async function takers(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const owners = new Map<string, readonly string[]>();
     for await (const { events } of world.deliveries.readAll({ after: START, prefixes: ['partition-'] }))
       for (const { type, data, stream } of events)
-        if (type === 'PartitionTaken') owners.set(stream, (JSON.parse(data) as { owner: string }).owner);
-    return [...owners.values()].filter((one) => one === owner).length;
+        if (type === 'PartitionTaken')
+          owners.set(stream, [...(owners.get(stream) ?? []), (JSON.parse(data) as { owner: string }).owner]);
+    return owners;
   }
+
+  /** How many partitions a process was the last one to take. */
+  async function takenBy(owner: string): Promise<number> {
+    return [...(await takers()).values()].filter((owners) => owners.at(-1) === owner).length;
+  }
+
+  /** The delivery log, in which reads of some partitions hang until they are released. */
+  function hangingReads(isOf: (stream: string) => boolean) {
+    const { promise: released, resolve: release } = newPromise();
+    const hanging: string[] = [];
+    const log = overrideLog(world.deliveries, {
+      readStream: async function* (...read) {
+        if (isOf(read[0])) {
+          hanging.push(read[0]);
+          await released;
+        }
+        yield* world.deliveries.readStream(...read);
+      },
+    });
+    return { log, hanging, release };
+  }
+
+  const isPartition = (stream: string): boolean => stream !== MATCHED;
+  const owners = async (prefix: string) => await world.engines.leases.owners(prefix, Date.now(), 60_000);
 
   it('never counts that the delivery log is unavailable, and sends nothing twice because of it', async () => {
     let isDown = false;
@@ -84,36 +110,141 @@ describe('The runner of deliveries', () => {
     await due(targets, 1);
     await until(() => new Set(interrupted.attempts.map(({ id }) => id)).size === targets.length);
     await first.stop();
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => (release = resolve));
     const last = partitionStream(PARTITIONS - 1);
-    const log = overrideLog(world.deliveries, {
-      readStream: async function* (...read) {
-        if (read[0] === last) await released;
-        yield* world.deliveries.readStream(...read);
-      },
-    });
+    const { log, release } = hangingReads((stream) => stream === last);
     const { attempts, attempt } = ending({});
     start('two', attempt, { deliveries: log });
     await until(() => attempts.length === targets.length);
+    // New ones too.
+    await due(targets, 1);
+    await until(() => attempts.length === 2 * targets.length);
     expect(await takenBy('two')).toBeLessThan(PARTITIONS);
     release();
     await until(async () => (await takenBy('two')) === PARTITIONS);
   });
 
-  it('releases all leases when it stops, also of partitions that it could not take over (decisions N3)', async () => {
+  it('keeps sending for what it has while it takes over more, however long that takes (decisions N3)', async () => {
+    const targets = await targetsOf(40);
+    const [one, two] = [ending({}), ending({})];
+    let isSlow = false;
+    const { log, hanging, release } = hangingReads((stream) => isSlow && isPartition(stream));
+    const renewed = new Map<string, number>();
+    const { leases } = world.engines;
+    const counting = new Proxy(leases, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        return (...args: readonly unknown[]): unknown => {
+          if (isSlow && name === 'lease')
+            renewed.set(String(args[0]), (renewed.get(String(args[0])) ?? 0) + 1);
+          return Reflect.apply(value, target, args) as unknown;
+        };
+      },
+    });
+    start('one', one.attempt, { deliveries: log, leases: counting });
+    await until(async () => (await takenBy('one')) === PARTITIONS);
+    const second = start('two', two.attempt);
+    await until(async () => (await takenBy('two')) === PARTITIONS / 2);
+    const last = await takers();
+    const kept = Array.from({ length: PARTITIONS }, (_, number) => number).filter(
+      (number) => last.get(partitionStream(number))?.at(-1) === 'one',
+    );
+    isSlow = true;
+    await second.stop();
+    await until(() => hanging.length > 0);
+    // Each renewal is at least a third of the lease after the one before.
+    const isRenewed = (number: number) => (renewed.get(`notifier-partition-${number}`) ?? 0) >= 5;
+    await until(() => kept.every(isRenewed));
+    const own = targets.filter(({ receiver }) => kept.includes(partitionOf(receiver)));
+    const sent = new Set((await due(own, 1)).map(({ id }) => id));
+    await until(() => one.attempts.filter(({ id }) => sent.has(id)).length === sent.size);
+    expect(await takenBy('one')).toBe(PARTITIONS / 2);
+    release();
+    await until(async () => (await takenBy('one')) === PARTITIONS);
+  }, 30_000);
+
+  it('does not take over a partition whose lease has ended while it took over others (decisions N3)', async () => {
+    const targets = await targetsOf(40);
+    const [one, two] = [ending({}), ending({})];
+    const { log, hanging, release } = hangingReads(isPartition);
+    start('one', one.attempt, { deliveries: log });
+    await until(() => hanging.length === PARTITIONS / 2);
+    start('two', two.attempt);
+    await until(async () => (await takenBy('two')) === PARTITIONS / 2);
+    release();
+    await until(async () => (await takers()).size === PARTITIONS);
+    await due(targets, 1);
+    await until(async () => (await outcomes()).length === targets.length);
+    expect([...(await takers()).values()].filter((all) => all.length > 1)).toEqual([]);
+  }, 30_000);
+
+  it('does not wait for an orderly hand-over when it is stopped (decisions N3)', async () => {
+    const targets = await targetsOf(40);
+    let [started, aborted] = [0, 0];
+    let abortedAt = 0;
+    const hanging: MakeAttempt = (_, signal) => {
+      started += 1;
+      return new Promise((resolve) => {
+        signal.addEventListener('abort', () => {
+          [aborted, abortedAt] = [aborted + 1, performance.now()];
+          resolve({ end: 'aborted', at: Date.now(), ms: 1 });
+        });
+      });
+    };
+    const first = start('one', hanging);
+    await due(targets, 1);
+    await until(() => started === targets.length);
+    start('two', ending({}).attempt);
+    // It has begun to hand over half of them.
+    await until(async () => (await takenBy('two')) > 0);
+    const stopped = first.stop();
+    // Others count on it no more at once.
+    await until(async () => !(await owners('notifier-member-')).includes('one'));
+    expect(aborted).toBe(0);
+    await stopped;
+    expect(aborted).toBe(targets.length);
+    // The hand-over alone waits for 16 s.
+    expect(performance.now() - abortedAt).toBeLessThan(5_000);
+    expect(await owners('notifier-')).toEqual(['two']);
+  }, 30_000);
+
+  it('releases all leases when it stops, also of partitions that it has not taken over yet (decisions N3)', async () => {
+    const { log, hanging, release } = hangingReads(isPartition);
+    const runner = start('one', ending({}).attempt, { deliveries: log });
+    await until(() => hanging.length === PARTITIONS / 2);
+    expect(await owners('notifier-')).toEqual(['one']);
+    const stopped = runner.stop();
+    release();
+    await stopped;
+    expect(await owners('notifier-')).toEqual([]);
+    // It has taken none of them.
+    expect(await takenBy('one')).toBe(0);
+  });
+
+  it('ends at once when it is stopped while reads of partitions hang (decisions N3)', async () => {
+    const { log, hanging } = hangingReads(isPartition);
+    const runner = start('one', ending({}).attempt, { deliveries: log });
+    await until(() => hanging.length > 0);
+    await runner.stop();
+    expect(await owners('notifier-')).toEqual([]);
+    expect(reports).toEqual([]);
+  });
+
+  it('goes on when a partition cannot be taken over, and tells why (decisions N3)', async () => {
+    let isDown = true;
     const log = overrideLog(world.deliveries, {
       append: async (...append) => {
-        if (append[0] === partitionStream(PARTITIONS - 1)) throw new EngineUnavailable('it does not answer');
+        if (isDown && append[0] === partitionStream(PARTITIONS - 1))
+          throw new EngineUnavailable('it does not answer');
         return await world.deliveries.append(...append);
       },
     });
     const runner = start('one', ending({}).attempt, { deliveries: log });
-    await until(() => runner.trouble() !== undefined);
-    const owners = async () => await world.engines.leases.owners('notifier-', Date.now(), 60_000);
-    expect(await owners()).toEqual(['one']);
-    await runner.stop();
-    expect(await owners()).toEqual([]);
+    await until(() => runner.trouble() === 'it does not answer');
+    await until(async () => (await takenBy('one')) === PARTITIONS - 1);
+    isDown = false;
+    await until(async () => (await takenBy('one')) === PARTITIONS);
+    await until(() => runner.trouble() === undefined);
   });
 
   it('shares the partitions among processes, and takes over those of one that stops', async () => {

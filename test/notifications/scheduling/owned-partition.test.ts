@@ -1,0 +1,44 @@
+import { OwnedPartition } from '../../../src/delivery/scheduling/owned-partition';
+import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
+import { type Started } from '../../../src/delivery/scheduling/scheduler';
+import { LeaseHolder } from '../../../src/runtime/lease-holder';
+import { runnerWorld } from './runner-world';
+
+describe('A partition', () => {
+  const world = runnerWorld();
+
+  /** One with a message in flight. */
+  function busyPartition() {
+    const lease = new LeaseHolder(world.engines.leases, 'l', 'one', 1_000, Date.now);
+    const taken = { state: new PartitionState(), revision: -1 };
+    const events = {
+      durable: () => undefined,
+      saving: () => undefined,
+      lost: () => undefined,
+      trouble: () => undefined,
+    };
+    const partition = new OwnedPartition(1, lease, world.deliveries, taken, () => events);
+    const started = {} as Started;
+    partition.inFlight.add(started);
+    return { partition, started };
+  }
+
+  /** Waits longer than the test may take. */
+  const waitTwice = async (partition: OwnedPartition) =>
+    await Promise.all([partition.idle(600_000), partition.idle(600_000)]);
+
+  it('has everyone go on who waits, once nothing is in flight (decisions N3)', async () => {
+    const { partition, started } = busyPartition();
+    const waiting = waitTwice(partition);
+    partition.done(started);
+    await expect(waiting).resolves.toHaveLength(2);
+  });
+
+  it('has everyone go on who waits, once it is lost, and nobody wait then (decisions N3)', async () => {
+    const { partition } = busyPartition();
+    const waiting = waitTwice(partition);
+    partition.abort();
+    await expect(waiting).resolves.toHaveLength(2);
+    await expect(waitTwice(partition)).resolves.toHaveLength(2);
+  });
+});
