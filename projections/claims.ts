@@ -60,7 +60,10 @@ export const claims: Projection<StoredClaim, ClaimEvent> = {
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** The first instant of its day (UTC), as lists show it: claims of one day are sorted by their ids (`docs/decisions.md#c8`). */
+/**
+ * The first instant of its day (UTC), as lists show it: claims of one day are sorted by their ids
+ * (`docs/decisions.md#c8`).
+ */
 function dayOf(time: number): number {
   return Math.floor(time / DAY) * DAY;
 }
@@ -159,8 +162,8 @@ interface Stretch {
 }
 
 /**
- * Counts the claims by id, puts the ids into the order of their names, and reads only the groups on the page: a large one
- * by itself, small ones together.
+ * Counts the claims by id, puts the ids into the order of their names, and reads only the groups on the page: a large
+ * one by itself, small ones together.
  */
 async function listByName(
   store: ReadStore,

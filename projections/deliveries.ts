@@ -51,8 +51,8 @@ type DeliveryChange = Extract<
 >;
 
 /**
- * What has become of each message (`docs/decisions.md#n14`), from the delivery log. Without what is sent, which is read from
- * there.
+ * The state of each message (`docs/decisions.md#n14`), from the delivery log. Without what is sent, which is read
+ * from there.
  */
 export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
   collection: { name: 'deliveries', version: 5, fields: FIELDS, sorts: ['at'] },
@@ -102,8 +102,8 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
     ...only('redelivery', isManual ? undefined : before.redelivery),
     ...only('redelivered', isManual ? (before.redelivery ?? before.redelivered) : before.redelivered),
   };
-  // A redelivery is one attempt in addition to the schedule: unless it succeeds, everything else stays as it is. If it has
-  // succeeded, an attempt of the schedule that was under way meanwhile changes nothing.
+  // A redelivery is one attempt in addition to the schedule: unless it succeeds, everything else stays as it is. If it
+  // has succeeded, an attempt of the schedule that was under way meanwhile changes nothing.
   const isDecided = outcome.outcome !== 'delivered' && (isManual || before.state === 'delivered');
   if (isDecided)
     return { ...after, state: before.state, ...only('next', before.next), ...only('reason', before.reason) };

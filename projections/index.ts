@@ -13,7 +13,9 @@ import { subscriptions } from './subscriptions';
 import { transactions } from './transactions';
 import { vouchers } from './vouchers';
 
-/** All read models of the domain's log. Those with one document per offer are adjacent, so that its id is computed once. */
+/**
+ * All read models of the domain's log. Those with one document per offer are adjacent, so that its id is computed once.
+ */
 export const PROJECTIONS: readonly Projection[] = [
   products,
   priceHistory,

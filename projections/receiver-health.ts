@@ -20,13 +20,14 @@ type HealthChange = Extract<
 >;
 
 /**
- * How long (ms) a receiver without attempts keeps its health here. Rests last up to 15 minutes and retries wait up to 29 hours;
- * without a limit, a rebuild would not know what live read models have from events that have expired.
+ * How long (ms) a receiver without attempts keeps its health here. Rests last up to 15 minutes and retries wait up to
+ * 29 hours; without a limit, a rebuild would not know what live read models have from events that have expired.
  */
 const REMEMBERED_MS = 2 * 24 * 60 * 60 * 1000;
 
 /**
- * How each receiver fares, by its id: as for those who send, since it is folded from the same outcomes (`docs/decisions.md#n7`).
+ * How each receiver fares, by its id: as for those who send, since it is folded from the same outcomes
+ * (`docs/decisions.md#n7`).
  */
 export const receiverHealth: Projection<StoredHealth, HealthChange> = {
   collection: { name: 'receiver-health', version: 1, fields: FIELDS, sorts: [] },

@@ -138,8 +138,8 @@ export interface TransactionPage {
 const TARGET = { collection: transactions.collection.name };
 
 /**
- * The live generation, and the log position up to which searches in it include everything. Searches keep using it if another one
- * becomes live meanwhile, since that one may be behind. Over Elasticsearch this costs three requests.
+ * The live generation, and the log position up to which searches in it include everything. Searches keep using it if
+ * another one becomes live meanwhile, since that one may be behind. Over Elasticsearch this costs three requests.
  */
 export async function transactionsNow(
   store: ReadStore,
@@ -230,8 +230,9 @@ export function periodsEndedBy(now: number): Filter {
 }
 
 /**
- * Paused transactions of all programs but these, in ranges of program ids that an index answers: so it does not matter how
- * many transactions of these programs are Paused, how many other programs there are, or whether they have been removed.
+ * Paused transactions of all programs but these, in ranges of program ids that an index answers: so it does not matter
+ * how many transactions of these programs are Paused, how many other programs there are, or whether they have been
+ * removed.
  */
 export function pausedOutside(programIds: readonly number[]): readonly Filter[] {
   const ids = programIds.toSorted((a, b) => a - b);

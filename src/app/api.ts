@@ -166,8 +166,8 @@ export async function stopServing(
 }
 
 /**
- * What the API answers about notifications from the log: rates, and whose deliveries it has. Follows the log until `signal`
- * aborts.
+ * What the API answers about notifications from the log: rates, and whose deliveries it has. Follows the log until
+ * `signal` aborts.
  */
 class NotificationFacts extends FollowedLog {
   private rates: RatesEvent['data'] | undefined;
@@ -188,7 +188,8 @@ class NotificationFacts extends FollowedLog {
   }
 
   /**
-   * The secrets that messages are signed with. Raises `EngineUnavailable` if this server has another key than those that sign.
+   * The secrets that messages are signed with. Raises `EngineUnavailable` if this server has another key than those
+   * that sign.
    */
   get secrets(): Secrets {
     const trouble = this.trouble();

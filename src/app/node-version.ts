@@ -1,8 +1,8 @@
 import { engines } from '../../package.json';
 
 /**
- * Refuses a Node.js that is too old. Imported before everything else, since other modules may not even load on it: this file and
- * `main.ts` use no syntax that is newer than ES2018.
+ * Refuses a Node.js that is too old. Imported before everything else, since other modules may not even load on it: this
+ * file and `main.ts` use no syntax that is newer than ES2018.
  */
 const problem = nodeProblem(process.versions.node, engines.node);
 if (problem !== undefined) {

@@ -14,7 +14,9 @@ export class Opened {
     this.signal?.throwIfAborted();
   }
 
-  /** Closes what is open, then raises what failed, several failures as an `AggregateError`. Calls wait for those before. */
+  /**
+   * Closes what is open, then raises what failed, several failures as an `AggregateError`. Calls wait for those before.
+   */
   close(): Promise<void> {
     return (this.closing = this.closing.catch(() => undefined).then(() => this.closeAll()));
   }
@@ -35,9 +37,9 @@ export function raise(failures: readonly unknown[]): void {
 }
 
 /**
- * Opens several resources. On failure closes those already open, reports failures to close, and raises the original one.
- * When `signal` aborts, those already open are closed at once, so that whatever waits for them ends; its reason is raised
- * when everything has been closed.
+ * Opens several resources. On failure closes those already open, reports failures to close, and raises the original
+ * one. When `signal` aborts, those already open are closed at once, so that whatever waits for them ends; its reason is
+ * raised when everything has been closed.
  */
 export async function openAll<Result>(
   open: (opened: Opened) => Promise<Result>,

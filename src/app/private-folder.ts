@@ -24,8 +24,8 @@ const OTHERS = 0o077;
 const STICKY = 0o1000;
 
 /**
- * Closes the data folder and its files to other users: they have orders, and URLs of receivers. What is created later is closed
- * by the umask of the process. Returns a line for what could not be closed, or must not be: it is not ours
+ * Closes the data folder and its files to other users: they have orders, and URLs of receivers. What is created later
+ * is closed by the umask of the process. Returns a line for what could not be closed, or must not be: it is not ours
  * (`docs/decisions.md#x99`).
  */
 export async function closeToOthers(folder: string): Promise<readonly string[]> {

@@ -43,8 +43,8 @@ interface ReadinessParts {
 }
 
 /**
- * Looks at most every `ms` milliseconds. Who asks meanwhile gets the same answer: a look reads from every engine and writes to
- * the disk, and anybody may ask.
+ * Looks at most every `ms` milliseconds. Who asks meanwhile gets the same answer: a look reads from every engine and
+ * writes to the disk, and anybody may ask.
  */
 export function atMostEvery(
   ms: number,
@@ -65,8 +65,8 @@ export function atMostEvery(
 }
 
 /**
- * Raises `EngineUnavailable` if the log refuses appends, as an EventStoreDB does whose user may only read. Appends nothing: the
- * log refuses the revision once it has allowed the append.
+ * Raises `EngineUnavailable` if the log refuses appends, as an EventStoreDB does whose user may only read. Appends
+ * nothing: the log refuses the revision once it has allowed the append.
  */
 async function requireAppends(log: EventLog): Promise<void> {
   const event = { id: randomUUID(), type: 'Probed', data: '{}', meta: '{}' };
@@ -90,8 +90,8 @@ function timeOf({ data }: RecordedEvent): number | undefined {
 
 /**
  * Ready once the directory and the read models have reached the head that the log had at the start, and while the
- * engines are available and the data folder can be written. Later loads do not make it unready, since searches continue. Read
- * models that have been behind for a minute without a projector do.
+ * engines are available and the data folder can be written. Later loads do not make it unready, since searches
+ * continue. Read models that have been behind for a minute without a projector do.
  */
 export async function readinessOf(
   { log, store }: Engines,
@@ -136,9 +136,9 @@ export async function readinessOf(
   const findDiskTrouble = shared('the data folder', async () => troubles.disk?.());
 
   /**
-   * For how long the read models have been behind the log, in seconds, as far as it was observed. `isKnown`: they were not behind
-   * before. The first event that they lack says since when they are, unless it has a time of the past, as reference data and
-   * imports have: it is no older than the last time when they lacked nothing, or than this process.
+   * For how long the read models have been behind the log, in seconds, as far as it was observed. `isKnown`: they were
+   * not behind before. The first event that they lack says since when they are, unless it has a time of the past, as
+   * reference data and imports have: it is no older than the last time when they lacked nothing, or than this process.
    */
   async function behind(shown: Position, head: Position): Promise<{ seconds: number; isKnown: boolean }> {
     const at = now();
@@ -246,7 +246,9 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'it was removed',
 };
 
-/** Why a folder cannot be written, found by trying; undefined if it can. Leaves no file, even if the process is killed. */
+/**
+ * Why a folder cannot be written, found by trying; undefined if it can. Leaves no file, even if the process is killed.
+ */
 export async function diskTrouble(folder: string): Promise<string | undefined> {
   try {
     const { bavail, bsize } = await statfs(folder);

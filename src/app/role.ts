@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { startThread, type Thread, type ThreadData, type ThreadOptions } from '../runtime/thread';
 
 /**
- * What a thread does: `roles/<role>.ts` has what runs in the thread, and how its owner starts and calls it. Owners load this file
- * too, so `run` imports itself what only the thread needs.
+ * What a thread does: `roles/<role>.ts` has what runs in the thread, and how its owner starts and calls it. Owners load
+ * this file too, so `run` imports itself what only the thread needs.
  */
 export type ThreadRole =
   'automation' | 'exporter' | 'loader' | 'log-endpoint' | 'notifier' | 'projector' | 'validator';

@@ -28,8 +28,8 @@ export type StartProcess = (config: Config, options: ServeOptions, signal: Abort
 const STOP_MS = 9_000;
 
 /**
- * Serves until `signal`, which may also stop the start. Prints where it listens with `say`. Does not wait for a stop that
- * takes longer than `patience` (ms): everything acknowledged is durable.
+ * Serves until `signal`, which may also stop the start. Prints where it listens with `say`. Does not wait for a stop
+ * that takes longer than `patience` (ms): everything acknowledged is durable.
  */
 export async function serve(
   start: StartProcess,

@@ -43,8 +43,8 @@ const DEMO_RECEIVER = '127.0.0.1:4000';
 
 /**
  * Starts what a process has to do (docs/architecture.md, Processes): the engines, the threads of its roles, HTTP.
- * Raises `InvalidSetting`, `EngineUnavailable`, `OtherLog`, the error of the system when it cannot listen, and the reason of
- * `signal`, when all threads have ended.
+ * Raises `InvalidSetting`, `EngineUnavailable`, `OtherLog`, the error of the system when it cannot listen, and the
+ * reason of `signal`, when all threads have ended.
  */
 export async function start(
   settings: Config,
@@ -190,7 +190,9 @@ export class Startup {
   }
 }
 
-/** How long nobody may be building missing read models before requests are accepted without them (ms): writes need none. */
+/**
+ * How long nobody may be building missing read models before requests are accepted without them (ms): writes need none.
+ */
 const PATIENCE_MS = 5_000;
 const POLL_MS = 250;
 

@@ -92,7 +92,8 @@ type Asks = (change: Change) => boolean;
 
 /**
  * Prints what the facts change in the reference data, asks before something is removed, and appends them
- * (`docs/decisions.md#x93`). Undefined for a dry run. Raises `NotConfirmed`, `Declined`; nothing has been appended then.
+ * (`docs/decisions.md#x93`). Undefined for a dry run. Raises `NotConfirmed`, `Declined`; nothing has been appended
+ * then.
  */
 export async function changeNetwork(
   context: CliContext,

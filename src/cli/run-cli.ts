@@ -130,7 +130,10 @@ function describe(error: unknown): { readonly text: string; readonly code: ExitC
   return { text: listening === undefined ? error.message : `${error.message}: ${listening}`, code: 1 };
 }
 
-/** The message, with the file or folder that is the cause: messages themselves contain no path, since HTTP answers them too. */
+/**
+ * The message, with the file or folder that is the cause: messages themselves contain no path, since HTTP answers them
+ * too.
+ */
 function withPath({ message, cause }: Error): string {
   return isError(cause) && 'path' in cause ? `${message}: ${cause.message}` : message;
 }

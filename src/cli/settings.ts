@@ -101,7 +101,10 @@ function flagsOf(command: Command): SettingFlags {
   return flags;
 }
 
-/** Opens the configured engines for `work` and closes them; says so if the log is empty. `threads` speeds up many writes. */
+/**
+ * Opens the configured engines for `work` and closes them; says so if the log is empty. `threads` speeds up many
+ * writes.
+ */
 export async function withEngines(
   command: Command,
   context: CliContext,
@@ -129,7 +132,8 @@ export async function closeFolder(dataDir: string, { stderr }: CliContext): Prom
 }
 
 /**
- * As `withEngines`, with the directory as of the end of the log. A failure to read it ends the command instead of being retried.
+ * As `withEngines`, with the directory as of the end of the log. A failure to read it ends the command instead of being
+ * retried.
  */
 export async function withDirectory(
   command: Command,
@@ -174,8 +178,9 @@ class Declined extends Error {
 }
 
 /**
- * Asks on the terminal whether to continue. For commands with `--yes`, and `--dry-run` unless said otherwise, before they have
- * changed anything. `what` will happen: "2 to be removed". Raises `Declined`, and without a terminal `NotConfirmed`.
+ * Asks on the terminal whether to continue. For commands with `--yes`, and `--dry-run` unless said otherwise, before
+ * they have changed anything. `what` will happen: "2 to be removed". Raises `Declined`, and without a terminal
+ * `NotConfirmed`.
  */
 export async function confirm(
   { stdin, stderr, stopSignal }: CliContext,

@@ -23,8 +23,8 @@ class IncompleteDemo extends Error {
 }
 
 /**
- * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. `show` receives what it
- * does, with the share that is done. Raises `IncompleteDemo` if an earlier start was interrupted.
+ * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. `show`
+ * receives what it does, with the share that is done. Raises `IncompleteDemo` if an earlier start was interrupted.
  */
 export async function createDemo(
   log: EventLog,
@@ -134,7 +134,8 @@ interface DemoVoucher {
 }
 
 /**
- * Vouchers of all six types in several programs and languages: most are valid now, one starts later, one is for a single site.
+ * Vouchers of all six types in several programs and languages: most are valid now, one starts later, one is for a
+ * single site.
  */
 export function demoVouchers(now: Date): readonly DemoVoucher[] {
   const { lindner, harbour } = DEMO.advertisers;

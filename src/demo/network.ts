@@ -7,7 +7,9 @@ export const DEMO = {
   publishers: { preisfuchs: 11, bargainLane: 12 },
   operator: 90,
   sites: { preisfuchs: 1101, preisfuchsApp: 1102, bargainLane: 1201 },
-  /** Without feeds: one that is closed and one that is paused in the course of its transactions. One accepts no claims. */
+  /**
+   * Without feeds: one that is closed and one that is paused in the course of its transactions. One accepts no claims.
+   */
   programs: { closed: 103, suspended: 203, withoutClaims: 202 },
   /** The event of claims (Document 3), of each program. */
   inquiry: 17,
@@ -18,8 +20,8 @@ export const DEMO = {
 const { advertisers, publishers, operator, sites, programs, inquiry, daysToAutoApprove } = DEMO;
 
 /**
- * The demo network file: two advertisers with three programs each, two publishers and an operator. No entry has a token, so
- * the import generates unique ones.
+ * The demo network file: two advertisers with three programs each, two publishers and an operator. No entry has a
+ * token, so the import generates unique ones.
  */
 export function demoNetwork() {
   return {

@@ -1,8 +1,8 @@
 import { faultsOf } from '../kernel/fault';
 
 /**
- * Document 2, Errors: subscription errors; `{0}` and `{1}` are replaced by what the message names. The last six are beyond
- * the document (`docs/decisions.md#t2`, `#n16`, `#n17`, `#t1`).
+ * Document 2, Errors: subscription errors; `{0}` and `{1}` are replaced by what the message names. The last six are
+ * beyond the document (`docs/decisions.md#t2`, `#n16`, `#n17`, `#t1`).
  */
 export const conversionFaultTable = {
   notRelated: ['CON_200', 403, 'Subscription not related to the subscriber'],

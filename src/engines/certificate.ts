@@ -5,8 +5,8 @@ interface Validity {
 }
 
 /**
- * What is wrong with the certificate of a server, and the remedy, by the message or the code of an error; undefined if it is not about a
- * certificate. `remedy`: what makes an authority trusted. Names no host.
+ * What is wrong with the certificate of a server, and the remedy, by the message or the code of an error; undefined if
+ * it is not about a certificate. `remedy`: what makes an authority trusted. Names no host.
  */
 export function certificateProblem(error: string, remedy: string, validity?: Validity): string | undefined {
   if (/certificate has expired|CERT_HAS_EXPIRED/i.test(error)) {

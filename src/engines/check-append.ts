@@ -4,9 +4,9 @@ import { APPEND_LIMITS, UnacceptableAppend } from '../kernel/event-log';
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Validates an append, in every engine. Raises `UnacceptableAppend` if it exceeds `APPEND_LIMITS`, if a name is empty or starts
- * with `$` (reserved by EventStoreDB), if an id is not a lower-case UUID, or if a text cannot be stored unchanged. Of JSON
- * it checks only the braces, as callers have just serialized it.
+ * Validates an append, in every engine. Raises `UnacceptableAppend` if it exceeds `APPEND_LIMITS`, if a name is empty
+ * or starts with `$` (reserved by EventStoreDB), if an id is not a lower-case UUID, or if a text cannot be stored
+ * unchanged. Of JSON it checks only the braces, as callers have just serialized it.
  *
  * Returns the size as counted by the limits: bytes of `type`, `data` and `meta` in UTF-8.
  */

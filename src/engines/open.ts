@@ -22,7 +22,9 @@ export interface EngineSettings {
   readonly readStoreKey?: string;
   /** Use worker threads for the embedded engines; needs compiled code. */
   readonly threads: boolean;
-  /** Number of threads for queries of the embedded store (default 2). With 0, one thread writes large batches instead. */
+  /**
+   * Number of threads for queries of the embedded store (default 2). With 0, one thread writes large batches instead.
+   */
   readonly readers?: number;
   /** Start the thread for large batches at once, not with the first one. */
   readonly startEarly?: boolean;
@@ -39,8 +41,8 @@ export interface Engines {
   /** Of the processes that work on the log. */
   readonly leases: Leases;
   /**
-   * Keeps what the log needs to be read from its start quickly, until the signal aborts: an index of `REFERENCE_STREAMS`, unless
-   * the engine has one itself. Several processes may, at least one should.
+   * Keeps what the log needs to be read from its start quickly, until the signal aborts: an index of
+   * `REFERENCE_STREAMS`, unless the engine has one itself. Several processes may, at least one should.
    */
   readonly keepIndex: (signal: AbortSignal) => Promise<void>;
   /** Issues a ticket, to be sent to a worker thread with `ports` in the transfer list, for `joinEngines`. */
@@ -93,9 +95,9 @@ export function enginesOf({ eventLog, readStore }: Pick<EngineSettings, 'eventLo
 }
 
 /**
- * Opens the engines of the settings. `onRetry` receives failures of servers that are retried, now or later; `signal` ends
- * waiting for a server. Raises `UnknownEngine`, the reason of `signal`, and `EngineUnavailable`: with a `cause` that has a `path`
- * if the data folder or a file in it cannot be used.
+ * Opens the engines of the settings. `onRetry` receives failures of servers that are retried, now or later; `signal`
+ * ends waiting for a server. Raises `UnknownEngine`, the reason of `signal`, and `EngineUnavailable`: with a `cause`
+ * that has a `path` if the data folder or a file in it cannot be used.
  */
 export async function openEngines(
   settings: EngineSettings,

@@ -12,7 +12,10 @@ const RETRY_AFTER = 5;
 const SETTINGS = { memory: 'BODY_MEMORY', space: 'BODY_SPACE' } as const;
 type Resource = keyof typeof SETTINGS;
 
-/** What all bodies that are received or processed may use together, fair between tokens, and one large body beside it (`docs/decisions.md#x100`). */
+/**
+ * What all bodies that are received or processed may use together, fair between tokens, and one large body beside it
+ * (`docs/decisions.md#x100`).
+ */
 export class BodyBudgets {
   readonly memory: FairBudget;
   readonly space: FairBudget;
@@ -40,8 +43,8 @@ export class BodyShare {
   ) {}
 
   /**
-   * Uses at least this much, for a body of at most `limit` bytes. Raises 503 if that is not free for the token now, 413 if
-   * it never is.
+   * Uses at least this much, for a body of at most `limit` bytes. Raises 503 if that is not free for the token now, 413
+   * if it never is.
    */
   grow({ memory, space }: BodyCost, limit: number): void {
     this.use('memory', memory, this.budgets.memory.total + limit);

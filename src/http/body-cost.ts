@@ -12,7 +12,8 @@ export interface BodyCost {
 }
 
 /**
- * The cost of so many bytes, of which a chunk is the last one to have arrived; those that headers declare count from the start.
+ * The cost of so many bytes, of which a chunk is the last one to have arrived; those that headers declare count from
+ * the start.
  */
 export type CostOf = (bytes: number, chunk?: Buffer) => BodyCost;
 
@@ -21,8 +22,9 @@ const LEAST = 64 * 1024;
 /** For each byte: as text in memory, where a character may take two, and in part as what is made of it. */
 const PER_BYTE = 2;
 /**
- * For bytes that begin a value or separate two: in JSON, an empty object takes three bytes, and 64 in memory; in XML, an empty element
- * four and 100, its attribute five and 50 to 150; in CSV, a line two and 240, each further cell two and 40.
+ * For bytes that begin a value or separate two: in JSON, an empty object takes three bytes, and 64 in memory; in XML,
+ * an empty element four and 100, its attribute five and 50 to 150; in CSV, a line two and 240, each further cell two
+ * and 40.
  */
 const PER_MARK = {
   json: { '{': 64, '[': 64, ',': 64, ':': 64, '"': 64 },

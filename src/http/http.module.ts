@@ -23,7 +23,9 @@ import { RequestsInProgress } from './requests-in-progress';
 import { HttpOptions, type Service } from './service';
 import { WaitForReadModels } from './visible-writes';
 
-/** Requires a token of the service (`docs/decisions.md#a4`). Routes of no service need none if `openRoutes` lists them. */
+/**
+ * Requires a token of the service (`docs/decisions.md#a4`). Routes of no service need none if `openRoutes` lists them.
+ */
 @Injectable()
 class AuthenticationGuard implements CanActivate {
   constructor(
@@ -97,7 +99,9 @@ class NegotiationGuard implements CanActivate {
 
 const MINUTE = 60_000;
 
-/** Limits the requests of each token in the current minute (`docs/decisions.md#a6`), and reports the limit in headers. */
+/**
+ * Limits the requests of each token in the current minute (`docs/decisions.md#a6`), and reports the limit in headers.
+ */
 @Injectable()
 class RateLimitGuard implements CanActivate {
   private minute = -1;

@@ -6,7 +6,9 @@ import { GrowingBytes } from '../wire/bytes';
 import { type BodyShare } from './body-budgets';
 import { type BodyCost, type CostOf, parsedCost } from './body-cost';
 
-/** The body of a request, as `@Body()` passes it to handlers. Nothing is read or checked before a handler asks for it. */
+/**
+ * The body of a request, as `@Body()` passes it to handlers. Nothing is read or checked before a handler asks for it.
+ */
 export class PostedBody {
   constructor(
     private readonly request: Pick<FastifyRequest, 'raw' | 'contentType' | 'service'>,
@@ -37,10 +39,10 @@ export class PostedBody {
   }
 
   /**
-   * Its bytes as they arrive. Raises 413 when there are more than the setting allows, 503 when the token or all together
-   * receive too much, 408 when they arrive too slowly, 400 when the client aborts, Open API 5 when the server stops
-   * (`docs/decisions.md#x11`, `#a12`). Time that the reader spends between chunks does not count. `costOf`: what the
-   * body takes until its request is answered; by default parsed as the format that was asked for before.
+   * Its bytes as they arrive. Raises 413 when there are more than the setting allows, 503 when the token or all
+   * together receive too much, 408 when they arrive too slowly, 400 when the client aborts, Open API 5 when the server
+   * stops (`docs/decisions.md#x11`, `#a12`). Time that the reader spends between chunks does not count. `costOf`: what
+   * the body takes until its request is answered; by default parsed as the format that was asked for before.
    */
   async *chunks(costOf: CostOf = parsedCost(this.readAs)): AsyncGenerator<Buffer, void> {
     const { maxBody, stopping, share } = this;
@@ -113,7 +115,10 @@ async function inTime<T>(next: Promise<T>, pace: BodyPace, stopping: AbortSignal
   }
 }
 
-/** Seconds for which a client may keep us waiting, and bytes for which it has one of them back (`docs/decisions.md#x11`). */
+/**
+ * Seconds for which a client may keep us waiting, and bytes for which it has one of them back
+ * (`docs/decisions.md#x11`).
+ */
 const PATIENCE = 30;
 const PER_SECOND = 1024;
 const SECOND_MS = 1_000;

@@ -9,7 +9,8 @@ const RETRY_AFTER = 1;
 
 /** Calls back when an answer has been sent, or its connection is closed. */
 export function whenOver(response: ServerResponse, onOver: () => void): void {
-  // A connection that is closed already emits no further event. `finished` would cost ten times as much, for every request.
+  // A connection that is closed already emits no further event. `finished` would cost ten times as much, for every
+  // request.
   if (response.destroyed) onOver();
   else response.once('close', onOver);
 }

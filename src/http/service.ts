@@ -12,8 +12,8 @@ export interface Service {
   /** Whose tokens it takes. */
   readonly system: System;
   /**
-   * The path segments after `/1.0/` that belong to it; two of them, such as `claims/subscriptions`, are its part of another
-   * service.
+   * The path segments after `/1.0/` that belong to it; two of them, such as `claims/subscriptions`, are its part of
+   * another service.
    */
   readonly modules: readonly string[];
   /** Further segments between the version and a module, for clients of older paths: `uts` for `/1.0/uts/claims`. */

@@ -25,7 +25,8 @@ export class WaitForReadModels {
   }
 
   /**
-   * After a small write (`docs/decisions.md#a7`, `#x8`). The write is durable, so a slow or unavailable read store is no failure.
+   * After a small write (`docs/decisions.md#a7`, `#x8`). The write is durable, so a slow or unavailable read store is
+   * no failure.
    */
   async afterWrite({ position, changes }: { position: Position; changes: number }): Promise<void> {
     if (changes === 0 || changes > SMALL.changes) return;

@@ -33,9 +33,9 @@ export interface Decider<Command, State, Event extends DomainEvent> {
   readonly category: string;
   readonly initial: State;
   /**
-   * Whether the state after an event depends on nothing but the first event of the stream and this one. `load`
-   * then reads backwards to the last such event, and the first one: however long a stream grows, a command reads a few events.
-   * Without it, every command reads the whole stream.
+   * Whether the state after an event depends on nothing but the first event of the stream and this one. `load` then
+   * reads backwards to the last such event, and the first one: however long a stream grows, a command reads a few
+   * events. Without it, every command reads the whole stream.
    */
   readonly supersedes?: (event: Event) => boolean;
   decide(command: Command, state: State): readonly Event[];
@@ -74,9 +74,9 @@ export function toFolded<Event extends DomainEvent>(recorded: RecordedEvent): Fo
 export const MAX_ATTEMPTS = 200;
 
 /**
- * Loads an aggregate, decides, and appends at the loaded revision. On a conflict it starts over. If the answer is lost, it
- * repeats the append with the same ids, which is idempotent. `cached` saves the first load; `loaded` loads, by default the
- * stream.
+ * Loads an aggregate, decides, and appends at the loaded revision. On a conflict it starts over. If the answer is lost,
+ * it repeats the append with the same ids, which is idempotent. `cached` saves the first load; `loaded` loads, by
+ * default the stream.
  */
 export async function execute<Command, State, Event extends DomainEvent>(
   log: EventLog,

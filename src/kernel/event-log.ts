@@ -73,8 +73,8 @@ export class UnacceptableAppend extends Error {
 export const STREAM_DELETED = 410;
 
 /**
- * The stream was deleted for good by other means than this log (in EventStoreDB: tombstoned), so nothing can be appended to it
- * any more. A retry does not help, and other streams are not affected: it is a fault of what is appended
+ * The stream was deleted for good by other means than this log (in EventStoreDB: tombstoned), so nothing can be
+ * appended to it any more. A retry does not help, and other streams are not affected: it is a fault of what is appended
  * (`docs/decisions.md#x91`).
  */
 export class StreamDeleted extends Fault {
@@ -106,25 +106,26 @@ export class DamagedLog extends EngineUnavailable {
 /**
  * The event log: streams of events in one total order, and the only source of truth.
  *
- * Every engine passes `test/contracts/event-log.ts`. Any method may raise `EngineUnavailable`. An engine that stores the
- * events itself raises `DamagedLog` when events are missing, instead of skipping them.
+ * Every engine passes `test/contracts/event-log.ts`. Any method may raise `EngineUnavailable`. An engine that stores
+ * the events itself raises `DamagedLog` when events are missing, instead of skipping them.
  */
 export abstract class EventLog {
   /**
    * Appends all of `events` to the end of one stream, durably, or none of them.
    *
-   * `expected` is the revision of the stream's last event, or `NO_STREAM` for a new stream. The append is idempotent: if
-   * exactly these event ids follow `expected` in the stream already, it succeeds without writing anything, however long ago
-   * they were appended. Any other mismatch raises `RevisionConflict`. An append without events only checks the revision.
+   * `expected` is the revision of the stream's last event, or `NO_STREAM` for a new stream. The append is idempotent:
+   * if exactly these event ids follow `expected` in the stream already, it succeeds without writing anything, however
+   * long ago they were appended. Any other mismatch raises `RevisionConflict`. An append without events only checks the
+   * revision.
    *
-   * Raises `StreamDeleted`, and `UnacceptableAppend` if the events violate `APPEND_LIMITS` or `NewEvent`, if the stream's name is
-   * empty or starts with `$`, or if a text cannot be stored unchanged (a lone surrogate, U+0000).
+   * Raises `StreamDeleted`, and `UnacceptableAppend` if the events violate `APPEND_LIMITS` or `NewEvent`, if the
+   * stream's name is empty or starts with `$`, or if a text cannot be stored unchanged (a lone surrogate, U+0000).
    */
   abstract append(stream: string, expected: number, events: readonly NewEvent[]): Promise<Appended>;
 
   /**
-   * Reads the events of one stream, in order or backwards, in batches. A stream that does not exist is empty, and so is one
-   * whose name `append` would refuse.
+   * Reads the events of one stream, in order or backwards, in batches. A stream that does not exist is empty, and so is
+   * one whose name `append` would refuse.
    */
   abstract readStream(stream: string, options?: ReadStreamOptions): AsyncIterable<readonly RecordedEvent[]>;
 
@@ -135,8 +136,9 @@ export abstract class EventLog {
   abstract readAllBackwards(options?: ReadBackwardsOptions): AsyncIterable<readonly RecordedEvent[]>;
 
   /**
-   * Reads every event after a position, then waits for new ones: each event exactly once, in order. At least one batch is
-   * delivered, even over an empty log, so that the subscriber learns when it has caught up. The consumer sets the pace.
+   * Reads every event after a position, then waits for new ones: each event exactly once, in order. At least one batch
+   * is delivered, even over an empty log, so that the subscriber learns when it has caught up. The consumer sets the
+   * pace.
    */
   abstract subscribe(options: SubscribeOptions): AsyncIterable<EventBatch>;
 
@@ -153,15 +155,16 @@ export abstract class EventLog {
 /**
  * An event log that forgets: what is older than some time is deleted for good.
  *
- * Of each stream the last event is kept, so that revisions continue. A stream whose beginning is deleted is read from its first
- * remaining event. Reads of all streams skip what is deleted; EventStoreDB deletes it there when it is scavenged. An append is no
- * longer recognized as a repeated one when its events are deleted, but raises `RevisionConflict`. Every engine passes
- * `test/contracts/expiring-log.ts`.
+ * Of each stream the last event is kept, so that revisions continue. A stream whose beginning is deleted is read from
+ * its first remaining event. Reads of all streams skip what is deleted; EventStoreDB deletes it there when it is
+ * scavenged. An append is no longer recognized as a repeated one when its events are deleted, but raises
+ * `RevisionConflict`. Every engine passes `test/contracts/expiring-log.ts`.
  */
 export abstract class ExpiringLog extends EventLog {
   /**
-   * Deletes the events of `streams` that were appended before a time, in slices: appends and reads continue meanwhile. May be
-   * called by several processes at once. `streams` are all streams of the log, since not every engine can list them.
+   * Deletes the events of `streams` that were appended before a time, in slices: appends and reads continue meanwhile.
+   * May be called by several processes at once. `streams` are all streams of the log, since not every engine can list
+   * them.
    */
   abstract expire(before: Date, streams: readonly string[]): Promise<void>;
 }

@@ -1,6 +1,7 @@
 /**
  * The position of an event in the total order of the log. Opaque: compare positions as strings (`a < b` means that a
- * came first), or as the numbers that `numberOf` makes of them, and compute nothing else with them. All have the same length.
+ * came first), or as the numbers that `numberOf` makes of them, and compute nothing else with them. All have the same
+ * length.
  */
 export type Position = string;
 

@@ -1,6 +1,6 @@
 /**
- * An expected error, from a service's fault table. It is reported to the caller in the service's own format. Any other error
- * is a bug or an unavailable engine.
+ * An expected error, from a service's fault table. It is reported to the caller in the service's own format. Any other
+ * error is a bug or an unavailable engine.
  */
 export class Fault extends Error {
   override readonly name = 'Fault';
@@ -60,7 +60,9 @@ export function faultsOf<Table extends FaultTable>(
   return Object.fromEntries(make) as never;
 }
 
-/** Capturing the stack, which nobody reads, costs ten times as much as the rest, and a post may have millions of faults. */
+/**
+ * Capturing the stack, which nobody reads, costs ten times as much as the rest, and a post may have millions of faults.
+ */
 function withoutStack(make: () => Fault): Fault {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;

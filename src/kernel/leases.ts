@@ -12,24 +12,24 @@ export type IsGone = (owner: string) => boolean;
 export const MAX_CLOCK_SKEW_MS = 60_000;
 
 /**
- * Whether a lease that is stored with its end is active at `now`. One that expires later than `ttl` and the maximum skew allow
- * was written by a wrong clock, or before the clock was stepped back: it is void.
+ * Whether a lease that is stored with its end is active at `now`. One that expires later than `ttl` and the maximum
+ * skew allow was written by a wrong clock, or before the clock was stepped back: it is void.
  */
 export function isLeaseActive({ expires }: Pick<Lease, 'expires'>, now: number, ttl: number): boolean {
   return expires > now && expires <= now + ttl + MAX_CLOCK_SKEW_MS;
 }
 
 /**
- * Leases of the processes that work on one log, whatever their read stores are: they are where the log is. An owner is a name
- * that nobody else uses; whoever asks in its name is that owner.
+ * Leases of the processes that work on one log, whatever their read stores are: they are where the log is. An owner is
+ * a name that nobody else uses; whoever asks in its name is that owner.
  *
- * Every engine passes `test/contracts/leases.ts`. Any method may raise `EngineUnavailable`. `now` is the caller's clock (epoch
- * ms). Every caller passes the same `ttl` (ms) for leases of the same name.
+ * Every engine passes `test/contracts/leases.ts`. Any method may raise `EngineUnavailable`. `now` is the caller's clock
+ * (epoch ms). Every caller passes the same `ttl` (ms) for leases of the same name.
  */
 export abstract class Leases {
   /**
-   * Acquires or renews a lease; undefined while another owner has it. It ends `ttl` after its last renewal at the latest; others
-   * may have to wait for up to twice that time, but not for an owner that `isGone`.
+   * Acquires or renews a lease; undefined while another owner has it. It ends `ttl` after its last renewal at the
+   * latest; others may have to wait for up to twice that time, but not for an owner that `isGone`.
    */
   abstract lease(
     name: string,

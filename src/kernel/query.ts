@@ -42,8 +42,8 @@ export interface Cursor {
 /** Selects a page of the results. */
 export interface Page {
   /**
-   * Results to skip, and results to return. `size` is at most 10,000. `offset + size` is too, unless a `shuffled` key comes
-   * first in the order.
+   * Results to skip, and results to return. `size` is at most 10,000. `offset + size` is too, unless a `shuffled` key
+   * comes first in the order.
    */
   readonly offset: number;
   readonly size: number;
@@ -70,9 +70,9 @@ export interface QueryOptions {
   /** Aborting it cancels the query, which raises the signal's reason. */
   readonly signal?: AbortSignal;
   /**
-   * Approximate maximum of body characters in an answer of more than a hundred documents. By default unlimited. `search`
-   * and `searchGroups` return only the ids of the documents beyond it (`rest`), and omit members of a group that exceeds it
-   * alone. `get` returns the first documents in the order of the ids given, at least one.
+   * Approximate maximum of body characters in an answer of more than a hundred documents. By default unlimited.
+   * `search` and `searchGroups` return only the ids of the documents beyond it (`rest`), and omit members of a group
+   * that exceeds it alone. `get` returns the first documents in the order of the ids given, at least one.
    */
   readonly bodyLimit?: number;
 }
@@ -144,7 +144,8 @@ export interface TotalsSearch {
 }
 
 /**
- * The documents with these values of the `by` fields: how many they are, and the sums of the `sums` fields, rounded beyond 2^53.
+ * The documents with these values of the `by` fields: how many they are, and the sums of the `sums` fields, rounded
+ * beyond 2^53.
  */
 export interface Totals {
   readonly values: readonly string[];

@@ -33,7 +33,10 @@ export interface CollectionSpec {
   readonly name: string;
   readonly version: number;
   readonly fields: Readonly<Record<string, FieldType>>;
-  /** The `number` field that most queries filter by (products: `feedId`). Documents with the same value are stored together. */
+  /**
+   * The `number` field that most queries filter by (products: `feedId`). Documents with the same value are stored
+   * together.
+   */
   readonly partition?: string;
   /** `number` fields to index, within a partition, because listings are often sorted by them. */
   readonly sorts?: readonly string[];
@@ -51,8 +54,9 @@ export interface Document {
 export const MAX_ID_BYTES = 32_000;
 
 /**
- * The state of one document as of a log position: written or removed. With `forget`, the engine need not remember the removal, so
- * an older write may restore the document. It is meant for documents that expire, which are then removed again.
+ * The state of one document as of a log position: written or removed. With `forget`, the engine need not remember the
+ * removal, so an older write may restore the document. It is meant for documents that expire, which are then removed
+ * again.
  */
 export type Write = { readonly version: Position } & (
   { readonly put: Document } | { readonly remove: string; readonly forget?: true }
@@ -125,10 +129,14 @@ export abstract class ReadStore {
   abstract create(spec: CollectionSpec): Promise<Generation>;
   /** Builds the indexes and switches to live writes. May be repeated after a crash. */
   abstract finish(generation: Generation): Promise<void>;
-  /** Makes a finished generation live, atomically: a query sees either the old one or the new one. The old one is retired. */
+  /**
+   * Makes a finished generation live, atomically: a query sees either the old one or the new one. The old one is
+   * retired.
+   */
   abstract swap(generation: Generation): Promise<void>;
   /**
-   * Retires a generation if it is live, without another one in its place: queries raise `NoGeneration` until one is swapped in.
+   * Retires a generation if it is live, without another one in its place: queries raise `NoGeneration` until one is
+   * swapped in.
    */
   abstract retire(generation: Generation): Promise<void>;
   /** Removes a generation that is not live. Queries in progress on it complete; its files may remain until `sweep`. */
@@ -145,16 +153,16 @@ export abstract class ReadStore {
 
   /**
    * Applies a batch of writes together with the checkpoint: how far the log has been projected. A write older than the
-   * stored version of its document, or of the document's removal (unless that is forgotten), is ignored; one of the same
-   * version is applied again.
+   * stored version of its document, or of the document's removal (unless that is forgotten), is ignored; one of the
+   * same version is applied again.
    *
-   * The checkpoint is never ahead of the documents and never moves backwards: an older one is ignored, while its writes are
-   * applied. `UndeclaredField` rejects the whole batch.
+   * The checkpoint is never ahead of the documents and never moves backwards: an older one is ignored, while its writes
+   * are applied. `UndeclaredField` rejects the whole batch.
    */
   abstract write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void>;
   /**
-   * How far the log has been projected into the target: `START` for a new generation. An unreadable generation fails its
-   * own checkpoint only, not those requested at the same time.
+   * How far the log has been projected into the target: `START` for a new generation. An unreadable generation fails
+   * its own checkpoint only, not those requested at the same time.
    */
   abstract checkpoint(target: Target): Promise<Position>;
   /** Makes all writes so far visible to queries. */
@@ -172,14 +180,16 @@ export abstract class ReadStore {
   abstract count(target: Target, filter: Filter): Promise<number>;
   /** Counts the matching documents per value of a `column` field, one page of values at a time. */
   abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;
-  /** Totals per combination of values, in ascending order of the values; exact up to 2^53. Meant for few combinations. */
+  /**
+   * Totals per combination of values, in ascending order of the values; exact up to 2^53. Meant for few combinations.
+   */
   abstract totals(target: Target, wanted: TotalsSearch, options?: QueryOptions): Promise<readonly Totals[]>;
   /**
    * All matching documents as of one moment, in batches, by id ascending. The first batch is empty and comes before any
    * document is read. The engine need not keep a snapshot open for the whole iteration: it may copy the rest.
    *
-   * If `samplesOf` names a `column` field, one matching document per value of that field comes first, as `samples` of the
-   * batches before the empty one.
+   * If `samplesOf` names a `column` field, one matching document per value of that field comes first, as `samples` of
+   * the batches before the empty one.
    */
   abstract snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncIterable<SnapshotBatch>;
 
@@ -204,8 +214,8 @@ export abstract class ReadStore {
   abstract release(lease: Lease): Promise<void>;
 
   /**
-   * Closes the store; may be called again. Calls in progress complete or raise `EngineUnavailable`. Later calls raise it
-   * too, and so do open snapshots and scans.
+   * Closes the store; may be called again. Calls in progress complete or raise `EngineUnavailable`. Later calls raise
+   * it too, and so do open snapshots and scans.
    */
   abstract close(): Promise<void>;
 }

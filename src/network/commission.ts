@@ -21,8 +21,8 @@ export function commissionOf(
 }
 
 /**
- * Whether an amount is the commission by these terms. In events of the first version it was rounded to hundredths, whatever the
- * currency.
+ * Whether an amount is the commission by these terms. In events of the first version it was rounded to hundredths,
+ * whatever the currency.
  */
 export function isCommissionBy(terms: Terms, amount: number, orderValue: number, currency: string): boolean {
   const hundredth = 10 ** (scaleOf(currency) - 2);

@@ -47,7 +47,9 @@ export class Directory {
   readonly currencies = new Currencies();
   /** What programs paid at each position of the log. */
   readonly pastTerms = new PastTerms();
-  /** Events that it cannot use, which change nothing: the first ones, and the number of all (`docs/decisions.md#x103`). */
+  /**
+   * Events that it cannot use, which change nothing: the first ones, and the number of all (`docs/decisions.md#x103`).
+   */
   readonly unusable: UnusableEvent[] = [];
   unusableCount = 0;
   /** A cache, cleared when anything it depends on changes. */
@@ -151,8 +153,8 @@ export class Directory {
   // Events --------------------------------------------------------------------------------------------------
 
   /**
-   * Applies an event of the streams in `DIRECTORY_PREFIXES`; unknown types are ignored, and so are events without what their type
-   * needs, which are `unusable`. Returns which products may be mapped differently.
+   * Applies an event of the streams in `DIRECTORY_PREFIXES`; unknown types are ignored, and so are events without what
+   * their type needs, which are `unusable`. Returns which products may be mapped differently.
    */
   apply(recorded: RecordedEvent): readonly CategoryChange[] {
     const event = toDomainEvent(recorded) as DirectoryEvent;
@@ -213,8 +215,8 @@ export async function directoryAt(
 }
 
 /**
- * The currencies of programs at each position of the log: amounts of events that do not record their currency are in the
- * one of that time, whatever the program has today.
+ * The currencies of programs at each position of the log: amounts of events that do not record their currency are in
+ * the one of that time, whatever the program has today.
  */
 class Currencies {
   private readonly programs = new PastValues<string>();
@@ -284,8 +286,8 @@ const CHECKS: Readonly<Record<NeededKind, (value: unknown) => boolean>> = {
 };
 
 /**
- * What an event lacks, such as `events`, if that keeps the directory from using it: another program has written it. Undefined for
- * those that are usable, and for types that are unknown.
+ * What an event lacks, such as `events`, if that keeps the directory from using it: another program has written it.
+ * Undefined for those that are usable, and for types that are unknown.
  */
 function missingIn({ type, data }: DirectoryEvent): string | undefined {
   const needed = Object.hasOwn(NEEDED, type) ? NEEDED[type] : {};

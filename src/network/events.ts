@@ -23,8 +23,8 @@ export interface OrganisationDefinition {
 }
 
 /**
- * A stored token, identified by organisation, system and site; `hash` is the `tokenHash` of what callers send. At `expires`, an
- * ISO 8601 instant, it becomes invalid; without it, it is valid until it is revoked or replaced.
+ * A stored token, identified by organisation, system and site; `hash` is the `tokenHash` of what callers send. At
+ * `expires`, an ISO 8601 instant, it becomes invalid; without it, it is valid until it is revoked or replaced.
  */
 export interface Token {
   readonly system: System;
@@ -60,7 +60,9 @@ interface ConversionEvent {
   readonly commission?: Commission;
 }
 
-/** Per cent of the order value, or an amount in the program's currency: an integer of so many decimals, two if absent. */
+/**
+ * Per cent of the order value, or an amount in the program's currency: an integer of so many decimals, two if absent.
+ */
 type Commission = { readonly percent: number } | { readonly fixed: number; readonly decimals?: number };
 
 export interface SiteDefinition {

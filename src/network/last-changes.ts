@@ -9,8 +9,8 @@ export interface Changed {
 }
 
 /**
- * When each part of the reference data changed last. There is one entry for each entity, and one for each id or name that
- * products can be mapped by, however often they change.
+ * When each part of the reference data changed last. There is one entry for each entity, and one for each id or name
+ * that products can be mapped by, however often they change.
  */
 export class LastChanges {
   /** Of the category tree. */

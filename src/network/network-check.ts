@@ -32,7 +32,8 @@ export const KEYS: { readonly [List in ListName]: (entry: Network[List][number])
 
 /**
  * Validates a network file (parsed JSON) by itself and together with the existing network. Raises `NetworkFaults` with
- * all faults, except those that the existing network has already: a mapping to a category that was removed since has no effect.
+ * all faults, except those that the existing network has already: a mapping to a category that was removed since has no
+ * effect.
  */
 export function readNetwork(json: unknown, existing: Network): Network {
   const parsed = parseNetwork(json);
@@ -182,7 +183,9 @@ class MergedNetwork {
     }
   }
 
-  /** The entry with this id. If it is missing, that is a fault of `from`, unless the entry is in the file but faulty. */
+  /**
+   * The entry with this id. If it is missing, that is a fault of `from`, unless the entry is in the file but faulty.
+   */
   private find<List extends 'organisations' | 'programs' | 'sites' | 'feeds' | 'categories'>(
     list: List,
     id: number | string,

@@ -248,8 +248,8 @@ export function networkSchema(): string {
 }
 
 /**
- * The reference data as a network file whose import changes nothing. It has no list of tokens: only their hashes are known.
- * Connections and mappings whose target was removed are left out: they have no effect.
+ * The reference data as a network file whose import changes nothing. It has no list of tokens: only their hashes are
+ * known. Connections and mappings whose target was removed are left out: they have no effect.
  */
 export function exportNetwork({ organisations, programs, categories }: Directory): NetworkFile {
   const sites = sorted(programs.allSites());

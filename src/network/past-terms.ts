@@ -4,8 +4,8 @@ import { type DirectoryEvent } from './events';
 import { PastValues } from './collections';
 
 /**
- * What programs paid for their events at each position of the log: transactions and claims that were stored before they recorded
- * it have the terms of that time, whatever has become of the program.
+ * What programs paid for their events at each position of the log: transactions and claims that were stored before they
+ * recorded it have the terms of that time, whatever has become of the program.
  */
 export class PastTerms {
   /** By event id. */

@@ -13,7 +13,10 @@ const FLUSH_MS = 60_000;
 /** How long `close` waits for the store (ms). */
 const CLOSE_MS = 1_000;
 
-/** The last day (`2026-01-31`, UTC) on which each of these tokens was used, by hash; those that were never used are absent. */
+/**
+ * The last day (`2026-01-31`, UTC) on which each of these tokens was used, by hash; those that were never used are
+ * absent.
+ */
 export async function lastUses(
   store: ReadStore,
   hashes: readonly string[],
@@ -28,8 +31,9 @@ export async function lastUses(
 }
 
 /**
- * Remembers the day of each token's last use in the read store (`docs/decisions.md#x94`): requests only note it in memory, and at
- * most one write per token and day follows within a minute. While the store is unavailable, uses are retained and written later.
+ * Remembers the day of each token's last use in the read store (`docs/decisions.md#x94`): requests only note it in
+ * memory, and at most one write per token and day follows within a minute. While the store is unavailable, uses are
+ * retained and written later.
  */
 export class TokenUses {
   /** Day numbers by hash: not written yet, and written by this process. */

@@ -36,9 +36,9 @@ interface ExplainRequest {
 }
 
 /**
- * Why messages about a transaction or claim were sent, or not, as text: for each of its transitions, what each subscription of
- * its parties made of it, and what has become of its messages. `id` is a `transactionId`, a `legacyTransactionId` or a `claimId`.
- * Raises `UnknownSubject`.
+ * Why messages about a transaction or claim were sent, or not, as text: for each of its transitions, what each
+ * subscription of its parties made of it, and the states of its messages. `id` is a `transactionId`, a
+ * `legacyTransactionId` or a `claimId`. Raises `UnknownSubject`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
@@ -122,7 +122,7 @@ function outcomeOf(last: ListedDelivery['attempts'][number] | undefined): readon
   return last?.status === undefined ? [] : [`last status ${last.status}`];
 }
 
-/** What has become of a message, in a line. */
+/** The state of a message, in a line. */
 export function deliveryText(listed: ListedDelivery, waiting: WaitingReceivers): string {
   const { state, attempts, attempted, reason, redelivery } = listed;
   const { state: shown, nextAttempt: next } = toDelivery(listed, waiting);

@@ -39,7 +39,8 @@ export interface Imported {
 
 /**
  * Reports the transactions of a file (`reportLines`) as an operator does. Reports that are repeated do nothing
- * (`docs/decisions.md#t2`), so a file can be imported again. Raises what reading the file raises, and `EngineUnavailable`.
+ * (`docs/decisions.md#t2`), so a file can be imported again. Raises what reading the file raises, and
+ * `EngineUnavailable`.
  */
 export async function importTransactions(
   log: EventLog,
@@ -130,9 +131,9 @@ class UnusableCsv extends Error {
 }
 
 /**
- * Reads the reports of a file: CSV if its name ends in `.csv` or `.csv.gz`, otherwise one JSON object a line. Empty lines are
- * skipped. `onRead` receives the number of bytes of the file that have been read. Raises `UnusableCsv`, `UnreadableFile` and
- * system errors.
+ * Reads the reports of a file: CSV if its name ends in `.csv` or `.csv.gz`, otherwise one JSON object a line. Empty
+ * lines are skipped. `onRead` receives the number of bytes of the file that have been read. Raises `UnusableCsv`,
+ * `UnreadableFile` and system errors.
  */
 function reportLines(
   path: string,

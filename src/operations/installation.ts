@@ -11,8 +11,8 @@ import { AllowedAddresses, UnusableNetwork } from '../delivery/sending/addresses
 type InstallationPlace = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;
 
 /**
- * The secrets of subscriptions, from `NOTIFY_KEY` or from the file `notify.key` in the data folder, which is created if needed.
- * Raises `EngineUnavailable` if the file cannot be used.
+ * The secrets of subscriptions, from `NOTIFY_KEY` or from the file `notify.key` in the data folder, which is created if
+ * needed. Raises `EngineUnavailable` if the file cannot be used.
  */
 export async function secretsOf({ notifyKey, dataDir }: InstallationPlace): Promise<Secrets> {
   return new Secrets(Buffer.from(notifyKey ?? (await keyIn(join(dataDir, 'notify.key')))));
@@ -40,8 +40,8 @@ async function placeOf({
 type FileTimes = Pick<BigIntStats, 'birthtimeNs' | 'ctimeNs'>;
 
 /**
- * When a file was created, an ISO 8601 instant. Undefined if that is not recorded: then Node.js reports 0, or the time of the
- * last change, for the file and for its folder.
+ * When a file was created, an ISO 8601 instant. Undefined if that is not recorded: then Node.js reports 0, or the time
+ * of the last change, for the file and for its folder.
  */
 export function createdAt(file: FileTimes, folder: FileTimes): string | undefined {
   const isRecorded = [file, folder].some(({ birthtimeNs, ctimeNs }) => birthtimeNs !== ctimeNs);

@@ -148,8 +148,8 @@ function deliveryLine(listed: ListedDelivery, waiting: WaitingReceivers): string
 }
 
 /**
- * Has a message sent again, as its owner may. Returns when it is attempted next (an ISO 8601 instant), as the API answers it;
- * undefined if it is held. Raises `UnknownMessage`.
+ * Has a message sent again, as its owner may. Returns when it is attempted next (an ISO 8601 instant), as the API
+ * answers it; undefined if it is held. Raises `UnknownMessage`.
  */
 export async function redeliver(
   { log, store, deliveries }: Pick<Engines, 'log' | 'store' | 'deliveries'>,
@@ -215,8 +215,8 @@ export async function testReceiver(
 }
 
 /**
- * Enables a receiver of any owner, or has one that rests tried at once, as its owner may. False: its owner has disabled it, which
- * stays so. Raises `RefusedReceiver`.
+ * Enables a receiver of any owner, or has one that rests tried at once, as its owner may. False: its owner has disabled
+ * it, which stays so. Raises `RefusedReceiver`.
  */
 export async function enableReceiver(
   { log, store }: ReceiverParts,
@@ -269,8 +269,8 @@ async function refusing<Result>(work: () => Promise<Result>): Promise<Result> {
 }
 
 /**
- * Makes this installation the one that sends the notifications of its log. Without a delivery log, which a copy may lack, nothing
- * is sent about what happened before. False if it was the one already.
+ * Makes this installation the one that sends the notifications of its log. Without a delivery log, which a copy may
+ * lack, nothing is sent about what happened before. False if it was the one already.
  */
 export async function ownDeliveries(
   { log, deliveries }: Engines,

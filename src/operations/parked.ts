@@ -16,8 +16,8 @@ export type ParkedIn = {
   /** The projection, or `matcher`, `automations` or `directory` (`docs/decisions.md#x103`). */
   readonly name: string;
   /**
-   * How operators refer to it: the document's id, or `<stream>@<position>` of an event that names none, `<stream>@<revision>`
-   * elsewhere.
+   * How operators refer to it: the document's id, or `<stream>@<position>` of an event that names none,
+   * `<stream>@<revision>` elsewhere.
    */
   readonly id: string;
 } & (
@@ -32,7 +32,9 @@ class NotParked extends Error {
   override readonly name = 'NotParked';
 }
 
-/** The document failed at a directory change, not at one of its own events; or nothing is done about the event anyway. */
+/**
+ * The document failed at a directory change, not at one of its own events; or nothing is done about the event anyway.
+ */
 class NothingToSkip extends Error {
   override readonly name = 'NothingToSkip';
 }
@@ -50,8 +52,8 @@ const MAX_REASON = 1000;
 type ParkedEngines = Pick<ProjectedEngines, 'log' | 'store'>;
 
 /**
- * What is parked in the live read model of a projection, in the matcher, the automations or the directory, or in `all`, by these
- * and id. Raises `UnknownProjection`.
+ * What is parked in the live read model of a projection, in the matcher, the automations or the directory, or in `all`,
+ * by these and id. Raises `UnknownProjection`.
  */
 export async function parkedIn({ log, store }: ParkedEngines, name: string): Promise<readonly ParkedIn[]> {
   const isNamed = (other: string): boolean => name === other || name === 'all';
@@ -95,8 +97,8 @@ export async function parkedById(engines: ParkedEngines, name: string, id: strin
 }
 
 /**
- * Asks those who could not use it to retry what is parked: one document or event, or all of a projection or other name, or of
- * `all`. Returns their number. Raises `UnknownProjection`, `NotParked`, `NothingToRetry`.
+ * Asks those who could not use it to retry what is parked: one document or event, or all of a projection or other name,
+ * or of `all`. Returns their number. Raises `UnknownProjection`, `NotParked`, `NothingToRetry`.
  */
 export async function retry(
   engines: ParkedEngines,
@@ -120,9 +122,9 @@ export async function retry(
 }
 
 /**
- * Permanently excludes the event at which a document is parked from its projection, and requests a retry; or gives up an event
- * that is parked (`docs/decisions.md#x47`). Raises `UnknownProjection`, `NotParked`, `NothingToSkip`, `UnusableReason`,
- * `OtherLog`.
+ * Permanently excludes the event at which a document is parked from its projection, and requests a retry; or gives up
+ * an event that is parked (`docs/decisions.md#x47`). Raises `UnknownProjection`, `NotParked`, `NothingToSkip`,
+ * `UnusableReason`, `OtherLog`.
  */
 export async function skip(
   engines: ProjectedEngines,

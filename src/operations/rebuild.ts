@@ -53,7 +53,9 @@ export async function rebuildProjections(
   return rebuilt;
 }
 
-/** The log that a read model is projected from, once it is known that the read store belongs to it. Raises `OtherLog`. */
+/**
+ * The log that a read model is projected from, once it is known that the read store belongs to it. Raises `OtherLog`.
+ */
 export async function logOf(engines: ProjectedEngines, projection: string): Promise<EventLog> {
   for (const { source, projections, log: open } of PROJECTED) {
     if (!projections.some(({ collection }) => collection.name === projection)) continue;

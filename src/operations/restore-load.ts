@@ -34,8 +34,8 @@ export async function loadHistory({ log }: Pick<Engines, 'log'>, load: LoadOfFee
 }
 
 /**
- * Undoes a load while servers run (`docs/adr/0021-restoring-appends-what-was-before.md`). Holds the lease of the feed, so
- * that servers over shared engines wait; the embedded engine has none, and conflicting appends are decided again.
+ * Undoes a load while servers run (`docs/adr/0021-restoring-appends-what-was-before.md`). Holds the lease of the feed,
+ * so that servers over shared engines wait; the embedded engine has none, and conflicting appends are decided again.
  */
 export async function undoLoad(
   { log, leases }: Pick<Engines, 'log' | 'leases'>,

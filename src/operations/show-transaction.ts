@@ -90,7 +90,10 @@ export async function transactionIdsOf(log: EventLog, id: string): Promise<reado
   return TRANSACTION_ID.test(id) ? [id] : await withPrograms(log, async (programs) => idsWith(id, programs));
 }
 
-/** The id of the only transaction that an id names; undefined without any. Raises a fault that names all if there are several. */
+/**
+ * The id of the only transaction that an id names; undefined without any. Raises a fault that names all if there are
+ * several.
+ */
 export async function transactionNamed(log: EventLog, id: string): Promise<string | undefined> {
   if (TRANSACTION_ID.test(id)) return id;
   const found = await withPrograms(log, (programs) => transactionsWith(log, programs, id));

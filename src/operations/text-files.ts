@@ -17,8 +17,8 @@ class UnreadableFile extends Error {
 }
 
 /**
- * The lines of a file of any size, gzip-compressed or not. `onRead` receives the number of bytes of the file that have been
- * read. Raises `UnreadableFile` and system errors.
+ * The lines of a file of any size, gzip-compressed or not. `onRead` receives the number of bytes of the file that have
+ * been read. Raises `UnreadableFile` and system errors.
  */
 export async function* fileLines(path: string, onRead: (bytes: number) => void): AsyncGenerator<Line> {
   const file = createReadStream(path);

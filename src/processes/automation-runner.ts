@@ -25,12 +25,12 @@ interface ActionContext {
 }
 
 /**
- * Something that the system does by itself when it is due: a query that finds what is due, and the command for each document
- * found.
+ * Something that the system does by itself when it is due: a query that finds what is due, and the command for each
+ * document found.
  *
  * There is no cursor and no list of timers. A document is found until its read model shows that the command has been
- * executed. So `act` may be called repeatedly, late, by two processes at once, or for a document that is out of date: the
- * decider of the command makes that harmless.
+ * executed. So `act` may be called repeatedly, late, by two processes at once, or for a document that is out of date:
+ * the decider of the command makes that harmless.
  */
 export interface Automation {
   /** Names it in messages. */
@@ -74,8 +74,8 @@ const AT_ONCE = 128;
 const VISIBLE_MS = 5_000;
 
 /**
- * Runs automations (docs/architecture.md, Automations) in the process that holds the automation lease; the others stand by. Each
- * automation has a loop of its own, so that none delays the others.
+ * Runs automations (docs/architecture.md, Automations) in the process that holds the automation lease; the others stand
+ * by. Each automation has a loop of its own, so that none delays the others.
  */
 export class AutomationRunner {
   private readonly stopping = new AbortController();
@@ -116,8 +116,8 @@ export class AutomationRunner {
   }
 
   /**
-   * Does what is due of one automation, and waits until its read model shows it. False if nothing was done: nothing is due,
-   * another process has the lease, or the clock is not trusted.
+   * Does what is due of one automation, and waits until its read model shows it. False if nothing was done: nothing is
+   * due, another process has the lease, or the clock is not trusted.
    */
   async turn(automation: Automation): Promise<boolean> {
     const start = await this.present();
@@ -268,8 +268,8 @@ interface Failing {
 }
 
 /**
- * Actions that have failed: one that always fails is retried once a minute, or when somebody asks for it, and delays no others.
- * They are recorded among the parked documents as long as they fail.
+ * Actions that have failed: one that always fails is retried once a minute, or when somebody asks for it, and delays no
+ * others. They are recorded among the parked documents as long as they fail.
  */
 class Postponed {
   private readonly failing = new Map<string, Failing>();

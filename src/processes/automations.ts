@@ -70,8 +70,8 @@ export const transactionAutomations: readonly Automation[] = [
 ];
 
 /**
- * The state of a Paused or Pending transaction that was not amended. Of any other the stream is ahead of this revision: the
- * append conflicts, and `execute` loads the stream.
+ * The state of a Paused or Pending transaction that was not amended. Of any other the stream is ahead of this revision:
+ * the append conflicts, and `execute` loads the stream.
  */
 function stateOf(stored: StoredTransaction): StateAt<TransactionState> {
   const { messageTypeId, transaction, sequenceNumber } = stored;

@@ -27,8 +27,8 @@ const WAIT_LIMIT = 8_000;
 const MOST_SHARED = 1_000;
 
 /**
- * Finds transactions of advertisers, in their read model as lists show them (`docs/decisions.md#c5`). While a search for an
- * advertiser runs, those who come share the next one: a search costs far more than what it finds.
+ * Finds transactions of advertisers, in their read model as lists show them (`docs/decisions.md#c5`). While a search
+ * for an advertiser runs, those who come share the next one: a search costs far more than what it finds.
  */
 export class OrderSearch {
   /** By advertiser: the search that has been started last, which may have ended. */
@@ -92,8 +92,8 @@ export class OrderSearch {
 const AT_ONCE = 8;
 
 /**
- * Screens claims against the directory and the read model of transactions, as lists show them (`docs/decisions.md#c5`). The
- * origin of each is by the same state of the directory: a claim that awaits approval has an advertiser.
+ * Screens claims against the directory and the read model of transactions, as lists show them (`docs/decisions.md#c5`).
+ * The origin of each is by the same state of the directory: a claim that awaits approval has an advertiser.
  */
 export async function screenAll<Claim extends Claimed>(
   claims: readonly Claim[],

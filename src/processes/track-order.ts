@@ -54,8 +54,8 @@ interface TrackingContext {
 }
 
 /**
- * The stream `claimorder-<hash>` of an order: for which of the claims that were approved for it a transaction is made, by the
- * last event (`ReservationEvent`).
+ * The stream `claimorder-<hash>` of an order: for which of the claims that were approved for it a transaction is made,
+ * by the last event (`ReservationEvent`).
  */
 const orderOwners = reservations('claimorder');
 
@@ -65,10 +65,11 @@ function orderKeyOf({ advertiserId, programId, orderNumber }: ApprovedOrder): st
 }
 
 /**
- * Makes a claim a transaction if it is approved and is none yet. Of several claims of one order only the one that has reserved
- * the order makes a transaction, however many processes do this at once; the others find that one. Whoever finds the order
- * reserved for a claim that has no transaction yet finishes that first: its process may have been killed. If the transaction
- * turns out to be none for another claim, since it was refused for another publisher, that claim takes the order over.
+ * Makes a claim a transaction if it is approved and is none yet. Of several claims of one order only the one that has
+ * reserved the order makes a transaction, however many processes do this at once; the others find that one. Whoever
+ * finds the order reserved for a claim that has no transaction yet finishes that first: its process may have been
+ * killed. If the transaction turns out to be none for another claim, since it was refused for another publisher, that
+ * claim takes the order over.
  */
 export async function track(
   id: string | number,
@@ -127,7 +128,10 @@ async function transactionOf(claimId: number, log: EventLog): Promise<TrackedOrd
   return { transactionId, programId, siteId, ...publisher, standing: STANDINGS[stateIdOf(state.name)] };
 }
 
-/** The position of the approval of another claim, or `since` if that is later: approved claims do not change until they are tracked. */
+/**
+ * The position of the approval of another claim, or `since` if that is later: approved claims do not change until they
+ * are tracked.
+ */
 async function approvalOf(claimId: number, { log, since }: TrackingContext): Promise<Position> {
   for await (const [last] of log.readStream(streamOf(claimDecider.category, claimId), {
     backwards: true,
@@ -177,8 +181,9 @@ function orderOf(
 }
 
 /**
- * Makes an order a transaction: Tracked, then Tracked_Approved (`docs/decisions.md#c10`). One that exists stays as it is; if it is a
- * refused one of another site, the order becomes another transaction. Raises an error while the program does not exist.
+ * Makes an order a transaction: Tracked, then Tracked_Approved (`docs/decisions.md#c10`). One that exists stays as it
+ * is; if it is a refused one of another site, the order becomes another transaction. Raises an error while the program
+ * does not exist.
  */
 async function makeTransaction(
   { claimId, terms, ...order }: ApprovedOrder,

@@ -38,8 +38,8 @@ export class Expiry {
   }
 
   /**
-   * Does nothing within an hour of the last time, or while the clock is not trusted (`docs/decisions.md#n8`). `signal` ends it
-   * between two pages.
+   * Does nothing within an hour of the last time, or while the clock is not trusted (`docs/decisions.md#n8`). `signal`
+   * ends it between two pages.
    */
   async expire(projectors: readonly GenerationProjector[], signal: AbortSignal): Promise<void> {
     const now = this.guard.now();
@@ -54,9 +54,9 @@ export class Expiry {
   }
 
   /**
-   * A removal has the version of the checkpoint: events up to there are folded, so none of their documents is written over it. It
-   * is forgotten: what an older write restores, such as one of a projector that has lost its lease, has expired, and is removed
-   * the next time.
+   * A removal has the version of the checkpoint: events up to there are folded, so none of their documents is written
+   * over it. It is forgotten: what an older write restores, such as one of a projector that has lost its lease, has
+   * expired, and is removed the next time.
    */
   private async removeOld(
     { projection, target, checkpoint }: GenerationProjector,

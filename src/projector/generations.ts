@@ -18,8 +18,8 @@ export async function liveGeneration(
 }
 
 /**
- * `live` if each projection has a live generation; otherwise `building` if a generation that is missing is being built, by
- * any process, and else `missing`.
+ * `live` if each projection has a live generation; otherwise `building` if a generation that is missing is being built,
+ * by any process, and else `missing`.
  */
 export async function availabilityOf(
   store: ReadStore,

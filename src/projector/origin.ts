@@ -70,8 +70,8 @@ export async function claimStore(
 }
 
 /**
- * Makes a store with read models of another log belong to this one. They are retired first: nobody reads them any more, and
- * they are built like missing ones. If that is interrupted, the next call repeats it.
+ * Makes a store with read models of another log belong to this one. They are retired first: nobody reads them any more,
+ * and they are built like missing ones. If that is interrupted, the next call repeats it.
  */
 async function takeStore(
   log: EventLog,
@@ -102,7 +102,8 @@ export async function recordOrigin(
   const generation = await store.create(collectionOf(source));
   await store.finish(generation);
   await store.swap(generation);
-  // After the swap: writes to a generation under construction tolerate a failing server for longer than the lease lasts.
+  // After the swap: writes to a generation under construction tolerate a failing server for longer than the lease
+  // lasts.
   await store.write({ collection: source.origin }, [
     { version: START, put: { id: FIRST, fields: {}, body } },
   ]);
@@ -220,8 +221,8 @@ export class OriginRecord {
   ) {}
 
   /**
-   * Claims the store for this log. Raises `OtherLog`, unless read models of another log are replaced: then they are retired,
-   * and `warn` receives a message.
+   * Claims the store for this log. Raises `OtherLog`, unless read models of another log are replaced: then they are
+   * retired, and `warn` receives a message.
    */
   async claim(warn: (message: string) => void): Promise<void> {
     const { log, store, projections, source } = this;

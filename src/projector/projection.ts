@@ -15,8 +15,8 @@ export interface Described<Document> {
 }
 
 /**
- * A read model as pure functions: documents, each folded in log order from the events of one stream (or `acrossStreams`).
- * `Document` is plain JSON; the same events give the same text.
+ * A read model as pure functions: documents, each folded in log order from the events of one stream (or
+ * `acrossStreams`). `Document` is plain JSON; the same events give the same text.
  *
  * Only `describe` reads the directory. So a document always is the fold of its own events, described with the
  * directory as of the same position.
@@ -39,7 +39,9 @@ export interface Projection<Document extends object = object, Event extends Doma
   readonly usesDirectory?: false;
   /** A document is folded from events of several of the streams, which are read as a whole when it is retried. */
   readonly acrossStreams?: true;
-  /** Documents leave the read model when the time in this `number` field (epoch ms) is longer ago than they are kept. */
+  /**
+   * Documents leave the read model when the time in this `number` field (epoch ms) is longer ago than they are kept.
+   */
   readonly expires?: {
     readonly field: string;
     /** The same time. */

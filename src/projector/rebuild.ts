@@ -235,8 +235,8 @@ const BATCH = 500;
 
 /**
  * Compares every document of a rebuilt generation with the live one, which may be changing. Where they differ, the
- * rebuilt generation catches up until both are at the same position; what differs then is a real difference.
- * Documents that are parked in the live generation are ignored, and so are those from before `keptSince` (epoch ms) that expire.
+ * rebuilt generation catches up until both are at the same position; what differs then is a real difference. Documents
+ * that are parked in the live generation are ignored, and so are those from before `keptSince` (epoch ms) that expire.
  */
 export async function compareWithLive(
   log: EventLog,

@@ -208,8 +208,8 @@ export class Runner {
   }
 
   /**
-   * Sweeps. False when another generation has become live, the claim has been replaced, or a retry is requested: then it starts
-   * again with what is live.
+   * Sweeps. False when another generation has become live, the claim has been replaced, or a retry is requested: then
+   * it starts again with what is live.
    */
   private async mayLead(signal: AbortSignal): Promise<boolean> {
     for (const work of [this.sweeper.sweep(), this.expiry?.expire(this.projectors, signal)])

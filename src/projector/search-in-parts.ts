@@ -24,8 +24,8 @@ export interface Documents<Document> {
 }
 
 /**
- * A page of groups, in batches that are read when they are asked for, again each time it is iterated. Documents that did
- * not come with the search are as they are when their batch is read, and missing if they were removed since.
+ * A page of groups, in batches that are read when they are asked for, again each time it is iterated. Documents that
+ * did not come with the search are as they are when their batch is read, and missing if they were removed since.
  */
 export interface PageInParts<Document> extends Paged {
   readonly groups: AsyncIterable<readonly (readonly Document[])[]>;

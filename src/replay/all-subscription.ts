@@ -26,14 +26,14 @@ interface Progressed {
 const NOWHERE: Checkpoint = { commit: END, prepare: END };
 
 /**
- * Decides, as EventStoreDB does, when a subscription to all events sends events, checkpoints and the message that it has caught
- * up.
+ * Decides, as EventStoreDB does, when a subscription to all events sends events, checkpoints and the message that it
+ * has caught up.
  *
- * While catching up it reads pages of at most `window` considered and 32 matching events. At the end of the first page after
- * `interval` events it sends a checkpoint: the start of the page, or the last event sent if that is later. At the end of the
- * log it sends the later of the last checkpoint and the last event, even if that is still `NOWHERE` (2^64 - 1), after which
- * no checkpoint is greater. While live it sends a checkpoint with every `interval`th event. If more events arrive at once
- * than its queue holds, it falls behind and catches up again.
+ * While catching up it reads pages of at most `window` considered and 32 matching events. At the end of the first page
+ * after `interval` events it sends a checkpoint: the start of the page, or the last event sent if that is later. At the
+ * end of the log it sends the later of the last checkpoint and the last event, even if that is still `NOWHERE` (2^64 -
+ * 1), after which no checkpoint is greater. While live it sends a checkpoint with every `interval`th event. If more
+ * events arrive at once than its queue holds, it falls behind and catches up again.
  */
 export class AllSubscription {
   #live = false;

@@ -10,8 +10,8 @@ export const TICKS_PER_MS = 10_000;
 // Names -------------------------------------------------------------------------------------------------------
 
 /**
- * Encodes a client's name of a stream or a type for the log. An `EventLog` reserves names that start with `$`, so they are stored
- * with a leading dot. Names that look encoded already get another dot, so that the encoding is reversible.
+ * Encodes a client's name of a stream or a type for the log. An `EventLog` reserves names that start with `$`, so they
+ * are stored with a leading dot. Names that look encoded already get another dot, so that the encoding is reversible.
  */
 export function storedName(name: string): string {
   return /^\.*\$/.test(name) ? `.${name}` : name;
@@ -33,8 +33,8 @@ export function originalOf(name: string): string | undefined {
 }
 
 /**
- * Prefixes of stored names that cover all streams whose client names have one of these prefixes. They match a superset, so the
- * result must be filtered again. Undefined if they would match everything.
+ * Prefixes of stored names that cover all streams whose client names have one of these prefixes. They match a superset,
+ * so the result must be filtered again. Undefined if they would match everything.
  */
 export function storedPrefixes(prefixes: readonly string[]): readonly string[] | undefined {
   if (prefixes.includes('')) return undefined;

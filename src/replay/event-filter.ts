@@ -18,8 +18,8 @@ const TIMEOUT_MS = 1_000;
 const CACHE_SIZE = 10_000;
 
 /**
- * Applies a filter to batches of events. A regular expression runs in an interruptible context, once per name, and is refused if
- * it takes too long.
+ * Applies a filter to batches of events. A regular expression runs in an interruptible context, once per name, and is
+ * refused if it takes too long.
  */
 export class EventFilter {
   readonly #cache = new Map<string, boolean>();
@@ -120,8 +120,8 @@ const QUANTIFIER = /\{\d+(?:,\d*)?\}/y;
 const OPTIONS = /^\(\?([ims]+)\)/;
 
 /**
- * Translates a .NET regular expression, as clients of EventStoreDB send it, to JavaScript. Raises `Refusal` for anything without
- * an exact equivalent, so that the meaning never changes.
+ * Translates a .NET regular expression, as clients of EventStoreDB send it, to JavaScript. Raises `Refusal` for
+ * anything without an exact equivalent, so that the meaning never changes.
  */
 export function expressionOf(source: string): RegExp {
   if (source.length > MAX_LENGTH) throw refused(`is longer than ${MAX_LENGTH} characters`);

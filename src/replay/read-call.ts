@@ -201,8 +201,8 @@ async function* followAll(
 }
 
 /**
- * The events of a stream from a revision, then new ones, until the stream is tombstoned: delivers the tombstone as the last
- * event, then raises `Refusal`.
+ * The events of a stream from a revision, then new ones, until the stream is tombstoned: delivers the tombstone as the
+ * last event, then raises `Refusal`.
  */
 async function* followStream(
   log: EventLog,
@@ -282,8 +282,8 @@ async function readStream(
 }
 
 /**
- * All matching events before a position, newest first; undefined for the end of the log. Raises `Refusal` if there is no event at
- * the position.
+ * All matching events before a position, newest first; undefined for the end of the log. Raises `Refusal` if there is
+ * no event at the position.
  */
 async function* readAllBackwards(
   log: EventLog,
@@ -298,8 +298,8 @@ async function* readAllBackwards(
 }
 
 /**
- * All matching events from a position on; undefined, the end of the log, gives none. Raises `Refusal` if there is no event at the
- * position, unless it is beyond the end.
+ * All matching events from a position on; undefined, the end of the log, gives none. Raises `Refusal` if there is no
+ * event at the position, unless it is beyond the end.
  */
 async function* readAllForwards(
   log: EventLog,
@@ -347,8 +347,8 @@ async function* atMost(
 }
 
 /**
- * Resolves a link to the event it refers to. Any other event is returned as it is, and so is a link whose data does not start
- * with a number.
+ * Resolves a link to the event it refers to. Any other event is returned as it is, and so is a link whose data does not
+ * start with a number.
  */
 async function resolveLink(log: EventLog, event: ClientEvent): Promise<ReadEvent> {
   if (event.type !== '$>') return { event, link: undefined };

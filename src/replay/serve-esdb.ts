@@ -53,8 +53,8 @@ const LIMITS = {
 const GRACE_MS = 1_000;
 
 /**
- * Serves a log, read-only, to official clients of EventStoreDB in any language. Without TLS or authentication: meant for
- * loopback. Raises `EngineUnavailable` if it cannot listen.
+ * Serves a log, read-only, to official clients of EventStoreDB in any language. Without TLS or authentication: meant
+ * for loopback. Raises `EngineUnavailable` if it cannot listen.
  */
 export async function serveEsdb(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
   return await serveStreams((answers) => readOnlyStreams(log, answers), options);
@@ -105,8 +105,8 @@ interface Front {
 }
 
 /**
- * Listens on a port and passes each connection to the server of its protocol, which it detects from the first bytes. Raises
- * `EngineUnavailable` if it cannot listen.
+ * Listens on a port and passes each connection to the server of its protocol, which it detects from the first bytes.
+ * Raises `EngineUnavailable` if it cannot listen.
  */
 async function openFront(
   host: string,

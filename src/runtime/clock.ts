@@ -19,8 +19,9 @@ const JUMP_MS = 60_000;
 const SUSPENDED_MS = 600_000;
 
 /**
- * The system clock, distrusted for ten minutes after it has jumped ahead by more than a minute (`docs/decisions.md#t4`). If it
- * is set right within them, nobody has seen the wrong time. A jump back is passed on: what is due is due later.
+ * The system clock, distrusted for ten minutes after it has jumped ahead by more than a minute
+ * (`docs/decisions.md#t4`). If it is set right within them, nobody has seen the wrong time. A jump back is passed on:
+ * what is due is due later.
  */
 export class ClockGuard {
   /** The difference between both clocks when they were last read. */

@@ -30,8 +30,8 @@ export async function inParallel<Item>(
 }
 
 /**
- * Splits items into batches, in order and on demand: each has at most `count` items, of at most `size` together. An item that
- * is larger is a batch of its own.
+ * Splits items into batches, in order and on demand: each has at most `count` items, of at most `size` together. An
+ * item that is larger is a batch of its own.
  */
 export function* batchesOf<Item>(
   items: Iterable<Item>,

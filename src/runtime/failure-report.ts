@@ -53,8 +53,8 @@ export class RepeatedFailures {
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   /**
-   * Counts a failure. Undefined if it is not to be logged, since it was logged within the last minute; otherwise how often
-   * it has occurred since it was last logged.
+   * Counts a failure. Undefined if it is not to be logged, since it was logged within the last minute; otherwise how
+   * often it has occurred since it was last logged.
    */
   count(failure: string): number | undefined {
     const at = this.now();
@@ -70,9 +70,9 @@ export class RepeatedFailures {
 }
 
 /**
- * Ends the thread with a bug that nobody can handle; a thread that has died is reported and replaced (`startThread`), the main
- * thread ends the process. For promises without another owner, which an unhandled rejection would end in the same way, but by
- * accident.
+ * Ends the thread with a bug that nobody can handle; a thread that has died is reported and replaced (`startThread`),
+ * the main thread ends the process. For promises without another owner, which an unhandled rejection would end in the
+ * same way, but by accident.
  */
 export function crash(error: unknown): void {
   setImmediate(() => {

@@ -1,4 +1,7 @@
-/** The limits of a `FairQueue`. A task has weight 1 unless it says otherwise, and starts while less than the limits is running. */
+/**
+ * The limits of a `FairQueue`. A task has weight 1 unless it says otherwise, and starts while less than the limits is
+ * running.
+ */
 interface FairLimits {
   /** Weight of the tasks that run at once. */
   readonly atOnce: number;
@@ -30,8 +33,8 @@ interface Task {
 }
 
 /**
- * Runs tasks of a bounded weight at once. Waiting tasks start round-robin by client, so that no client starves the others,
- * however many tasks it queues.
+ * Runs tasks of a bounded weight at once. Waiting tasks start round-robin by client, so that no client starves the
+ * others, however many tasks it queues.
  */
 export class FairQueue {
   private running = 0;
@@ -130,8 +133,8 @@ export class FairQueue {
 }
 
 /**
- * An amount that clients share: memory, disk space. A client may use as much as stays free, so one alone has at most half
- * of it, two a third each; whatever some clients use, a part is left for another one.
+ * An amount that clients share: memory, disk space. A client may use as much as stays free, so one alone has at most
+ * half of it, two a third each; whatever some clients use, a part is left for another one.
  */
 export class FairBudget {
   private used = 0;
@@ -160,7 +163,10 @@ export class FairBudget {
     return amount <= 0 || this.usedBy(client) + amount <= this.total - this.used + freed - amount;
   }
 
-  /** Takes an amount, or nothing of it, of all that is free: leave it to one client at a time, and give it back when others need it. */
+  /**
+   * Takes an amount, or nothing of it, of all that is free: leave it to one client at a time, and give it back when
+   * others need it.
+   */
   takeFree(client: string, amount: number): boolean {
     if (amount > this.total - this.used) return false;
     this.add(client, amount);

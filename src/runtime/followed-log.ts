@@ -32,10 +32,14 @@ class EventSkipped extends Error {
 
 /** A state in memory that follows the log until `signal` aborts; it retries while the engine is unavailable. */
 export class FollowedLog {
-  /** Resolves once all events that existed at the start have been applied; rejects if the log is damaged, or after the signal. */
+  /**
+   * Resolves once all events that existed at the start have been applied; rejects if the log is damaged, or after the
+   * signal.
+   */
   readonly ready: Promise<void>;
   /**
-   * Resolves after the signal. On any failure other than an unavailable engine, which is a bug, it rejects, and the thread ends.
+   * Resolves after the signal. On any failure other than an unavailable engine, which is a bug, it rejects, and the
+   * thread ends.
    */
   readonly ended: Promise<void>;
   private readonly applied = new WaitablePosition();

@@ -61,8 +61,8 @@ export interface Leading {
   /** Called at each look at the lease while another process has it. */
   standBy(): void | Promise<void>;
   /**
-   * Handles what `lead` or `standBy` has raised. False: it leads again at once, otherwise after a back-off. Aborts and lost leases
-   * are not passed.
+   * Handles what `lead` or `standBy` has raised. False: it leads again at once, otherwise after a back-off. Aborts and
+   * lost leases are not passed.
    */
   failed(error: unknown): boolean;
   /** Interval between looks at the lease (ms). */
@@ -112,8 +112,8 @@ export class Leader {
   }
 
   /**
-   * Runs `work` until it ends, it is stopped, the lease is lost, or `mayLead`, which is asked at each look, returns false. Its
-   * signal aborts then.
+   * Runs `work` until it ends, it is stopped, the lease is lost, or `mayLead`, which is asked at each look, returns
+   * false. Its signal aborts then.
    */
   async leadWith(
     work: (signal: AbortSignal) => Promise<void>,

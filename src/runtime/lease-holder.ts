@@ -10,8 +10,8 @@ export interface LeaseKind {
 export const PROJECTOR_LEASE = { name: 'projector', ms: 3000 } as const;
 
 /**
- * The process that holds it builds generations. It outlasts most steps that block a thread, such as building one index of
- * a large generation; longer steps are survived too (`Sweeper`).
+ * The process that holds it builds generations. It outlasts most steps that block a thread, such as building one index
+ * of a large generation; longer steps are survived too (`Sweeper`).
  */
 export const REBUILD_LEASE = { name: 'rebuild', ms: 10_000 } as const;
 
@@ -46,8 +46,8 @@ export class LeaseHolder {
   ) {}
 
   /**
-   * For how long the lease is certain unless it is renewed (ms); not positive without one. Both clocks count: the one that nobody
-   * can set stands still while the machine is suspended.
+   * For how long the lease is certain unless it is renewed (ms); not positive without one. Both clocks count: the one
+   * that nobody can set stands still while the machine is suspended.
    */
   get leftMs(): number {
     if (this.granted === undefined) return 0;
@@ -65,8 +65,8 @@ export class LeaseHolder {
   }
 
   /**
-   * Renews the lease on a timer while `work` runs, however long its steps block. To find out whether the lease was lost,
-   * call `acquire`.
+   * Renews the lease on a timer while `work` runs, however long its steps block. To find out whether the lease was
+   * lost, call `acquire`.
    */
   async renewDuring<Result>(work: () => Promise<Result>): Promise<Result> {
     // The timer retries a failed renewal; the next `acquire` of the caller raises the error.

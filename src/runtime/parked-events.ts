@@ -16,8 +16,8 @@ export interface ParkedEvent {
   /** When it was parked, an ISO 8601 instant. */
   readonly at: string;
   /**
-   * A revision of the stream that the consumer appends to. If anything was appended because of the event nevertheless, it comes
-   * after this one. Absent in older events, and if the consumer had passed the event already.
+   * A revision of the stream that the consumer appends to. If anything was appended because of the event nevertheless,
+   * it comes after this one. Absent in older events, and if the consumer had passed the event already.
    */
   readonly after?: number | undefined;
 }
@@ -31,8 +31,8 @@ export interface Reading {
 }
 
 /**
- * What became of the events that a consumer cannot use, in the stream `parked-<consumer>` of the domain log: whoever consumes
- * next, over whatever read store, knows of them.
+ * What became of the events that a consumer cannot use, in the stream `parked-<consumer>` of the domain log: whoever
+ * consumes next, over whatever read store, knows of them.
  *
  * The names and shapes of these events are the storage format: add, never rename. `at` is an ISO 8601 instant.
  */
@@ -106,8 +106,8 @@ export function parkedStream(consumer: string): string {
 }
 
 /**
- * What became of the events that a consumer cannot use. It is kept in memory: each event of the stream is read once, and what this
- * object appends not at all. `code` names the running code, for a consumer that parks and retries.
+ * What became of the events that a consumer cannot use. It is kept in memory: each event of the stream is read once,
+ * and what this object appends not at all. `code` names the running code, for a consumer that parks and retries.
  */
 export class Parking {
   private readonly stream: string;
@@ -180,8 +180,8 @@ export class Parking {
   }
 
   /**
-   * Parks an event. Does nothing if it is parked already, was given up, or was retried by another process since this object last
-   * read the stream. Returns whether it was parked. Raises `TooManyEventsParked`, `EngineUnavailable`.
+   * Parks an event. Does nothing if it is parked already, was given up, or was retried by another process since this
+   * object last read the stream. Returns whether it was parked. Raises `TooManyEventsParked`, `EngineUnavailable`.
    */
   async park(
     { id: event, type, stream, revision }: RecordedEvent,
@@ -214,8 +214,8 @@ export class Parking {
   }
 
   /**
-   * Has events used again that other code could not use, except those that this code cannot use either, and those that it has
-   * retried `MAX_OWN_RETRIES` times. `mayAppend` is called before each append, and raises what ends this. Raises
+   * Has events used again that other code could not use, except those that this code cannot use either, and those that
+   * it has retried `MAX_OWN_RETRIES` times. `mayAppend` is called before each append, and raises what ends this. Raises
    * `EngineUnavailable`.
    */
   async retryOthers(

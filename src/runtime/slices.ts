@@ -17,9 +17,9 @@ export async function yieldToEventLoop(): Promise<void> {
 }
 
 /**
- * For long work, in one loop or in several at once. Returns nothing while a slice of work is not over, and else a promise to be
- * awaited before more work. Those who wait continue in their order, as many as fit into a slice: with a round of the event loop
- * for each of them, rounds would have hardly any work.
+ * For long work, in one loop or in several at once. Returns nothing while a slice of work is not over, and else a
+ * promise to be awaited before more work. Those who wait continue in their order, as many as fit into a slice: with a
+ * round of the event loop for each of them, rounds would have hardly any work.
  */
 export function pacer(): () => Promise<void> | undefined {
   let began = performance.now();

@@ -1,7 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { EngineUnavailable } from '../kernel/event-log';
 
-/** Receives why an engine is not available, while it is being retried: a message for operators without host, path or password. */
+/**
+ * Receives why an engine is not available, while it is being retried: a message for operators without host, path or
+ * password.
+ */
 export type OnRetry = (failure: string) => void;
 
 /** How long (ms) a server that has never answered may be silent before that is reported. */
@@ -104,8 +107,8 @@ export class Backoff {
 }
 
 /**
- * Whether an error is that of an aborted signal. It checks the name: under Jest, Node.js throws an instance of another realm's
- * class.
+ * Whether an error is that of an aborted signal. It checks the name: under Jest, Node.js throws an instance of another
+ * realm's class.
  */
 export function isAbort(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && error.name === 'AbortError';

@@ -231,9 +231,9 @@ class UnusableFile extends Error {
 const MOST = 64 * 1024;
 
 /**
- * A value that may be secret: as it is, or with `@file` the content of the file, without white space at its ends. So it is
- * neither in the list of processes nor in the environment (`docs/decisions.md#x99`). A value that begins with `@` has another one
- * before it. `name`: of its setting, for errors. Raises `UnusableFile`.
+ * A value that may be secret: as it is, or with `@file` the content of the file, without white space at its ends. So it
+ * is neither in the list of processes nor in the environment (`docs/decisions.md#x99`). A value that begins with `@`
+ * has another one before it. `name`: of its setting, for errors. Raises `UnusableFile`.
  */
 export function secretValue(value: string, name: string): string {
   if (!namesFile(value)) return value.replace(/^@@/, '@');

@@ -66,7 +66,10 @@ function unfinished(bytes: Buffer): number {
 /** Initial size: most texts are small. */
 const SMALLEST = 4 * 1024;
 
-/** Collects bytes that arrive in chunks: a client may send each of them in one of its own, which takes a hundred times more. */
+/**
+ * Collects bytes that arrive in chunks: a client may send each of them in one of its own, which takes a hundred times
+ * more.
+ */
 export class GrowingBytes {
   private bytes = Buffer.alloc(0);
   private used = 0;

@@ -2,8 +2,9 @@
 export type Weights = Uint16Array;
 
 /**
- * Adds up the weights of the marks of a body in UTF-8 as its chunks arrive, cut anywhere: of bytes that are marks to the parser of its
- * format, not of those in texts. Of a malformed body the sum is right up to where its parser refuses it.
+ * Adds up the weights of the marks of a body in UTF-8 as its chunks arrive, cut anywhere: of bytes that are marks to
+ * the parser of its format, not of those in texts. Of a malformed body the sum is right up to where its parser refuses
+ * it.
  */
 export interface Marks {
   /** Returns the sum of all chunks so far. */

@@ -1,6 +1,6 @@
 /**
- * Undefined: the text is no URL. `URL.canParse` is not used for texts that may have other characters than those of ASCII: in
- * Node.js 20 and 22 it is false for a host with `ä`, once V8 has optimised the caller.
+ * Undefined: the text is no URL. `URL.canParse` is not used for texts that may have other characters than those of
+ * ASCII: in Node.js 20 and 22 it is false for a host with `ä`, once V8 has optimised the caller.
  */
 export function parsedUrl(text: string): URL | undefined {
   try {
@@ -29,8 +29,8 @@ export function isWebUrl(value: string): boolean {
 }
 
 /**
- * A link by which a publisher earns: parts such as `p(101)` behind the tracker's address, in their order; those without a
- * value are left out. Values are percent-encoded, parentheses too.
+ * A link by which a publisher earns: parts such as `p(101)` behind the tracker's address, in their order; those without
+ * a value are left out. Values are percent-encoded, parentheses too.
  */
 export function clickLink(
   base: string,

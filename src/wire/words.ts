@@ -60,8 +60,8 @@ function folded(text: string): string {
 }
 
 /**
- * The name that a text seems to be a misspelling of (`docs/decisions.md#a14`): the same but for dashes and underscores, or the
- * closest of those that are close enough. `spellings`: names by their spellings, in lower case like the text.
+ * The name that a text seems to be a misspelling of (`docs/decisions.md#a14`): the same but for dashes and underscores,
+ * or the closest of those that are close enough. `spellings`: names by their spellings, in lower case like the text.
  */
 export function meantBy(
   sent: string,

@@ -31,7 +31,10 @@ export async function run({ ticket }: AutomationData, report: Report): Promise<S
 /** Automations, in this thread or another. */
 export type Automating = Pick<Remote<AutomationRunner>, 'start' | 'trouble' | 'stop'>;
 
-/** Runs all automations in a thread of their own; needs compiled code. `report` receives failures after which it continues. */
+/**
+ * Runs all automations in a thread of their own; needs compiled code. `report` receives failures after which it
+ * continues.
+ */
 export function startAutomations(engines: Engines, report: Report): Automating {
   const { calls, end } = startRole<AutomationRunner, AutomationData>('automation', {
     methods: ['start', 'trouble'],

@@ -47,15 +47,18 @@ export async function run({ ticket, config }: NotifierData, report: Report): Pro
 }
 
 /**
- * Enough for its caches and a million messages that are due; without limits, it uses far more before it collects garbage. A young
- * generation of 96 MB sends a little faster, and takes 40 MB more of a process with all roles.
+ * Enough for its caches and a million messages that are due; without limits, it uses far more before it collects
+ * garbage. A young generation of 96 MB sends a little faster, and takes 40 MB more of a process with all roles.
  */
 const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 48 } as const;
 
 /** Sends notifications, in another thread. */
 export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'stop'>;
 
-/** Sends notifications in a thread of their own; needs compiled code. `report` receives failures after which it continues. */
+/**
+ * Sends notifications in a thread of their own; needs compiled code. `report` receives failures after which it
+ * continues.
+ */
 export function startNotifier(engines: Engines, config: Config, report: Report): Notifying {
   const { calls, end } = startRole<Notifier, NotifierData>('notifier', {
     methods: ['start', 'trouble'],

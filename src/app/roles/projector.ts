@@ -32,8 +32,8 @@ export async function run({ ticket, keepMs }: ProjectorData, report: Report): Pr
 export type Projector = Pick<Remote<ReadModels>, 'start' | 'status' | 'progress' | 'trouble' | 'stop'>;
 
 /**
- * A projector in a thread of its own; needs compiled code. `keepMs`: how long messages are kept. `report` receives failures after
- * which it continues.
+ * A projector in a thread of its own; needs compiled code. `keepMs`: how long messages are kept. `report` receives
+ * failures after which it continues.
  */
 export function startProjector(engines: Engines, keepMs: number, report: Report): Projector {
   const { calls, end } = startRole<ReadModels, ProjectorData>('projector', {

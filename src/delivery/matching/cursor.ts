@@ -4,9 +4,9 @@ import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type MatcherCursor, MATCHED, type MatchedEvent } from '../../domain/deliveries/delivery-events';
 
 /**
- * A mark in the domain log: everything before it is matched, except what was appended at the same moment. It counts where there
- * is no delivery log, since that was lost or the log was copied: otherwise all messages of all time would be sent again. Its
- * position is its own, since a copy has others.
+ * A mark in the domain log: everything before it is matched, except what was appended at the same moment. It counts
+ * where there is no delivery log, since that was lost or the log was copied: otherwise all messages of all time would
+ * be sent again. Its position is its own, since a copy has others.
  *
  * The name and shape of the event are the storage format: add, never rename.
  */

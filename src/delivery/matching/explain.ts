@@ -20,7 +20,8 @@ export interface Exclusion {
 }
 
 /**
- * What a subscription made of an occurrence, and why. `receivers`: message ids, absent for those that their owner had disabled.
+ * What a subscription made of an occurrence, and why. `receivers`: message ids, absent for those that their owner had
+ * disabled.
  */
 export type Explanation =
   | {
@@ -88,9 +89,9 @@ interface ExplainOptions {
 }
 
 /**
- * Explains why messages about a subject were made or not: for each event of `stream`, what the subscriptions of its parties made
- * of it, or only the one named by `only`. Replays all subscriptions, or this one. The explanations are made when they are
- * iterated.
+ * Explains why messages about a subject were made or not: for each event of `stream`, what the subscriptions of its
+ * parties made of it, or only the one named by `only`. Replays all subscriptions, or this one. The explanations are
+ * made when they are iterated.
  */
 export async function explainMatches(
   log: EventLog,

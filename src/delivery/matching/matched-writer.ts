@@ -20,8 +20,9 @@ const NOTHING: ReadonlySet<string> = new Set();
 const NEXT: Position = '9'.repeat(START.length);
 
 /**
- * Appends what is due, and after it the cursor: one append, or several if it is too much for one. A restart between them skips
- * what has been appended by its ids, since other code may make other messages of the event, or in another order.
+ * Appends what is due, and after it the cursor: one append, or several if it is too much for one. A restart between
+ * them skips what has been appended by its ids, since other code may make other messages of the event, or in another
+ * order.
  */
 export class MatchedWriter {
   private pending: NewEvent[] = [];
@@ -34,7 +35,10 @@ export class MatchedWriter {
   private readonly made: ReadonlySet<string>;
   /** Everything up to here has been added. */
   private added: Position;
-  /** The position of the event that has been appended in part, until it has been added, and the number of these messages. */
+  /**
+   * The position of the event that has been appended in part, until it has been added, and the number of these
+   * messages.
+   */
   private begun: Position;
   private messages: number;
   private range: Range | undefined;
@@ -64,8 +68,8 @@ export class MatchedWriter {
   }
 
   /**
-   * Adds what is due because of `event`, which is read, or retried, at `position`. Skips what has been appended before a restart,
-   * and what is `made`. Raises `RevisionConflict` if another process has appended.
+   * Adds what is due because of `event`, which is read, or retried, at `position`. Skips what has been appended before
+   * a restart, and what is `made`. Raises `RevisionConflict` if another process has appended.
    */
   async add(
     position: Position,
@@ -92,8 +96,9 @@ export class MatchedWriter {
   }
 
   /**
-   * Appends what has been added, if anything, and the cursor; with `always` at least the cursor. Nothing while the event that has
-   * been appended in part is the next one, whose position is not known: the last cursor describes that part.
+   * Appends what has been added, if anything, and the cursor; with `always` at least the cursor. Nothing while the
+   * event that has been appended in part is the next one, whose position is not known: the last cursor describes that
+   * part.
    */
   async flush(upTo: Position, always: boolean): Promise<void> {
     if (this.begun === NEXT) return;
@@ -103,8 +108,8 @@ export class MatchedWriter {
   }
 
   /**
-   * Ids of what was appended, or is to be, because of an event where it was parked: a part of it before that, or all by a process
-   * that did not know that another one parked it.
+   * Ids of what was appended, or is to be, because of an event where it was parked: a part of it before that, or all by
+   * a process that did not know that another one parked it.
    */
   async madeAt(readings: readonly Reading[]): Promise<ReadonlySet<string>> {
     const made = new Set(this.pending.map(({ id }) => id));

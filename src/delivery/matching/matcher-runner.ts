@@ -43,8 +43,8 @@ interface Matching {
 const LOOK_MS = 1_000;
 const BACKOFF_MS = { first: 50, longest: 5_000 } as const;
 /**
- * When nothing is due, the cursor is appended at the start, and after so many events, or so much time (ms): the next start reads no
- * more. Events of other streams do not count, but EventStoreDB reads them too.
+ * When nothing is due, the cursor is appended at the start, and after so many events, or so much time (ms): the next
+ * start reads no more. Events of other streams do not count, but EventStoreDB reads them too.
  */
 const IDLE = { events: 10_000, ms: 60 * 1000 } as const;
 
@@ -75,9 +75,9 @@ class StateOutdated extends Error {
 }
 
 /**
- * Matches the events of the log with subscriptions, in the process that holds the lease; the others stand by. What is due and the
- * cursor are one append, so nothing is lost or matched twice, however it is interrupted. Two processes that believe to have the
- * lease are harmless: the append of one of them conflicts.
+ * Matches the events of the log with subscriptions, in the process that holds the lease; the others stand by. What is
+ * due and the cursor are one append, so nothing is lost or matched twice, however it is interrupted. Two processes that
+ * believe to have the lease are harmless: the append of one of them conflicts.
  */
 export class MatcherRunner {
   private readonly leader: Leader;

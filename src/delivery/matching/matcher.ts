@@ -42,8 +42,8 @@ const REQUESTS: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
 ]);
 
 /**
- * Decides who is sent what: a function of the events of the log so far, without clock or randomness. So whoever matches the same
- * events, and however often, makes the same messages, byte for byte.
+ * Decides who is sent what: a function of the events of the log so far, without clock or randomness. So whoever matches
+ * the same events, and however often, makes the same messages, byte for byte.
  */
 export class Matcher {
   private readonly book = new SubscriptionBook();
@@ -78,9 +78,10 @@ export class Matcher {
   }
 
   /**
-   * Applies the next event and returns what is due because of it, always in the same order. Messages are rendered as they are
-   * read, since together they may be many MB: read them before the next event is applied. Raises what makes the event unusable:
-   * then nothing has changed, and reading raises nothing. Messages to several organisations take turns.
+   * Applies the next event and returns what is due because of it, always in the same order. Messages are rendered as
+   * they are read, since together they may be many MB: read them before the next event is applied. Raises what makes
+   * the event unusable: then nothing has changed, and reading raises nothing. Messages to several organisations take
+   * turns.
    */
   match(event: RecordedEvent): Iterable<Due> {
     this.apply(event);

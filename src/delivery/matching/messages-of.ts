@@ -38,8 +38,8 @@ type MessageDue = Extract<MatchedEvent, { readonly type: 'MessageDue' }>;
 type Made = Pick<Message, 'request' | 'unsendable' | 'renderable' | 'awaitsRate' | 'rendered' | 'conversion'>;
 
 /**
- * The messages about an occurrence, to all receivers of the subscription or to some. One that cannot be made has the reason in
- * place of its request; raises nothing.
+ * The messages about an occurrence, to all receivers of the subscription or to some. One that cannot be made has the
+ * reason in place of its request; raises nothing.
  */
 export function* messagesOf(
   selected: Selected,
@@ -117,8 +117,8 @@ function rendering({ event, subscription, prepared, occurrence, rates, budget }:
 }
 
 /**
- * Bytes of the messages to an organisation about one event: `most` that are sent, and `stored` of them that are stored with their
- * bytes.
+ * Bytes of the messages to an organisation about one event: `most` that are sent, and `stored` of them that are stored
+ * with their bytes.
  */
 export interface BudgetLimits {
   readonly most: number;
@@ -156,7 +156,10 @@ function hidesCurrency(
   return amounts.some((name) => names.has(name) || inputs.includes(name));
 }
 
-/** What a test is about. It has a subject of its own: no test waits for another one. `event`: the id of its `TestRequested`. */
+/**
+ * What a test is about. It has a subject of its own: no test waits for another one. `event`: the id of its
+ * `TestRequested`.
+ */
 export function testOf(topic: Topic, event: string, stateId: number, at: string): Occurrence {
   return { ...topic.example(stateId, new Date(at)), subject: `test-${event}` };
 }
@@ -252,8 +255,9 @@ function customising({ customAttribute }: SubscriptionContent): (attributes: Att
 }
 
 /**
- * What the messages to an organisation about one event may take, in their order. What is not stored is rendered when it is sent;
- * after the first message that is beyond the budget there are no others, so that none of them has to be rendered.
+ * What the messages to an organisation about one event may take, in their order. What is not stored is rendered when it
+ * is sent; after the first message that is beyond the budget there are no others, so that none of them has to be
+ * rendered.
  */
 export class ByteBudget {
   private taken = 0;

@@ -44,9 +44,9 @@ const CLOCKS_MS = 60 * 60 * 1000;
 const MOST_EVENTS = 100_000;
 
 /**
- * Finds messages that a subscription would make of transitions now, and did not when these happened, or were retried: what it was
- * then is read along with them, so what the matcher has made, or will make, is not found. Stops after some messages or events:
- * `next` is where to continue.
+ * Finds messages that a subscription would make of transitions now, and did not when these happened, or were retried:
+ * what it was then is read along with them, so what the matcher has made, or will make, is not found. Stops after some
+ * messages or events: `next` is where to continue.
  */
 export async function missedMessages(
   log: EventLog,

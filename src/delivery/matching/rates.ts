@@ -135,8 +135,8 @@ class RatesFailure extends Error {
 }
 
 /**
- * Reads exchange rates from a file or URL, and appends them to the log when they have changed (`docs/decisions.md#n12`). Several
- * processes may do so at once.
+ * Reads exchange rates from a file or URL, and appends them to the log when they have changed
+ * (`docs/decisions.md#n12`). Several processes may do so at once.
  */
 export class RatesPublisher {
   private readonly stopping = new AbortController();
@@ -261,8 +261,8 @@ class UnusableRates extends Error {
 }
 
 /**
- * The newest rates in a file of the European Central Bank, XML or CSV, of one day or of many. Currencies without a rate (`N/A`),
- * and those that ISO 4217 does not have any more, are left out. Raises `UnusableRates`: nothing is guessed.
+ * The newest rates in a file of the European Central Bank, XML or CSV, of one day or of many. Currencies without a rate
+ * (`N/A`), and those that ISO 4217 does not have any more, are left out. Raises `UnusableRates`: nothing is guessed.
  */
 export function ratesIn(bytes: Buffer): PublishedRates {
   try {

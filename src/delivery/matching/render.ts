@@ -27,7 +27,9 @@ export interface Renderer {
 
 /** Most bytes of a body (`docs/decisions.md#n10`). */
 const MAX_BODY = 256 * 1024;
-/** UTF-16 units of a URL before it is normalised, which makes it shorter by less than the template's 2,048 characters. */
+/**
+ * UTF-16 units of a URL before it is normalised, which makes it shorter by less than the template's 2,048 characters.
+ */
 const MAX_URL_TEXT = 2 * MAX_URL;
 /** A body in the delivery log, as JSON: an append has to hold it. */
 const MAX_STORED_BODY = APPEND_LIMITS.bytes - 64 * 1024;

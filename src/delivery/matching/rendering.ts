@@ -35,10 +35,10 @@ interface RatesAround {
 const MOST = 16;
 
 /**
- * Renders messages again after their receiver, or their subscription, has changed, or a rate that they await was published: from
- * their event, with the rates of then or else the first ones after it, under their old ids ([ADR
- * 29](docs/adr/0029-what-waits-is-rendered-again.md)). A function of the log and of the version of the subscription, so whoever
- * renders a message by one version makes the same bytes.
+ * Renders messages again after their receiver, or their subscription, has changed, or a rate that they await was
+ * published: from their event, with the rates of then or else the first ones after it, under their old ids ([ADR
+ * 29](docs/adr/0029-what-waits-is-rendered-again.md)). A function of the log and of the version of the subscription, so
+ * whoever renders a message by one version makes the same bytes.
  */
 export class Rendering {
   private readonly versions = new Map<string, RenderedVersion>();
@@ -52,8 +52,8 @@ export class Rendering {
   ) {}
 
   /**
-   * The message by a version of its subscription that is not older than `since`. Undefined: that has no such receiver, or there
-   * is none yet, as far as the log has been read. Raises `EngineUnavailable`.
+   * The message by a version of its subscription that is not older than `since`. Undefined: that has no such receiver,
+   * or there is none yet, as far as the log has been read. Raises `EngineUnavailable`.
    */
   async current(message: Message, since: Position): Promise<Message | undefined> {
     const version = await this.versionSince(message.subscriptionId, since);

@@ -24,7 +24,8 @@ interface DeliveryOptions {
   readonly owner: string;
   readonly isGone?: IsGone;
   /**
-   * How long nobody sends for the partitions of a process that was killed (ms). Two thirds of it must be more than `longestMs`.
+   * How long nobody sends for the partitions of a process that was killed (ms). Two thirds of it must be more than
+   * `longestMs`.
    */
   readonly leaseMs?: number;
   /** What an attempt may take (ms), with a margin. */
@@ -48,7 +49,10 @@ const ABORT_MS = 500;
 
 const BACKOFF = { first: 100, longest: 5_000 } as const;
 
-/** Partitions taken over at once: each waits for the log several times, also for that of others that are sent for meanwhile. */
+/**
+ * Partitions taken over at once: each waits for the log several times, also for that of others that are sent for
+ * meanwhile.
+ */
 const AT_ONCE = 32;
 
 /** What partitions have missed is read for all of them that are taken over within this time (ms). */
@@ -70,7 +74,7 @@ export class DeliveryRunner {
   private readonly reader: MatchedReader;
   private readonly membership: Membership;
   private readonly leases: readonly LeaseHolder[];
-  /** What goes on between the looks at the leases, which it must not delay. */
+  /** Work that continues while leases are renewed, and must not delay that. */
   private readonly tracked = new Set<Promise<void>>();
   private readonly lookMs: number;
   private running: Promise<unknown> | undefined;
@@ -136,8 +140,8 @@ export class DeliveryRunner {
   }
 
   /**
-   * Makes dead letters of messages that are not delivered, and were due before a time (epoch ms), of long queues too. False: some
-   * are left, since those before them are not recorded yet.
+   * Makes dead letters of messages that are not delivered, and were due before a time (epoch ms), of long queues too.
+   * False: some are left, since those before them are not recorded yet.
    */
   async expireOld(before: number): Promise<boolean> {
     for (;;) {

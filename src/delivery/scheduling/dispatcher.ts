@@ -204,7 +204,10 @@ export class Dispatcher {
     }, FLUSH_MS);
   }
 
-  /** Makes dead letters of some messages that were due before a time (epoch ms); returns how many, and whether none is left. */
+  /**
+   * Makes dead letters of some messages that were due before a time (epoch ms); returns how many, and whether none is
+   * left.
+   */
   async expireOld(before: number): Promise<{ readonly count: number; readonly isLast: boolean }> {
     const { recipients } = this.parts;
     const owned = [...this.partitions.values()].filter(({ isOpen }) => isOpen);
@@ -314,7 +317,10 @@ export class Dispatcher {
     this.pump();
   }
 
-  /** Reads a message, rendered again if its receiver has changed since. False: it is no longer in the log, or not usable. */
+  /**
+   * Reads a message, rendered again if its receiver has changed since. False: it is no longer in the log, or not
+   * usable.
+   */
   private async loadCurrent(revision: number, isRedelivery: boolean): Promise<boolean> {
     const { recipients, rendering } = this.parts;
     if (!(await this.cache.load(revision))) return false;
@@ -367,8 +373,8 @@ export class Dispatcher {
 }
 
 /**
- * Drops receivers that no subscription has any more, once nothing is left to send to them. Whoever makes one again starts anew
- * (`docs/decisions.md#n8`). Only before a snapshot: so whoever continues from it has dropped them too.
+ * Drops receivers that no subscription has any more, once nothing is left to send to them. Whoever makes one again
+ * starts anew (`docs/decisions.md#n8`). Only before a snapshot: so whoever continues from it has dropped them too.
  */
 function dropGone({ receivers }: PartitionState, scheduler: Scheduler, recipients: Recipients): void {
   for (const [id, state] of receivers) {

@@ -34,8 +34,8 @@ async function disableReceiver(
 const AT_ONCE = 8;
 
 /**
- * Records dead letters in the domain log (`docs/decisions.md#n3`) once their outcomes are durable: before that another process
- * may have the partition, and deliver them. Sending does not wait for it.
+ * Records dead letters in the domain log (`docs/decisions.md#n3`) once their outcomes are durable: before that another
+ * process may have the partition, and deliver them. Sending does not wait for it.
  */
 export class DeadLetters {
   private readonly recording = new WeakMap<OwnedPartition, Promise<void>>();

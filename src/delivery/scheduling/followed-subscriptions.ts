@@ -74,8 +74,8 @@ export class Standings {
   }
 
   /**
-   * The position since which messages to a receiver are rendered as they are now: those that were rendered before it are to be
-   * rendered again. Undefined: there is no such receiver.
+   * The position since which messages to a receiver are rendered as they are now: those that were rendered before it
+   * are to be rendered again. Undefined: there is no such receiver.
    */
   renderedSince(subscriptionId: string, receiver: string): Position | undefined {
     return this.all.get(subscriptionId)?.receivers.get(receiver)?.since;

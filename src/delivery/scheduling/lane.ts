@@ -18,8 +18,8 @@ export type Choice = Sendable | { readonly toLoad: number; readonly isRedelivery
 const FIRST_ATTEMPTS = 3;
 
 /**
- * Chooses the next message to a receiver (`docs/decisions.md#n6`): of those about one subject, each starts when the first attempt
- * of the one before has ended, in strict order when that is delivered or dead.
+ * Chooses the next message to a receiver (`docs/decisions.md#n6`): of those about one subject, each starts when the
+ * first attempt of the one before has ended, in strict order when that is delivered or dead.
  */
 export class Lane {
   /** Messages of the queue up to here are being sent, or in `ready` or `waiting`. */
@@ -122,8 +122,8 @@ export class Lane {
   }
 
   /**
-   * An attempt has ended. Without an outcome it was none, and the message is due again. `ratesFor`: `Surface.ratesFor` when it
-   * began, if the message awaits a rate.
+   * An attempt has ended. Without an outcome it was none, and the message is due again. `ratesFor`: `Surface.ratesFor`
+   * when it began, if the message awaits a rate.
    */
   end(
     { kind, revision, message, redelivery }: Sendable,

@@ -23,7 +23,10 @@ export function receiverIn({ type, data }: Pick<RecordedEvent, 'type' | 'data'>)
   return OF_RECEIVERS.has(type) ? RECEIVER.exec(data)?.[1] : undefined;
 }
 
-/** Lets the state of the receiver's partition take an event of `matched`. False if it was taken before, or is not usable. */
+/**
+ * Lets the state of the receiver's partition take an event of `matched`. False if it was taken before, or is not
+ * usable.
+ */
 export function takeMatched(
   state: PartitionState,
   receiver: string,
@@ -46,8 +49,8 @@ export function isTestMessage({ data }: Pick<RecordedEvent, 'data'>): boolean {
 type DataOf<Type extends MatchedEvent['type']> = Extract<MatchedEvent, { readonly type: Type }>['data'];
 
 /*
- * Whether events of the delivery log have what scheduling needs. Ours have; one that another program has written must not end the sending
- * of everything else (`docs/decisions.md#x103`).
+ * Whether events of the delivery log have what scheduling needs. Ours have; one that another program has written must
+ * not end the sending of everything else (`docs/decisions.md#x103`).
  */
 
 const OUTCOMES: Readonly<Record<OutcomeKind, true>> = {

@@ -77,7 +77,9 @@ export class MatchedReader {
     }
   }
 
-  /** Reads messages that long queues have left for later, if the queues have become short. Raises `EngineUnavailable`. */
+  /**
+   * Reads messages that long queues have left for later, if the queues have become short. Raises `EngineUnavailable`.
+   */
   async refill(): Promise<void> {
     this.refilling ??= this.refillAll().finally(() => (this.refilling = undefined));
     await this.refilling;

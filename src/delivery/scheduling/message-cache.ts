@@ -4,8 +4,8 @@ import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
 import { isUsableMessage, receiverIn } from './matched-events';
 
 /**
- * Messages that are read at once, since those around one that is needed are needed soon; fewer while other reads are in progress,
- * which may be for messages of a thousand receivers that are far apart.
+ * Messages that are read at once, since those around one that is needed are needed soon; fewer while other reads are in
+ * progress, which may be for messages of a thousand receivers that are far apart.
  */
 const CHUNK = { alone: 256, crowded: 16 } as const;
 
@@ -25,7 +25,9 @@ interface Cached {
 /** Messages that nobody has asked for yet are cached up to these shares; the rest is for those that are needed now. */
 const SHARES = { new: 0.5, neighbours: 0.75 } as const;
 
-/** Messages by their revision in `matched`, in memory up to a size. What has no room is read again when it is needed. */
+/**
+ * Messages by their revision in `matched`, in memory up to a size. What has no room is read again when it is needed.
+ */
 export class MessageCache {
   /** Read because they may be needed soon, and because they are needed. */
   private readonly spare = new Map<number, Cached>();
@@ -46,8 +48,8 @@ export class MessageCache {
   ) {}
 
   /**
-   * Adds a new message as it is in the log, if there is room: those before it are needed first. `isNext`: it is one of the next
-   * to its receiver, and takes the room of those that are not, such as the backlog of receivers that hang.
+   * Adds a new message as it is in the log, if there is room: those before it are needed first. `isNext`: it is one of
+   * the next to its receiver, and takes the room of those that are not, such as the backlog of receivers that hang.
    */
   add(revision: number, data: string, isNext: boolean): void {
     if (this.has(revision)) return;
@@ -87,8 +89,8 @@ export class MessageCache {
   }
 
   /**
-   * Reads a message, and its neighbours if there is room. False: it is no longer in the log. Otherwise it can be got now; it may
-   * have to be loaded again if much else is loaded before it is. Raises `EngineUnavailable`.
+   * Reads a message, and its neighbours if there is room. False: it is no longer in the log. Otherwise it can be got
+   * now; it may have to be loaded again if much else is loaded before it is. Raises `EngineUnavailable`.
    */
   async load(revision: number): Promise<boolean> {
     const own = Math.floor(revision / CHUNK.crowded);

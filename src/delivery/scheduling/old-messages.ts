@@ -22,9 +22,10 @@ interface OldParts {
 const MOST = 1_000;
 
 /**
- * Makes dead letters of messages that were made before a time (epoch ms) and are neither delivered nor in flight, held or not,
- * attempted or not: soon they are deleted from the log (`docs/decisions.md#n8`). Ends redeliveries of those that are held.
- * Returns how many there were, at most 1,000 of each partition, once that is durable. Raises `EngineUnavailable`.
+ * Makes dead letters of messages that were made before a time (epoch ms) and are neither delivered nor in flight, held
+ * or not, attempted or not: soon they are deleted from the log (`docs/decisions.md#n8`). Ends redeliveries of those
+ * that are held. Returns how many there were, at most 1,000 of each partition, once that is durable. Raises
+ * `EngineUnavailable`.
  */
 export async function expireOld({ partitions, record, ...parts }: OldParts, before: number): Promise<number> {
   let count = 0;

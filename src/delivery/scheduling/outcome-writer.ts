@@ -28,8 +28,8 @@ const SAVED_AFTER = { outcomes: 1_000, messages: 20_000, share: 0.1 } as const;
 const MOST_BYTES = APPEND_LIMITS.bytes * 0.8;
 
 /**
- * Appends the outcomes of a partition. While one append is in progress, further outcomes wait for the next. Own failures are
- * repeated with the same event ids until they succeed.
+ * Appends the outcomes of a partition. While one append is in progress, further outcomes wait for the next. Own
+ * failures are repeated with the same event ids until they succeed.
  */
 export class OutcomeWriter {
   readonly state: PartitionState;
@@ -69,7 +69,10 @@ export class OutcomeWriter {
     return false;
   }
 
-  /** Saves a snapshot if anything has changed since the last one; resolves when it and all outcomes before it are durable. */
+  /**
+   * Saves a snapshot if anything has changed since the last one; resolves when it and all outcomes before it are
+   * durable.
+   */
   async save(): Promise<void> {
     this.isSaveDue = this.outcomes > 0 || this.state.matchedUpTo > this.savedUpTo || this.waiting.length > 0;
     await this.flush();

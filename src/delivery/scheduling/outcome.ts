@@ -114,7 +114,8 @@ export function deadLetterOf(outcome: Outcome): DeadLetter | undefined {
 }
 
 /**
- * What is to be recorded of a message that was deleted; undefined if it is over already, since only a redelivery of it was left.
+ * What is to be recorded of a message that was deleted; undefined if it is over already, since only a redelivery of it
+ * was left.
  */
 export function deletedDeadLetter(
   receiver: string,
@@ -175,8 +176,8 @@ function whatOf({ message, revision, redelivery }: Sendable) {
 const NETWORK_MS = 60_000;
 
 /**
- * Faults of this process or its machine, which count as no attempt: they are reported, once a minute each, and are trouble until
- * an attempt reaches its receiver.
+ * Faults of this process or its machine, which count as no attempt: they are reported, once a minute each, and are
+ * trouble until an attempt reaches its receiver.
  */
 export class OwnFaults {
   private readonly repeated = new RepeatedFailures();

@@ -59,7 +59,10 @@ export class OwnedPartition {
     return this.attempts.signal;
   }
 
-  /** Whether the message of a scheduled attempt that has failed was delivered meanwhile, since somebody had asked for it. */
+  /**
+   * Whether the message of a scheduled attempt that has failed was delivered meanwhile, since somebody had asked for
+   * it.
+   */
   isDelivered({ revision, receiver, redelivery, outcome }: Outcome): boolean {
     if (redelivery !== undefined || outcome === 'delivered' || outcome === 'cancelled') return false;
     if (!this.state.receiver(receiver).isOpen(revision, this.state.matchedUpTo)) return true;

@@ -17,8 +17,9 @@ const BATCH = 200;
 const MOST_CONFLICTS = 20;
 
 /**
- * Reads the state of a partition from its stream, without what is new in `matched`, and takes the partition over: appends of the
- * process that had it before conflict from now on. Raises `EngineUnavailable`. Takes nothing once the signal has aborted.
+ * Reads the state of a partition from its stream, without what is new in `matched`, and takes the partition over:
+ * appends of the process that had it before conflict from now on. Raises `EngineUnavailable`. Takes nothing once the
+ * signal has aborted.
  */
 export async function takePartition(
   log: EventLog,

@@ -14,8 +14,8 @@ export interface QueueLimits {
 const LIMITS: QueueLimits = { partition: 100_000, receiver: 1_000 };
 
 /**
- * What has to be sent to the receivers of a partition: the fold of the stream `matched`, and of the outcomes in the partition's
- * stream, in any order of the two. Pure: no clock.
+ * What has to be sent to the receivers of a partition: the fold of the stream `matched`, and of the outcomes in the
+ * partition's stream, in any order of the two. Pure: no clock.
  */
 export class PartitionState {
   readonly receivers = new Map<string, ReceiverState>();
@@ -32,7 +32,9 @@ export class PartitionState {
     return this.queued;
   }
 
-  /** Takes a message of a receiver of this partition. Messages are taken in order; one that was taken before is ignored. */
+  /**
+   * Takes a message of a receiver of this partition. Messages are taken in order; one that was taken before is ignored.
+   */
   due(receiver: string, revision: number): void {
     if (revision <= this.matchedUpTo) return;
     this.matchedUpTo = revision;
@@ -82,7 +84,10 @@ export class PartitionState {
       if (rest !== undefined && queue.size <= this.limits.receiver / 2) yield { receiver, rest };
   }
 
-  /** Takes the messages of a receiver from its `rest` on, as far as they were read; `rest` is where to continue, if anywhere. */
+  /**
+   * Takes the messages of a receiver from its `rest` on, as far as they were read; `rest` is where to continue, if
+   * anywhere.
+   */
   refill(receiver: string, revisions: readonly number[], rest: number | undefined): void {
     const state = this.receiver(receiver);
     this.counting(state, () => {

@@ -18,7 +18,9 @@ export class ReceiverState {
   readonly retries = new Map<number, Retry>();
   /** Messages to send once more, by the revision of `RedeliveryDue`. */
   readonly redeliveries = new Map<number, number>();
-  /** Messages from this revision on are not in the queue, since it is long: they are found by reading `matched` again. */
+  /**
+   * Messages from this revision on are not in the queue, since it is long: they are found by reading `matched` again.
+   */
   rest: number | undefined;
   /** Revisions that have an outcome, but have not been read yet in `matched`. */
   readonly settled = new Set<number>();
@@ -44,7 +46,8 @@ export class ReceiverState {
     const isQueued = this.queue.delete(revision);
     const isRetried = this.retries.delete(revision);
     const isUnread = !isQueued && !isRetried && this.isUnread(revision, matchedUpTo);
-    // It was delivered meanwhile, since somebody had asked for it: an attempt that has failed afterwards changes nothing.
+    // It was delivered meanwhile, since somebody had asked for it: an attempt that has failed afterwards changes
+    // nothing.
     if (!isQueued && !isRetried && (!isUnread || this.settled.has(revision))) return;
     if (isUnread) this.settled.add(revision);
     if (outcome.outcome === 'failed') this.retries.set(revision, retryOf(outcome));
@@ -86,7 +89,10 @@ function retryOf({ attempt = 0, at, next = at, subject }: Outcome): Retry {
   return { attempt, next: Date.parse(next), ...(subject === undefined ? {} : { subject }) };
 }
 
-/** Revisions in ascending order. Adding at the end takes constant time, finding and removing any logarithmic time, on average. */
+/**
+ * Revisions in ascending order. Adding at the end takes constant time, finding and removing any logarithmic time, on
+ * average.
+ */
 export class Pointers implements Iterable<number> {
   /** Removed ones are negative, until they are cleared away. */
   private items: number[] = [];

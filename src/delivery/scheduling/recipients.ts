@@ -31,8 +31,8 @@ export class Recipients {
   }
 
   /**
-   * A receiver may look gone while its subscription has not been read as far as the event that caused the message. That its
-   * backfill was cancelled is no reason not to send a message again: `redelivery` is that of its `RedeliveryDue`.
+   * A receiver may look gone while its subscription has not been read as far as the event that caused the message. That
+   * its backfill was cancelled is no reason not to send a message again: `redelivery` is that of its `RedeliveryDue`.
    */
   permission(
     subscriptionId: string,
@@ -49,9 +49,9 @@ export class Recipients {
   }
 
   /**
-   * The position since which the subscription of a message has to be read to render it, if it was rendered by an older version of
-   * its receiver or not at all, or awaits a rate and others were published; undefined: it is sent as it is. One that was not
-   * rendered since it exceeds the budget, or because of an error, is only rendered for a redelivery.
+   * The position since which the subscription of a message has to be read to render it, if it was rendered by an older
+   * version of its receiver or not at all, or awaits a rate and others were published; undefined: it is sent as it is.
+   * One that was not rendered since it exceeds the budget, or because of an error, is only rendered for a redelivery.
    */
   outdatedBy(
     { subscriptionId, receiver, cause, rendered = cause, awaitsRate, renderable }: Message,

@@ -4,8 +4,8 @@ import { type PartitionState } from './partition-state';
 import { ReceiverState, type Retry } from './receiver-state';
 
 /**
- * The data of `PartitionSaved`: a state that fits into events of limited size. A large one has several parts, which follow one
- * another in the stream; the last one completes it. The shape is the storage format: add, never rename.
+ * The data of `PartitionSaved`: a state that fits into events of limited size. A large one has several parts, which
+ * follow one another in the stream; the last one completes it. The shape is the storage format: add, never rename.
  */
 export interface SavedPart {
   /** From 1. */

@@ -40,7 +40,9 @@ export interface Started extends Sendable, SlotRequest<ServedReceiver> {
   readonly ratesFor: string | undefined;
 }
 
-/** A receiver is woken at a time: for a retry that is planned for then (`next`, as stored), or since it may send again. */
+/**
+ * A receiver is woken at a time: for a retry that is planned for then (`next`, as stored), or since it may send again.
+ */
 interface SchedulerAlarm {
   readonly receiver: ServedReceiver;
   readonly retry?: number;
@@ -48,8 +50,8 @@ interface SchedulerAlarm {
 }
 
 /**
- * Whether messages may be sent now: `hold` until `reconsider`; `cancel`: never, since their receiver or subscription is gone;
- * `withdraw`: never, since their backfill was cancelled.
+ * Whether messages may be sent now: `hold` until `reconsider`; `cancel`: never, since their receiver or subscription is
+ * gone; `withdraw`: never, since their backfill was cancelled.
  */
 export type Permission = 'send' | 'hold' | 'cancel' | 'withdraw';
 
@@ -75,9 +77,10 @@ export interface SchedulerParts {
 }
 
 /**
- * Chooses what to send next (`docs/decisions.md#n7`): receivers take turns, each within its limits. A receiver that cannot send
- * now is not asked again before something has changed for it, so a choice takes constant time, however many there are. The clock,
- * in ms, is passed in, and must not run backwards; stored times are of another clock, and are converted when they are seen first.
+ * Chooses what to send next (`docs/decisions.md#n7`): receivers take turns, each within its limits. A receiver that
+ * cannot send now is not asked again before something has changed for it, so a choice takes constant time, however many
+ * there are. The clock, in ms, is passed in, and must not run backwards; stored times are of another clock, and are
+ * converted when they are seen first.
  */
 export class Scheduler {
   private readonly receivers = new Map<string, ServedReceiver>();
@@ -212,8 +215,8 @@ export class Scheduler {
   }
 
   /**
-   * Frees the slot of a message. The outcome must have been applied to the receiver's state; without one the message is due
-   * again, after `pauseMs`.
+   * Frees the slot of a message. The outcome must have been applied to the receiver's state; without one the message is
+   * due again, after `pauseMs`.
    */
   ended(
     started: Started,
@@ -331,8 +334,8 @@ export class Scheduler {
   }
 
   /**
-   * When a retry is due whose time (epoch ms) was stored: even if the system clock was set since, no later than any schedule has
-   * it.
+   * When a retry is due whose time (epoch ms) was stored: even if the system clock was set since, no later than any
+   * schedule has it.
    */
   private dueAt(next: number, now: number): number {
     return now + Math.min(this.surface.msUntil(next), LONGEST_DELAY_MS);

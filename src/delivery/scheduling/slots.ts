@@ -13,12 +13,17 @@ export const LIMITS = {
   host: 16,
   /** Of a host's requests, those to receivers that are slow or hung, of all owners. */
   hostSlow: 12,
-  /** On a host an owner has at most so many times as many as are left free; receivers that are slow or hung, as many. */
+  /**
+   * On a host an owner has at most so many times as many as are left free; receivers that are slow or hung, as many.
+   */
   ownerShare: 3,
   /** A receiver whose last request took so long is slow, or hung (ms). */
   slowMs: 2_000,
   hungMs: 5_000,
-  /** In a crowd a request is late after `crowdMs`, or earlier, if too many receivers wait for all to get a turn in `turnsMs`. */
+  /**
+   * In a crowd a request is late after `crowdMs`, or earlier, if too many receivers wait for all to get a turn in
+   * `turnsMs`.
+   */
   crowdMs: 200,
   turnsMs: 500,
   perSecond: 50,
@@ -28,7 +33,9 @@ export const LIMITS = {
 /** What is expected of the next request to a receiver. */
 type HostPace = 'normal' | 'slow' | 'hung';
 
-/** What a request in flight counts towards: the pace that its receiver had when it started. Later it may become late. */
+/**
+ * What a request in flight counts towards: the pace that its receiver had when it started. Later it may become late.
+ */
 export type Pool = HostPace | 'late';
 
 /** What is counted of a receiver. */
@@ -72,10 +79,10 @@ interface SlotHost<R> {
 }
 
 /**
- * The slots for requests in flight. There is a crowd while as many are in flight as there are normal slots. Then a request that
- * takes long is late: it gives up its slot. A receiver with a late request gets no second one, in a crowd neither does one that
- * has not answered since it began. So receivers that hang, however many at once, delay the others only by the time that it takes
- * to try each of them.
+ * The slots for requests in flight. There is a crowd while as many are in flight as there are normal slots. Then a
+ * request that takes long is late: it gives up its slot. A receiver with a late request gets no second one, in a crowd
+ * neither does one that has not answered since it began. So receivers that hang, however many at once, delay the others
+ * only by the time that it takes to try each of them.
  */
 export class Slots<R extends Occupant> {
   private readonly inPool: Record<Pool, number> = { normal: 0, late: 0, slow: 0, hung: 0 };
@@ -254,8 +261,9 @@ export class Slots<R extends Occupant> {
 }
 
 /**
- * Whether a receiver may have one more request at its host. However many an owner has, some are left for others, and what it has
- * shrinks with what is left. However many owners have receivers that are slow or hung, some are left for the other receivers.
+ * Whether a receiver may have one more request at its host. However many an owner has, some are left for others, and
+ * what it has shrinks with what is left. However many owners have receivers that are slow or hung, some are left for
+ * the other receivers.
  */
 function hasRoom<R>({ inFlight, slow, perOwner }: SlotHost<R>, { owner, pace }: Occupant): boolean {
   if (isSlow(pace) && slow >= LIMITS.hostSlow) return false;

@@ -1,9 +1,14 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Why messages may not be sent to a URL, as far as that is known without resolving its name (`docs/decisions.md#n9`). */
+/**
+ * Why messages may not be sent to a URL, as far as that is known without resolving its name (`docs/decisions.md#n9`).
+ */
 type Objection = 'scheme' | 'user' | 'address' | 'port';
 
-/** What is wrong with the URL of a receiver, to follow the name of its field and a colon (`CON_270`); undefined if nothing is. */
+/**
+ * What is wrong with the URL of a receiver, to follow the name of its field and a colon (`CON_270`); undefined if
+ * nothing is.
+ */
 export function addressProblem(url: URL, allowed: AllowedAddresses): string | undefined {
   switch (objectionTo(url, allowed)) {
     case undefined:
@@ -82,10 +87,10 @@ interface AllowedEntry {
 const ENTRY = /^(?:\[(?<bracketed>[^\]]*)\]|(?<plain>[^[\]]*?))(?::(?<port>\d{1,5}))?$/;
 
 /**
- * Networks and ports that operators permit in addition to public addresses (`NOTIFY_ALLOW`, `docs/decisions.md#n9`), separated by
- * commas. Each entry is an address or a network, with or without a port: `10.0.0.0/8`, `127.0.0.1:4000`, `10.1.0.0/16:8080`,
- * `fd00::/8`, `[::1]:4000`, `[fd00::/8]:4000`. With a port, exactly that port is permitted; without one, those that are allowed
- * for public addresses.
+ * Networks and ports that operators permit in addition to public addresses (`NOTIFY_ALLOW`, `docs/decisions.md#n9`),
+ * separated by commas. Each entry is an address or a network, with or without a port: `10.0.0.0/8`, `127.0.0.1:4000`,
+ * `10.1.0.0/16:8080`, `fd00::/8`, `[::1]:4000`, `[fd00::/8]:4000`. With a port, exactly that port is permitted; without
+ * one, those that are allowed for public addresses.
  */
 export class AllowedAddresses {
   static readonly none = new AllowedAddresses([]);
@@ -192,8 +197,9 @@ for (const [network, prefix] of NOT_PUBLIC_6) notPublic.addSubnet(network, prefi
 global6.addSubnet(...GLOBAL_6, 'ipv6');
 
 /**
- * Whether an IP address is public: global unicast (`docs/decisions.md#n9`). IPv4 addresses within IPv6 count as the IPv4 address
- * (mapped, compatible, NAT64) or are not public (6to4, Teredo). Texts that are no address, or have a zone, are not public.
+ * Whether an IP address is public: global unicast (`docs/decisions.md#n9`). IPv4 addresses within IPv6 count as the
+ * IPv4 address (mapped, compatible, NAT64) or are not public (6to4, Teredo). Texts that are no address, or have a zone,
+ * are not public.
  */
 export function isPublicAddress(address: string): boolean {
   const plain = plainAddress(address);
@@ -202,7 +208,9 @@ export function isPublicAddress(address: string): boolean {
   return global6.check(plain, 'ipv6') && !notPublic.check(plain, 'ipv6');
 }
 
-/** The address that packets are sent to: the IPv4 address if it is contained in an IPv6 address. Undefined: no address. */
+/**
+ * The address that packets are sent to: the IPv4 address if it is contained in an IPv6 address. Undefined: no address.
+ */
 function plainAddress(address: string): string | undefined {
   if (isIP(address) === 4) return address;
   const groups = isIP(address) === 6 ? groupsOf(address) : undefined;
@@ -235,7 +243,9 @@ function dotted(groups: readonly string[]): string {
   return numbers.flatMap((number) => [number >> 8, number & 0xff]).join('.');
 }
 
-/** Ports from 1024 of databases, caches, queues and mail servers, and of what manages machines (`docs/decisions.md#n9`). */
+/**
+ * Ports from 1024 of databases, caches, queues and mail servers, and of what manages machines (`docs/decisions.md#n9`).
+ */
 const REFUSED: ReadonlySet<number> = new Set([
   1113, // EventStoreDB, TCP
   1433, // SQL Server

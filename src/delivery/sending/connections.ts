@@ -150,8 +150,9 @@ const MOST_HEADERS = 16 * 1024;
 const MOST_RECEIVED = 256 * 1024;
 
 /**
- * A keep-alive connection to one origin, for one request at a time. Addresses are checked here: those in URLs at once, those of
- * names when they are looked up; a connection is made to an address that was checked, or not at all (`docs/decisions.md#n9`).
+ * A keep-alive connection to one origin, for one request at a time. Addresses are checked here: those in URLs at once,
+ * those of names when they are looked up; a connection is made to an address that was checked, or not at all
+ * (`docs/decisions.md#n9`).
  */
 export class ReceiverConnection {
   private readonly client: Client;
@@ -284,8 +285,8 @@ export class ReceiverConnection {
 }
 
 /**
- * Ends a connection on which too much arrives for one request: interim answers, empty lines and chunk extensions can be endless,
- * and undici reads them as fast as they come.
+ * Ends a connection on which too much arrives for one request: interim answers, empty lines and chunk extensions can be
+ * endless, and undici reads them as fast as they come.
  */
 function bounded(socket: Socket): Socket {
   let [written, read] = [-1, 0];
@@ -309,8 +310,8 @@ const [LF, CR] = [10, 13];
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
- * Skips interim answers on a connection (RFC 9110, 15.2). undici ends a connection on which a `100 Continue` arrives that it has
- * not asked for, which many servers and proxies send anyway.
+ * Skips interim answers on a connection (RFC 9110, 15.2). undici ends a connection on which a `100 Continue` arrives
+ * that it has not asked for, which many servers and proxies send anyway.
  */
 class InterimAnswers {
   /** No byte of the answer itself has arrived. */

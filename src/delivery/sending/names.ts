@@ -2,8 +2,8 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { types } from 'node:util';
 
 /**
- * A name has no addresses. Either it is the receiver's fault, or the DNS servers of this machine do not work: then no name can be
- * resolved, and nothing can be said about the receiver.
+ * A name has no addresses. Either it is the receiver's fault, or the DNS servers of this machine do not work: then no
+ * name can be resolved, and nothing can be said about the receiver.
  */
 export class UnresolvedName extends Error {
   override readonly name = 'UnresolvedName';
@@ -12,7 +12,10 @@ export class UnresolvedName extends Error {
   }
 }
 
-/** Time (ms) for the first try of a query; the second has as much or twice. Two queries fit into the time for a connection. */
+/**
+ * Time (ms) for the first try of a query; the second has as much or twice. Two queries fit into the time for a
+ * connection.
+ */
 const QUERY_MS = 600;
 
 /** How long (ms) answers are used again, whatever their time to live says. */
@@ -35,8 +38,8 @@ interface KnownAddresses {
 }
 
 /**
- * Resolves names by DNS queries of its own. The resolver of the operating system occupies a thread of four for each name: four
- * names whose servers do not answer would block all others, and files too.
+ * Resolves names by DNS queries of its own. The resolver of the operating system occupies a thread of four for each
+ * name: four names whose servers do not answer would block all others, and files too.
  */
 export class ReceiverNames {
   private queries: Resolver;
@@ -47,8 +50,8 @@ export class ReceiverNames {
   private isClosed = false;
 
   /**
-   * `hasLocalNames`: names that DNS does not know are looked up by the operating system (`localhost`, the file `hosts`).
-   * `servers`: of DNS, by default those of the machine.
+   * `hasLocalNames`: names that DNS does not know are looked up by the operating system (`localhost`, the file
+   * `hosts`). `servers`: of DNS, by default those of the machine.
    */
   constructor(
     private readonly hasLocalNames: boolean,
@@ -118,8 +121,8 @@ export class ReceiverNames {
   }
 
   /**
-   * Whether the DNS servers of the machine answer: most know those of the root, and some refuse to say so. Therefore the name
-   * that was resolved last is asked for as well, at the same time.
+   * Whether the DNS servers of the machine answer: most know those of the root, and some refuse to say so. Therefore
+   * the name that was resolved last is asked for as well, at the same time.
    */
   private async works(): Promise<boolean> {
     const { queries, resolved } = this;

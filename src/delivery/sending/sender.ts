@@ -47,8 +47,8 @@ export class Sender {
   }
 
   /**
-   * Makes one attempt. Never rejects, and ends within 15 seconds, whatever the receiver does. When the signal aborts, it ends at
-   * once: with the receiver's answer, if its status has arrived, otherwise `aborted`.
+   * Makes one attempt. Never rejects, and ends within 15 seconds, whatever the receiver does. When the signal aborts,
+   * it ends at once: with the receiver's answer, if its status has arrived, otherwise `aborted`.
    */
   attempt(attempt: Attempt, signal?: AbortSignal): Promise<AttemptResult> {
     const { request } = attempt;
@@ -104,7 +104,8 @@ interface ReceivedAnswer {
 const MOST_REPEATS = 3;
 
 /**
- * One request and its answer: calls `done` once, within its bounds. What is still in progress then is ended with its connection.
+ * One request and its answer: calls `done` once, within its bounds. What is still in progress then is ended with its
+ * connection.
  *
  * The limits are timers of its own: those of undici do not bound an answer that arrives byte by byte.
  */
@@ -206,8 +207,8 @@ function resultOf(
 }
 
 /**
- * undici fails a request that it has not begun to write when the idle connection for it turns out to be closed by a reset. (After
- * an orderly end it connects again by itself.)
+ * undici fails a request that it has not begun to write when the idle connection for it turns out to be closed by a
+ * reset. (After an orderly end it connects again by itself.)
  */
 function isIdleSocketClosed(error: Error): boolean {
   if (error instanceof ConnectionFailed || error instanceof RefusedTarget) return false;

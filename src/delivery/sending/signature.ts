@@ -4,7 +4,10 @@ import { type Attempt } from './attempt';
 
 const USER_AGENT = `Affilog/${version}`;
 
-/** The headers of a request (`docs/decisions.md#n5`), names and values in turn. `at`: epoch ms. `target`: path and query. */
+/**
+ * The headers of a request (`docs/decisions.md#n5`), names and values in turn. `at`: epoch ms. `target`: path and
+ * query.
+ */
 export function headersOf(attempt: Attempt, target: string, body: Uint8Array, at: number): string[] {
   const { id, secrets, request, number, sequence, isManual, isTest } = attempt;
   const signed = { id, timestamp: Math.floor(at / 1000) };
@@ -42,8 +45,8 @@ interface Signed {
 }
 
 /**
- * The value of `webhook-signature`, of Standard Webhooks 1.0 (`docs/decisions.md#n5`): one signature per secret, separated by a
- * space. `content` is the body; `webhook-signature-target` has the request target instead.
+ * The value of `webhook-signature`, of Standard Webhooks 1.0 (`docs/decisions.md#n5`): one signature per secret,
+ * separated by a space. `content` is the body; `webhook-signature-target` has the request target instead.
  */
 export function signatureOf(
   secrets: readonly Uint8Array[],

@@ -6,7 +6,10 @@ import {
   toStored,
 } from '../../wire/record/minor-units';
 
-/** Of a claim, and of a ruling that corrects them: integers (`wire/record/minor-units.ts`), where they are posted decimal numbers. */
+/**
+ * Of a claim, and of a ruling that corrects them: integers (`wire/record/minor-units.ts`), where they are posted
+ * decimal numbers.
+ */
 export const AMOUNTS = ['orderValue', 'expectedCommission'] as const;
 
 type Amounts = { readonly [Name in (typeof AMOUNTS)[number]]?: number | undefined };

@@ -10,8 +10,8 @@ import {
 import { withAmounts, withStoredAmounts } from './claim-amounts';
 
 /**
- * The claims of one post, in the stream `claim-batch-<id of the first one>`. They are accepted by one append: before it nothing
- * is filed, and after it anybody may file them (`docs/decisions.md#c3`).
+ * The claims of one post, in the stream `claim-batch-<id of the first one>`. They are accepted by one append: before it
+ * nothing is filed, and after it anybody may file them (`docs/decisions.md#c3`).
  *
  * The names and shapes of these events are the storage format: add, never rename. `at` is an ISO 8601 instant.
  */

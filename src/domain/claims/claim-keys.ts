@@ -6,7 +6,8 @@ import { type ClaimContent, claimDecider } from './claim';
 import { claimBatchDecider } from './claim-batch';
 
 /**
- * The unique key of a claim, in the stream `claimkey-<hash>`: who has reserved it, by the last event (`docs/decisions.md#c4`).
+ * The unique key of a claim, in the stream `claimkey-<hash>`: who has reserved it, by the last event
+ * (`docs/decisions.md#c4`).
  *
  * The names and shapes of these events are the storage format: add, never rename.
  */
@@ -55,9 +56,7 @@ export function keyOf({ transactionDate, programId, eventId, orderNumber }: KeyF
 /** How long an interrupted request may keep a key (ms). */
 const TIME_OUT = 30_000;
 
-/**
- * What has become of what a key was reserved for: it has the key; it never can, or does not any more; or neither yet.
- */
+/** The claim that a key was reserved for: it has the key; it never can, or no longer does; or neither yet. */
 type Standing = 'holds it' | 'gone' | 'under way';
 
 /**
@@ -67,7 +66,8 @@ type Standing = 'holds it' | 'gone' | 'under way';
  * - That event is appended at a revision which the claim, or its batch, had before the reservation. So whoever finds a
  *   reservation under way for too long appends to the claim or the batch first: then the event cannot be appended any more. A
  *   process that appends it nevertheless later, because of such a conflict, reserves the key again before.
- * - A key whose claim has another one, or is withdrawn, is released by its writer, or else by whoever wants it: there is
+ * - A key whose claim has another one, or is withdrawn, is released by its writer, or else by whoever wants it: there
+ *   is
  *   nothing to wait for.
  *
  * All methods may raise `EngineUnavailable`; repeating them is harmless.

@@ -17,8 +17,8 @@ import { ClaimKeys, type KeyFields, keyOf, type SeenKey } from './claim-keys';
 import { claimFaults as fault, placed } from './faults';
 
 /**
- * The key of a claim as it was loaded, whether another claim has it, and the index of the earlier one in the list that has it
- * too.
+ * The key of a claim as it was loaded, whether another claim has it, and the index of the earlier one in the list that
+ * has it too.
  */
 export interface FoundKey {
   readonly seen: SeenKey;
@@ -49,8 +49,8 @@ type ClaimChange<Action extends ClaimCommand['do']> = Omit<
 const AT_ONCE = 256;
 
 /**
- * Writes claims. Each has a unique key (`ClaimKeys`), whatever races and whichever process is killed; of a post all claims are
- * filed or none.
+ * Writes claims. Each has a unique key (`ClaimKeys`), whatever races and whichever process is killed; of a post all
+ * claims are filed or none.
  *
  * `at` is an ISO 8601 instant. All methods may raise `EngineUnavailable`: then it is not known what was written.
  */

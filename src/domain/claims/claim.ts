@@ -19,8 +19,8 @@ import {
 /**
  * A claim, in the stream `claim-<id>`.
  *
- * The names and shapes of these events are the storage format: add, never rename. Amounts are minor units of the program's currency,
- * or have the decimals that the event names; `at` is an ISO 8601 instant.
+ * The names and shapes of these events are the storage format: add, never rename. Amounts are minor units of the
+ * program's currency, or have the decimals that the event names; `at` is an ISO 8601 instant.
  */
 
 /** What a publisher posts (Document 3, Claim posted by a publisher). */
@@ -88,7 +88,10 @@ export type ClaimEvent =
       readonly type: 'ClaimFiled';
       readonly data: ClaimOrigin & StoredDecimals & { readonly at: string; readonly claim: ClaimContent };
     }
-  /** Follows each `ClaimFiled` and `ClaimRevised`; again when it could not be validated, and when an operator has decided. */
+  /**
+   * Follows each `ClaimFiled` and `ClaimRevised`; again when it could not be validated, and when an operator has
+   * decided.
+   */
   | {
       readonly type: 'ClaimScreened';
       readonly data: (Screening | Review) & ClaimSubject & { readonly at: string; readonly by?: 'operator' };

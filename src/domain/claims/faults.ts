@@ -54,7 +54,8 @@ export function raiseFaults(faults: readonly Fault[], more = 0): void {
 }
 
 /**
- * Items of a list are refused for their fields. Whoever catches it may add what else is wrong, by what was `found` in each item.
+ * Items of a list are refused for their fields. Whoever catches it may add what else is wrong, by what was `found` in
+ * each item.
  */
 export class RefusedItems extends Faults {
   constructor(

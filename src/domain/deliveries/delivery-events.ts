@@ -3,8 +3,8 @@ import { PARTITIONS } from '../subscriptions/receiver-id';
 import { type TopicName } from '../subscriptions/subscription';
 
 /**
- * The delivery log: an event log of its own, beside that of the domain (docs/architecture.md, Notifications). Its events are
- * deleted when `NOTIFY_KEEP` is over.
+ * The delivery log: an event log of its own, beside that of the domain (docs/architecture.md, Notifications). Its
+ * events are deleted when `NOTIFY_KEEP` is over.
  *
  * The names and shapes of these events are the storage format: add, never rename. Times are ISO 8601 instants.
  */
@@ -51,8 +51,8 @@ export interface Message {
   /** The domain event that caused it; of a message of a backfill its `MessageRequested`. */
   readonly cause: Position;
   /**
-   * The position of the log up to which its subscription was read, if that is not `cause`: it was rendered again, or later.
-   * `START`: it is rendered when it is sent.
+   * The position of the log up to which its subscription was read, if that is not `cause`: it was rendered again, or
+   * later. `START`: it is rendered when it is sent.
    */
   readonly rendered?: Position | undefined;
   /** When it was made, if it is of a backfill: long after `at`. Its request is made when it is sent. */
@@ -62,7 +62,10 @@ export interface Message {
   readonly unsendable?: string;
   /** It could not be rendered, or was not since there were too many: a redelivery renders it. */
   readonly renderable?: true;
-  /** It shows amounts that cannot be converted: the rates published up to a position of the log do not have both currencies. */
+  /**
+   * It shows amounts that cannot be converted: the rates published up to a position of the log do not have both
+   * currencies.
+   */
   readonly awaitsRate?: { readonly from: string; readonly to: string; readonly upTo: Position };
   /** The rate by which its amounts were converted, and the day of the rate. */
   readonly conversion?: {
@@ -82,8 +85,8 @@ export function whyUnsendable({ unsendable, awaitsRate }: Message): string {
 }
 
 /**
- * How far the matcher has come, the last event of each of its appends: everything up to `upTo` is matched. With `messages`, a later
- * event was appended in part: so many, after the last cursor without.
+ * How far the matcher has come, the last event of each of its appends: everything up to `upTo` is matched. With
+ * `messages`, a later event was appended in part: so many, after the last cursor without.
  */
 export interface MatcherCursor {
   readonly upTo: Position;
@@ -138,7 +141,7 @@ export type MatchedEvent =
  */
 export type OutcomeKind = 'delivered' | 'failed' | 'dead' | 'cancelled';
 
-/** What has become of a message, in the stream of its receiver's partition. */
+/** The outcome of an attempt to send a message, in the stream of its receiver's partition. */
 export interface Outcome {
   readonly id: string;
   readonly receiver: string;
@@ -159,7 +162,9 @@ export interface Outcome {
   readonly error?: string | undefined;
   /** The receiver has not answered in time. */
   readonly isTimeout?: true | undefined;
-  /** It was attempted at the end of the receiver's rest. Absent in older events: there the time of the attempt shows it. */
+  /**
+   * It was attempted at the end of the receiver's rest. Absent in older events: there the time of the attempt shows it.
+   */
   readonly isProbe?: true | undefined;
   /** The first KiB of the answer's body. */
   readonly answer?: string | undefined;
@@ -172,7 +177,9 @@ export interface Outcome {
   readonly rendered?: Position | undefined;
   /** What it is about, if the messages after it wait until it is delivered or dead. */
   readonly subject?: string | undefined;
-  /** If it is dead: what the domain log records of it besides. Absent in older events: that was recorded before them. */
+  /**
+   * If it is dead: what the domain log records of it besides. Absent in older events: that was recorded before them.
+   */
   readonly deadLetter?: Pick<DeadLetter, 'subject' | 'stateId' | 'attempts'> | undefined;
 }
 
@@ -186,7 +193,10 @@ export type PartitionEvent =
 /** A message that is not tried again. */
 export interface DeadLetter {
   readonly at: string;
-  /** Of the message; if that was deleted already, of its receiver, and its revision. Then what is optional may be unknown. */
+  /**
+   * Of the message; if that was deleted already, of its receiver, and its revision. Then what is optional may be
+   * unknown.
+   */
   readonly id: string;
   readonly subscriptionId?: string | undefined;
   readonly organisationId?: number;

@@ -1,15 +1,17 @@
 import { type Outcome } from './delivery-events';
 
 /**
- * How a receiver fares, from the outcomes of its attempts alone: when it rests (`docs/decisions.md#n7`), and when it is disabled
- * (`docs/decisions.md#n8`). Times are in epoch ms, those of the attempts.
+ * How a receiver fares, from the outcomes of its attempts alone: when it rests (`docs/decisions.md#n7`), and when it is
+ * disabled (`docs/decisions.md#n8`). Times are in epoch ms, those of the attempts.
  */
 export interface Health {
   /** Time-outs in a row. */
   readonly timeouts: number;
   /** Attempts by the minute in which they ended, of the last five minutes. */
   readonly minutes: readonly Minute[];
-  /** Nothing is attempted until then. Afterwards one attempt is the probe, which ends the rest or makes it `ms` longer. */
+  /**
+   * Nothing is attempted until then. Afterwards one attempt is the probe, which ends the rest or makes it `ms` longer.
+   */
   readonly rest?: { readonly until: number; readonly ms: number };
   /** Failures since the last success. */
   readonly failing?: { readonly since: number; readonly last: number; readonly count: number };

@@ -3,8 +3,8 @@ import { type Decider, execute, load } from '../../kernel/decider';
 import { type EventLog } from '../../kernel/event-log';
 
 /**
- * Which installation delivers the messages of a log, in the stream `deliveries-owner` (docs/architecture.md, Notifications): a
- * log that was copied says whose it was, so that nothing is sent twice.
+ * Which installation delivers the messages of a log, in the stream `deliveries-owner` (docs/architecture.md,
+ * Notifications): a log that was copied says whose it was, so that nothing is sent twice.
  */
 export interface DeliveriesOwned {
   readonly type: 'DeliveriesOwned';

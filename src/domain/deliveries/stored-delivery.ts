@@ -21,7 +21,7 @@ export interface StoredAttempt {
   readonly isManual?: true;
 }
 
-/** A message and what has become of it, in the read model `deliveries`. */
+/** A message and its state, in the read model `deliveries`. */
 export interface StoredDelivery {
   readonly subscriptionId: string;
   readonly organisationId: number;

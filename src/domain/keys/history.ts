@@ -32,9 +32,9 @@ const MOST = 1000;
 const BATCH = 16;
 
 /**
- * The events of a stream in order, from one revision to before another, in short batches that are read when they are asked for: a
- * reader may take as long as it likes, since no read of the log lasts longer than a batch. Raises the reason of `signal` once it
- * is aborted.
+ * The events of a stream in order, from one revision to before another, in short batches that are read when they are
+ * asked for: a reader may take as long as it likes, since no read of the log lasts longer than a batch. Raises the
+ * reason of `signal` once it is aborted.
  */
 export async function* eventsOnDemand(
   log: EventLog,
@@ -57,9 +57,9 @@ export async function* eventsOnDemand(
 }
 
 /**
- * The history of an aggregate, one version per event, folded from its stream by its decider: so it outlasts the aggregate's
- * removal. `fieldsOf` returns the fields to compare; without a result the aggregate has none any more, and the event that
- * removed it changed none. Undefined if the stream has no events.
+ * The history of an aggregate, one version per event, folded from its stream by its decider: so it outlasts the
+ * aggregate's removal. `fieldsOf` returns the fields to compare; without a result the aggregate has none any more, and
+ * the event that removed it changed none. Undefined if the stream has no events.
  */
 export async function historyOf<State, Event extends TimedEvent>(
   log: EventLog,

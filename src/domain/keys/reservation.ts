@@ -115,7 +115,9 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
     return this.kind.isRemoved(state) ? undefined : owner;
   }
 
-  /** On a new aggregate, whose key is made of its id: another aggregate may have that key, and then the id is left out. */
+  /**
+   * On a new aggregate, whose key is made of its id: another aggregate may have that key, and then the id is left out.
+   */
   async create(
     keyOf: (id: number) => string,
     command: Command,
@@ -189,8 +191,8 @@ const decider: Decider<number, number, IdsAllotted> = {
 const BLOCK_SIZE = 100;
 
 /**
- * Unique integers from 1, shared by all processes and ascending within each. Processes allot blocks of them in the stream
- * `sequence-<name>`.
+ * Unique integers from 1, shared by all processes and ascending within each. Processes allot blocks of them in the
+ * stream `sequence-<name>`.
  */
 export class Sequence {
   private upcoming = 1;

@@ -91,8 +91,8 @@ export function importsText(view: ListView): ListText<ReportedImport> {
 }
 
 /**
- * The category of a feed's second stream, `feedrefusals-22`: posts that were refused as a whole. They change no product,
- * and must not wait for a load in progress (`docs/decisions.md#x35`).
+ * The category of a feed's second stream, `feedrefusals-22`: posts that were refused as a whole. They change no
+ * product, and must not wait for a load in progress (`docs/decisions.md#x35`).
  *
  * The name and shape of its event are the storage format: add, never rename.
  */

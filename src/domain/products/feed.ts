@@ -1,6 +1,7 @@
 /**
  * A feed: the products that an advertiser offers in one program. This file decides what a post or a deletion changes;
- * `feed-codec.ts` writes and parses the events as JSON, `services/products/load/` receives bodies and appends what is decided here.
+ * `feed-codec.ts` writes and parses the events as JSON, `services/products/load/` receives bodies and appends what is
+ * decided here.
  */
 
 import { type PostedCategory } from '../../network/categories/mapped-category';
@@ -161,8 +162,8 @@ export interface ProductFingerprint {
 }
 
 /**
- * Decides a command (Document 1, Behaviour rules for posting); undefined if there is nothing to do. `currency` is that of
- * posted prices, empty if it is unknown.
+ * Decides a command (Document 1, Behaviour rules for posting); undefined if there is nothing to do. `currency` is that
+ * of posted prices, empty if it is unknown.
  */
 export function decide(
   state: Fingerprints,

@@ -13,8 +13,8 @@ const WORDS = 4;
 
 /**
  * The state that decides a feed, folded from its stream up to `revision`. For each product: whether it is listed, the
- * digest of its content, and its price with its currency. Beside it a cache: the digest of the bytes that a product was last
- * posted as, so that the same bytes need not be parsed again.
+ * digest of its content, and its price with its currency. Beside it a cache: the digest of the bytes that a product was
+ * last posted as, so that the same bytes need not be parsed again.
  *
  * About 80 bytes per product, outside the JavaScript heap.
  */

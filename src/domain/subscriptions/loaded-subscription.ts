@@ -44,8 +44,8 @@ const MOST = 32;
 const caches = new WeakMap<EventLog, Map<string, Folded>>();
 
 /**
- * The current state of a subscription. Each PUT, test and redelivery is an event of its stream, so it may have any number of them: of a
- * large stream only what is new since the last call is read.
+ * The current state of a subscription. Each PUT, test and redelivery is an event of its stream, so it may have any
+ * number of them: of a large stream only what is new since the last call is read.
  */
 export async function loadSubscription(log: EventLog, id: string): Promise<SubscriptionAt> {
   const cache = caches.get(log) ?? new Map<string, Folded>();

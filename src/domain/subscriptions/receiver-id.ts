@@ -5,7 +5,9 @@ export type ReceiverFormat = 'JSON' | 'XML' | 'custom';
 
 /** Where messages are sent, and how they are built: `${name}` stands for an attribute. */
 export type Receiver = {
-  /** Its id, if that is not the one of its content: it continues a receiver that was different (`continuedReceivers`). */
+  /**
+   * Its id, if that is not the one of its content: it continues a receiver that was different (`continuedReceivers`).
+   */
   readonly id?: string;
   readonly receiverUrl: string;
   readonly disabled?: true;
@@ -14,7 +16,10 @@ export type Receiver = {
   | { readonly httpMethod: 'POST'; readonly receiverBody: string; readonly receiverFormat: ReceiverFormat }
 );
 
-/** The id of a receiver, 16 characters. A PUT that changes the receiver may continue it under its id (`continuedReceivers`). */
+/**
+ * The id of a receiver, 16 characters. A PUT that changes the receiver may continue it under its id
+ * (`continuedReceivers`).
+ */
 export function receiverIdOf(subscriptionId: string, receiver: Receiver): string {
   return receiver.id ?? contentIdOf(subscriptionId, receiver);
 }
@@ -47,7 +52,8 @@ export function receiversOf(
 }
 
 /**
- * `event`: the id of the event that the message is about. The same message has the same id for ever (`docs/decisions.md#n15`).
+ * `event`: the id of the event that the message is about. The same message has the same id for ever
+ * (`docs/decisions.md#n15`).
  */
 export function messageIdOf(event: string, receiverId: string): string {
   return `msg_${base32(createHash('sha256').update(`${event} ${receiverId}`).digest().subarray(0, 20))}`;
@@ -71,10 +77,10 @@ function base32(bytes: Uint8Array): string {
 }
 
 /**
- * Which receivers a PUT continues (`docs/decisions.md#n8`): those that it names by their ids; of the others, those that are equal
- * in method, URL, format and body; of the rest the only one, if one is left on both sides. So what waits for a receiver is sent
- * after its URL or body has changed. Returns what was posted, each with the id of the receiver that it continues, where that is
- * not its own. The `id` of one that was posted is the one that it names.
+ * Which receivers a PUT continues (`docs/decisions.md#n8`): those that it names by their ids; of the others, those that
+ * are equal in method, URL, format and body; of the rest the only one, if one is left on both sides. So what waits for
+ * a receiver is sent after its URL or body has changed. Returns what was posted, each with the id of the receiver that
+ * it continues, where that is not its own. The `id` of one that was posted is the one that it names.
  */
 export function continuedReceivers(
   subscriptionId: string,

@@ -1,8 +1,8 @@
 import { createHash, createHmac } from 'node:crypto';
 
 /**
- * The secrets of subscriptions (`docs/decisions.md#n5`). They are derived from the key of the installation, so that none is
- * stored.
+ * The secrets of subscriptions (`docs/decisions.md#n5`). They are derived from the key of the installation, so that
+ * none is stored.
  */
 export class Secrets {
   constructor(private readonly key: Uint8Array) {}

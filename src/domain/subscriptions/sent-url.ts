@@ -4,8 +4,8 @@ import { parsedUrl } from '../../wire/url';
 export const MAX_URL = 8 * 1024;
 
 /**
- * The URL of a message as it is sent and signed: normalised, without a fragment (`docs/decisions.md#n10`). Its `href` is its
- * origin, path and query. Undefined: the text is no URL.
+ * The URL of a message as it is sent and signed: normalised, without a fragment (`docs/decisions.md#n10`). Its `href`
+ * is its origin, path and query. Undefined: the text is no URL.
  */
 export function sentUrl(text: string): URL | undefined {
   const url = parsedUrl(text);

@@ -79,7 +79,8 @@ export type SubscriptionEvent =
   /** A receiver that rests is to be tried at once. */
   | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
   /**
-   * A message is made of a transition of the past, at `time`: the event before the revision `sequence` of its subject's stream.
+   * A message is made of a transition of the past, at `time`: the event before the revision `sequence` of its subject's
+   * stream.
    */
   | {
       readonly type: 'MessageRequested';
@@ -91,7 +92,10 @@ export type SubscriptionEvent =
         readonly sequence: number;
         readonly stateId: number;
         readonly time: string;
-        /** The messages of the backfill about the event exceed what is sent (`docs/decisions.md#n15`): it is a dead letter. */
+        /**
+         * The messages of the backfill about the event exceed what is sent (`docs/decisions.md#n15`): it is a dead
+         * letter.
+         */
         readonly isBeyond?: true;
       };
     }

@@ -6,11 +6,14 @@ import { parseXml } from '../../wire/xml/read';
 import { type ReceiverFormat } from './subscription';
 import { type Attributes } from './topic';
 
-/** A text with placeholders, as receivers have it in URL and body (`docs/decisions.md#n10`): the parts in their order. */
+/**
+ * A text with placeholders, as receivers have it in URL and body (`docs/decisions.md#n10`): the parts in their order.
+ */
 export type Template = readonly TemplatePart[];
 
 /**
- * Text that stays as it is, or the name of an attribute; `at` is the offset in the template, of a placeholder that of its `$`.
+ * Text that stays as it is, or the name of an attribute; `at` is the offset in the template, of a placeholder that of
+ * its `$`.
  */
 type TemplatePart =
   | { readonly is: 'text'; readonly at: number; readonly text: string }
@@ -205,8 +208,8 @@ const ENDS = {
 } as const;
 
 /**
- * The places of the parts of a template in XML, undefined where no value may stand: names, comments, instructions. Whether the
- * template is well-formed is not checked.
+ * The places of the parts of a template in XML, undefined where no value may stand: names, comments, instructions.
+ * Whether the template is well-formed is not checked.
  */
 function xmlPlaces(template: Template): readonly (PlaceholderPlace | undefined)[] {
   let context: XmlContext = 'text';
@@ -268,7 +271,10 @@ const ENCODERS: Readonly<Record<Exclude<PlaceholderPlace, 'json value'>, (text: 
   raw: (text) => text,
 };
 
-/** Characters from which an encoded value is cached: it is in the messages to up to a thousand receivers, several times in each. */
+/**
+ * Characters from which an encoded value is cached: it is in the messages to up to a thousand receivers, several times
+ * in each.
+ */
 const LONG = 1_000;
 
 /** Encoded long values of an occurrence, by place and name. */
@@ -307,7 +313,9 @@ export function textOf(name: string, attributes: Attributes): string | undefined
 const SPECIAL = /[&<>"'\t\n\r]/g;
 const NAMED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** For text and attributes in either quotes: what a parser returns is the same text, in so far as XML can represent it. */
+/**
+ * For text and attributes in either quotes: what a parser returns is the same text, in so far as XML can represent it.
+ */
 function escapedXml(text: string): string {
   if (PLAIN.xml.test(text)) return text;
   const escaped = withoutForbidden(text).replace(

@@ -3,7 +3,10 @@ import { type RecordedEvent } from '../../kernel/event';
 import { type System } from '../../network/events';
 import { type TopicName } from './subscription';
 
-/** What subscriptions can be about: the delivery engine knows no domain but by this (docs/architecture.md, Notifications). */
+/**
+ * What subscriptions can be about: the delivery engine knows no domain but by this (docs/architecture.md,
+ * Notifications).
+ */
 export interface Topic {
   readonly name: TopicName;
   /** Prefixes of the streams to read. */
@@ -85,7 +88,10 @@ export function stateField({ field }: Pick<SubscriptionKind['states'], 'field'>)
   return field.replace(/s$/, '');
 }
 
-/** What has happened by an event that the topic handles. Raises what makes the event unusable: another program has written it. */
+/**
+ * What has happened by an event that the topic handles. Raises what makes the event unusable: another program has
+ * written it.
+ */
 export function occurrenceOf(topic: Topic, recorded: RecordedEvent): Occurrence | undefined {
   const { stream, revision, position } = recorded;
   const occurrence = topic.occurrence({ ...toDomainEvent(recorded), stream, revision, position });

@@ -1,6 +1,6 @@
 /**
- * Whether an event of a subscription has what its type says. Ours have; one of another program that has not would have every
- * reader of the stream fail, so it changes nothing (`docs/decisions.md#x103`).
+ * Whether an event of a subscription has what its type says. Ours have; one of another program that has not would have
+ * every reader of the stream fail, so it changes nothing (`docs/decisions.md#x103`).
  */
 export function isUsable({ type, data }: { readonly type: string; readonly data: object }): boolean {
   const { at, topic, organisationId, subscription, receiver, secret, stateId, message, revision } =

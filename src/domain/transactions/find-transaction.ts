@@ -18,8 +18,9 @@ export interface Reported {
 const UNKNOWN: StateAt<TransactionState> = { state: transactionDecider.initial, revision: NO_STREAM };
 
 /**
- * Where a report belongs (`docs/decisions.md#t1`): a transaction of the same program that was stored when ids did not have the
- * program keeps its id. This version creates no stream with such an id, so nothing changes between this and the append.
+ * Where a report belongs (`docs/decisions.md#t1`): a transaction of the same program that was stored when ids did not
+ * have the program keeps its id. This version creates no stream with such an id, so nothing changes between this and
+ * the append.
  */
 export async function reportedTransaction(log: EventLog, facts: TransactionFacts): Promise<Reported> {
   const legacyId = legacyIdOf(facts);
@@ -77,10 +78,10 @@ export function onlyOne<Transaction extends { readonly transactionId: string }>(
 /**
  * Whether a log may have transactions that were stored when ids did not have the program (`docs/decisions.md#t1`).
  *
- * All of them precede the others, since no process of the earlier version runs any more (docs/operations.md, Upgrading). So the
- * first transaction of the log tells, and the answer never changes: the log is only appended to, and a copy has the same order.
- * While there is no transaction yet, or the first one is still being looked for, the answer is true. Events of another program
- * that has written to such streams do not count.
+ * All of them precede the others, since no process of the earlier version runs any more (docs/operations.md,
+ * Upgrading). So the first transaction of the log tells, and the answer never changes: the log is only appended to, and
+ * a copy has the same order. While there is no transaction yet, or the first one is still being looked for, the answer
+ * is true. Events of another program that has written to such streams do not count.
  */
 function mayHaveFormerIds(log: EventLog): boolean {
   const search = searches.get(log) ?? new FirstTransaction(log);

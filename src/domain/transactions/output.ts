@@ -70,7 +70,8 @@ function periodOf(listed: ListedTransaction, date: (time: string) => string | nu
 }
 
 /**
- * The attributes taken from `reportInfo`, by the parameters of an item (Document 2, Message attributes; `docs/decisions.md#t2`).
+ * The attributes taken from `reportInfo`, by the parameters of an item (Document 2, Message attributes;
+ * `docs/decisions.md#t2`).
  */
 const PARAMETERS = {
   productNumber: 'f1',
@@ -88,8 +89,8 @@ export function isReportInfo(text: string): boolean {
 }
 
 /**
- * One value for each item, separated by `|`; `|` and `%` within a value stay percent-encoded. An attribute that no item has is
- * absent.
+ * One value for each item, separated by `|`; `|` and `%` within a value stay percent-encoded. An attribute that no item
+ * has is absent.
  */
 function productsIn(reportInfo: string): Partial<Record<ProductAttribute, string>> {
   const items = reportInfo.split('|').map(parametersOf);

@@ -104,8 +104,8 @@ export function postedValues(facts: TransactionFacts): Readonly<Record<string, s
 }
 
 /**
- * The facts with amendments. A commission by the event's terms follows the order value (`docs/decisions.md#t5`); without
- * `terms` it does not.
+ * The facts with amendments. A commission by the event's terms follows the order value (`docs/decisions.md#t5`);
+ * without `terms` it does not.
  */
 export function amendedBy(
   facts: TransactionFacts,

@@ -25,8 +25,8 @@ import { failuresOf, type Surroundings, triggerOf } from './surroundings';
 /**
  * A transaction, in the stream `transaction-<transactionId>`: one event for each state it enters, in order.
  *
- * The names and shapes of these events are the storage format: add, never rename. Each event of a state has everything that
- * a message about this state may contain (Document 2, Events), so that a subscriber needs no other event.
+ * The names and shapes of these events are the storage format: add, never rename. Each event of a state has everything
+ * that a message about this state may contain (Document 2, Events), so that a subscriber needs no other event.
  */
 
 /** The end of a pending period: the system approves then, or denies (Document 2, Message attributes). */
@@ -44,7 +44,10 @@ type Entered<Type extends string, More = object> = {
 };
 
 export type TransactionEvent =
-  /** `terms`: of the commission, absent of events that were stored before these were recorded. `isHeld`: it stays Tracked until its advertiser has it validated (`docs/decisions.md#t3`). */
+  /**
+   * `terms`: of the commission, absent of events that were stored before these were recorded. `isHeld`: it stays
+   * Tracked until its advertiser has it validated (`docs/decisions.md#t3`).
+   */
   | Entered<'TransactionTracked', { readonly isHeld?: true; readonly terms?: Terms }>
   | Entered<'TransactionInvalidated', { readonly reasons: readonly string[] }>
   | Entered<'TransactionPaused'>
@@ -130,8 +133,8 @@ type Draft = { -readonly [Name in keyof KnownTransaction]: KnownTransaction[Name
 export type KnownTransaction = Exclude<TransactionState, { readonly name: 'Unknown' }>;
 
 /**
- * Repeating a command that was executed does nothing; one that the state does not allow, or that would change what it no longer can,
- * raises 409. No event is earlier than the one before, whatever the clocks of processes say.
+ * Repeating a command that was executed does nothing; one that the state does not allow, or that would change what it
+ * no longer can, raises 409. No event is earlier than the one before, whatever the clocks of processes say.
  */
 export const transactionDecider: Decider<TransactionCommand, TransactionState, TransactionEvent> = {
   category: TRANSACTION,
@@ -227,7 +230,10 @@ function differences(fields: readonly string[], sent: Values, stored: Values): r
     .map((field) => `${field} is ${shown(stored[field])}, got ${shown(sent[field])}`);
 }
 
-/** A ruling or payment in a state that it leads to: raises CON_520 if it would change what is stored. Defaults are not compared. */
+/**
+ * A ruling or payment in a state that it leads to: raises CON_520 if it would change what is stored. Defaults are not
+ * compared.
+ */
 function unchanged(
   command: CommandTo<'approve' | 'deny' | 'delete' | 'pay'>,
   { name, transaction, deniedReasonId, paymentId }: KnownTransaction,

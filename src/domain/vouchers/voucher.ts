@@ -22,7 +22,9 @@ export const VOUCHER_TYPES = {
 
 type VoucherTypeId = keyof typeof VOUCHER_TYPES;
 
-/** What an edit replaces (Document 2, Voucher posted by an advertiser), in a fixed order; dates are ISO 8601 instants. */
+/**
+ * What an edit replaces (Document 2, Voucher posted by an advertiser), in a fixed order; dates are ISO 8601 instants.
+ */
 export interface VoucherContent {
   readonly title: string;
   readonly voucherTypeId: VoucherTypeId;
@@ -62,8 +64,8 @@ export type VoucherEvent =
   | { readonly type: 'VoucherWithdrawn'; readonly data: { readonly at: string } };
 
 /**
- * The currency of a voucher's amount: that of its program when it was posted (`docs/decisions.md#v19`). `postedAt`: not recorded,
- * so the one that the program had at this position.
+ * The currency of a voucher's amount: that of its program when it was posted (`docs/decisions.md#v19`). `postedAt`: not
+ * recorded, so the one that the program had at this position.
  */
 export type VoucherCurrency = { readonly currency: string } | { readonly postedAt: Position };
 
@@ -156,7 +158,10 @@ export function isOfMoney({ discountAmount, isPercentage }: VoucherContent): boo
   return discountAmount !== undefined && isPercentage !== true;
 }
 
-/** The fields of a published voucher by the names they are posted by. The same amount in another currency is another amount. */
+/**
+ * The fields of a published voucher by the names they are posted by. The same amount in another currency is another
+ * amount.
+ */
 export function postedFields(
   state: VoucherState,
   codeOf: (currency: VoucherCurrency, programId: number) => string,

@@ -15,12 +15,15 @@ const FILTER_PATH = ['*.aliases', '*.mappings._meta.spec', '*.settings.index.ref
 
 /** How long (ms) a dropped index is retained for queries in progress. */
 const GRACE_MS = 10 * 60_000;
-/** How long (ms) a live generation's layout is cached. Requests themselves use the alias, so they always reach the live one. */
+/**
+ * How long (ms) a live generation's layout is cached. Requests themselves use the alias, so they always reach the live
+ * one.
+ */
 const STALE_MS = 1_000;
 
 /**
- * Manages generations: each is an index, whose aliases record its state. One request changes all aliases of a collection
- * atomically, so nobody ever sees two live generations, or none.
+ * Manages generations: each is an index, whose aliases record its state. One request changes all aliases of a
+ * collection atomically, so nobody ever sees two live generations, or none.
  */
 export class Catalogue {
   private readonly cache = new Map<string, TargetState & { readonly until: number }>();

@@ -54,8 +54,8 @@ export class Connection {
   }
 
   /**
-   * Runs a query on its own connection, and closes that on time-out, on abort, or when the store closes: the server stops a
-   * search whose connection is closed. Raises `QueryTooLong`, or the reason of the signal.
+   * Runs a query on its own connection, and closes that on time-out, on abort, or when the store closes: the server
+   * stops a search whose connection is closed. Raises `QueryTooLong`, or the reason of the signal.
    */
   async query<Result>(
     { signal, timeLimit }: QueryOptions,
@@ -87,8 +87,8 @@ export class Connection {
   }
 
   /**
-   * Sends a request, and retries it for `retryMs` while the server is unavailable. Raises `EngineUnavailable`, `NoSuchIndex`,
-   * `Refused`.
+   * Sends a request, and retries it for `retryMs` while the server is unavailable. Raises `EngineUnavailable`,
+   * `NoSuchIndex`, `Refused`.
    */
   async ask<Answer>(request: Request<Answer>, retryMs = this.retryMs.read): Promise<Answer> {
     const deadline = performance.now() + retryMs;
@@ -156,8 +156,9 @@ interface ServerError {
 }
 
 /**
- * Translates an error of the client library. Failures of the server or the network become `EngineUnavailable`, with a message
- * for operators. The library's errors and messages contain the address and credentials, so they are not passed on.
+ * Translates an error of the client library. Failures of the server or the network become `EngineUnavailable`, with a
+ * message for operators. The library's errors and messages contain the address and credentials, so they are not passed
+ * on.
  */
 function toFailure(error: unknown): unknown {
   if (error instanceof errors.ResponseError) return failureOf(serverErrorOf(error));

@@ -134,8 +134,8 @@ interface PendingRead {
 }
 
 /**
- * Reads checkpoints. Lookups made in the same round of the event loop share one request, since waiting for a position polls
- * the checkpoints of all read models.
+ * Reads checkpoints. Lookups made in the same round of the event loop share one request, since waiting for a position
+ * polls the checkpoints of all read models.
  */
 export class Checkpoints {
   /** By `retryMs`. */

@@ -34,8 +34,8 @@ interface Group {
 /**
  * One page of groups in order, each with its first members, and the number of all groups.
  *
- * The server can neither count groups exactly nor order them by the best value of several keys. So we read the sort keys of
- * all matching documents, then the documents of the groups on the page, from the same snapshot.
+ * The server can neither count groups exactly nor order them by the best value of several keys. So we read the sort
+ * keys of all matching documents, then the documents of the groups on the page, from the same snapshot.
  */
 export async function searchGroups(
   { connection, alias, layout, retryMs }: IndexContext,

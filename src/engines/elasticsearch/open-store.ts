@@ -245,7 +245,10 @@ class ElasticsearchStore extends ReadStore {
     if (!isFinished) throw new Error('the generation is not finished: finish it before searching it');
   }
 
-  /** Runs `work` on a target. Requests that fill a generation are retried for longest, as a failed rebuild has to restart. */
+  /**
+   * Runs `work` on a target. Requests that fill a generation are retried for longest, as a failed rebuild has to
+   * restart.
+   */
   private async at<Result>(
     target: Target,
     work: (context: IndexContext) => Promise<Result>,
@@ -301,7 +304,10 @@ async function entries(
   }, retryMs);
 }
 
-/** All matching documents of a snapshot by id: first samples per value of a field, then an empty batch, then the documents. */
+/**
+ * All matching documents of a snapshot by id: first samples per value of a field, then an empty batch, then the
+ * documents.
+ */
 async function* scan(
   snapshot: Snapshot,
   filter: Filter,

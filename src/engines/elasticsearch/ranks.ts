@@ -24,8 +24,8 @@ export interface Ranked<Source> extends Rank {
 const PAGE = { keys: 10_000, whole: 500 } as const;
 
 /**
- * Reads all matching documents, unordered, with their sort keys: for orders that the server does not support. `group` is the
- * field to group by.
+ * Reads all matching documents, unordered, with their sort keys: for orders that the server does not support. `group`
+ * is the field to group by.
  */
 export class Ranks {
   private readonly score: Score;
@@ -170,8 +170,8 @@ export type Matches = Extract<Order, { readonly matches: readonly string[] }>;
 const MAX_SCORE = 2 ** 24;
 
 /**
- * Encodes counts of words as the one score that the server computes per document. The counts are the digits of an integer, so
- * a greater score means a greater first count, then a greater second one, and so on.
+ * Encodes counts of words as the one score that the server computes per document. The counts are the digits of an
+ * integer, so a greater score means a greater first count, then a greater second one, and so on.
  */
 export class Score {
   private readonly weights: readonly number[];

@@ -57,7 +57,8 @@ export class Snapshot {
   }
 
   async close(): Promise<void> {
-    // If this fails, the snapshot expires by itself. The connection of a cancelled query is closed, so use that of the store.
+    // If this fails, the snapshot expires by itself. The connection of a cancelled query is closed, so use that of the
+    // store.
     await (this.connection.parent ?? this.connection)
       .ask((client, options) => client.closePointInTime({ id: this.id }, options), 0)
       .catch(() => undefined);

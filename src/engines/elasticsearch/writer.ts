@@ -6,9 +6,9 @@ import { failureOf, type IndexContext } from './connection';
 import { nameOf } from './layout';
 
 /**
- * Limits of one bulk request: documents, characters. Requests are sent one after the other, and the next is prepared while the
- * server works on one. Measured: two at a time leave the server twice as many segments to merge and cost half as much again;
- * requests of a quarter of the size cost a fifth more, as each waits for the disk.
+ * Limits of one bulk request: documents, characters. Requests are sent one after the other, and the next is prepared
+ * while the server works on one. Measured: two at a time leave the server twice as many segments to merge and cost half
+ * as much again; requests of a quarter of the size cost a fifth more, as each waits for the disk.
  */
 const BULK = { count: 1_000, size: 4_000_000 } as const;
 
@@ -19,12 +19,12 @@ export const CHECKPOINT = 'checkpoint';
 type Operation = readonly [action: string, source: string];
 
 /**
- * Writes a batch, then its checkpoint. Each operation uses its log position as external version, so the order and repetition
- * of writes do not matter, and a version conflict counts as success.
+ * Writes a batch, then its checkpoint. Each operation uses its log position as external version, so the order and
+ * repetition of writes do not matter, and a version conflict counts as success.
  *
- * A removal writes a tombstone, an entry that no query finds, for the lifetime of the generation. The server itself would
- * forget the version of a deletion after a minute or at a restart, and an older write would undo the deletion. A removal that may
- * be forgotten is remembered here too.
+ * A removal writes a tombstone, an entry that no query finds, for the lifetime of the generation. The server itself
+ * would forget the version of a deletion after a minute or at a restart, and an older write would undo the deletion. A
+ * removal that may be forgotten is remembered here too.
  */
 export async function writeBatch(
   context: IndexContext,

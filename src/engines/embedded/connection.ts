@@ -19,16 +19,16 @@ export interface Session {
 }
 
 /**
- * A self-healing connection to a SQLite file: opened on first use, and reopened after a failure, so that work continues as
- * soon as the disk has space or is writable again.
+ * A self-healing connection to a SQLite file: opened on first use, and reopened after a failure, so that work continues
+ * as soon as the disk has space or is writable again.
  */
 export class Connection {
   #session: Session | undefined;
   #closed = false;
 
   /**
-   * `subject` is named in errors. `open` opens the file and configures it. `wasStopped` returns whether the caller just stopped
-   * the work: the connection is intact then, and keeps its cache and prepared statements.
+   * `subject` is named in errors. `open` opens the file and configures it. `wasStopped` returns whether the caller just
+   * stopped the work: the connection is intact then, and keeps its cache and prepared statements.
    */
   constructor(
     private readonly subject: string,
@@ -108,8 +108,8 @@ export function openDatabase(
 
 /**
  * Closes a database in any state. An open transaction and the page cache would outlive `close` until the statements are
- * garbage-collected: the file would stay locked, and memory in use that the collector does not know of. A failure here must
- * neither keep the file open nor hide the error that it is closed for.
+ * garbage-collected: the file would stay locked, and memory in use that the collector does not know of. A failure here
+ * must neither keep the file open nor hide the error that it is closed for.
  */
 export function closeDatabase(database: DatabaseSyncInstance): void {
   try {
@@ -125,9 +125,9 @@ export function closeDatabase(database: DatabaseSyncInstance): void {
 let collectGarbage: (() => void) | undefined;
 
 /**
- * Frees the files of closed connections. SQLite keeps a file open until all statements prepared on it are finalized, which
- * the driver does when they are garbage-collected: an idle thread might never do that. Takes as long as a full collection of
- * this thread's heap, so call it only for rare events, such as the removal of a file.
+ * Frees the files of closed connections. SQLite keeps a file open until all statements prepared on it are finalized,
+ * which the driver does when they are garbage-collected: an idle thread might never do that. Takes as long as a full
+ * collection of this thread's heap, so call it only for rare events, such as the removal of a file.
  */
 export function releaseClosedFiles(): void {
   setFlagsFromString('--expose-gc');
@@ -139,8 +139,8 @@ const DAMAGED = 'its file is damaged';
 const LOCKED = 'another process has locked it';
 
 /**
- * SQLite's result codes for failures of the machine: the primary code, its fixed message in SQLite, and ours. The driver's errors
- * when reading several rows have no code. Any other error is a bug of ours.
+ * SQLite's result codes for failures of the machine: the primary code, its fixed message in SQLite, and ours. The
+ * driver's errors when reading several rows have no code. Any other error is a bug of ours.
  */
 const FAILURES = [
   [3, 'access permission denied', 'access to its files is denied'],
@@ -171,8 +171,8 @@ const SYSTEM: Readonly<Record<number, string>> = {
 };
 
 /**
- * Translates an error of SQLite. Failures of the machine become `EngineUnavailable`, with a message for operators that contains
- * no path; bugs are returned as they are. `subject` is what failed: "the event log".
+ * Translates an error of SQLite. Failures of the machine become `EngineUnavailable`, with a message for operators that
+ * contains no path; bugs are returned as they are. `subject` is what failed: "the event log".
  */
 function toFailure(subject: string, error: unknown): unknown {
   if (typeof error !== 'object' || error === null || !('message' in error)) return error;

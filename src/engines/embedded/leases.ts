@@ -10,7 +10,9 @@ export const LEASE_TABLE = `CREATE TABLE IF NOT EXISTS lease_holders (name TEXT 
 /** Leases that ended longer ago (ms) are deleted: some names are used once. */
 const KEPT_MS = 60 * 60 * 1000;
 
-/** Leases in a SQLite file that was set up with `LEASE_TABLE`. Processes that share it need about the same system clock. */
+/**
+ * Leases in a SQLite file that was set up with `LEASE_TABLE`. Processes that share it need about the same system clock.
+ */
 export class LeaseTable {
   constructor(private readonly file: StoreFile) {}
 

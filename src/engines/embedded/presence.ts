@@ -18,10 +18,10 @@ const ALIVE_MS = 500;
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
 /**
- * Tells processes that share a data folder whether one of them lives: each locks a file of its own, and the operating system
- * frees the lock however it ends. So leases of one that was killed need not be waited for. Processes without the folder know
- * nothing of each other, nor do those with a copy of it or on another machine: nobody locks their file there, though they may
- * live.
+ * Tells processes that share a data folder whether one of them lives: each locks a file of its own, and the operating
+ * system frees the lock however it ends. So leases of one that was killed need not be waited for. Processes without the
+ * folder know nothing of each other, nor do those with a copy of it or on another machine: nobody locks their file
+ * there, though they may live.
  */
 export class Presence {
   /** A name that nobody else uses, for the leases of this process. */
@@ -83,7 +83,8 @@ export class Presence {
 const NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-([0-9a-f]{16})$/;
 
 /**
- * Names a file of the running machine: no copy has the same, and no file of another machine. Undefined if there is no such file.
+ * Names a file of the running machine: no copy has the same, and no file of another machine. Undefined if there is no
+ * such file.
  */
 function placeOf(file: string): string | undefined {
   try {

@@ -30,8 +30,8 @@ class AttemptTimeout extends NoAnswer {}
 /**
  * Appends over one connection, and replaces it if it stops working.
  *
- * An append whose outcome is unknown is retried with the same ids at the same revision: if it was made already, the server
- * recognizes it. Appends to the same stream run one at a time.
+ * An append whose outcome is unknown is retried with the same ids at the same revision: if it was made already, the
+ * server recognizes it. Appends to the same stream run one at a time.
  */
 export class Appender {
   #connection: Connection;
@@ -89,7 +89,9 @@ export class Appender {
     }
   }
 
-  /** Waits for the call to open: the leader of a cluster may have to be found, for longer than this append is retried. */
+  /**
+   * Waits for the call to open: the leader of a cluster may have to be found, for longer than this append is retried.
+   */
   async #opened(call: Promise<AppendCall>, leftMs: number): Promise<AppendCall> {
     return await withTimeout(call, leftMs, () => new NoAnswer('its leader was not found in time'));
   }
@@ -161,8 +163,8 @@ class AppendCall {
   }
 
   /**
-   * Raises `RevisionConflict`, `StreamDeleted` or `UnacceptableAppend`. If the call ends, raises its error: the outcome is
-   * unknown then. An answer may never come, so callers need a time-out.
+   * Raises `RevisionConflict`, `StreamDeleted` or `UnacceptableAppend`. If the call ends, raises its error: the outcome
+   * is unknown then. An answer may never come, so callers need a time-out.
    */
   async append(append: Append): Promise<AppendResult> {
     return await new Promise<AppendResult>((resolve, reject) => {
@@ -205,8 +207,8 @@ class AppendCall {
 }
 
 /**
- * Sets no deadline. The protocol's deadline is a time of day, so a slow clock would make every append fail; the server has its
- * own time-out.
+ * Sets no deadline. The protocol's deadline is a time of day, so a slow clock would make every append fail; the server
+ * has its own time-out.
  */
 function requestOf(id: string, { stream, expected, events }: Append): BatchAppendReq {
   const options = new BatchAppendReq.Options().setStreamIdentifier(

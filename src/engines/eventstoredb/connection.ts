@@ -39,10 +39,12 @@ interface Link {
 }
 
 /**
- * A connection to an EventStoreDB for calls of its streams protocol: to the leader of a cluster, which is found by gossip.
+ * A connection to an EventStoreDB for calls of its streams protocol: to the leader of a cluster, which is found by
+ * gossip.
  *
- * When a call fails since the server is gone or is no leader, the next call connects again. Nothing else is remembered of a
- * failure, and every promise belongs to a call: connecting may fail for any time without other consequences (ADR 9).
+ * When a call fails since the server is gone or is no leader, the next call connects again. Nothing else is remembered
+ * of a failure, and every promise belongs to a call: connecting may fail for any time without other consequences (ADR
+ * 9).
  */
 export class Connection {
   readonly #url: EsdbUrl;
@@ -187,8 +189,9 @@ function isOwnCancellation(error: Error): boolean {
 }
 
 /**
- * Asks the servers of a cluster, in random order, for its leader, or another node that is alive. The server that failed is asked
- * last. Raises `NoNode` after the attempts of the URL, a problem with TLS at once if all servers have one, and the reason of `signal`.
+ * Asks the servers of a cluster, in random order, for its leader, or another node that is alive. The server that failed
+ * is asked last. Raises `NoNode` after the attempts of the URL, a problem with TLS at once if all servers have one, and
+ * the reason of `signal`.
  */
 async function discover(
   url: EsdbUrl,
@@ -269,8 +272,8 @@ const WINDOW_BYTES = 1024 * 1024;
 type ChannelArguments = readonly [target: string, credentials: ChannelCredentials, options: ChannelOptions];
 
 /**
- * A channel to a server. It is not shared with other clients of the process, and verifies an IP address without sending it as a
- * server name, which Node.js warns about.
+ * A channel to a server. It is not shared with other clients of the process, and verifies an IP address without sending
+ * it as a server name, which Node.js warns about.
  */
 function channelTo({ address, port }: Endpoint, url: EsdbUrl): ChannelArguments {
   const isAddress = isIP(address) !== 0;

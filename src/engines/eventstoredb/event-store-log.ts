@@ -338,7 +338,9 @@ export class EventStoreLog extends EventLog {
     }
   }
 
-  /** Raises `EngineUnavailable` once the log is closed, so that an interrupted read is not mistaken for a complete one. */
+  /**
+   * Raises `EngineUnavailable` once the log is closed, so that an interrupted read is not mistaken for a complete one.
+   */
   #checkOpen(): void {
     if (this.#closing.signal.aborted) throw closed();
   }
@@ -368,8 +370,8 @@ function checkVersion(version: string): void {
 const ADVANCE_MS = 100;
 
 /**
- * The rest of the history, then new events, until the feed overflows: the follower must then resume from the history. Raises
- * the error that interrupts it.
+ * The rest of the history, then new events, until the feed overflows: the follower must then resume from the history.
+ * Raises the error that interrupts it.
  */
 async function* follow(
   { head, tail }: { readonly head: Head; readonly tail: Tail },

@@ -51,8 +51,8 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
- * Translates an error for the port. The message names the problem and the remedy, without the address. Bugs of our own code are
- * returned as they are.
+ * Translates an error for the port. The message names the problem and the remedy, without the address. Bugs of our own
+ * code are returned as they are.
  */
 export function unavailable(error: unknown): Error {
   if (error instanceof EngineUnavailable) return error;

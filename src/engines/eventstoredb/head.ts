@@ -16,7 +16,9 @@ export interface End {
   readonly last: Position;
 }
 
-/** Finds the end of the log. Reads no event twice, since the server writes many events that do not belong to the log. */
+/**
+ * Finds the end of the log. Reads no event twice, since the server writes many events that do not belong to the log.
+ */
 export class Head {
   #end: End = { head: START, last: START };
   #passed = 0;
@@ -24,7 +26,10 @@ export class Head {
   #reading: Promise<End> | undefined;
   #next: Promise<End> | undefined;
 
-  /** `signal` cancels reads in progress. `findKnown` finds an earlier end of the log, if one is recorded: reads stop there. */
+  /**
+   * `signal` cancels reads in progress. `findKnown` finds an earlier end of the log, if one is recorded: reads stop
+   * there.
+   */
   constructor(
     private readonly readers: Readers,
     private readonly namespace: Namespace,

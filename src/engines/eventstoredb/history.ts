@@ -24,7 +24,10 @@ export interface ReadSelection {
 export class History {
   /** Everything up to here was delivered. */
   #position: Position;
-  /** Everything up to here was received: possibly a checkpoint of the server, to resume from, but not a position of the log. */
+  /**
+   * Everything up to here was received: possibly a checkpoint of the server, to resume from, but not a position of the
+   * log.
+   */
   #seen: Position;
 
   constructor(
@@ -48,8 +51,8 @@ export class History {
   }
 
   /**
-   * Reads the events up to `to`, the position of an existing event. The last batch has that position; `isCaughtUp` returns
-   * whether it reaches the end of the log. When interrupted, delivers what has arrived, then raises the error.
+   * Reads the events up to `to`, the position of an existing event. The last batch has that position; `isCaughtUp`
+   * returns whether it reaches the end of the log. When interrupted, delivers what has arrived, then raises the error.
    */
   async *upTo(to: Position, signal: AbortSignal, isCaughtUp: () => boolean): AsyncGenerator<EventBatch> {
     if (this.#position >= to) return;

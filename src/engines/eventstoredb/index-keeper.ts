@@ -21,7 +21,10 @@ import { type SentEvent } from './sent-event';
 export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
   /** The last event of a stream of the server. */
   last(name: string): Promise<SentEvent | undefined>;
-  /** The revision of the last event of a stream of the server, even if that can no longer be read. Raises `StreamDeleted`. */
+  /**
+   * The revision of the last event of a stream of the server, even if that can no longer be read. Raises
+   * `StreamDeleted`.
+   */
   lastRevision(name: string): Promise<number>;
   /** The events of a stream of the server from a revision on. */
   eventsFrom(name: string, from: number): AsyncIterable<SentEvent>;
@@ -35,7 +38,10 @@ export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
 const EVERY_MS = 10_000;
 const BACKOFF_MS = { first: 1_000, longest: 60_000 } as const;
 
-/** After so many events that belong to no log or another, the end of the log is marked: searches for it need not pass them again. */
+/**
+ * After so many events that belong to no log or another, the end of the log is marked: searches for it need not pass
+ * them again.
+ */
 const PASSED = 1_000;
 
 /** Limits of a record. An event that is longer is a record of its own. */
@@ -82,9 +88,9 @@ class IndexUnused extends Error {
 }
 
 /**
- * Keeps the index up to date until the signal aborts. Several processes may: expected revisions let one of them append, and the
- * others continue after it. An index that is damaged is made again. Raises `IndexUnused` if the server does not accept the index;
- * then the log is read from where it ends.
+ * Keeps the index up to date until the signal aborts. Several processes may: expected revisions let one of them append,
+ * and the others continue after it. An index that is damaged is made again. Raises `IndexUnused` if the server does not
+ * accept the index; then the log is read from where it ends.
  */
 export async function keepIndex(log: IndexedLog, signal: AbortSignal, everyMs = EVERY_MS): Promise<void> {
   const backoff = new Backoff(BACKOFF_MS);

@@ -48,15 +48,17 @@ interface NextTable {
 }
 
 /**
- * Leases in streams of EventStoreDB (docs/adr/0034-leases-are-where-the-log-is.md): a table of who has what, which is appended at
- * an expected revision when that changes, and a heartbeat per owner. No times are stored, so clocks need not agree: who has not
- * seen a new heartbeat for the time of a lease may take it, and an owner that has not appended one for as long asks for it again.
+ * Leases in streams of EventStoreDB (docs/adr/0034-leases-are-where-the-log-is.md): a table of who has what, which is
+ * appended at an expected revision when that changes, and a heartbeat per owner. No times are stored, so clocks need
+ * not agree: who has not seen a new heartbeat for the time of a lease may take it, and an owner that has not appended
+ * one for as long asks for it again.
  */
 export class LogLeases extends Leases {
   readonly #heartbeats: Heartbeats;
   /**
-   * Leases of owners in this process that nobody else can have taken. Others that the table names as theirs (released, not renewed,
-   * or granted by an append whose answer was lost) are removed from it by the next answer: an owner that lives keeps only these.
+   * Leases of owners in this process that nobody else can have taken. Others that the table names as theirs (released,
+   * not renewed, or granted by an append whose answer was lost) are removed from it by the next answer: an owner that
+   * lives keeps only these.
    */
   readonly #held = new Map<string, Held>();
   #asks: Ask[] = [];
@@ -264,8 +266,8 @@ function momentOf({ wall, monotonic }: Clocks): Moment {
 }
 
 /**
- * How much time has passed at most (ms). The clock that nobody can set stands still while the machine is suspended; the other one
- * may have been set.
+ * How much time has passed at most (ms). The clock that nobody can set stands still while the machine is suspended; the
+ * other one may have been set.
  */
 function msSince({ wall, monotonic }: Moment, clocks: Clocks): number {
   return Math.max(clocks.wall() - wall, clocks.monotonic() - monotonic);
@@ -283,7 +285,8 @@ interface Heart {
 interface Watched {
   readonly revision: number;
   /**
-   * When it had been seen first, and when it was last looked for and was still the last one: by the clock that nobody can set.
+   * When it had been seen first, and when it was last looked for and was still the last one: by the clock that nobody
+   * can set.
    */
   readonly since: number;
   readonly until: number;
@@ -292,7 +295,9 @@ interface Watched {
 /** Only the last heartbeat counts; those of an owner that is gone are deleted after a day. */
 const METADATA = { $maxCount: 1, $maxAge: 24 * 60 * 60 };
 
-/** The heartbeats of owners of leases: a stream for each. What is in them does not matter: that there is a new one does. */
+/**
+ * The heartbeats of owners of leases: a stream for each. What is in them does not matter: that there is a new one does.
+ */
 class Heartbeats {
   readonly #hearts = new Map<string, Heart>();
   readonly #watched = new Map<string, Watched>();

@@ -32,8 +32,8 @@ export class Messages {
   }
 
   /**
-   * Waits until a message has arrived (`more`), the call has ended (`end`), or the time is up (`timeout`). Raises the error
-   * that ended the call.
+   * Waits until a message has arrived (`more`), the call has ended (`end`), or the time is up (`timeout`). Raises the
+   * error that ended the call.
    */
   async next(timeoutMs = this.timeoutMs): Promise<'more' | 'end' | 'timeout'> {
     if (this.#available > 0) return 'more';

@@ -8,7 +8,8 @@ const LEASES = 'leases.';
 export const INDEX = 'index.';
 
 /**
- * The streams of a server that belong to one log; others are never read through it. Those of the server itself start with `$`.
+ * The streams of a server that belong to one log; others are never read through it. Those of the server itself start
+ * with `$`.
  */
 export class Namespace {
   static readonly domain = new Namespace('', [DELIVERIES, LEASES, INDEX]);
@@ -33,12 +34,12 @@ export class Namespace {
   }
 
   /**
-   * A regular expression for the names in the server of all streams, or of those that start with one of the prefixes (at least
-   * one).
+   * A regular expression for the names in the server of all streams, or of those that start with one of the prefixes
+   * (at least one).
    */
   expression(prefixes: readonly string[] | undefined): string {
-    // Not the protocol's own prefixes: the server compares them by the rules of its culture, so "p-" would not match a name
-    // that continues with a combining mark.
+    // Not the protocol's own prefixes: the server compares them by the rules of its culture, so "p-" would not match a
+    // name that continues with a combining mark.
     if (prefixes !== undefined)
       return `^${escapeRegExp(this.prefix)}(?:${prefixes.map(escapeRegExp).join('|')})`;
     const others = ['$', ...this.excluded].map(escapeRegExp);

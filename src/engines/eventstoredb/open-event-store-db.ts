@@ -121,9 +121,9 @@ interface Extent {
 }
 
 /**
- * The delivery log in EventStoreDB. What is expired is truncated: the server no longer returns it in reads of the stream, and
- * deletes it from its files when it is scavenged. Not `$maxAge`, which would also hide the last event of a stream, and with it
- * how far the matcher has come.
+ * The delivery log in EventStoreDB. What is expired is truncated: the server no longer returns it in reads of the
+ * stream, and deletes it from its files when it is scavenged. Not `$maxAge`, which would also hide the last event of a
+ * stream, and with it how far the matcher has come.
  */
 class EventStoreDeliveries extends EventStoreLog implements ExpiringLog {
   async expire(before: Date, streams: readonly string[]): Promise<void> {

@@ -18,7 +18,10 @@ export interface IndexMark {
   readonly last?: Position;
 }
 
-/** The property of the metadata of the index's stream that has the mark. Of metadata the server keeps only the last event. */
+/**
+ * The property of the metadata of the index's stream that has the mark. Of metadata the server keeps only the last
+ * event.
+ */
 export const MARK = 'affilogIndex';
 
 /** A list of prefixes has a stream of its own, so that a version with another list reads another index. */
@@ -54,8 +57,8 @@ export function isIndexed(prefixes: readonly string[] | undefined): boolean {
 }
 
 /**
- * Reads the events after a position from the index, as far as it has them: what follows is in the log. An index that is missing,
- * not readable or not continuous gives fewer batches, or none. Raises errors after which a retry may succeed.
+ * Reads the events after a position from the index, as far as it has them: what follows is in the log. An index that is
+ * missing, not readable or not continuous gives fewer batches, or none. Raises errors after which a retry may succeed.
  */
 export async function* readIndex(
   readers: Readers,
@@ -119,7 +122,10 @@ function* batchesIn(
   }
 }
 
-/** All events of the indexed streams between two positions of the log. Each record continues where the one before it ends. */
+/**
+ * All events of the indexed streams between two positions of the log. Each record continues where the one before it
+ * ends.
+ */
 interface IndexRecord {
   readonly after: Position;
   readonly upTo: Position;
@@ -141,8 +147,9 @@ interface RecordHead extends Omit<IndexRecord, 'events'> {
 const TEXTS = ',"texts":[';
 
 /**
- * A record as an event. Data and metadata of its events are JSON already and are embedded as they are: as strings within JSON
- * they might be twice as long, more than the server accepts. The shape is the storage format: add, never rename.
+ * A record as an event. Data and metadata of its events are JSON already and are embedded as they are: as strings
+ * within JSON they might be twice as long, more than the server accepts. The shape is the storage format: add, never
+ * rename.
  */
 export function toIndexEvent({ after, upTo, events }: IndexRecord): NewEvent {
   const entries = events.map(({ data, meta, ...rest }): IndexEntry => ({

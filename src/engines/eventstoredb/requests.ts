@@ -31,8 +31,8 @@ export function streamRequest(
 }
 
 /**
- * Reads the whole log backwards from a position, by default from its end; with `regex` only streams whose names in the server match. Then
- * the server answers when it has found as many, or there are no more.
+ * Reads the whole log backwards from a position, by default from its end; with `regex` only streams whose names in the
+ * server match. Then the server answers when it has found as many, or there are no more.
  */
 export function backwardsRequest(before: Position | undefined, limit: number, regex?: string): ReadReq {
   return request(true, (options) => {
@@ -100,8 +100,8 @@ export class RetryBudget {
   }
 
   /**
-   * Waits before the next attempt. Raises `EngineUnavailable` if the error is permanent or the budget is exhausted; raises bugs
-   * of our own code as they are. `since`: when the failed call began (`performance.now`).
+   * Waits before the next attempt. Raises `EngineUnavailable` if the error is permanent or the budget is exhausted;
+   * raises bugs of our own code as they are. `since`: when the failed call began (`performance.now`).
    */
   async afterFailure(error: unknown, since: number, signal?: AbortSignal, onRetry?: OnRetry): Promise<void> {
     this.#since ??= since;

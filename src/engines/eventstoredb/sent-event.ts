@@ -62,7 +62,8 @@ export class SentEvent {
   }
 
   /**
-   * Whether the event belongs to the log: its stream does, EventStoreDB has not made it itself, and its data is a JSON object.
+   * Whether the event belongs to the log: its stream does, EventStoreDB has not made it itself, and its data is a JSON
+   * object.
    */
   get isOfLog(): boolean {
     const isText = (bytes: Uint8Array): boolean => bytes[0] === BRACE;

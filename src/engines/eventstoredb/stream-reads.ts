@@ -18,7 +18,8 @@ interface ReadPart {
 }
 
 /**
- * The events in the messages of a stream read, in batches. When interrupted, delivers what has arrived, then raises the error.
+ * The events in the messages of a stream read, in batches. When interrupted, delivers what has arrived, then raises the
+ * error.
  */
 export async function* streamParts(
   messages: Messages,
@@ -50,8 +51,8 @@ export async function* streamParts(
 }
 
 /**
- * The revision of a stream's last event, whether it belongs to the log or not, from the messages of a backwards read. Raises
- * `StreamDeleted` for a tombstoned stream.
+ * The revision of a stream's last event, whether it belongs to the log or not, from the messages of a backwards read.
+ * Raises `StreamDeleted` for a tombstoned stream.
  */
 export async function lastRevision(
   stream: string,
@@ -144,8 +145,8 @@ interface PooledConnection {
 }
 
 /**
- * A pool of connections for reads, growing with the number of calls. Appends use a separate one, since an interrupted read makes
- * the client reconnect, which must not affect appends.
+ * A pool of connections for reads, growing with the number of calls. Appends use a separate one, since an interrupted
+ * read makes the client reconnect, which must not affect appends.
  */
 export class Readers {
   #connections: PooledConnection[] = [];
@@ -183,8 +184,9 @@ export class Readers {
   }
 
   /**
-   * Replaces the connections, unless that already happened after `since`, when the failed call began (`performance.now`). Calls
-   * over the old connections fail on their own, and the connections close with their last call.
+   * Replaces the connections, unless that already happened after `since`, when the failed call began
+   * (`performance.now`). Calls over the old connections fail on their own, and the connections close with their last
+   * call.
    */
   renew(since: number): void {
     if (this.#renewed >= since) return;

@@ -56,7 +56,9 @@ export class Feed {
     return this.prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true;
   }
 
-  /** Queues the selected ones of these events, which are in log order. `position` is that of the last event received. */
+  /**
+   * Queues the selected ones of these events, which are in log order. `position` is that of the last event received.
+   */
   push(events: readonly RecordedEvent[], position: Position): void {
     for (const event of events)
       if (event.position > this.from && this.wants(event.stream)) {
@@ -108,8 +110,8 @@ export class Feed {
 }
 
 /**
- * Follows the end of the log with one subscription for all followers of a thread. However many there are, they cost the server
- * one call, and an event that none of them selects is barely parsed.
+ * Follows the end of the log with one subscription for all followers of a thread. However many there are, they cost the
+ * server one call, and an event that none of them selects is barely parsed.
  */
 export class Tail {
   #running: TailSubscription | undefined;

@@ -62,8 +62,8 @@ export interface Discovery {
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Validates an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`; the client library itself would print the whole URL
- * for an unknown option.
+ * Validates an `esdb://` or `esdb+discover://` URL. Raises `UnusableUrl`; the client library itself would print the
+ * whole URL for an unknown option.
  */
 export function parseEsdbUrl(url: string): EsdbUrl {
   if (!/^esdb(?:\+discover)?:\/\//.test(url))

@@ -24,7 +24,10 @@ const POLICY = [
 ].join('; ');
 const SECURITY = { 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer' };
 
-/** The documentation page: Swagger UI over the OpenAPI description. Paths are relative, because a proxy may add a prefix. */
+/**
+ * The documentation page: Swagger UI over the OpenAPI description. Paths are relative, because a proxy may add a
+ * prefix.
+ */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -44,9 +47,9 @@ const PAGE = `<!doctype html>
 `;
 
 /**
- * Starts Swagger UI with all operations closed. It gets the description as OpenAPI 3.0, since at each operation that it shows it
- * processes the whole of an OpenAPI 3.1 description: for minutes, if it shows all. Tokens are kept until the tab is closed
- * (`docs/decisions.md#x82`).
+ * Starts Swagger UI with all operations closed. It gets the description as OpenAPI 3.0, since at each operation that it
+ * shows it processes the whole of an OpenAPI 3.1 description: for minutes, if it shows all. Tokens are kept until the
+ * tab is closed (`docs/decisions.md#x82`).
  */
 const START = `const KEPT = 'affilog.tokens';
 
@@ -95,7 +98,9 @@ const ui = SwaggerUIBundle({
 });
 `;
 
-/** Swagger UI without what says nothing here (one server, links, an example of each error list), and for narrow screens. */
+/**
+ * Swagger UI without what says nothing here (one server, links, an example of each error list), and for narrow screens.
+ */
 const STYLE = `.swagger-ui .scheme-container .schemes .schemes-server-container,
 .swagger-ui .info .title small.version-stamp,
 .swagger-ui .response-col_links,

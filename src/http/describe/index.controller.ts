@@ -50,8 +50,8 @@ const POLICY = [
 ].join('; ');
 
 /**
- * Answers with links, in HTML if the client prefers it, otherwise in JSON (`docs/decisions.md#x85`). Links are relative to
- * the page, because a proxy may add a prefix.
+ * Answers with links, in HTML if the client prefers it, otherwise in JSON (`docs/decisions.md#x85`). Links are relative
+ * to the page, because a proxy may add a prefix.
  */
 export function sendIndex(
   request: FastifyRequest,

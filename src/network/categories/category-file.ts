@@ -32,8 +32,8 @@ export class CategoryFaults extends Error {
 }
 
 /**
- * Reads a published category tree: JSON (nested, or a list of nodes with their parents or paths) or lines of paths. Integer ids
- * of the source are retained, others are assigned (`docs/decisions.md#p29`). Raises `CategoryFaults`.
+ * Reads a published category tree: JSON (nested, or a list of nodes with their parents or paths) or lines of paths.
+ * Integer ids of the source are retained, others are assigned (`docs/decisions.md#p29`). Raises `CategoryFaults`.
  */
 export function readCategories(text: string): CategoryFile {
   const faults: string[] = [];
@@ -121,9 +121,9 @@ interface Parent {
 }
 
 /**
- * The nodes of a JSON file: lists of `{ id?, name, children? }`, of nodes with the id of their parent, or of nodes with their
- * path from the root, as a list or as text (`A > B`); or an object from ids to such texts or back. Children of a node with a
- * path are only links and are ignored.
+ * The nodes of a JSON file: lists of `{ id?, name, children? }`, of nodes with the id of their parent, or of nodes with
+ * their path from the root, as a list or as text (`A > B`); or an object from ids to such texts or back. Children of a
+ * node with a path are only links and are ignored.
  */
 function nodesOfJson(text: string, faults: string[]): readonly SourceNode[] {
   let json: unknown;
@@ -189,8 +189,9 @@ function nodesOfJson(text: string, faults: string[]): readonly SourceNode[] {
 }
 
 /**
- * The path of a node that has it as text, or in place of its name. Other texts may be called so (`/garden/tools`, `1/2/41`): it
- * ends with the name of the node, if that has one. A node with children or a parent has its place by them.
+ * The path of a node that has it as text, or in place of its name. Other texts may be called so (`/garden/tools`,
+ * `1/2/41`): it ends with the name of the node, if that has one. A node with children or a parent has its place by
+ * them.
  */
 function textPathOf(node: Posted): readonly string[] | undefined {
   const hasChildren = CHILDREN.some((key) => Array.isArray(node[key]) && node[key].length > 0);

@@ -60,8 +60,8 @@ export async function changeMappings(
 }
 
 /**
- * The report, with a message for each mapped name that no product has: it may be mistyped. Without one while products cannot
- * be counted, which must not prevent the change.
+ * The report, with a message for each mapped name that no product has: it may be mistyped. Without one while products
+ * cannot be counted, which must not prevent the change.
  */
 export async function notingUnused(
   report: MappingPlan['report'],

@@ -42,8 +42,8 @@ export async function importCategories(
 }
 
 /**
- * Decides what an import appends. Raises `CategoryFaults` for ids of categories with other names (`docs/decisions.md#x95`), and
- * if nothing in the file can be imported.
+ * Decides what an import appends. Raises `CategoryFaults` for ids of categories with other names
+ * (`docs/decisions.md#x95`), and if nothing in the file can be imported.
  */
 export function planCategories(
   directory: Directory,

@@ -73,7 +73,10 @@ export const networkClaimOperations = {
 
 const claimsText = listWriter(CLAIMS);
 
-/** Claims that are pending at the network, for operators (`docs/decisions.md#c14`): the same functions as `affilog claims`. */
+/**
+ * Claims that are pending at the network, for operators (`docs/decisions.md#c14`): the same functions as `affilog
+ * claims`.
+ */
 @Controller('/ops/1.0/claims')
 export class NetworkClaimsController {
   constructor(

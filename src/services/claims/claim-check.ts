@@ -62,8 +62,8 @@ export interface ClaimContext {
 }
 
 /**
- * Checks posted claims: fields, access to sites and programs. Raises everything that is wrong as `Faults`; their status is that
- * of the first.
+ * Checks posted claims: fields, access to sites and programs. Raises everything that is wrong as `Faults`; their status
+ * is that of the first.
  */
 export function checkClaims(posted: PostedList, context: ClaimContext): readonly CheckedClaim[] {
   const check = claimChecker(context, (sent) => isUnset(sent['expectedCommission']));
@@ -92,8 +92,8 @@ function notRefused(): never {
 }
 
 /**
- * Rules between fields and access, of claims and of their updates by publishers. `lacksCommission`: whether one has no expected
- * commission.
+ * Rules between fields and access, of claims and of their updates by publishers. `lacksCommission`: whether one has no
+ * expected commission.
  */
 function claimChecker({ directory, caller }: ClaimContext, lacksCommission: (posted: Posted) => boolean) {
   return (found: Partial<PostedClaim>, place: Place, refusals: Refusals, posted: Posted): void => {
@@ -319,8 +319,9 @@ const OPTIONAL = [
 ] as const satisfies readonly (keyof ClaimContent)[];
 
 /**
- * The claim after an update by its publisher: what the update omits stays, what it has empty is cleared (`docs/decisions.md#c9`).
- * An expected commission does not stay for an event that must not have one, or in another currency.
+ * The claim after an update by its publisher: what the update omits stays, what it has empty is cleared
+ * (`docs/decisions.md#c9`). An expected commission does not stay for an event that must not have one, or in another
+ * currency.
  */
 export function revisedClaim(
   { claim, cleared, currencyId }: CheckedRevision,

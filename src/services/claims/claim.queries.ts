@@ -106,7 +106,9 @@ interface ListedClaims {
 /** Versions in an answer (`docs/decisions.md#c13`). */
 const MOST_VERSIONS = 1000;
 
-/** What callers may read of claims: publishers their own, advertisers those of their programs (`docs/decisions.md#c8`). */
+/**
+ * What callers may read of claims: publishers their own, advertisers those of their programs (`docs/decisions.md#c8`).
+ */
 @Injectable()
 export class ClaimQueries {
   constructor(
@@ -125,9 +127,9 @@ export class ClaimQueries {
   }
 
   /**
-   * The claim after each change, oldest first, at most the last 1,000 (`docs/decisions.md#c13`), while the caller was a party to
-   * it. Raises UTS_402 or UTS_404 unless it is one now. The stream is read once to count the versions, and again while they are
-   * sent.
+   * The claim after each change, oldest first, at most the last 1,000 (`docs/decisions.md#c13`), while the caller was a
+   * party to it. Raises UTS_402 or UTS_404 unless it is one now. The stream is read once to count the versions, and
+   * again while they are sent.
    */
   async versions(
     claimId: number,

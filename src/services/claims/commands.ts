@@ -63,7 +63,10 @@ export class CreateClaims extends Command<FiledClaims> {
   }
 }
 
-/** The screening that each claim would have, in their order. Raises all faults, stores nothing (`docs/decisions.md#c13`). */
+/**
+ * The screening that each claim would have, in their order. Raises all faults, stores nothing
+ * (`docs/decisions.md#c13`).
+ */
 export class CheckClaims extends Command<readonly Screening[]> {
   constructor(
     readonly posted: PostedList,
@@ -74,8 +77,8 @@ export class CheckClaims extends Command<readonly Screening[]> {
 }
 
 /**
- * Updates claims of a publisher. If one of the updates is refused, nothing is changed, and all faults are raised; otherwise each is
- * executed on its own (`docs/decisions.md#c9`).
+ * Updates claims of a publisher. If one of the updates is refused, nothing is changed, and all faults are raised;
+ * otherwise each is executed on its own (`docs/decisions.md#c9`).
  */
 export class ReviseClaims extends Command<Visible> {
   constructor(
@@ -113,8 +116,8 @@ export class DeleteClaim extends Command<Visible> {
 const AT_ONCE = 256;
 
 /**
- * Items of all lists that are executed. All claims that a list names, or that have its keys, are in memory, and each may have some
- * 50 KB. Of the longest lists, with 1,000 items, four are executed at a time, of one organisation two.
+ * Items of all lists that are executed. All claims that a list names, or that have its keys, are in memory, and each
+ * may have some 50 KB. Of the longest lists, with 1,000 items, four are executed at a time, of one organisation two.
  */
 const IN_MEMORY = { atOnce: 3_500, perClient: 1_500, reserved: 1_000 } as const;
 
@@ -142,7 +145,9 @@ export class Claims {
     return this.clock.now();
   }
 
-  /** The items of a posted list of a publisher. If some are refused, raises all their faults and those of their keys. */
+  /**
+   * The items of a posted list of a publisher. If some are refused, raises all their faults and those of their keys.
+   */
   async checkedItems<Item>(
     posted: PostedList,
     caller: ClaimsCaller,

@@ -199,8 +199,8 @@ export const claimOperations = {
 } as const satisfies Readonly<Record<string, OperationText>>;
 
 /**
- * The XML schemas of claims. Posted lists have a namespace, and elements of fields one of their own (Document 3, Claim posted by
- * a publisher). Error lists of a deletion have a schema of their own too (Document 3, Errors).
+ * The XML schemas of claims. Posted lists have a namespace, and elements of fields one of their own (Document 3, Claim
+ * posted by a publisher). Error lists of a deletion have a schema of their own too (Document 3, Errors).
  */
 export const claimSchemas: SchemaFiles = (vendor) => {
   const {

@@ -113,8 +113,8 @@ export type OutputVersion = AnswerOf<typeof claimVersion>;
 const DAY = 24 * 60 * 60 * 1000;
 
 /**
- * A claim as it is listed (Document 3, Claim as listed); fields without a value are undefined. `now`: for the days until it is
- * approved.
+ * A claim as it is listed (Document 3, Claim as listed); fields without a value are undefined. `now`: for the days
+ * until it is approved.
  */
 export function toOutput(listed: ListedClaim, directory: Directory, now: Date): OutputClaim {
   const { claimId, origin, version, claim, status, created, adjusted = {} } = listed;

@@ -60,8 +60,8 @@ export async function postedList(
 }
 
 /**
- * Reads a posted list. Raises UTS_210, UTS_291 and UTS_212 for what is not JSON, XML or CSV, UTS_211 if it contains something
- * else, and a fault if it has no items or too many (`docs/decisions.md#c7`).
+ * Reads a posted list. Raises UTS_210, UTS_291 and UTS_212 for what is not JSON, XML or CSV, UTS_211 if it contains
+ * something else, and a fault if it has no items or too many (`docs/decisions.md#c7`).
  */
 export function readPosted(name: PostedList['name'], bytes: Buffer, format: PostedFormat): PostedList {
   const { items, unread = [] } = listIn(name, bytes, format);

@@ -57,9 +57,9 @@ export interface ReviewParts {
 }
 
 /**
- * Releases a claim to its advertiser, or rejects it. A claim whose order is tracked already is not released: it gets the status
- * that screening would have given it. Raises UTS_402 for an unknown one, UTS_405 unless it is pending at the network in this
- * version, and `EngineUnavailable`.
+ * Releases a claim to its advertiser, or rejects it. A claim whose order is tracked already is not released: it gets
+ * the status that screening would have given it. Raises UTS_402 for an unknown one, UTS_405 unless it is pending at the
+ * network in this version, and `EngineUnavailable`.
  */
 export async function reviewClaim(
   { claimId, version, ...decision }: ReviewRequest,

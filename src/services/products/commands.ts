@@ -19,8 +19,8 @@ import { type CountedDownload } from './quota';
 type LoadBody = Pick<PostedBody, 'format' | 'chunks'> & Partial<Pick<PostedBody, 'takes'>>;
 
 /**
- * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post that is
- * refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for a feed of somebody else.
+ * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post that
+ * is refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for a feed of somebody else.
  *
  * The only command that is more than plain data: a body may be larger than memory, so the loader reads and checks it
  * while it is being received.
@@ -116,7 +116,8 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
 }
 
 /**
- * Bytes of memory that a load uses however large its body is: chunks on their way, slices being validated, blocks of the spool.
+ * Bytes of memory that a load uses however large its body is: chunks on their way, slices being validated, blocks of
+ * the spool.
  */
 const BUFFERED = 6 * 1024 * 1024;
 /** The same for each byte of a small body, of which there are as many copies at a time. */
@@ -128,7 +129,8 @@ function buffered(bytes: number): number {
 }
 
 /**
- * What a body takes that is not parsed in memory (`docs/decisions.md#x100`): it is counted on disk even while it is in memory.
+ * What a body takes that is not parsed in memory (`docs/decisions.md#x100`): it is counted on disk even while it is in
+ * memory.
  */
 function costOfLoad(bytes: number): BodyCost {
   return { memory: buffered(bytes), space: bytes };

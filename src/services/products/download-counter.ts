@@ -57,10 +57,10 @@ const SUFFIX = { waiting: '.uncounted', taken: '.counting' } as const;
 const INCOMPLETE = /^\d+_\d+-\d+_[\da-f-]{36}$/;
 
 /**
- * Counts downloads towards the quota (`docs/decisions.md#p18`). Without the log, a download is noted in a file of its own, and
- * counted when the log is back, by whichever process of this data folder is there. Until then each process answers as many
- * downloads as the quota of a version allows. A download is counted once, also if the outcome of an append is unknown or a
- * process is killed while it counts.
+ * Counts downloads towards the quota (`docs/decisions.md#p18`). Without the log, a download is noted in a file of its
+ * own, and counted when the log is back, by whichever process of this data folder is there. Until then each process
+ * answers as many downloads as the quota of a version allows. A download is counted once, also if the outcome of an
+ * append is unknown or a process is killed while it counts.
  */
 export class DownloadCounter {
   /** Many requests of this process for one feed would only conflict with each other. */
@@ -96,8 +96,8 @@ export class DownloadCounter {
   }
 
   /**
-   * Raises 429, and `EngineUnavailable` if the log is unavailable and the download cannot be noted: the disk is full, or too many
-   * are noted.
+   * Raises 429, and `EngineUnavailable` if the log is unavailable and the download cannot be noted: the disk is full,
+   * or too many are noted.
    */
   async count(download: Omit<TimedDownload, 'at' | 'id'>): Promise<void> {
     const id = quotaId(download);
@@ -134,7 +134,9 @@ export class DownloadCounter {
     }
   }
 
-  /** Reads the events up to `revision` that were not read yet; a download is recorded after the version that was sent. */
+  /**
+   * Reads the events up to `revision` that were not read yet; a download is recorded after the version that was sent.
+   */
   private async addRecorded(
     recorded: RecordedIds,
     stream: string,

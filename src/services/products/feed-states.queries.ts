@@ -95,7 +95,9 @@ export class FeedStates {
     return version;
   }
 
-  /** The last change of categories up to a position that concerns products of a feed, of those not considered before. */
+  /**
+   * The last change of categories up to a position that concerns products of a feed, of those not considered before.
+   */
   private async lastChange(
     feedId: number,
     { loaded, upTo: after }: Considered,

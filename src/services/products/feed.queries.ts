@@ -170,7 +170,10 @@ export class FeedQueries {
     };
   }
 
-  /** The last posts to a feed. They are not held up for the sake of their report: it waits for them (`docs/decisions.md#x35`). */
+  /**
+   * The last posts to a feed. They are not held up for the sake of their report: it waits for them
+   * (`docs/decisions.md#x35`).
+   */
   async imports(feedId: number, query: QueryOptions = {}): Promise<AsyncIterable<Iterable<ReportedImport>>> {
     await this.readModels.afterWrite({ position: await this.log.head(), changes: 1 });
     return await lastImports(this.store, feedId, query);

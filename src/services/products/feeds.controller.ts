@@ -76,7 +76,7 @@ export class FeedsController {
     return this.list([ownFeed(this.follower.directory, caller, id)], programId);
   }
 
-  /** What has become of the last posts to a feed (`docs/decisions.md#p30`). */
+  /** Results of the last posts to a feed (`docs/decisions.md#p30`). */
   @Get('products/imports')
   @ApiOperation(operations.listImports)
   @Roles(['advertiser'])

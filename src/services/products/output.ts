@@ -17,8 +17,9 @@ import {
 import { groupingIdOf, type Offer } from '../../domain/products/offer';
 
 /**
- * Prices of an offer, newest first: minor units, since when (epoch ms), the position of the event, and the currency, empty
- * if it is unknown. Read models of earlier versions, which are searched until this version is built, lack the last ones.
+ * Prices of an offer, newest first: minor units, since when (epoch ms), the position of the event, and the currency,
+ * empty if it is unknown. Read models of earlier versions, which are searched until this version is built, lack the
+ * last ones.
  */
 type Prices = readonly PriceSince[];
 

@@ -49,8 +49,8 @@ const NO_DETAILS: FaultDetails = {};
  * text. Strings are stored unchanged (`docs/decisions.md#a11`); fields that the document does not name are left out and
  * reported to `origin`.
  *
- * `knowsCategory` returns whether a platform category id exists (`docs/decisions.md#p13`); at most `mostFaults` faults are
- * returned.
+ * `knowsCategory` returns whether a platform category id exists (`docs/decisions.md#p13`); at most `mostFaults` faults
+ * are returned.
  */
 export function checkProduct(
   posted: Posted,

@@ -16,7 +16,10 @@ export interface FeedDownloaded {
     /** The version of the feed (`FeedVersion`). */
     readonly version: Position;
     readonly at: string;
-    /** Start times of the last downloads of this version, including this one, oldest first: at most as many as are allowed. */
+    /**
+     * Start times of the last downloads of this version, including this one, oldest first: at most as many as are
+     * allowed.
+     */
     readonly begun: readonly string[];
     /** Pages sent of the current download, as runs: first and last page; empty if the whole feed was sent. */
     readonly pages: readonly Run[];
@@ -57,7 +60,8 @@ export const quota: Decider<CountedDownload, Downloads, FeedDownloaded> = {
   supersedes: () => true,
   initial: {},
   decide({ page, head, ...download }, { first, last }) {
-    // A process that lags behind counts towards the version that another has already sent; a moved log has other positions.
+    // A process that lags behind counts towards the version that another has already sent; a moved log has other
+    // positions.
     const isBehind = last !== undefined && last.version > download.version && last.version <= head;
     const version = isBehind ? last.version : download.version;
     const present = last?.version === version ? last : undefined;

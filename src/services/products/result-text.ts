@@ -59,8 +59,8 @@ interface Row {
 type MakeCell = (row: Row) => CsvCell;
 
 /**
- * All columns of both layouts. Those of text fields and identifiers come from their tables; the others have other names than
- * the fields, or are made of several, so no table of fields describes them.
+ * All columns of both layouts. Those of text fields and identifiers come from their tables; the others have other names
+ * than the fields, or are made of several, so no table of fields describes them.
  */
 const CELLS = {
   ...each(
@@ -299,8 +299,8 @@ function elementsOf<Name extends string>(names: readonly Name[]): Elements<Name>
 }
 
 /**
- * What is being put together, by hand: the tables would take three times as long (ADR 15). Millions are, and spreading many small
- * objects into one takes longer than all the rest.
+ * What is being put together, by hand: the tables would take three times as long (ADR 15). Millions are, and spreading
+ * many small objects into one takes longer than all the rest.
  */
 type ElementDraft = Record<string, XmlElement[string]>;
 

@@ -50,7 +50,8 @@ export interface Which {
 }
 
 /**
- * Creates a subscription (Document 2, Endpoints, Subscriptions). `posted` is unchecked; raises everything that is wrong with it.
+ * Creates a subscription (Document 2, Endpoints, Subscriptions). `posted` is unchecked; raises everything that is wrong
+ * with it.
  */
 export class CreateSubscription extends Command<WrittenSubscription> {
   constructor(
@@ -124,8 +125,8 @@ export class Subscriptions {
   }
 
   /**
-   * Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile, CON_350 for a rotation too
-   * many.
+   * Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile, CON_350 for a
+   * rotation too many.
    */
   async change(
     id: string,
@@ -151,7 +152,9 @@ export class PostedContents {
     private readonly parts: SubscriptionParts,
   ) {}
 
-  /** What was posted, checked; of a PUT `before` is what it replaces: the site stays, and what was larger may stay so. */
+  /**
+   * What was posted, checked; of a PUT `before` is what it replaces: the site stays, and what was larger may stay so.
+   */
   checked(
     kind: SubscriptionKind,
     posted: Posted,
@@ -178,8 +181,8 @@ export class PostedContents {
 const MOST_BYTES = 128 * 1024;
 
 /**
- * Raises CON_350 if a content is too large, unless it replaces one that is at least as large: logs from before the limit may
- * contain some.
+ * Raises CON_350 if a content is too large, unless it replaces one that is at least as large: logs from before the
+ * limit may contain some.
  */
 function checkSize(content: SubscriptionContent, before: SubscriptionContent | undefined): void {
   const size = bytesOf(content);
@@ -257,12 +260,12 @@ type CreateCommand = Extract<SubscriptionCommand, { readonly do: 'create' }>;
 type CreatedSubscription = Executed<SubscriptionState, SubscriptionEvent> & { readonly id: string };
 
 /**
- * Creates subscriptions, of an organisation at most `MOST_SUBSCRIPTIONS` at a time, whatever races and whichever process is
- * killed.
+ * Creates subscriptions, of an organisation at most `MOST_SUBSCRIPTIONS` at a time, whatever races and whichever
+ * process is killed.
  *
- * An organisation has as many slots. The subscriptions of a slot follow each other: an id is a hash of organisation, slot and
- * number, and a number is used once the subscription with the one before is deleted. Racing posts that choose one slot meet in
- * one stream, where one of them succeeds.
+ * An organisation has as many slots. The subscriptions of a slot follow each other: an id is a hash of organisation,
+ * slot and number, and a number is used once the subscription with the one before is deleted. Racing posts that choose
+ * one slot meet in one stream, where one of them succeeds.
  */
 class NewSubscriptions {
   constructor(private readonly log: EventLog) {}

@@ -156,8 +156,8 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
   }
 
   /**
-   * Those to receivers that the subscription still has, and that were attempted or may be rendered, without those that are asked
-   * for already.
+   * Those to receivers that the subscription still has, and that were attempted or may be rendered, without those that
+   * are asked for already.
    */
   private async found(asked: AskedRedeliveries, period: PostedRedeliveries): Promise<OldestDeliveries> {
     const { id } = asked.which;
@@ -197,9 +197,9 @@ interface Requested {
 const CLOCKS_MS = 60 * 60 * 1000;
 
 /**
- * Asks for redeliveries: for each message once, until it is attempted (`docs/decisions.md#n17`). What was asked for is read from
- * the stream of the subscription, and appended at the revision that was read. So read models may be behind, and requests may
- * race.
+ * Asks for redeliveries: for each message once, until it is attempted (`docs/decisions.md#n17`). What was asked for is
+ * read from the stream of the subscription, and appended at the revision that was read. So read models may be behind,
+ * and requests may race.
  */
 class Redeliveries {
   constructor(

@@ -38,8 +38,8 @@ export const deliveryCursors = new ListCursors<DeliveryKeys>({
 type Naming = Pick<SubscriptionKind, 'subjectField' | 'states'>;
 
 /**
- * The same with the names of a kind: `transactionId` and `messageTypeId` are `claimId` and `statusId` of claims. The type keeps
- * the names of transactions.
+ * The same with the names of a kind: `transactionId` and `messageTypeId` are `claimId` and `statusId` of claims. The
+ * type keeps the names of transactions.
  */
 export function namedFor<Value extends object>(kind: Naming, value: Value): Value {
   const names = new Map(namesOf(kind));

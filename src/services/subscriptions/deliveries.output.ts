@@ -71,7 +71,8 @@ function isWaiting(state: OutputState): boolean {
 }
 
 /**
- * When a message that is not held is attempted next (an ISO 8601 instant), unless at once or never: the receiver may rest longer.
+ * When a message that is not held is attempted next (an ISO 8601 instant), unless at once or never: the receiver may
+ * rest longer.
  */
 function nextOf(
   { state, next, redelivery }: ListedDelivery,
@@ -199,8 +200,8 @@ interface HeldMessages {
 }
 
 /**
- * What keeps messages of any subscriptions waiting. Whether they are held follows from their subscription, which is read once for
- * all messages of a list. A receiver that is disabled does not rest.
+ * What keeps messages of any subscriptions waiting. Whether they are held follows from their subscription, which is
+ * read once for all messages of a list. A receiver that is disabled does not rest.
  */
 export class AnyWaiting {
   private readonly subscriptions = new Map<string, HeldMessages>();

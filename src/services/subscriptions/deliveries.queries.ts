@@ -47,7 +47,9 @@ export interface DeliveryPage {
   readonly nextCursor?: string;
 }
 
-/** What owners may read of the messages of their subscriptions (`docs/decisions.md#n14`). All raise CON_200 and CON_210. */
+/**
+ * What owners may read of the messages of their subscriptions (`docs/decisions.md#n14`). All raise CON_200 and CON_210.
+ */
 @Injectable()
 export class DeliveryQueries {
   constructor(

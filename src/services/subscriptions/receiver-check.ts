@@ -22,8 +22,8 @@ export interface ReceiverRules {
 }
 
 /**
- * Checks what the table of a receiver does not: Document 2, Subscription errors, CON_270 to CON_390 and CON_440. `posted` is the
- * receiver as it was posted, `place` its path: `receivers[0]`.
+ * Checks what the table of a receiver does not: Document 2, Subscription errors, CON_270 to CON_390 and CON_440.
+ * `posted` is the receiver as it was posted, `place` its path: `receivers[0]`.
  */
 export function checkReceiver(
   found: FoundReceiver,
@@ -162,8 +162,8 @@ function filled(template: Template, sample: string): string {
 }
 
 /**
- * Why a body would not be in its format, in UTF-8, whatever values its placeholders have (`docs/decisions.md#n10`); undefined if
- * it would.
+ * Why a body would not be in its format, in UTF-8, whatever values its placeholders have (`docs/decisions.md#n10`);
+ * undefined if it would.
  */
 function bodyProblem(template: Template, format: ReceiverFormat): string | undefined {
   try {

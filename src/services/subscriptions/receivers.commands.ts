@@ -64,7 +64,9 @@ export class EnableReceiverHandler implements ICommandHandler<EnableReceiver> {
   }
 }
 
-/** Requests for tests that wait for the outcome at a time, of one organisation and of all: others are answered at once. */
+/**
+ * Requests for tests that wait for the outcome at a time, of one organisation and of all: others are answered at once.
+ */
 const MOST_WAITING = { own: 10, all: 200 } as const;
 
 /** Tests that this process remembers, and for how long (ms): read models forget messages in the end. */

@@ -157,8 +157,8 @@ function checkCurrency(
 }
 
 /**
- * Ids name receivers that the subscription has, each once (`docs/decisions.md#n8`), or are those that new receivers get: a copy
- * from before a receiver was removed puts it back.
+ * Ids name receivers that the subscription has, each once (`docs/decisions.md#n8`), or are those that new receivers
+ * get: a copy from before a receiver was removed puts it back.
  */
 function checkReceiverIds(
   found: readonly FoundReceiver[],
@@ -212,8 +212,8 @@ type IdLists = Readonly<Record<string, readonly number[] | undefined>>;
 const MOST_LISTED = 20;
 
 /**
- * Whether the caller may be notified of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is a fault,
- * unless the subscription has it already.
+ * Whether the caller may be notified of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is
+ * a fault, unless the subscription has it already.
  */
 function checkAccess(filter: IdLists, kind: SubscriptionKind, access: Access, refusals: Refusals): void {
   const gained = (field: 'programIds' | 'eventIds' | 'siteIds'): readonly number[] => {

@@ -228,8 +228,8 @@ export class TransactionQueries {
   }
 
   /**
-   * Its state after each of its events, oldest first: all, or a page of them. Raises CON_500 unless the caller may see it,
-   * CON_550 if the id names several.
+   * Its state after each of its events, oldest first: all, or a page of them. Raises CON_500 unless the caller may see
+   * it, CON_550 if the id names several.
    */
   async history(
     id: string,

@@ -52,8 +52,8 @@ export class PostVoucher extends Command<PostedVoucher> {
 }
 
 /**
- * The same for several vouchers, each on its own (`docs/decisions.md#v17`). Of those with one `sourceId` in one program,
- * only the last one without faults is written.
+ * The same for several vouchers, each on its own (`docs/decisions.md#v17`). Of those with one `sourceId` in one
+ * program, only the last one without faults is written.
  */
 export class PostVouchers extends Command<PostResults> {
   constructor(
@@ -130,7 +130,8 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
       );
       written.set(key, await writing.catch((error: unknown) => ({ faults: faultsIn(error) })));
     };
-    // First those with a `sourceId`: it must not stand for a voucher that gets its id in this post (`docs/decisions.md#v15`).
+    // First those with a `sourceId`: it must not stand for a voucher that gets its id in this post
+    // (`docs/decisions.md#v15`).
     const hasSourceId = ([, { sourceId }]: readonly [unknown, VoucherPost]): boolean =>
       sourceId !== undefined;
     await inParallel([...last].filter(hasSourceId), AT_ONCE, write);

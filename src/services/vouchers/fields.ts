@@ -78,7 +78,10 @@ export const postedVoucher = record(POSTED, { name: 'PostedVoucher' });
 /** `docs/decisions.md#v17`. */
 export const postedVouchers = listOf(postedVoucher, { each: 'voucher', most: 1000 });
 
-/** Document 2, Voucher returned by the list operation, in its order; all fields are always present (`docs/decisions.md#v9`). */
+/**
+ * Document 2, Voucher returned by the list operation, in its order; all fields are always present
+ * (`docs/decisions.md#v9`).
+ */
 const LISTED = {
   id: { kind: integer(), description: 'Id of the voucher' },
   programId: POSTED.programId,

@@ -136,8 +136,8 @@ function voucherIdIn(sent: string): number | undefined {
 }
 
 /**
- * A posted voucher in the shape of the JSON one (Document 2, Voucher posted by an advertiser); raises 101 for what cannot
- * be read.
+ * A posted voucher in the shape of the JSON one (Document 2, Voucher posted by an advertiser); raises 101 for what
+ * cannot be read.
  */
 function readVoucher(bytes: Buffer, format: BodyFormat): unknown {
   return parsed(() => (format === 'json' ? postedFromJson(bytes) : fromXml(parseXml(bytes))));

@@ -36,7 +36,10 @@ export function errorsAsJson(faults: readonly Fault[]): AnswerOf<typeof errorLis
 const toXml = xmlWriter(errorList);
 const toBareXml = xmlWriter(bareErrorList);
 
-/** The same as XML: root `Response` in the service's namespace, or without a namespace root `errors` with `error` elements. */
+/**
+ * The same as XML: root `Response` in the service's namespace, or without a namespace root `errors` with `error`
+ * elements.
+ */
 export function errorsAsXml(faults: readonly Fault[], namespace: string | undefined): XmlElement {
   if (namespace === undefined) return toBareXml(errorsAsJson(faults));
   return { Response: { ...toXml(errorsAsJson(faults)), $: { xmlns: namespace } } };
@@ -63,7 +66,10 @@ export const openApiFaults = faultsOf(openApiFaultTable);
 /** Value of `Retry-After`, in seconds. */
 const RETRY_AFTER = 5;
 
-/** An engine is unavailable, or the server is stopping (`docs/decisions.md#a12`). `reason`: what those who ask can wait for. */
+/**
+ * An engine is unavailable, or the server is stopping (`docs/decisions.md#a12`). `reason`: what those who ask can wait
+ * for.
+ */
 export function notResponding(reason?: string): Fault {
   const [, , text] = openApiFaultTable.notResponding;
   const message = reason === undefined ? text : `${text}: ${reason}`;

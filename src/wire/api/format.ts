@@ -36,7 +36,10 @@ export interface FormatRequest {
   readonly contentType: string | undefined;
   /** Formats that the operation answers in. */
   readonly offered: readonly Format[];
-  /** `Accept` chooses the format of the highest weight; otherwise another than the default only if it does not admit that one. */
+  /**
+   * `Accept` chooses the format of the highest weight; otherwise another than the default only if it does not admit
+   * that one.
+   */
   readonly followsAccept: boolean;
   /** The fault of an extension that is not offered. */
   readonly notFound: MakeFault;
@@ -88,8 +91,8 @@ export function prefersHtml(accept = ''): boolean {
 }
 
 /**
- * The format of the highest weight: of equals one that is named, the first of these, else `otherwise`, else the one that is
- * offered first. Undefined if none has a weight.
+ * The format of the highest weight: of equals one that is named, the first of these, else `otherwise`, else the one
+ * that is offered first. Undefined if none has a weight.
  */
 function bestOf(
   offered: readonly Format[],

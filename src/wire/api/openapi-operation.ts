@@ -27,8 +27,8 @@ interface Describing {
 }
 
 /**
- * An operation as OpenAPI describes it: with JSON at its own path, so that generated clients have one type for an answer,
- * and with its other formats behind an extension, as texts (`docs/decisions.md#x36`).
+ * An operation as OpenAPI describes it: with JSON at its own path, so that generated clients have one type for an
+ * answer, and with its other formats behind an extension, as texts (`docs/decisions.md#x36`).
  */
 interface DescribedView {
   readonly path: string;
@@ -259,8 +259,9 @@ type ServiceErrors = Pick<Description, 'faults' | 'errorSchema'>;
 const ERRORS = { name: 'ErrorList' };
 
 /**
- * The error responses of an operation by their statuses: those of the codes of its service and of tokens, and `default` for
- * the errors of HTTP itself and of the server. Not all generators know ranges such as `4XX` (`docs/decisions.md#x36`).
+ * The error responses of an operation by their statuses: those of the codes of its service and of tokens, and `default`
+ * for the errors of HTTP itself and of the server. Not all generators know ranges such as `4XX`
+ * (`docs/decisions.md#x36`).
  */
 function errorsOf(
   service: ServiceErrors,
@@ -300,7 +301,10 @@ function errorsName({ errorSchema }: ServiceErrors, status: Status, isJson: bool
   return `${service}${status === 'default' ? 'Other' : status}${isJson ? '' : 'As'}`;
 }
 
-/** The error responses of a service, which its operations share, by their names: of those with JSON, or with other formats. */
+/**
+ * The error responses of a service, which its operations share, by their names: of those with JSON, or with other
+ * formats.
+ */
 export function errorResponses(service: ServiceErrors, views: readonly { readonly isJson: boolean }[]): Json {
   const kinds = new Set(views.map(({ isJson }) => isJson));
   const responses = [...statusesOf(service), 'default' as const].flatMap((status) =>

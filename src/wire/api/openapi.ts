@@ -20,8 +20,8 @@ export interface DescribedService {
 }
 
 /**
- * The interface of all services as OpenAPI 3.1. Its server is relative to it, because a proxy may add a prefix. `baseUrl`: for
- * the one address that has to be absolute. Examples are as of now.
+ * The interface of all services as OpenAPI 3.1. Its server is relative to it, because a proxy may add a prefix.
+ * `baseUrl`: for the one address that has to be absolute. Examples are as of now.
  */
 export function openApiDocument(services: readonly DescribedService[], baseUrl: string, now: Date): Json {
   const operations = services.flatMap(({ operations: its }) => its);

@@ -19,7 +19,10 @@ export interface ListBody {
   readonly key?: string;
   /** Bytes that an item may have, in XML characters. */
   readonly maxItem: number;
-  /** Unknown fields of items are left out, and only the first of their names are known afterwards: a body may have millions. */
+  /**
+   * Unknown fields of items are left out, and only the first of their names are known afterwards: a body may have
+   * millions.
+   */
   readonly dropsUnknown?: true;
 }
 
@@ -33,8 +36,8 @@ export interface PostedItems {
 }
 
 /**
- * Reads a posted list item by item while it arrives, so that neither its size nor the number of its items makes anybody wait:
- * reading stops at the first item too many. An item that is too large is noted, not read. Raises `NotParsable`.
+ * Reads a posted list item by item while it arrives, so that neither its size nor the number of its items makes anybody
+ * wait: reading stops at the first item too many. An item that is too large is noted, not read. Raises `NotParsable`.
  */
 export async function postedItems(
   chunks: AsyncIterable<Buffer>,

@@ -18,7 +18,9 @@ export interface Routes {
   formatsOf(method: string, path: string): readonly string[];
 }
 
-/** Why a request matches no route (`docs/decisions.md#a8`). `faults`: those of the service, if the path belongs to one. */
+/**
+ * Why a request matches no route (`docs/decisions.md#a8`). `faults`: those of the service, if the path belongs to one.
+ */
 export function missingRoute(
   method: string,
   path: string,

@@ -16,8 +16,8 @@ export function* csvRows(text: string, separator = separatorOf(text)): Generator
 }
 
 /**
- * The same, at most so many rows, and yields to the event loop. Drops a byte order mark. Raises `NotParsable` for more of them,
- * and for a row of more than 1,000 cells or a cell of more than 100,000 characters.
+ * The same, at most so many rows, and yields to the event loop. Drops a byte order mark. Raises `NotParsable` for more
+ * of them, and for a row of more than 1,000 cells or a cell of more than 100,000 characters.
  */
 export async function csvRowsInSlices(marked: string, most: number): Promise<readonly CsvRow[]> {
   const text = marked.replace(/^\ufeff/, '');
@@ -101,8 +101,8 @@ interface Cell {
 }
 
 /**
- * Text between the closing quote and the next separator belongs to the cell: `"a"b` is `ab`. An unclosed cell extends to
- * the end of the text.
+ * Text between the closing quote and the next separator belongs to the cell: `"a"b` is `ab`. An unclosed cell extends
+ * to the end of the text.
  */
 function quoted(text: string, start: number, separator: string, most = Infinity): Cell {
   let close = text.indexOf('"', start + 1);

@@ -12,7 +12,8 @@ export interface ElementOrigin {
 
 export interface JsonCutterOptions {
   /**
-   * The one key of the object: its value is the list to be cut. Without one the body is the list, and elements may be any values.
+   * The one key of the object: its value is the list to be cut. Without one the body is the list, and elements may be
+   * any values.
    */
   readonly key?: string;
   /** Elements of the list below the key may be any values too. */
@@ -22,8 +23,8 @@ export interface JsonCutterOptions {
   /** How deep objects and lists may be nested in an element; the element itself is 1. */
   readonly maxDepth: number;
   /**
-   * Called for each element, numbered from 0, with its bytes, which may be malformed. They are a view of the chunk if possible,
-   * and valid as long as the chunk is.
+   * Called for each element, numbered from 0, with its bytes, which may be malformed. They are a view of the chunk if
+   * possible, and valid as long as the chunk is.
    */
   readonly onElement: (slice: Buffer, index: number, origin: ElementOrigin) => void;
   /** Called at the end of an oversized element, with its first `maxElement` bytes. */
@@ -97,8 +98,8 @@ const WHITE_SPACE = ' \n\r\t';
 const MAX_KEY = 256;
 
 /**
- * Cuts the elements out of `{"<key>":[{…},{…}]}`, or of a plain list, a body that arrives in chunks, without parsing them.
- * Together with `JSON.parse` of each slice it accepts exactly what `JSON.parse` accepts of this shape (and a byte
+ * Cuts the elements out of `{"<key>":[{…},{…}]}`, or of a plain list, a body that arrives in chunks, without parsing
+ * them. Together with `JSON.parse` of each slice it accepts exactly what `JSON.parse` accepts of this shape (and a byte
  * order mark before it); of oversized elements only the nesting is checked. Memory use is constant.
  *
  * `write` and `end` raise `NotParsable`; after that the cutter cannot be used.
@@ -145,8 +146,8 @@ export class JsonCutter {
   }
 
   /**
-   * What is wrong in an element that does not end: the rest of the body is part of it, but the problem is before. Call it after a
-   * failure.
+   * What is wrong in an element that does not end: the rest of the body is part of it, but the problem is before. Call
+   * it after a failure.
    */
   problem(): string | undefined {
     if (!this.isWithin) return undefined;

@@ -15,8 +15,8 @@ interface TakenElement {
 }
 
 /**
- * Finds the end of a JSON object, list or string in a stream of chunks, by its brackets and strings alone, and collects its
- * bytes: a view of the chunk if they are in one, otherwise a copy. Reused for one object after the other.
+ * Finds the end of a JSON object, list or string in a stream of chunks, by its brackets and strings alone, and collects
+ * its bytes: a view of the chunk if they are in one, otherwise a copy. Reused for one object after the other.
  */
 export class JsonElement {
   private depth = 0;
@@ -73,7 +73,10 @@ export class JsonElement {
     return undefined;
   }
 
-  /** After its end: whether it exceeds the size limit, its bytes up to that limit, and how many members its objects have. */
+  /**
+   * After its end: whether it exceeds the size limit, its bytes up to that limit, and how many members its objects
+   * have.
+   */
   take(chunk: Buffer, from: number, to: number): TakenElement {
     const oversized = this.before + to - from > this.maxBytes;
     const { members } = this;

@@ -41,8 +41,8 @@ export class JsonStringEnd {
   }
 
   /**
-   * Continues within a string, the first time at the byte after its opening quote. Returns the index after the closing one, or the
-   * length of the chunk if that is in a later one.
+   * Continues within a string, the first time at the byte after its opening quote. Returns the index after the closing
+   * one, or the length of the chunk if that is in a later one.
    */
   endIn(chunk: Buffer, from: number): number {
     let at = this.isEscaped ? from + 1 : from;

@@ -6,8 +6,9 @@ const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
 /**
- * Notes the members that an object of a parsed JSON text has more than once (`docs/decisions.md#a21`): parsing keeps the last
- * one. `members`: how many members the objects of the text have. Finding out takes a fraction of the time of parsing.
+ * Notes the members that an object of a parsed JSON text has more than once (`docs/decisions.md#a21`): parsing keeps
+ * the last one. `members`: how many members the objects of the text have. Finding out takes a fraction of the time of
+ * parsing.
  */
 export function noteRepeated(value: unknown, text: () => string, members = colonsIn(text())): void {
   if (!isPosted(value) || membersIn(value) === members) return;

@@ -11,8 +11,8 @@ const MAX_DEPTH = 32;
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * Reads a small JSON text in UTF-8 as a whole, without the byte order mark that it may begin with; raises `NotParsable`.
- * `firstByte`: its place in the body, for messages.
+ * Reads a small JSON text in UTF-8 as a whole, without the byte order mark that it may begin with; raises
+ * `NotParsable`. `firstByte`: its place in the body, for messages.
  */
 export function parseJson(sent: Buffer, firstByte = 0): unknown {
   const mark = BYTE_ORDER_MARK.length;
@@ -34,7 +34,8 @@ export function parseJson(sent: Buffer, firstByte = 0): unknown {
 const COMMA = Buffer.from(',');
 
 /**
- * The values of JSON texts of objects, lists and the like whose nesting has been checked; undefined if one of them is malformed.
+ * The values of JSON texts of objects, lists and the like whose nesting has been checked; undefined if one of them is
+ * malformed.
  */
 export function valuesIn(texts: readonly Buffer[]): readonly unknown[] | undefined {
   const all = Buffer.concat(texts.flatMap((text, at) => (at === 0 ? [text] : [COMMA, text])));

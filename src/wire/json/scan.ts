@@ -148,8 +148,8 @@ export function jsonProblem(bytes: Buffer, firstByte = 0): JsonProblem | undefin
 }
 
 /**
- * The numbers of a JSON text that parsing may have changed, as they are spelt, by their paths. The text is scanned once, when the
- * first is asked for.
+ * The numbers of a JSON text that parsing may have changed, as they are spelt, by their paths. The text is scanned
+ * once, when the first is asked for.
  */
 export function spellingsIn(text: string): (path: string) => string | undefined {
   let found: Map<string, string> | undefined;
@@ -169,7 +169,9 @@ export function spellingsIn(text: string): (path: string) => string | undefined 
 /** How many repeated members are named. */
 const MOST_REPEATED = 20;
 
-/** The paths of members of a JSON text that their object has already, the first ones: parsing keeps the last of each. */
+/**
+ * The paths of members of a JSON text that their object has already, the first ones: parsing keeps the last of each.
+ */
 export function repeatedMembers(text: string): readonly string[] {
   const found = new Set<string>();
   const repeated = (path: string): void => {

@@ -72,7 +72,8 @@ export const DATE: KeyType<number> = {
 };
 
 /**
- * The time that a key has, in milliseconds since 1970. A + that was sent as it is has become a space (`docs/decisions.md#a2`).
+ * The time that a key has, in milliseconds since 1970. A + that was sent as it is has become a space
+ * (`docs/decisions.md#a2`).
  */
 export function timeIn(text: string): number | undefined {
   return readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+'));
@@ -134,7 +135,9 @@ export interface KeySpec<T = unknown> {
   readonly requiredByDefault?: true;
   /** Other spellings; keys are compared without case anyway. */
   readonly aliases?: readonly string[];
-  /** Has no effect on JSON, or replaces it: OpenAPI describes it with the other formats only (`docs/decisions.md#x36`). */
+  /**
+   * Has no effect on JSON, or replaces it: OpenAPI describes it with the other formats only (`docs/decisions.md#x36`).
+   */
   readonly beyondJson?: true;
 }
 
@@ -161,8 +164,8 @@ const MAX_VALUES = 1000;
 
 /**
  * The keys of a request by a service's table, from path and query (`docs/decisions.md#a2`, `docs/decisions.md#a3`):
- * unknown ones are ignored, empty ones absent. Raises the fault of the first one that is missing or unusable; it names the key,
- * the value and what is expected.
+ * unknown ones are ignored, empty ones absent. Raises the fault of the first one that is missing or unusable; it names
+ * the key, the value and what is expected.
  */
 export function readKeys<const Table extends KeyTable>(
   table: Table,
@@ -206,7 +209,9 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
 
 const OTHER_SEPARATOR = /^\s*\d+(?:[|;:/\s]+\d+)+\s*$/;
 
-/** The values of a list; within a value, `%2C` and `%25` stand for a comma and a percent sign (`docs/decisions.md#a2`). */
+/**
+ * The values of a list; within a value, `%2C` and `%25` stand for a comma and a percent sign (`docs/decisions.md#a2`).
+ */
 function listed(text: string): string[] {
   return text
     .split(',')

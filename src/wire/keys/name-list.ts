@@ -8,7 +8,9 @@ const MOST = { names: 20, characters: 40 } as const;
 /** Distinct names that are collected before all but the first ones are dropped. */
 const MOST_COLLECTED = 1000;
 
-/** Names that a client has sent, for a header: the first ones in alphabetical order, percent-encoded where necessary. */
+/**
+ * Names that a client has sent, for a header: the first ones in alphabetical order, percent-encoded where necessary.
+ */
 export class NameList {
   private names = new Set<string>();
 
@@ -58,8 +60,8 @@ function headerOf(list: string): Readonly<Record<string, string>> {
 }
 
 /**
- * The header for posted items: paths of fields that the table of a flat record does not have, and of what else was not read.
- * Yields to the event loop.
+ * The header for posted items: paths of fields that the table of a flat record does not have, and of what else was not
+ * read. Yields to the event loop.
  */
 export async function ignoredFieldsOf(
   kind: RecordKind,

@@ -71,7 +71,9 @@ export function pageHeaders({
   };
 }
 
-/** The page that the keys ask for: its size, and the number of items before it. Raises the fault for an unusable key. */
+/**
+ * The page that the keys ask for: its size, and the number of items before it. Raises the fault for an unusable key.
+ */
 export function pageOf(
   { pageSize, page = 0 }: { readonly pageSize: number | undefined; readonly page: number | undefined },
   refuse: MakeFault,
@@ -110,8 +112,8 @@ export class ListCursors<Keys extends WithCursor> {
   }
 
   /**
-   * The result after which the requested page begins, null for the first page; undefined without a cursor key. Raises the
-   * service's fault for a malformed cursor, and for one of another search.
+   * The result after which the requested page begins, null for the first page; undefined without a cursor key. Raises
+   * the service's fault for a malformed cursor, and for one of another search.
    */
   read(keys: Keys): Cursor | null | undefined {
     const { cursor } = keys;

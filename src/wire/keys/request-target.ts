@@ -23,7 +23,10 @@ export interface RequestTarget {
   readonly matrix: readonly SentKey[];
   /** Keys after `?`, likewise. */
   readonly query: readonly SentKey[];
-  /** What stands in the place of a key of path or query without a `=`, such as the `3` of `;statusId=2;3`; in lower case. */
+  /**
+   * What stands in the place of a key of path or query without a `=`, such as the `3` of `;statusId=2;3`; in lower
+   * case.
+   */
   readonly bare: readonly string[];
 }
 

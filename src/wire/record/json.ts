@@ -1,9 +1,9 @@
 import { type Direction, type Field, isAlways, type JsonSchema, type Kind, type RecordKind } from './record';
 
 /**
- * JSON schemas of kinds, as OpenAPI has them. Every record is a component, which others refer to: a record within another one
- * that has no name of its own is named after that one and its field, as generators would name it `Anonymous6`
- * (`docs/decisions.md#x36`).
+ * JSON schemas of kinds, as OpenAPI has them. Every record is a component, which others refer to: a record within
+ * another one that has no name of its own is named after that one and its field, as generators would name it
+ * `Anonymous6` (`docs/decisions.md#x36`).
  */
 export class JsonSchemas {
   private readonly components = new Map<string, JsonSchema | undefined>();
@@ -74,7 +74,10 @@ export class JsonSchemas {
   }
 }
 
-/** The name of the record in a field: `ProductImage` in `Product.productImage`, `PostedProduct` in `PostedProducts.products`. */
+/**
+ * The name of the record in a field: `ProductImage` in `Product.productImage`, `PostedProduct` in
+ * `PostedProducts.products`.
+ */
 function nameWithin(record: string, field: string, isList: boolean): string {
   const list = capitalized(field);
   const own = isList ? singular(list) : list;

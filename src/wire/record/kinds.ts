@@ -223,8 +223,8 @@ function booleanIn(value: unknown): boolean | undefined {
 }
 
 /**
- * An instant: posted in epoch milliseconds, read to ISO 8601, answered as the request wants its dates, by default in epoch
- * milliseconds.
+ * An instant: posted in epoch milliseconds, read to ISO 8601, answered as the request wants its dates, by default in
+ * epoch milliseconds.
  */
 export function date(): Scalar<string, WrittenDate> {
   return {
@@ -252,7 +252,10 @@ interface TimeOptions {
   readonly isUpperBound?: true;
 }
 
-/** An instant, posted in ISO 8601 or epoch milliseconds, answered as the request wants its dates, by default in ISO 8601. */
+/**
+ * An instant, posted in ISO 8601 or epoch milliseconds, answered as the request wants its dates, by default in ISO
+ * 8601.
+ */
 export function time({ isUpperBound }: TimeOptions = {}): Scalar<string, WrittenDate> {
   const timeIn = (text: string) => (isUpperBound ? asUpperBound(text, readDate(text)) : readDate(text));
   return {

@@ -3,9 +3,9 @@ import { DOUBLE, orEmpty } from './kinds';
 import { reading, type Scalar } from './record';
 
 /**
- * Amounts of money. In memory and in read models an amount is an integer of `scaleOf` its currency: of minor units, or of
- * hundredths where the currency has fewer decimals, since events of the first version have hundredths whatever the currency. So
- * reading them rounds nothing.
+ * Amounts of money. In memory and in read models an amount is an integer of `scaleOf` its currency: of minor units, or
+ * of hundredths where the currency has fewer decimals, since events of the first version have hundredths whatever the
+ * currency. So reading them rounds nothing.
  */
 
 /** Decimals of the minor unit of a currency (ISO 4217) that has others than two. */
@@ -51,7 +51,10 @@ export function amountOf(decimal: number, currency: string): number | undefined 
   return units / factor === decimal ? units * minorUnitOf(currency) : undefined;
 }
 
-/** The posted amounts, decimal numbers, as amounts in memory; calls `refuse` for one that has more decimals than its currency. */
+/**
+ * The posted amounts, decimal numbers, as amounts in memory; calls `refuse` for one that has more decimals than its
+ * currency.
+ */
 export function amountsIn<Name extends string>(
   posted: { readonly [Each in Name]?: number | undefined },
   names: readonly Name[],
@@ -144,8 +147,8 @@ function scaled<Record extends object>(
 }
 
 /**
- * An amount of money as a decimal number, posted and answered. Posted ones have at most four decimals, as many as any currency
- * has (`amountOf` checks how many its currency has), and zeros.
+ * An amount of money as a decimal number, posted and answered. Posted ones have at most four decimals, as many as any
+ * currency has (`amountOf` checks how many its currency has), and zeros.
  */
 export function money(): Scalar<number, number> {
   return {

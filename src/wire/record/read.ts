@@ -27,10 +27,11 @@ export type ReadRecord<K extends RecordKind> = (
 ) => FoundIn<K>;
 
 /**
- * Compiles a table into a function that reads a post in the shape of JSON, wherever it comes from, and collects everything
- * that is wrong with it. Fields that the table does not name are left out and reported to the `Origin`, unless they look like
- * one that restricts who sees the post: these are refused, and so are repeated ones. Raises `Faults` for one that is too large to
- * be read. The others keep the order of the table. Those that are read `apart` are put into the object that is given for them.
+ * Compiles a table into a function that reads a post in the shape of JSON, wherever it comes from, and collects
+ * everything that is wrong with it. Fields that the table does not name are left out and reported to the `Origin`,
+ * unless they look like one that restricts who sees the post: these are refused, and so are repeated ones. Raises
+ * `Faults` for one that is too large to be read. The others keep the order of the table. Those that are read `apart`
+ * are put into the object that is given for them.
  */
 export function recordReader<K extends RecordKind>(kind: K, apart: readonly string[] = []): ReadRecord<K> {
   const read = fieldsReader(kind, apart, '');
@@ -90,7 +91,10 @@ function membersOf(name: string, value: unknown): readonly string[] {
     : [];
 }
 
-/** Whether it was refused: to ignore a misspelt field, or a part of one, would show the post to more than its sender wants. */
+/**
+ * Whether it was refused: to ignore a misspelt field, or a part of one, would show the post to more than its sender
+ * wants.
+ */
 function refuseIfRestricting(
   path: string,
   restricting: ReadonlyMap<string, string>,
@@ -230,8 +234,8 @@ function placeOf(within: Place | undefined, name: string): Place {
 }
 
 /**
- * Posted rows in the shape of JSON, values as text. The first line names the fields, in any order and case. Columns that the
- * table does not name are members by their names. Raises `NotParsable`.
+ * Posted rows in the shape of JSON, values as text. The first line names the fields, in any order and case. Columns
+ * that the table does not name are members by their names. Raises `NotParsable`.
  */
 export function postedFromCsv({ fields }: RecordKind, bytes: Buffer): readonly Posted[] {
   const text = utf8Text(bytes).replace(/^\ufeff/, '');

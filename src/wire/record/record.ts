@@ -38,8 +38,8 @@ export interface Field<K extends Kind = Kind> {
    */
   readonly in?: 'attribute' | 'text' | 'content';
   /**
-   * Restricts who sees what is posted: whatever looks like it and cannot be read is refused, not ignored. Other names that
-   * clients give it.
+   * Restricts who sees what is posted: whatever looks like it and cannot be read is refused, not ignored. Other names
+   * that clients give it.
    */
   readonly restricts?: readonly string[];
   /** Prefix of the namespace that its element is in; an imported schema describes it. */

@@ -6,10 +6,10 @@ import { type XmlNode } from './read';
 const MIXED = { text: 'with elements in it' };
 
 /**
- * A posted element in the shape of JSON: by local names, in any namespace, values as text. The items of a list may be in an
- * element of the list's name or stand in its place, and have the name of an item or that of the list. What is not read is
- * noted by its path: `colour`, `@colour`, `siteIds.site`; `text()` is text between elements. So are fields that are there more
- * than once.
+ * A posted element in the shape of JSON: by local names, in any namespace, values as text. The items of a list may be
+ * in an element of the list's name or stand in its place, and have the name of an item or that of the list. What is not
+ * read is noted by its path: `colour`, `@colour`, `siteIds.site`; `text()` is text between elements. So are fields that
+ * are there more than once.
  */
 export function postedFromXml(kind: RecordKind, node: XmlNode): Posted {
   const reader = new Reader();

@@ -102,7 +102,8 @@ export function readXml(handlers: XmlHandlers): XmlReader {
   parser.on('text', text);
   parser.on('cdata', text);
   parser.on('doctype', () => parser.fail('a DOCTYPE is not accepted.'));
-  // Not with `on`, which uses computed names: with an eighth one V8 makes a dictionary of the parser, which is half as fast then.
+  // Not with `on`, which uses computed names: with an eighth one V8 makes a dictionary of the parser, which is half as
+  // fast then.
   parser['xmldeclHandler'] = ({ encoding = 'UTF-8' }) => {
     if (handlers.declaresAny !== true && !/^utf-?8$/i.test(encoding))
       parser.fail(`the XML declaration has the encoding ${encoding.slice(0, 100)}: expected UTF-8, or none.`);
@@ -197,7 +198,8 @@ interface ChildrenOptions extends Pick<XmlHandlers, 'declaresAny'> {
 const ELEMENT = 3;
 
 /**
- * Reads the elements in the root one by one as their bytes come in. Raises `NotParsable`; `end` returns the root without them.
+ * Reads the elements in the root one by one as their bytes come in. Raises `NotParsable`; `end` returns the root
+ * without them.
  */
 export function readXmlChildren(options: ChildrenOptions): {
   readonly write: (chunk: Buffer) => void;
@@ -248,7 +250,8 @@ export function readXmlChildren(options: ChildrenOptions): {
 }
 
 /**
- * The same text, in memory as one piece: one that was put together of many has 32 bytes for each until a character of it is read.
+ * The same text, in memory as one piece: one that was put together of many has 32 bytes for each until a character of
+ * it is read.
  */
 function flat(text = ''): string {
   text.charCodeAt(0);

@@ -1,14 +1,14 @@
 import { type XmlElement } from './write';
 
 /**
- * Elements or attributes and their types. A name that ends in `?` is optional, one that ends in `*` may occur any number of
- * times. A name with a prefix is that of an element of another schema.
+ * Elements or attributes and their types. A name that ends in `?` is optional, one that ends in `*` may occur any
+ * number of times. A name with a prefix is that of an element of another schema.
  */
 export type XsdParts = Readonly<Record<string, string | XsdType>>;
 
 /**
- * The content of an element: text of a simple type, or elements in this order (`sequence`), each once in any order (`all`),
- * or any number of any of them (`any`).
+ * The content of an element: text of a simple type, or elements in this order (`sequence`), each once in any order
+ * (`all`), or any number of any of them (`any`).
  */
 export interface XsdType {
   readonly text?: string;

@@ -14,8 +14,8 @@ interface Waiting {
 }
 
 /**
- * Sends appends to the log thread: all those of one round of the event loop in one message, since a message costs several times
- * what committing a small append does.
+ * Sends appends to the log thread: all those of one round of the event loop in one message, since a message costs
+ * several times what committing a small append does.
  */
 export class AppendSender {
   #waiting: Waiting[] = [];

@@ -29,7 +29,10 @@ export function expiredUpTo({ prepared }: Pick<Session, 'prepared'>): number {
   return (prepared(EXPIRED).get() as [number])[0];
 }
 
-/** Deletes one slice of the appends made before a time (epoch ms), in the transaction of the caller. False: there was nothing. */
+/**
+ * Deletes one slice of the appends made before a time (epoch ms), in the transaction of the caller. False: there was
+ * nothing.
+ */
 export function expireSlice({ prepared }: Session, before: number): boolean {
   const superseded = prepared(SUPERSEDED).all(before) as unknown as Row[];
   for (const row of superseded) deleteAppend(row);

@@ -14,14 +14,16 @@ interface PendingAppend {
 }
 
 /**
- * Group commit: concurrent appends share one transaction and one wait for the disk. All appends that arrive within one round
- * of the event loop are committed together.
+ * Group commit: concurrent appends share one transaction and one wait for the disk. All appends that arrive within one
+ * round of the event loop are committed together.
  */
 export class GroupCommit {
   #pending: PendingAppend[] = [];
   #closed = false;
 
-  /** `subject` is named in errors. `committed` is called with the last position of each commit that appended something. */
+  /**
+   * `subject` is named in errors. `committed` is called with the last position of each commit that appended something.
+   */
   constructor(
     private readonly commit: (appends: readonly PackedAppend[]) => readonly CommitResult[],
     private readonly committed: (position: Position) => void,

@@ -29,8 +29,9 @@ const EVENT = `e.position, a.stream, ${REVISION}, e.id, e.type, e.data, e.meta`;
 const BOUNDARY = 'SELECT max(position) FROM appends WHERE position <= ?';
 
 /**
- * Reads the log's file. Positions are row ids here. No transaction stays open between calls, so a slow consumer does not
- * block checkpoints of the WAL. Missing events raise `DamagedLog`, so that a damaged log is not mistaken for a shorter one.
+ * Reads the log's file. Positions are row ids here. No transaction stays open between calls, so a slow consumer does
+ * not block checkpoints of the WAL. Missing events raise `DamagedLog`, so that a damaged log is not mistaken for a
+ * shorter one.
  */
 export class LogReader {
   readonly #connection: Connection;
@@ -129,8 +130,8 @@ export class LogReader {
   }
 
   /**
-   * Reads from one snapshot: an append between two statements would look like damage. `expired`: up to this position, missing
-   * events are not damage.
+   * Reads from one snapshot: an append between two statements would look like damage. `expired`: up to this position,
+   * missing events are not damage.
    */
   #inTransaction<T>(read: (session: Session, expired: number) => T): T {
     return this.#connection.use((session) => {
@@ -172,7 +173,8 @@ function anyPrefix(count: number): string {
 }
 
 /**
- * The end of the last append within `WINDOW` after a position, or of the first one after it if those in the window have expired.
+ * The end of the last append within `WINDOW` after a position, or of the first one after it if those in the window have
+ * expired.
  */
 function boundary({ prepared }: Session, after: number, expired: number): number {
   const [upTo] = prepared(BOUNDARY).get(after + WINDOW) as [number | null];

@@ -53,8 +53,8 @@ export class LogWriter {
   }
 
   /**
-   * Makes several appends in one transaction. Each is checked on its own, in order: a conflict is an outcome and does not
-   * affect the others. After `EngineUnavailable`, either none was made, or all were and the answer was lost.
+   * Makes several appends in one transaction. Each is checked on its own, in order: a conflict is an outcome and does
+   * not affect the others. After `EngineUnavailable`, either none was made, or all were and the answer was lost.
    */
   commit(appends: readonly PackedAppend[]): readonly CommitResult[] {
     return this.#connection.use((session) => {
@@ -75,7 +75,10 @@ export class LogWriter {
     });
   }
 
-  /** Makes the file smaller by a slice of its free space. False: there was none, and the WAL is empty too if nobody uses it. */
+  /**
+   * Makes the file smaller by a slice of its free space. False: there was none, and the WAL is empty too if nobody uses
+   * it.
+   */
   shrink(): boolean {
     return this.#connection.use((session) => {
       const didShrink = shrinkSlice(session);

@@ -30,9 +30,9 @@ export interface OpenedLog<Log = EventLog> {
 }
 
 /**
- * Opens the log in a file, which is created if needed. With `threads`, one thread makes all appends of the process, so that
- * no other thread waits for the disk. That is for long-running processes: it also checks the index of streams, which takes
- * time proportional to the length of the log. Raises `EngineUnavailable`.
+ * Opens the log in a file, which is created if needed. With `threads`, one thread makes all appends of the process, so
+ * that no other thread waits for the disk. That is for long-running processes: it also checks the index of streams,
+ * which takes time proportional to the length of the log. Raises `EngineUnavailable`.
  */
 export async function openLog(file: string, threads: boolean): Promise<OpenedLog> {
   const { log, ticket } = await openParts(file, 'events', threads);

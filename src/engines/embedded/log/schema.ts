@@ -16,12 +16,12 @@ export const SUBJECTS: Readonly<Record<LogKind, string>> = {
 };
 
 /**
- * An event's position is its row id. Rows are only added, at the end, by one transaction at a time, so a reader who sees a
- * position sees everything before it.
+ * An event's position is its row id. Rows are only added, at the end, by one transaction at a time, so a reader who
+ * sees a position sees everything before it.
  *
- * Stream and revision are stored per append, not per event. The events of an append have consecutive positions and revisions,
- * so the last ones and the number of events suffice. An append of 500 events updates the index once, and reading some
- * streams never touches the events of others.
+ * Stream and revision are stored per append, not per event. The events of an append have consecutive positions and
+ * revisions, so the last ones and the number of events suffice. An append of 500 events updates the index once, and
+ * reading some streams never touches the events of others.
  */
 const tablesWith = (columns: string): string => `
   CREATE TABLE events (
@@ -44,8 +44,9 @@ const tablesWith = (columns: string): string => `
 `;
 
 /**
- * In a log that expires, `at` is when an append was made (epoch ms), and `expired.position` the position up to which everything
- * is deleted but the last event of each stream. Its file shrinks: the pragma has an effect in an empty file only.
+ * In a log that expires, `at` is when an append was made (epoch ms), and `expired.position` the position up to which
+ * everything is deleted but the last event of each stream. Its file shrinks: the pragma has an effect in an empty file
+ * only.
  */
 const SETUP: Readonly<Record<LogKind, { readonly first: string; readonly tables: string }>> = {
   events: { first: '', tables: tablesWith('') },
@@ -74,8 +75,8 @@ const EXPECTED_COLUMNS: Readonly<Record<LogKind, string>> = {
 };
 
 /**
- * A FROM clause: each append `a` with its events `e`. Bounds of the events' positions, in SQL, belong here and not in WHERE: in a
- * part of a long append, SQLite then reads no other events.
+ * A FROM clause: each append `a` with its events `e`. Bounds of the events' positions, in SQL, belong here and not in
+ * WHERE: in a part of a long append, SQLite then reads no other events.
  */
 export function eventsOfAppends({
   after,
@@ -94,8 +95,8 @@ export const HEAD = 'SELECT coalesce(max(position), 0) FROM appends';
 export const REVISION = '(a.revision - a.position + e.position)';
 
 /**
- * Commits wait for the disk. Pages of 8 KB hold several events of about 1 KB, which makes appends of 500 events a third faster
- * than with the default of 4 KB.
+ * Commits wait for the disk. Pages of 8 KB hold several events of about 1 KB, which makes appends of 500 events a third
+ * faster than with the default of 4 KB.
  */
 export const LOG_PRAGMAS = `
   PRAGMA page_size = 8192;

@@ -11,9 +11,9 @@ const COST = { step: 1, row: 0.7, probe: 60 } as const;
 const MARGIN = 1.5;
 
 /**
- * If many documents match, reads rows in the order of the first sort field from its index, partition by partition, instead of
- * reading all matching rows. If tokens must match too, each row has to be probed, so the number of rows is limited: they may
- * not contain a full page. Undefined if this is not faster.
+ * If many documents match, reads rows in the order of the first sort field from its index, partition by partition,
+ * instead of reading all matching rows. If tokens must match too, each row has to be probed, so the number of rows is
+ * limited: they may not contain a full page. Undefined if this is not faster.
  */
 export function firstRows(
   { order, offset, size, after }: Search,
@@ -60,8 +60,8 @@ function firstOf(list: Sql, keys: readonly SortKey[], count: number): Sql {
 }
 
 /**
- * The first rows after a cursor: those with the same value that come after it by the other keys, then those with a value
- * beyond, then those without a value. The index finds the start of each list.
+ * The first rows after a cursor: those with the same value that come after it by the other keys, then those with a
+ * value beyond, then those without a value. The index finds the start of each list.
  */
 function firstAfter(after: Cursor, list: Sql, keys: readonly SortKey[], count: number): Sql {
   const [first, ...others] = keys;
@@ -82,9 +82,9 @@ function firstAfter(after: Cursor, list: Sql, keys: readonly SortKey[], count: n
 }
 
 /**
- * The rows with the greatest values, ties by ascending id. Read backwards, the index has the ids in the wrong order, and a whole
- * feed may have the same value. So this unites the greatest rows whatever their ids, the first ids of the least value among
- * them, and the first rows without a value: these include the rows wanted.
+ * The rows with the greatest values, ties by ascending id. Read backwards, the index has the ids in the wrong order,
+ * and a whole feed may have the same value. So this unites the greatest rows whatever their ids, the first ids of the
+ * least value among them, and the first rows without a value: these include the rows wanted.
  */
 function lastOf(list: Sql, field: Sql, count: number): Sql {
   const greatest = sql`${list} AND ${field} IS NOT NULL ORDER BY ${field} DESC LIMIT ${count}`;

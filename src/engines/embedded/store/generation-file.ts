@@ -6,7 +6,10 @@ import { Layout } from './layout';
 import { type QueryClock } from './query-clock';
 import { LOCK_TIMEOUT_MS, StoreFile } from './store-file';
 
-/** Generations are disposable, so commits do not wait for the disk: a power cut may lose some, but never corrupts the file. */
+/**
+ * Generations are disposable, so commits do not wait for the disk: a power cut may lose some, but never corrupts the
+ * file.
+ */
 export const GENERATION_PRAGMAS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
@@ -68,14 +71,15 @@ export class GenerationFile {
   }
 
   /**
-   * Builds the indexes that bulk writes go without, and merges the token index into one segment, so that each token is looked
-   * up in one place. Other work of this thread runs between steps.
+   * Builds the indexes that bulk writes go without, and merges the token index into one segment, so that each token is
+   * looked up in one place. Other work of this thread runs between steps.
    */
   async finish(): Promise<void> {
     const { file, layout } = this;
     if (this.finished()) return;
     const changes = (): number => Number(file.first('SELECT total_changes()')?.[0]);
-    // A negative number starts a merge of everything, a positive one continues it. It is complete when hardly anything changes.
+    // A negative number starts a merge of everything, a positive one continues it. It is complete when hardly anything
+    // changes.
     for (let pages = -MERGED_PAGES, before = -MERGED_PAGES; changes() - before >= 2; pages = MERGED_PAGES) {
       before = changes();
       file.run(`INSERT INTO tokens (tokens, rank) VALUES ('merge', ?)`, pages);
@@ -106,8 +110,8 @@ export class GenerationFile {
   }
 
   /**
-   * Checkpoints and truncates the WAL, unless there are readers or writers. Waits for nobody and raises nothing. The slow part
-   * comes first, in a mode that does not block writers.
+   * Checkpoints and truncates the WAL, unless there are readers or writers. Waits for nobody and raises nothing. The
+   * slow part comes first, in a mode that does not block writers.
    */
   truncateWal(): void {
     const [, frames, moved] = this.file.attempt('PRAGMA wal_checkpoint(PASSIVE)') ?? [];

@@ -60,8 +60,9 @@ export function withRanges(hits: Hits): Sql {
 }
 
 /**
- * FROM and WHERE clauses for the matching documents as `keys k`: from the token index if the filter uses it, else from the index
- * of a bounded sort field, else from the rows themselves. CROSS JOIN fixes the order of the joins. `joined` is joined to them.
+ * FROM and WHERE clauses for the matching documents as `keys k`: from the token index if the filter uses it, else from
+ * the index of a bounded sort field, else from the rows themselves. CROSS JOIN fixes the order of the joins. `joined`
+ * is joined to them.
  */
 export function matchingRows(hits: Hits, layout: Layout, joined = raw('')): Sql {
   const where = sql`${stoppable('k.row')}${and(hits.where)}`;

@@ -9,14 +9,17 @@ import { checkId, Declaration, type Field, isOf } from '../../declaration';
 import { type SqlValue } from './store-file';
 import { TOKENIZER, tokensOf } from './tokens';
 
-/** Increment it with every change of the tables below, of tokens or of digests: files of another version are rebuilt. */
+/**
+ * Increment it with every change of the tables below, of tokens or of digests: files of another version are rebuilt.
+ */
 export const LAYOUT_VERSION = 1;
 
 /**
  * The tables of a collection:
  * - `keys`: narrow rows for sorting, grouping and comparing; `bodies`: the rest, with the same row number;
  * - `tokens`: one inverted index of all words and exact values;
- * - `partitions`: each partition value has a slot of 2^32 consecutive row numbers, so that a query for some partitions reads
+ * - `partitions`: each partition value has a slot of 2^32 consecutive row numbers, so that a query for some partitions
+ *   reads
  *   only their part of every table and index.
  */
 export const SLOT = 2 ** 32;
@@ -91,8 +94,8 @@ export class Layout {
   }
 
   /**
-   * The row of a document. Raises `UndeclaredField`. The partition is indexed as a token too, for filters that combine it with
-   * others.
+   * The row of a document. Raises `UndeclaredField`. The partition is indexed as a token too, for filters that combine
+   * it with others.
    */
   row({ id, fields }: Document): DocumentRow {
     checkId(id);

@@ -15,8 +15,8 @@ const MAX_WAL = 128 * 1024 * 1024;
 const WAIT_MS = { longest: 30_000, poll: 50 } as const;
 
 /**
- * All matching documents from one snapshot, after the samples if requested. After `maxMs` the rest of both is copied and the
- * snapshot ends, however slow the consumer is.
+ * All matching documents from one snapshot, after the samples if requested. After `maxMs` the rest of both is copied
+ * and the snapshot ends, however slow the consumer is.
  */
 export async function* snapshot(
   generation: GenerationFile,
@@ -75,8 +75,8 @@ export async function* resumedScan(
 }
 
 /**
- * Waits, up to a limit, until a large WAL is truncated. That needs a moment without long reads, which would never come if a
- * new one always started before the last one ended.
+ * Waits, up to a limit, until a large WAL is truncated. That needs a moment without long reads, which would never come
+ * if a new one always started before the last one ended.
  */
 async function waitForSmallWal(generation: GenerationFile): Promise<void> {
   const deadline = performance.now() + WAIT_MS.longest;
@@ -92,12 +92,15 @@ function shrinkWal(generation: GenerationFile): void {
   if (generation.walBytes() > MAX_WAL) generation.truncateWal();
 }
 
-/** How long (ms) to copy before other work of this thread runs. Long slices, as the WAL grows until the copy is complete. */
+/**
+ * How long (ms) to copy before other work of this thread runs. Long slices, as the WAL grows until the copy is
+ * complete.
+ */
 const SLICE_MS = 50;
 
 /**
- * All matching documents by id, from one snapshot: a transaction on a separate connection. While it lasts, the WAL cannot be
- * reused and grows with every write. So a scan can be ended early, or continue from a copy.
+ * All matching documents by id, from one snapshot: a transaction on a separate connection. While it lasts, the WAL
+ * cannot be reused and grows with every write. So a scan can be ended early, or continue from a copy.
  */
 class Scan {
   readonly checkpoint: Position;
@@ -135,8 +138,8 @@ class Scan {
   }
 
   /**
-   * Finds one document per value of a field, for `nextSamples`. Records the first row of each value in one pass, which is three
-   * times as fast as sorting all rows by the value.
+   * Finds one document per value of a field, for `nextSamples`. Records the first row of each value in one pass, which
+   * is three times as fast as sorting all rows by the value.
    */
   sample(field: string): void {
     const { hits, file, generation } = this;

@@ -28,7 +28,10 @@ interface EmbeddedStoreOptions {
   readonly directory: string;
   /** Use worker threads; needs compiled code. */
   readonly threads: boolean;
-  /** The number of threads for queries. With 0, one thread writes large batches instead: for processes that mostly write. */
+  /**
+   * The number of threads for queries. With 0, one thread writes large batches instead: for processes that mostly
+   * write.
+   */
   readonly readers: number;
   /** Start the thread for large batches at once, not with the first one. */
   readonly startEarly?: boolean;
@@ -71,8 +74,8 @@ abstract class ThreadedStore extends EmbeddedStore {
 }
 
 /**
- * Threads answer queries; the calling thread does everything else, including `count` for health checks, which must not wait
- * for searches.
+ * Threads answer queries; the calling thread does everything else, including `count` for health checks, which must not
+ * wait for searches.
  */
 class ReaderThreads extends ThreadedStore {
   constructor(options: EmbeddedStoreOptions) {
@@ -149,8 +152,8 @@ interface StoreThread {
 }
 
 /**
- * A pool of threads, each with its own connections and one task at a time. Tasks are scheduled fairly by client, and one client
- * never occupies all of several threads. A thread that dies is replaced.
+ * A pool of threads, each with its own connections and one task at a time. Tasks are scheduled fairly by client, and
+ * one client never occupies all of several threads. A thread that dies is replaced.
  */
 export class StoreThreads {
   private readonly queue: FairQueue;

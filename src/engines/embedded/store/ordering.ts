@@ -62,8 +62,8 @@ function shuffledAs(value: string, seed: number): string {
 const MAX_NARROWED = 8;
 
 /**
- * Counts per row how many of the words it has, from the words' lists of rows. (Probing each list for each document would take
- * documents times words steps.)
+ * Counts per row how many of the words it has, from the words' lists of rows. (Probing each list for each document
+ * would take documents times words steps.)
  */
 function matchCounts(words: readonly string[], code: string, { match }: Hits): Sql {
   const distinct = [...new Set(words)];

@@ -1,8 +1,8 @@
 import { QueryTooLong } from '../../../kernel/query';
 
 /**
- * Stops queries that time out or are cancelled. The driver offers no interrupt, so queries call a function every few rows
- * (`stoppable`), which throws.
+ * Stops queries that time out or are cancelled. The driver offers no interrupt, so queries call a function every few
+ * rows (`stoppable`), which throws.
  */
 export class QueryClock {
   private end = Infinity;

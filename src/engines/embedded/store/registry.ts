@@ -25,8 +25,8 @@ export interface Registered extends Generation {
 }
 
 /**
- * The registry of a read store's folder: `registry.sqlite` lists the generations and leases, and each generation has its own
- * file. A file without an entry was left by a crash and is removed.
+ * The registry of a read store's folder: `registry.sqlite` lists the generations and leases, and each generation has
+ * its own file. A file without an entry was left by a crash and is removed.
  */
 export class Registry {
   readonly leases: LeaseTable;
@@ -107,8 +107,8 @@ export class Registry {
   }
 
   /**
-   * Creates the folder if needed. Removes all generations if their files have another layout version than this code, and
-   * files without an entry.
+   * Creates the folder if needed. Removes all generations if their files have another layout version than this code,
+   * and files without an entry.
    */
   clean(): void {
     onDisk(SUBJECT, () => mkdirSync(this.directory, { recursive: true }));

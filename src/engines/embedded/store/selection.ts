@@ -103,9 +103,9 @@ function matchAny(phrases: readonly string[]): Condition | undefined {
 const MAX_FLAT = 16;
 
 /**
- * Matches any of these expressions. The index evaluates all members of an OR for each document, so a long list is nested into
- * about as many groups as each has members. Plain nested ORs would be flattened; an OR with a NOT of a token that never
- * occurs is not.
+ * Matches any of these expressions. The index evaluates all members of an OR for each document, so a long list is
+ * nested into about as many groups as each has members. Plain nested ORs would be flattened; an OR with a NOT of a
+ * token that never occurs is not.
  */
 function anyOf(expressions: readonly string[]): string {
   if (expressions.length === 1) return expressions[0] ?? '';

@@ -14,8 +14,8 @@ export class StoreFile {
   private readonly connection: Connection;
 
   /**
-   * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `clock` stops queries. `subject` is
-   * named in errors.
+   * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `clock` stops queries.
+   * `subject` is named in errors.
    */
   constructor(
     path: string,

@@ -1,14 +1,16 @@
 import { hash } from 'node:crypto';
 
 /**
- * The inverted index contains tokens: a field's code followed by a word or by a whole value. So words and exact values are found,
- * combined and counted in the same way, by merging sorted lists.
+ * The inverted index contains tokens: a field's code followed by a word or by a whole value. So words and exact values
+ * are found, combined and counted in the same way, by merging sorted lists.
  */
 
 /** Token characters: ASCII without capitals, blanks and control characters, and everything beyond ASCII. */
 export const TOKENIZER = `ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_\`{|}~'`;
 
-/** Characters to escape: capitals (the index would fold them), quotes, blanks, control characters, and the escape `~`. */
+/**
+ * Characters to escape: capitals (the index would fold them), quotes, blanks, control characters, and the escape `~`.
+ */
 const ESCAPED = /["'A-Z~\u0000-\u0020\u007f]/;
 const MAX_LENGTH = 64;
 

@@ -26,8 +26,8 @@ export function prepareWrites(layout: Layout, writes: readonly Write[]): readonl
 }
 
 /**
- * Writes a batch with its checkpoint in one transaction. A checkpoint by itself is one statement: most batches concern few
- * collections.
+ * Writes a batch with its checkpoint in one transaction. A checkpoint by itself is one statement: most batches concern
+ * few collections.
  */
 export function writeBatch(
   generation: GenerationFile,

@@ -94,8 +94,8 @@ interface Block {
 export const BLOCK = 1024 * 1024;
 
 /**
- * Renders a feed in blocks: the head, so that it can be sent at once, then records, the last ones with the foot. `removed` is
- * asked for when all records are done.
+ * Renders a feed in blocks: the head, so that it can be sent at once, then records, the last ones with the foot.
+ * `removed` is asked for when all records are done.
  */
 export async function* blocksOf(
   products: AsyncIterable<Iterable<OutputProduct>>,

@@ -54,8 +54,8 @@ export function digest(parts: readonly unknown[]): string {
 }
 
 /**
- * Where a copy of a feed stands (`docs/decisions.md#p28`): a date, in epoch ms; or a position of the log and a digest of
- * the joined facts that the copy was made with.
+ * Where a copy of a feed stands (`docs/decisions.md#p28`): a date, in epoch ms; or a position of the log and a digest
+ * of the joined facts that the copy was made with.
  */
 export type Since = { readonly date: number } | { readonly position: Position; readonly facts: string };
 

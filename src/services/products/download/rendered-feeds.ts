@@ -27,7 +27,9 @@ function tooLarge(needed: number, space: number): string {
 
 interface Entry {
   readonly feed: RenderedFeed;
-  /** The hash of the token that has taken its bytes of the budget: the first one's, or of a client that is still there. */
+  /**
+   * The hash of the token that has taken its bytes of the budget: the first one's, or of a client that is still there.
+   */
   owner: string;
   taken: number;
   /** The hashes of the tokens of the clients that are being sent from it. */
@@ -53,9 +55,9 @@ interface Wanted extends Pick<DownloadPlan, 'key' | 'render'> {
 }
 
 /**
- * The feeds that are being downloaded, each version and way of writing it rendered once for all clients that want it, in
- * files of a folder. They are gone when nobody is sent from them any more, those for pages a few minutes later, or sooner if others need
- * their space, which is fair between tokens (`docs/decisions.md#x52`).
+ * The feeds that are being downloaded, each version and way of writing it rendered once for all clients that want it,
+ * in files of a folder. They are gone when nobody is sent from them any more, those for pages a few minutes later, or
+ * sooner if others need their space, which is fair between tokens (`docs/decisions.md#x52`).
  */
 export class RenderedFeeds {
   /** In the order of their last use. */
@@ -181,7 +183,10 @@ export class RenderedFeeds {
     this.needs.set(key, needed);
   }
 
-  /** Takes space for the feed of a key and its token, and removes what may be removed for it; false if there is not enough. */
+  /**
+   * Takes space for the feed of a key and its token, and removes what may be removed for it; false if there is not
+   * enough.
+   */
   private makeRoom(key: string, owner: string, bytes: number): boolean {
     while (!this.space.take(owner, bytes)) {
       const removed = this.removable(key, owner, bytes);
@@ -192,8 +197,8 @@ export class RenderedFeeds {
   }
 
   /**
-   * What is removed next: what nobody is sent from, of the token first; if there is enough of it, of others, and then the feed that has
-   * more than its share.
+   * What is removed next: what nobody is sent from, of the token first; if there is enough of it, of others, and then
+   * the feed that has more than its share.
    */
   private removable(key: string, owner: string, bytes: number): string | undefined {
     const others = [...this.entries].filter(([other]) => other !== key);

@@ -88,7 +88,8 @@ const OVERHEAD = 512;
 /**
  * Writes to one feed: decides by its state, appends in batches, folds what was appended. While a batch is being
  * appended, the next is decided and the previous is folded. All batches of a writer together contain each product once.
- * Raises `EngineUnavailable` after too many conflicts: earlier batches are stored, and the same load completes the rest.
+ * Raises `EngineUnavailable` after too many conflicts: earlier batches are stored, and the same load completes the
+ * rest.
  */
 export class FeedWriter {
   /** Of the last append. */

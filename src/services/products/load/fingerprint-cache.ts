@@ -50,8 +50,8 @@ interface Entry {
 
 /**
  * Caches the fingerprints of feeds: the most recently used in memory, all large ones in files of a folder that may be
- * deleted at any time. One caller at a time uses a feed's, current as of the end of its stream. Those in use are bounded too: an
- * owner with as much in use as the memory waits, and so does anyone while there is twice as much.
+ * deleted at any time. One caller at a time uses a feed's, current as of the end of its stream. Those in use are
+ * bounded too: an owner with as much in use as the memory waits, and so does anyone while there is twice as much.
  */
 export class FingerprintCache {
   private readonly locks = new KeyedMutex<number>();
@@ -204,8 +204,8 @@ const POLL_MS = 100;
 const TIMEOUT_MS = { acquire: 1_000, release: 500 } as const;
 
 /**
- * Locks feeds among processes by leases. Unavailable leases block no load: without one, two processes that load the same feed
- * only cause each other conflicts.
+ * Locks feeds among processes by leases. Unavailable leases block no load: without one, two processes that load the
+ * same feed only cause each other conflicts.
  */
 export function feedLeases(leases: Leases): FeedLock {
   const owner = randomUUID();

@@ -40,11 +40,12 @@ export interface Restored {
 const READ_AT_ONCE = 1000;
 
 /**
- * Undoes a load: appends events that bring its products back as they were before it, except those that have changed since
- * (`docs/decisions.md#x89`), and closes with a `FeedImported` that publishes a version. Each append is complete in
- * itself: what was interrupted is completed by repeating it, and repeating what is complete appends nothing.
+ * Undoes a load: appends events that bring its products back as they were before it, except those that have changed
+ * since (`docs/decisions.md#x89`), and closes with a `FeedImported` that publishes a version. Each append is complete
+ * in itself: what was interrupted is completed by repeating it, and repeating what is complete appends nothing.
  *
- * `state` is current as of the end of the feed's stream. Other writers may append meanwhile. Raises `EngineUnavailable`.
+ * `state` is current as of the end of the feed's stream. Other writers may append meanwhile. Raises
+ * `EngineUnavailable`.
  */
 export async function restoreLoad(state: Fingerprints, options: RestoreOptions): Promise<Restored> {
   const { log, feedId, history, now, signal } = options;
@@ -165,8 +166,8 @@ const BATCH = 5000;
 const LAST = 5;
 
 /**
- * What one load has changed in a feed, and what has changed since, folded from the feed's stream. A load begins after the
- * event that closes the load or deletion before it: what an aborted load has stored is part of the next one, which
+ * What one load has changed in a feed, and what has changed since, folded from the feed's stream. A load begins after
+ * the event that closes the load or deletion before it: what an aborted load has stored is part of the next one, which
  * publishes it (`docs/decisions.md#x62`).
  */
 export class LoadHistory {

@@ -72,8 +72,8 @@ export function toLoadFault({ code, status, message, details }: Fault, sequence:
 }
 
 /**
- * Runs a parser; raises `PF_210` for a malformed body. `origin` completes the message, such as ` of product 7`; `problem`
- * may know better what is wrong.
+ * Runs a parser; raises `PF_210` for a malformed body. `origin` completes the message, such as ` of product 7`;
+ * `problem` may know better what is wrong.
  */
 export function parseOrRefuse(
   parse: () => void,

@@ -34,8 +34,8 @@ export interface ProductIntakeOptions {
   readonly format: BodyFormat;
   readonly spool: Spool;
   /**
-   * The feed's fingerprints if they are in memory, perhaps outdated: products recognised by them are verified when appended. Asked for
-   * each product, so that a body that arrives slowly does not keep them there.
+   * The feed's fingerprints if they are in memory, perhaps outdated: products recognised by them are verified when
+   * appended. Asked for each product, so that a body that arrives slowly does not keep them there.
    */
   readonly prints?: () => Fingerprints | undefined;
   readonly knowsCategory: (id: string) => boolean;
