@@ -2,7 +2,12 @@ import { type FastifyReply } from 'fastify';
 import { type Position } from '../kernel/event';
 import { type Fault, Faults } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
+import { type Shape } from '../wire/api/description';
 import { type Format } from '../wire/api/format';
+import { type AnsweredPage, pageHeaders } from '../wire/keys/pages';
+import { documentWriter } from '../wire/record/document';
+import { listPieces, type ListText, type ListView, listWriter } from '../wire/record/list';
+import { type AnswerOf, type Kind, type List, type RecordKind } from '../wire/record/record';
 import { type XmlElement } from '../wire/xml/write';
 import { type Renderings, type Representation } from './representation';
 
@@ -23,9 +28,9 @@ export class Answer {
     readonly details: AnswerDetails = {},
   ) {}
 
-  /** The same answer in JSON, and in XML by the table of its fields. */
-  static of<T extends object>(answer: T, toXml: (answer: T) => XmlElement, details?: AnswerDetails): Answer {
-    return new Answer({ json: () => answer, xml: () => toXml(answer) }, details);
+  /** The same answer in JSON and XML, by the table of its fields. */
+  static of<K extends Kind>(shape: Shape<K>, answer: AnswerOf<K> & object, details?: AnswerDetails): Answer {
+    return new Answer({ json: () => answer, xml: () => documentOf(shape)(answer) }, details);
   }
 
   /** No body: HTTP status 204. */
@@ -53,6 +58,14 @@ interface Listed {
   readonly pieces: AsyncIterable<Iterable<string>>;
 }
 
+/** The items of a list, in batches that are read on demand, and what its headers report. */
+export interface FoundList<Item> extends AnsweredPage {
+  readonly items: AsyncIterable<Iterable<Item>> | Iterable<Iterable<Item>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+type Find<Item> = (query: QueryOptions) => Promise<FoundList<Item>>;
+
 /**
  * Returned by a handler that answers with documents from the read store. `begin` is called when `ReadQueue` admits the
  * request (`docs/decisions.md#x70`), and may raise what a handler may.
@@ -65,6 +78,46 @@ export class ListAnswer {
       readonly format?: Format | undefined;
     } = {},
   ) {}
+
+  /** A list of records, written by their table. `keys` may have a format. */
+  static of<K extends RecordKind>(
+    shape: Shape<List<K>>,
+    find: Find<AnswerOf<K>>,
+    keys?: ListAnswer['details'],
+  ): ListAnswer {
+    return ListAnswer.written(listTextOf(shape), find, keys);
+  }
+
+  /** A list that is written by `textOf`. */
+  static written<Item>(
+    textOf: (view: ListView) => ListText<Item>,
+    find: Find<Item>,
+    { format }: ListAnswer['details'] = {},
+  ): ListAnswer {
+    return new ListAnswer(
+      async ({ view, query }) => {
+        const { items, headers, ...page } = await find(query);
+        return { pieces: listPieces(textOf(view), items), headers: { ...pageHeaders(page), ...headers } };
+      },
+      { format },
+    );
+  }
+}
+
+/** Writers by shapes: each table is compiled once. */
+const documents = new WeakMap<Shape, (answer: never) => XmlElement>();
+const lists = new WeakMap<Shape, (view: ListView) => ListText<never>>();
+
+function documentOf<K extends Kind>(shape: Shape<K>): (answer: AnswerOf<K>) => XmlElement {
+  const writer = documents.get(shape) ?? documentWriter(shape);
+  documents.set(shape, writer);
+  return writer as (answer: AnswerOf<K>) => XmlElement;
+}
+
+function listTextOf<K extends RecordKind>(shape: Shape<List<K>>): (view: ListView) => ListText<AnswerOf<K>> {
+  const writer = lists.get(shape) ?? listWriter(shape);
+  lists.set(shape, writer);
+  return writer as (view: ListView) => ListText<AnswerOf<K>>;
 }
 
 /**

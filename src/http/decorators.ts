@@ -10,22 +10,28 @@ import { admissionOf } from './request-state';
 /** Describes an operation in OpenAPI. */
 export const ApiOperation = Reflector.createDecorator<OperationText>();
 
-/** The kinds of callers that may call an operation; without it, all that have a token of the service. */
+/** The kinds of callers that may call an operation, or those of a controller; without it, all that have a token of the service. */
 export const Roles = Reflector.createDecorator<readonly Caller['kind'][]>();
 
-/** The formats that an operation answers in; without it JSON and XML. */
+/** The formats that an operation, or those of a controller, answer in; without it JSON and XML. */
 export const Produces = Reflector.createDecorator<readonly Format[]>();
 
 /** Reads the decorators above: the container's `Reflector`, or another. */
-type Metadata = Pick<Reflector, 'get'>;
-type Handler = ReturnType<ExecutionContext['getHandler']>;
+type Metadata = Pick<Reflector, 'getAllAndOverride'>;
 
-export function rolesOf(metadata: Metadata, handler: Handler): readonly Caller['kind'][] | undefined {
-  return metadata.get<readonly Caller['kind'][] | undefined>(Roles.KEY, handler);
+type Target = ReturnType<ExecutionContext['getHandler']>;
+
+/** Of a handler and its controller. */
+export function rolesOf(
+  metadata: Metadata,
+  ...operation: readonly [Target, Target]
+): readonly Caller['kind'][] | undefined {
+  return metadata.getAllAndOverride<readonly Caller['kind'][] | undefined>(Roles.KEY, [...operation]);
 }
 
-export function formatsOf(metadata: Metadata, handler: Handler): readonly Format[] {
-  return metadata.get<readonly Format[] | undefined>(Produces.KEY, handler) ?? ['json', 'xml'];
+export function formatsOf(metadata: Metadata, ...operation: readonly [Target, Target]): readonly Format[] {
+  const formats = metadata.getAllAndOverride<readonly Format[] | undefined>(Produces.KEY, [...operation]);
+  return formats ?? ['json', 'xml'];
 }
 
 /** Metadata of a handler: the table of its keys. */

@@ -73,7 +73,7 @@ class RolesGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const { service, caller } = request;
-    const roles = rolesOf(this.reflector, context.getHandler());
+    const roles = rolesOf(this.reflector, context.getHandler(), context.getClass());
     if (service === undefined || caller === undefined || roles === undefined || roles.includes(caller.kind))
       return true;
     const article = caller.kind === 'publisher' ? 'a' : 'an';
@@ -92,7 +92,8 @@ class NegotiationGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const { service } = request;
     if (service === undefined) return true;
-    request.view = representationOf(request, service, formatsOf(this.reflector, context.getHandler()));
+    const formats = formatsOf(this.reflector, context.getHandler(), context.getClass());
+    request.view = representationOf(request, service, formats);
     return true;
   }
 }

@@ -18,7 +18,7 @@ import { type EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { type Cursor } from '../kernel/query';
 import { directoryAt } from '../network/directory';
-import { Subscriptions, type Which } from '../services/subscriptions/commands';
+import { Subscriptions } from '../services/subscriptions/commands';
 import {
   AnyWaiting,
   heldReceivers,
@@ -33,7 +33,11 @@ import {
   TestReceiver,
   TestReceiverHandler,
 } from '../services/subscriptions/receivers.commands';
-import { missingSubscription, ownedSubscription } from '../services/subscriptions/subscription.queries';
+import {
+  missingSubscription,
+  ownedSubscription,
+  type Which,
+} from '../services/subscriptions/subscription.queries';
 import { type Config } from '../settings/config';
 import { counted, deliveryText } from './explain-notifications';
 import { ownerOf, secretsOf } from './installation';
@@ -227,7 +231,7 @@ export async function enableReceiver(
     await new EnableReceiverHandler(subscriptionsOf(log), store).execute(
       new EnableReceiver(which, receiverId),
     );
-    const { state } = await ownedSubscription(log, which.kind, which.id, which.caller);
+    const { state } = await ownedSubscription(log, which);
     return !heldReceivers(subscriptionId, state).has(receiverId);
   });
 }

@@ -1,8 +1,18 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { type MakeFault } from '../kernel/fault';
 
 /** A malformed body: the message describes what was expected, and where. */
 export class NotParsable extends Error {
   override readonly name = 'NotParsable';
+}
+
+/** What is read of a body. Raises the fault for one that is malformed. */
+export async function parsedOr<T>(refuse: MakeFault, read: () => T | Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw error instanceof NotParsable ? refuse(error.message) : error;
+  }
 }
 
 /**

@@ -59,7 +59,8 @@ it('of many tests and redeliveries only those are read that are new since a subs
   await withLog(async (embedded) => {
     const { log, read } = counting(embedded);
     const id = newId();
-    const owned = () => ownedSubscription(log, { name: 'transactions' }, id, { organisationId: 1 });
+    const owned = () =>
+      ownedSubscription(log, { kind: { name: 'transactions' }, id, caller: { organisationId: 1 } });
     await execute(embedded, subscriptionDecider, id, CREATE);
     await requestTests(embedded, id, 400);
     expect([(await owned()).revision, read()]).toEqual([400, 401]);

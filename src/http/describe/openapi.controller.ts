@@ -1,4 +1,4 @@
-import { Controller, Get, Req, RequestMethod, Res } from '@nestjs/common';
+import { Controller, type ExecutionContext, Get, Req, RequestMethod, Res } from '@nestjs/common';
 import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import { ModulesContainer, Reflector } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
@@ -63,9 +63,10 @@ export function operationsOf(modules: ModulesContainer): readonly RoutedOperatio
   );
 }
 
-function ofController(controller: { readonly prototype: object }): RoutedOperation[] {
+function ofController(controller: ReturnType<ExecutionContext['getHandler']>): RoutedOperation[] {
+  const prototype = controller.prototype as object;
   const base: unknown = Reflect.getMetadata(PATH_METADATA, controller);
-  const members = Object.entries(Object.getOwnPropertyDescriptors(controller.prototype));
+  const members = Object.entries(Object.getOwnPropertyDescriptors(prototype));
   return members.flatMap(([name, { value: handler }]) => {
     const text = isHandler(handler) ? reflector.get(ApiOperation, handler) : undefined;
     if (!isHandler(handler) || text === undefined) return [];
@@ -73,9 +74,9 @@ function ofController(controller: { readonly prototype: object }): RoutedOperati
     return {
       method: RequestMethod[reflector.get<RequestMethod>(METHOD_METADATA, handler)],
       path: `${trimmed(base)}${trimmed(path)}`,
-      callers: rolesOf(reflector, handler) ?? ORGANISATION_KINDS,
-      formats: formatsOf(reflector, handler),
-      keys: keyTable(controller.prototype, name),
+      callers: rolesOf(reflector, handler, controller) ?? ORGANISATION_KINDS,
+      formats: formatsOf(reflector, handler, controller),
+      keys: keyTable(prototype, name),
       text,
     };
   });

@@ -9,7 +9,6 @@ import {
   record,
   type RecordKind,
 } from '../../wire/record/record';
-import { documentWriter } from '../../wire/record/document';
 import { integer, text } from '../../wire/record/kinds';
 import { type FeedCounts } from './category-counts';
 
@@ -76,5 +75,3 @@ export function categoryTreesOf(
   };
   return { categoryTrees: directory.categories.childrenOf(null).map(toNode) };
 }
-
-export const toXmlTrees = documentWriter(CATEGORY_TREES);

@@ -9,12 +9,10 @@ import { ReadStore } from '../../kernel/read-store';
 import { FollowedDirectory } from '../../network/follower';
 import { OrderSearch } from '../../processes/order-search';
 import { CLAIMS } from '../../services/claims/operations';
-import { type OutputClaim } from '../../services/claims/output';
 import { rejectionOf, reviewClaim, type ReviewRequest } from '../../services/claims/review';
 import { type OperationText } from '../../wire/api/description';
 import { type Keys, type KeyTable, INTEGER, TEXT } from '../../wire/keys/keys';
-import { atLeast, PAGE_HEADERS, pageHeaders, sizeKey, sizeOf } from '../../wire/keys/pages';
-import { listWriter, listPieces } from '../../wire/record/list';
+import { atLeast, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { networkClaims } from '../network-claims';
 import { opsFaults as fault } from './ops-service';
 
@@ -71,13 +69,13 @@ export const networkClaimOperations = {
   },
 } as const satisfies Readonly<Record<string, OperationText>>;
 
-const claimsText = listWriter(CLAIMS);
-
 /**
  * Claims that are pending at the network, for operators (`docs/decisions.md#c14`): the same functions as `affilog
  * claims`.
  */
 @Controller('/ops/1.0/claims')
+@Roles(['operator'])
+@Produces(['json'])
 export class NetworkClaimsController {
   constructor(
     private readonly log: EventLog,
@@ -89,10 +87,8 @@ export class NetworkClaimsController {
 
   @Get()
   @ApiOperation(networkClaimOperations.list)
-  @Roles(['operator'])
-  @Produces(['json'])
   list(@MatrixKeys(networkClaimKeys) keys: NetworkClaimKeys): ListAnswer {
-    return new ListAnswer(async ({ view, query }) => {
+    return ListAnswer.of(CLAIMS, async (query) => {
       const { limit, offset = 0, ...criteria } = keys;
       const page = {
         limit: sizeOf('limit', limit, fault.unusable),
@@ -100,17 +96,12 @@ export class NetworkClaimsController {
       };
       const surface = { store: this.store, directory: this.follower.directory, now: this.clock.now() };
       const { claims, total } = await networkClaims(surface, criteria, page, query);
-      return {
-        pieces: listPieces(claimsText(view), claims satisfies AsyncIterable<Iterable<OutputClaim>>),
-        headers: pageHeaders({ total, requested: limit }),
-      };
+      return { items: claims, total, requested: limit };
     });
   }
 
   @Post(':id/release')
   @ApiOperation(networkClaimOperations.release)
-  @Roles(['operator'])
-  @Produces(['json'])
   async release(
     @Param('id') id: string,
     @MatrixKeys(releaseKeys) { versionNo: version }: Keys<typeof releaseKeys>,
@@ -120,8 +111,6 @@ export class NetworkClaimsController {
 
   @Post(':id/reject')
   @ApiOperation(networkClaimOperations.reject)
-  @Roles(['operator'])
-  @Produces(['json'])
   async reject(
     @Param('id') id: string,
     @MatrixKeys(rejectKeys) { versionNo: version, statusId, message }: Keys<typeof rejectKeys>,

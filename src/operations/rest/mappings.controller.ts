@@ -26,7 +26,6 @@ import { csvRowsInSlices } from '../../wire/csv/read';
 import { type Keys } from '../../wire/keys/keys';
 import { NotParsable, utf8Text } from '../../wire/bytes';
 import { integer, score, text, wordOf } from '../../wire/record/kinds';
-import { listPieces } from '../../wire/record/list';
 import { complete, recordReader } from '../../wire/record/read';
 import { listOf, record } from '../../wire/record/record';
 import { opsFaults as fault, listKeys, suggestKeys, unmapKeys } from './ops-service';
@@ -123,7 +122,6 @@ export const mappingOperations = {
       'Each line is validated separately; valid lines take effect. The first line of CSV names the columns, separated by ' +
       'commas, semicolons or tabs. A line without a category unmaps the name. Of several valid lines for one name, the last one counts. ' +
       'At most 16 MiB, 10,000 lines of JSON, each of at most 64 KiB, or 200,000 of CSV.',
-    example: {},
     body: {
       name: 'PostedMappings',
       kind: record({
@@ -159,6 +157,8 @@ const SUGGESTIONS = { default: 3, max: 20 } as const;
 
 /** Category mappings for operators (`docs/decisions.md#x60`): the same functions as `affilog mappings`. */
 @Controller('/ops/1.0/mappings')
+@Roles(['operator'])
+@Produces(['json'])
 export class MappingsController {
   constructor(
     private readonly log: EventLog,
@@ -170,21 +170,15 @@ export class MappingsController {
 
   @Get()
   @ApiOperation(mappingOperations.listMappings)
-  @Roles(['operator'])
-  @Produces(['json'])
   list(@MatrixKeys(listKeys) { fid, state }: Keys<typeof listKeys>): ListAnswer {
-    return new ListAnswer(async ({ view }) => {
+    return ListAnswer.written(mappingsText, async () => {
       const feeds = await this.counted.of(this.feeds(fid));
-      return {
-        pieces: listPieces(mappingsText(view), [listMappings(this.follower.directory, feeds, state)]),
-      };
+      return { items: [listMappings(this.follower.directory, feeds, state)] };
     });
   }
 
   @Get('suggestions')
   @ApiOperation(mappingOperations.suggestMappings)
-  @Roles(['operator'])
-  @Produces(['json'])
   suggest(
     @MatrixKeys(suggestKeys) { fid, name, most = SUGGESTIONS.default }: Keys<typeof suggestKeys>,
   ): QueuedAnswer {
@@ -205,8 +199,6 @@ export class MappingsController {
   /** A list in JSON or CSV; each line is applied or refused separately. */
   @Post()
   @ApiOperation(mappingOperations.changeMappings)
-  @Roles(['operator'])
-  @Produces(['json'])
   async post(@Body() body: PostedBody): Promise<Answer> {
     const format = body.format(['json', 'csv']);
     if (format === 'json') return await this.change(await linesOfJson(body.upTo(MAX_BODY)));
@@ -215,8 +207,6 @@ export class MappingsController {
 
   @Delete()
   @ApiOperation(mappingOperations.unmapName)
-  @Roles(['operator'])
-  @Produces(['json'])
   async unmap(@MatrixKeys(unmapKeys) { fid, name }: Keys<typeof unmapKeys>): Promise<Answer> {
     return await this.change([{ line: 1, change: { feedId: fid, name } }]);
   }

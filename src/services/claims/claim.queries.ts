@@ -4,6 +4,7 @@ import { CLAIM, claimDecider, type ClaimEvent, type ClaimState } from '../../dom
 import { claimFaults as fault } from '../../domain/claims/faults';
 import { storedAfter, type StoredClaim } from '../../domain/claims/stored-claim';
 import { eventsOnDemand } from '../../domain/keys/history';
+import { type FoundList } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
 import { toFolded } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
@@ -97,12 +98,6 @@ function orderAmong<const Order extends ClaimOrder>(orders: readonly Order[]): K
   };
 }
 
-/** A page of claims, in batches that are read on demand. */
-interface ListedClaims {
-  readonly claims: AsyncIterable<Iterable<OutputClaim>>;
-  readonly total: number;
-}
-
 /** Versions in an answer (`docs/decisions.md#c13`). */
 const MOST_VERSIONS = 1000;
 
@@ -118,12 +113,13 @@ export class ClaimQueries {
     private readonly clock: Clock,
   ) {}
 
-  async list(keys: ClaimListKeys, caller: Caller, query: QueryOptions = {}): Promise<ListedClaims> {
+  async list(keys: ClaimListKeys, caller: Caller, query: QueryOptions = {}): Promise<FoundList<OutputClaim>> {
     const { directory } = this.follower;
     const now = this.clock.now();
     const page = pageOf(keys, directory);
     const found = await listClaims(this.store, criteriaOf(keys, caller), page, query);
-    return { claims: eachOf(found, (listed) => toOutput(listed, directory, now)), total: found.total };
+    const items = eachOf(found, (listed) => toOutput(listed, directory, now));
+    return { items, total: found.total, requested: keys.limit };
   }
 
   /**

@@ -4,14 +4,11 @@ import { type FastifyReply } from 'fastify';
 import { type Screening } from '../../domain/claims/claim';
 import { claimFaults as fault } from '../../domain/claims/faults';
 import { LAST_LEGACY_STATUS, STATUSES, type StatusId } from '../../domain/claims/statuses';
-import { Answer, ListAnswer } from '../../http/answer';
+import { Answer, type FoundList, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
 import { type Caller } from '../../network/organisations';
 import { INTEGER, type Keys, type KeyTable } from '../../wire/keys/keys';
-import { documentWriter } from '../../wire/record/document';
-import { listPieces, listWriter } from '../../wire/record/list';
-import { pageHeaders } from '../../wire/keys/pages';
 import {
   type OutputCheck,
   type OutputClaim,
@@ -35,10 +32,6 @@ import { CLAIM_FORMATS, ignoredIn, type PostedList, postedList, UPDATE_FORMATS }
 const deletionKeys = {
   versionNo: { type: INTEGER, required: true, description: 'The latest version of the claim' },
 } as const satisfies KeyTable;
-
-const claimsText = listWriter(CLAIMS);
-const checksToXml = documentWriter(CHECKS);
-const versionsText = listWriter(VERSIONS);
 
 /** Claims on the current path (Document 3, Endpoints; beyond it `docs/decisions.md#c13`). */
 @Controller('/1.0/claims')
@@ -71,7 +64,7 @@ export class ClaimsController {
   ): Promise<Answer> {
     const command = new CheckClaims(await claimsIn(body, reply), caller);
     const screenings = await this.commands.execute(command);
-    return Answer.of(screenings.map(toCheck), checksToXml);
+    return Answer.of(CHECKS, screenings.map(toCheck));
   }
 
   @Get()
@@ -79,14 +72,7 @@ export class ClaimsController {
   @Roles(['advertiser', 'publisher'])
   @Produces(['json', 'xml', 'csv'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: Keys<typeof listKeys>): ListAnswer {
-    return new ListAnswer(
-      async ({ view, query }) => {
-        const { claims, total } = await this.queries.list(keys, caller, query);
-        const headers = pageHeaders({ total, requested: keys.limit });
-        return { pieces: listPieces(claimsText(view), claims), headers };
-      },
-      { format: keys.format },
-    );
+    return ListAnswer.of(CLAIMS, (query) => this.queries.list(keys, caller, query), keys);
   }
 
   @Delete(':id')
@@ -106,8 +92,8 @@ export class ClaimsController {
   @ApiOperation(operations.listClaimVersions)
   @Roles(['advertiser', 'publisher'])
   versions(@CurrentCaller() caller: Caller, @Param('id') sent: string): ListAnswer {
-    return new ListAnswer(async ({ view, query }) => ({
-      pieces: listPieces(versionsText(view), await this.queries.versions(claimIdIn(sent), caller, query)),
+    return ListAnswer.of(VERSIONS, async (query) => ({
+      items: await this.queries.versions(claimIdIn(sent), caller, query),
     }));
   }
 }
@@ -153,8 +139,6 @@ export class ClaimUpdatesController {
   }
 }
 
-const legacyClaimsText = listWriter(LEGACY_CLAIMS);
-
 /** Document 3, Endpoints: Legacy advertiser paths. */
 @Controller('/1.0/uts')
 export class LegacyClaimsController {
@@ -170,10 +154,9 @@ export class LegacyClaimsController {
     @CurrentCaller() caller: Caller,
     @MatrixKeys(legacyListKeys) keys: Keys<typeof legacyListKeys>,
   ): ListAnswer {
-    return new ListAnswer(async ({ view, query }) => {
-      const { claims, total } = await this.queries.list(fromLegacy(keys), caller, query);
-      const headers = pageHeaders({ total, requested: keys.limit });
-      return { pieces: listPieces(legacyClaimsText(view), legacy(claims)), headers };
+    return ListAnswer.of(LEGACY_CLAIMS, async (query) => {
+      const { items, ...page } = await this.queries.list(fromLegacy(keys), caller, query);
+      return { items: legacy(items), ...page };
     });
   }
 
@@ -193,13 +176,9 @@ export class LegacyClaimsController {
   }
 }
 
-async function* legacy(
-  claims: AsyncIterable<Iterable<OutputClaim>>,
-): AsyncGenerator<Iterable<OutputLegacyClaim>> {
+async function* legacy(claims: FoundList<OutputClaim>['items']): AsyncGenerator<Iterable<OutputLegacyClaim>> {
   for await (const some of claims) yield [...some].map(toLegacyOutput);
 }
-
-const toXml = documentWriter(STATUSES_LIST);
 
 const ALL = Object.entries(STATUSES).map(([id, status]): OutputStatus => {
   const { name: statusName, state: statusState } = status;
@@ -219,13 +198,13 @@ export class ClaimStatusesController {
   @ApiOperation(operations.listClaimStatuses)
   @Roles(['advertiser', 'publisher'])
   list(): Answer {
-    return Answer.of(ALL, toXml);
+    return Answer.of(STATUSES_LIST, ALL);
   }
 
   @Get('uts/claimStatuses')
   @ApiOperation(operations.listLegacyClaimStatuses)
   @Roles(['advertiser'])
   listLegacy(): Answer {
-    return Answer.of(LEGACY, toXml);
+    return Answer.of(STATUSES_LIST, LEGACY);
   }
 }

@@ -1,4 +1,4 @@
-import { type OperationText, type PostedShape, type Shape } from '../../wire/api/description';
+import { type OperationText, type PostedShape, shape } from '../../wire/api/description';
 import { bareErrorList, errorList } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { INTEGER } from '../../wire/keys/keys';
@@ -15,36 +15,11 @@ import {
   postedUpdates,
 } from './posted-fields';
 
-export const CLAIMS = {
-  name: 'Claims',
-  kind: listedClaims,
-  hasAllColumns: true,
-  xml: { file: 'Claims_v1_0.xsd', root: 'claims' },
-} as const satisfies Shape;
-
-export const LEGACY_CLAIMS = {
-  name: 'LegacyClaims',
-  kind: legacyClaims,
-  xml: { file: 'LegacyClaims_v1_0.xsd', root: 'claims' },
-} as const satisfies Shape;
-
-export const STATUSES_LIST = {
-  name: 'ClaimStatuses',
-  kind: claimStatuses,
-  xml: { file: 'ClaimStatuses_v1_0.xsd', root: 'claimStatuses' },
-} as const satisfies Shape;
-
-export const CHECKS = {
-  name: 'CheckedClaims',
-  kind: checkedClaims,
-  xml: { file: 'CheckedClaims_v1_0.xsd', root: 'checks' },
-} as const satisfies Shape;
-
-export const VERSIONS = {
-  name: 'ClaimVersions',
-  kind: claimVersions,
-  xml: { file: 'ClaimVersions_v1_0.xsd', root: 'versions' },
-} as const satisfies Shape;
+export const CLAIMS = { ...shape('Claims', listedClaims, 'claims'), hasAllColumns: true } as const;
+export const LEGACY_CLAIMS = shape('LegacyClaims', legacyClaims, 'claims');
+export const STATUSES_LIST = shape('ClaimStatuses', claimStatuses, 'claimStatuses');
+export const CHECKS = shape('CheckedClaims', checkedClaims, 'checks');
+export const VERSIONS = shape('ClaimVersions', claimVersions, 'versions');
 
 /** Files of the XML schemas of posted lists; `common` describes the elements of fields. */
 const CLAIM_FILES = {
@@ -108,7 +83,6 @@ export const claimOperations = {
     description:
       'All of them or none: if one is refused, nothing is stored, and the answer has all errors. Each claim is ' +
       'validated at once; the list shows its status. CSV has fields as columns. At most 1,000 claims and 900 KiB.',
-    example: {},
     body: posted('PostedClaims', 'claims', postedClaims, { json: { claims: [CLAIM] }, csv: csvOf('C-1003') }),
     status: 200,
     sends: IGNORED_FIELDS,
@@ -126,7 +100,6 @@ export const claimOperations = {
     id: 'checkClaims',
     summary: 'Check claims without filing them',
     description: 'The status that each claim would have, in order. Nothing is stored.',
-    example: {},
     body: posted('PostedClaims', 'claims', postedChecks, { csv: csvOf('C-1004') }),
     answer: CHECKS,
     sends: IGNORED_FIELDS,
@@ -144,7 +117,6 @@ export const claimOperations = {
     summary: 'List the versions of a claim',
     description:
       'The claim after each change, oldest first, with its time and who made it: at most the last 1,000.',
-    example: {},
     path: CLAIM_ID(57),
     answer: VERSIONS,
   },
@@ -155,7 +127,6 @@ export const claimOperations = {
       'Advertisers approve or reject claims that await approval, publishers correct claims that are not approved or ' +
       'rejected by the advertiser. If one of the updates is refused, nothing is changed, unless another ' +
       'request was faster: then the error names the update, and the others are executed. At most 1,000 updates and 900 KiB.',
-    example: {},
     body: posted('PostedClaimUpdates', 'claimUpdates', postedUpdates, {
       json: { claimUpdates: [{ claimId: 56, versionNo: 0, statusIdClaim: 3 }] },
     }),
@@ -165,7 +136,6 @@ export const claimOperations = {
   listClaimStatuses: {
     id: 'listClaimStatuses',
     summary: 'List the statuses of claims',
-    example: {},
     answer: STATUSES_LIST,
   },
   listLegacyClaims: {
@@ -181,7 +151,6 @@ export const claimOperations = {
     isDeprecated: true,
     summary: 'Approve or reject claims, on the legacy path',
     description: 'Claims that their publisher has not changed since: version 0.',
-    example: {},
     body: posted('PostedLegacyUpdates', 'claimUpdates', postedLegacyRulings, {
       file: CLAIM_FILES.legacyInput,
       json: { claimUpdates: [{ claimId: 58, statusIdClaim: 3 }] },
@@ -193,7 +162,6 @@ export const claimOperations = {
     id: 'listLegacyClaimStatuses',
     isDeprecated: true,
     summary: 'List the statuses of claims, on the legacy path',
-    example: {},
     answer: STATUSES_LIST,
   },
 } as const satisfies Readonly<Record<string, OperationText>>;

@@ -13,7 +13,7 @@ import { digest } from './download/joined-facts';
 import { DownloadPlans, type DownloadRequest } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { productFaults as fault } from './faults';
-import { toXmlLastUpdated } from './feed.queries';
+import { LAST_UPDATED } from './feed.queries';
 import { FeedStates } from './feed-states.queries';
 import { productOperations as operations } from './operations';
 import { ownFeed, PRESENT_PRICES, ProductSettings } from './product.queries';
@@ -73,7 +73,7 @@ export class DownloadsController {
     const version = state?.version;
     // In UTC and without an offset (`docs/decisions.md#p19`).
     const lastUpdatedTime = version === undefined ? null : new Date(version.at).toISOString().slice(0, -1);
-    return Answer.of({ feedIds: [id], lastUpdatedTime }, toXmlLastUpdated);
+    return Answer.of(LAST_UPDATED, { feedIds: [id], lastUpdatedTime });
   }
 
   /** Counts the download, unless nothing is sent (`docs/decisions.md#p18`), and starts to send it. */

@@ -12,7 +12,6 @@ import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { type Shape } from '../../wire/api/description';
-import { documentWriter } from '../../wire/record/document';
 import { boolean, integer, text, textOrNone } from '../../wire/record/kinds';
 import { type AnswerOf, listOf, prefixed, record } from '../../wire/record/record';
 import { xmlWriter } from '../../wire/record/xml';
@@ -119,8 +118,6 @@ const writeFeeds = xmlWriter(xmlFeeds);
 export function toXmlFeeds(list: FeedList, vendor: string): XmlElement {
   return { result: { $: rootAttributes(vendor), ...writeFeeds(list) } };
 }
-
-export const toXmlLastUpdated = documentWriter(LAST_UPDATED);
 
 /** Queries of whole feeds: counts of their products, joined with the directory. */
 @Injectable()

@@ -5,9 +5,8 @@ import { type Caller } from '../../network/organisations';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Roles } from '../../http/decorators';
 import { INTEGER, type Keys } from '../../wire/keys/keys';
-import { listPieces } from '../../wire/record/list';
 import { mappingsText } from '../../network/categories/category-mappings';
-import { toXmlTrees } from '../../network/categories/category-tree';
+import { CATEGORY_TREES } from '../../network/categories/category-tree';
 import { FeedQueries, toXmlFeeds } from './feed.queries';
 import { productFaults as fault } from './faults';
 import { categoryKeys, feedKey, feedKeys, mappingKeys } from './keys';
@@ -32,7 +31,7 @@ export class FeedsController {
     @MatrixKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
   ): QueuedAnswer {
     return new QueuedAnswer(async () =>
-      Answer.of(await this.queries.categoryTrees(caller, language), toXmlTrees),
+      Answer.of(CATEGORY_TREES, await this.queries.categoryTrees(caller, language)),
     );
   }
 
@@ -44,12 +43,8 @@ export class FeedsController {
     @MatrixKeys(mappingKeys) { fid, state, format }: Keys<typeof mappingKeys>,
   ): ListAnswer {
     const feedIds = [...new Set(fid)].map((id) => ownFeed(this.follower.directory, caller, id).id);
-    return new ListAnswer(
-      async ({ view }) => ({
-        pieces: listPieces(mappingsText(view), [await this.queries.mappings(feedIds, state)]),
-      }),
-      { format },
-    );
+    const find = async () => ({ items: [await this.queries.mappings(feedIds, state)] });
+    return ListAnswer.written(mappingsText, find, { format });
   }
 
   @Get('productFeeds')
@@ -82,8 +77,8 @@ export class FeedsController {
   @Roles(['advertiser'])
   imports(@CurrentCaller() caller: Caller, @MatrixKeys(feedKey) { fid }: Keys<typeof feedKey>): ListAnswer {
     const { id } = ownFeed(this.follower.directory, caller, fid);
-    return new ListAnswer(async ({ view, query }) => ({
-      pieces: listPieces(importsText(view), await this.queries.imports(id, query)),
+    return ListAnswer.written(importsText, async (query) => ({
+      items: await this.queries.imports(id, query),
     }));
   }
 
@@ -93,8 +88,9 @@ export class FeedsController {
       (feed) => programIds.length === 0 || feed.programIds.some((id) => programIds.includes(id)),
     );
     const { vendor } = this.settings;
-    return new QueuedAnswer(async () =>
-      Answer.of(await this.queries.list(asked), (list) => toXmlFeeds(list, vendor)),
-    );
+    return new QueuedAnswer(async () => {
+      const list = await this.queries.list(asked);
+      return new Answer({ json: () => list, xml: () => toXmlFeeds(list, vendor) });
+    });
   }
 }

@@ -65,7 +65,6 @@ const loadProducts = {
 const listFeeds = {
   id: 'listFeeds',
   summary: 'List the feeds that the caller is connected to',
-  example: {},
   answer: FEED_LIST,
 } satisfies OperationText;
 

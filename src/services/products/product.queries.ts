@@ -23,7 +23,7 @@ import { atLeast } from '../../wire/keys/pages';
 import { wordsOf } from '../../wire/words';
 import { customFieldNames, type Offer } from '../../domain/products/offer';
 import { type OutputProduct, type OutputView, toOutput } from './output';
-import { TEXT } from '../../wire/keys/keys';
+import { sentAmong, TEXT } from '../../wire/keys/keys';
 
 /** The settings that answers depend on. */
 export abstract class ProductSettings {
@@ -161,24 +161,19 @@ function criteriaOf(
 ): ProductCriteria {
   requireFewWords(keys.q);
   const { currency, language, field, minPrice, maxPrice } = keys;
+  const categoryIds = keys.tdCategoryId.flatMap((id) => directory.categories.descendantsOf(String(id)));
   const asked = feeds
     .filter((feed) => currency === undefined || directory.currencyOf(feed) === currency)
     .filter((feed) => language === undefined || feed.language.toLowerCase() === language);
   return {
     feedIds: asked.map(({ id }) => id),
     visibleOnly: caller.kind === 'publisher',
-    ...given(LISTS, keys),
-    ...given(BOUNDS, keys),
+    ...sentAmong(LISTS, keys),
+    ...sentAmong(BOUNDS, keys),
     ...(field === undefined ? {} : { field: [field] }),
     ...(minPrice === undefined ? {} : { minPrice: minorUnits(minPrice, Math.ceil) }),
     ...(maxPrice === undefined ? {} : { maxPrice: minorUnits(maxPrice, Math.floor) }),
-    ...(keys.tdCategoryId.length === 0
-      ? {}
-      : {
-          tdCategoryId: [
-            ...new Set(keys.tdCategoryId.flatMap((id) => directory.categories.descendantsOf(String(id)))),
-          ],
-        }),
+    ...(keys.tdCategoryId.length === 0 ? {} : { tdCategoryId: [...new Set(categoryIds)] }),
     window: windowOf(keys),
   };
 }
@@ -197,16 +192,6 @@ function windowOf(keys: SearchKeys): ProductCriteria['window'] {
  */
 export function sizesOf({ pageSize, limit = 0 }: SearchKeys) {
   return { requested: limit > SEARCH_CAP ? Infinity : pageSize, applied: pageSizeOf(pageSize) };
-}
-
-function given<Key extends keyof SearchKeys>(
-  names: readonly Key[],
-  keys: SearchKeys,
-): { readonly [K in Key]?: NonNullable<SearchKeys[K]> } {
-  const entries = names
-    .map((name) => [name, keys[name]] as const)
-    .filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0));
-  return Object.fromEntries(entries) as { readonly [K in Key]?: NonNullable<SearchKeys[K]> };
 }
 
 /** A bound in minor units; fractions are rounded inwards. */

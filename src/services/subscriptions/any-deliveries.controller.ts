@@ -13,9 +13,8 @@ import { type MakeFault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { type PageInParts } from '../../projector/search-in-parts';
 import { type OperationText, type Shape } from '../../wire/api/description';
-import { INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
-import { CURSOR_KEY, ListCursors, PAGE_HEADERS, pageHeaders, sizeKey, sizeOf } from '../../wire/keys/pages';
-import { listPieces, listWriter } from '../../wire/record/list';
+import { given, INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
+import { CURSOR_KEY, ListCursors, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { listOf } from '../../wire/record/record';
 import {
   deliveryKeys,
@@ -25,7 +24,6 @@ import {
   operatorsReceiver,
 } from './deliveries.fields';
 import { AnyWaiting, toDelivery, toRest, toTotals, type WaitingReceivers } from './deliveries.output';
-import { given } from './deliveries.queries';
 
 const ANY_DELIVERIES = {
   name: 'AnyDeliveries',
@@ -91,9 +89,6 @@ export const anyDeliveryOperations = {
   },
 } as const satisfies Readonly<Record<string, OperationText>>;
 
-const deliveriesText = listWriter(ANY_DELIVERIES);
-const receiversText = listWriter(ANY_RECEIVERS);
-
 /** The controller of all messages, for operators (`docs/decisions.md#n14`); `unusable` is a fault of their service. */
 export function anyDeliveriesController(unusable: MakeFault): Type<object> {
   const rules = { presentation: ['pageSize'], excluded: [], refuse: unusable } as const;
@@ -101,6 +96,8 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
   const receiverCursors = new ListCursors<AnyReceiverKeys>(rules);
 
   @Controller('/ops/1.0')
+  @Roles(['operator'])
+  @Produces(['json'])
   class AnyDeliveriesController {
     constructor(
       private readonly log: EventLog,
@@ -110,11 +107,9 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
 
     @Get('deliveries')
     @ApiOperation(anyDeliveryOperations.deliveries)
-    @Roles(['operator'])
-    @Produces(['json'])
     deliveries(@MatrixKeys(anyDeliveryKeys) keys: AnyDeliveryKeys): ListAnswer {
-      return new ListAnswer(async ({ view, query }) => {
-        const { organisationId, subscriptionId, receiverId, state } = keys;
+      return ListAnswer.of(ANY_DELIVERIES, async (query) => {
+        const { organisationId, subscriptionId, receiverId, state, pageSize: requested } = keys;
         const selected = topics.map((topic) => selectedOf(topic, keys));
         const criteria = {
           organisationId: given(organisationId),
@@ -126,34 +121,24 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
           states: given(state)?.map((one) => ({ state: one })),
           at: { min: keys.minTime, max: keys.maxTime },
         };
-        const size = sizeOf('pageSize', keys.pageSize, unusable);
-        const page = { size, after: deliveryCursors.read(keys) };
+        const page = { size: sizeOf('pageSize', requested, unusable), after: deliveryCursors.read(keys) };
         const found = await listDeliveries(this.store, criteria, page, query);
-        const { total, next } = found;
-        return {
-          pieces: listPieces(deliveriesText(view), this.outputOf(found)),
-          headers: pageHeaders({
-            total,
-            requested: keys.pageSize,
-            nextCursor: next && deliveryCursors.write(keys, next),
-          }),
-        };
+        const nextCursor = deliveryCursors.next(keys, found);
+        return { items: this.outputOf(found), total: found.total, requested, nextCursor };
       });
     }
 
     @Get('receivers')
     @ApiOperation(anyDeliveryOperations.receivers)
-    @Roles(['operator'])
-    @Produces(['json'])
     receivers(@MatrixKeys(anyReceiverKeys) keys: AnyReceiverKeys): ListAnswer {
-      return new ListAnswer(async ({ view, query }) => {
-        const { organisationId, subscriptionId } = keys;
+      return ListAnswer.of(ANY_RECEIVERS, async (query) => {
+        const { organisationId, subscriptionId, pageSize: requested } = keys;
         const criteria = { organisationId: given(organisationId), subscriptionId: given(subscriptionId) };
-        const size = sizeOf('pageSize', keys.pageSize, unusable, RECEIVERS);
+        const size = sizeOf('pageSize', requested, unusable, RECEIVERS);
         const page = { size, after: receiverCursors.read(keys) };
-        const { receivers, total, next } = await listReceivers(this.store, criteria, page, query);
-        const waiting = await new AnyWaiting(this.log, this.store).of(receivers, this.clock.now());
-        const output = receivers.map(({ receiver, ...totals }) => ({
+        const found = await listReceivers(this.store, criteria, page, query);
+        const waiting = await new AnyWaiting(this.log, this.store).of(found.receivers, this.clock.now());
+        const output = found.receivers.map(({ receiver, ...totals }) => ({
           organisationId: totals.organisationId,
           subscriptionId: totals.subscriptionId,
           receiverId: receiver,
@@ -161,14 +146,8 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
           ...toRest(waiting.restingUntil.get(receiver)),
           ...toTotals(totals),
         }));
-        return {
-          pieces: listPieces(receiversText(view), only(output)),
-          headers: pageHeaders({
-            total,
-            requested: keys.pageSize,
-            nextCursor: next && receiverCursors.write(keys, next),
-          }),
-        };
+        const nextCursor = receiverCursors.next(keys, found);
+        return { items: [output], total: found.total, requested, nextCursor };
       });
     }
 
@@ -221,8 +200,4 @@ function topicsOf(selected: readonly SelectedByTopic[]): readonly TopicName[] | 
   const used = selected.filter(({ subjects, stateIds }) => subjects.length + stateIds.length > 0);
   if (used.length === 0) return undefined;
   return used.length === 1 ? used.map(({ topic }) => topic) : [];
-}
-
-async function* only<Item>(items: readonly Item[]): AsyncGenerator<readonly Item[]> {
-  yield items;
 }

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Param, Post, type Type } from '@nestjs/common';
+import { Body, Controller, Delete, Post, type Type } from '@nestjs/common';
 import { Command, CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type MissedMessage, missedMessages } from '../../delivery/matching/missed-messages';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
@@ -7,24 +7,27 @@ import { SUBSCRIPTION, type SubscriptionEvent } from '../../domain/subscriptions
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
-import { ApiOperation, CurrentCaller, Roles } from '../../http/decorators';
+import { ApiOperation, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
 import { appendIdempotently, toDomainEvent, toNewEvent } from '../../kernel/decider';
 import { type Position, START, streamOf } from '../../kernel/event';
 import { EventLog, RevisionConflict } from '../../kernel/event-log';
-import { type Caller } from '../../network/organisations';
 import { KeyedMutex } from '../../runtime/concurrency';
-import { type OperationText, type Shape } from '../../wire/api/description';
+import { type OperationText, shape } from '../../wire/api/description';
 import { Refusals } from '../../wire/api/posted';
-import { documentWriter } from '../../wire/record/document';
 import { boolean, integer, text } from '../../wire/record/kinds';
 import { complete, recordReader } from '../../wire/record/read';
 import { type AnswerOf, type PostedOf, record } from '../../wire/record/record';
-import { ChangeSubscription, Subscriptions, type Which } from './commands';
+import { ChangeSubscription, Subscriptions } from './commands';
 import { postedRedeliveries } from './deliveries.fields';
 import { postedObject } from './fields';
-import { type OwnedSubscription, receiverProblem, SubscriptionParts } from './subscription.queries';
-import { jsonIn, SUBSCRIBERS, SUBSCRIPTION_ID } from './subscriptions.controller';
+import {
+  type OwnedSubscription,
+  receiverProblem,
+  SubscriptionParts,
+  type Which,
+} from './subscription.queries';
+import { jsonIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
 
 const { minTime, maxTime, receiverId, cursor } = postedRedeliveries.fields;
 
@@ -53,11 +56,7 @@ const backfill = record(
 
 type OutputBackfill = AnswerOf<typeof backfill>;
 
-const BACKFILL = {
-  name: 'Backfill',
-  kind: backfill,
-  xml: { file: 'Backfill_v1_0.xsd', root: 'backfill' },
-} as const satisfies Shape;
+const BACKFILL = shape('Backfill', backfill, 'backfill');
 
 export function backfillOperations({ typeName: name, subject }: SubscriptionKind) {
   return {
@@ -67,7 +66,6 @@ export function backfillOperations({ typeName: name, subject }: SubscriptionKind
       description:
         `Of each transition of a ${subject} between two times that the subscription selects now, and did not when it happened. At most ` +
         'as long ago as messages are kept. An answer with a cursor has looked at a part of the period: post again with it.',
-      example: {},
       path: SUBSCRIPTION_ID,
       body: { name: 'PostedBackfill', kind: postedBackfill },
       answer: BACKFILL,
@@ -77,7 +75,6 @@ export function backfillOperations({ typeName: name, subject }: SubscriptionKind
       id: `cancel${name}Backfills`,
       summary: 'Cancel backfills',
       description: 'All their messages that are not delivered yet, each when it would be sent next.',
-      example: {},
       path: SUBSCRIPTION_ID,
       status: 200,
     },
@@ -205,7 +202,6 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
 
 const CURSOR = new RegExp(`^\\d{${START.length}}$`);
 
-const toXml = documentWriter(BACKFILL);
 const readPeriod = recordReader(postedBackfill);
 
 /** The controller of messages about what has happened before (`docs/decisions.md#n14`). */
@@ -213,31 +209,25 @@ export function backfillController(kind: SubscriptionKind): Type<object> {
   const operations = backfillOperations(kind);
 
   @Controller(kind.path)
+  @Roles(SUBSCRIBERS)
   class BackfillController {
     constructor(private readonly commands: CommandBus) {}
 
     @Post(':id/backfills')
     @ApiOperation(operations.backfill)
-    @Roles(SUBSCRIBERS)
-    async backfill(
-      @CurrentCaller() caller: Caller,
-      @Param('id') id: string,
-      @Body() body: PostedBody,
-    ): Promise<Answer> {
+    async backfill(@Wanted(kind) which: Which, @Body() body: PostedBody): Promise<Answer> {
       const refusals = new Refusals({ unusable: fault.content });
       const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
-      const unchecked = { period: readPeriod(posted, refusals), refusals };
-      const command = new BackfillMessages({ kind, id, caller }, unchecked);
+      const command = new BackfillMessages(which, { period: readPeriod(posted, refusals), refusals });
       const { position, ...answer } = await this.commands.execute(command);
-      return Answer.of(answer, toXml, { status: 202, position });
+      return Answer.of(BACKFILL, answer, { status: 202, position });
     }
 
     @Delete(':id/backfills')
     @ApiOperation(operations.cancelBackfills)
-    @Roles(SUBSCRIBERS)
-    async cancel(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
-      const change = { do: 'cancelBackfills' } as const;
-      const { position } = await this.commands.execute(new ChangeSubscription({ kind, id, caller }, change));
+    async cancel(@Wanted(kind) which: Which): Promise<Answer> {
+      const command = new ChangeSubscription(which, { do: 'cancelBackfills' });
+      const { position } = await this.commands.execute(command);
       return new Answer('none', { position });
     }
   }

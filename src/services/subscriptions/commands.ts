@@ -29,8 +29,8 @@ import {
   missingSubscription,
   type OwnedSubscription,
   ownedSubscription,
-  type SubscriptionOwner,
   SubscriptionParts,
+  type Which,
 } from './subscription.queries';
 
 type By = Pick<Caller, 'organisationId' | 'kind' | 'siteId'>;
@@ -40,13 +40,6 @@ interface WrittenSubscription {
   readonly subscriptionId: string;
   readonly subscription: ActiveSubscription;
   readonly position: Position;
-}
-
-/** Which subscription: raises CON_200 or CON_210 unless it is the caller's. */
-export interface Which {
-  readonly kind: SubscriptionKind;
-  readonly id: string;
-  readonly caller: SubscriptionOwner;
 }
 
 /**
@@ -107,8 +100,8 @@ export class Subscriptions {
     return this.clock.now().toISOString();
   }
 
-  async owned({ kind, id, caller }: Which): Promise<OwnedSubscription> {
-    return await ownedSubscription(this.log, kind, id, caller);
+  async owned(which: Which): Promise<OwnedSubscription> {
+    return await ownedSubscription(this.log, which);
   }
 
   /** Creates a subscription; raises CON_350 if there are too many. */

@@ -18,7 +18,7 @@ import { ReadStore } from '../../kernel/read-store';
 import { type Refusals } from '../../wire/api/posted';
 import { ListCursors } from '../../wire/keys/pages';
 import { complete } from '../../wire/record/read';
-import { Subscriptions, type Which } from './commands';
+import { Subscriptions } from './commands';
 import {
   type OutputDeliveryDetails,
   type OutputRedeliveries,
@@ -26,7 +26,7 @@ import {
 } from './deliveries.fields';
 import { heldReceivers, withoutCancelled } from './deliveries.output';
 import { DeliveryQueries } from './deliveries.queries';
-import { checkReceiverId, type OwnedSubscription, receiverProblem } from './subscription.queries';
+import { checkReceiverId, type OwnedSubscription, receiverProblem, type Which } from './subscription.queries';
 
 /** Has a message sent again (`docs/decisions.md#n14`). Raises CON_540 if it is no longer kept. */
 export class RedeliverMessage extends Command<{

@@ -3,15 +3,12 @@ import { CommandBus } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
-import { ApiOperation, CurrentCaller, MatrixKeys, Roles } from '../../http/decorators';
+import { ApiOperation, MatrixKeys, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
-import { type Caller } from '../../network/organisations';
-import { type OperationText, type Shape } from '../../wire/api/description';
+import { type OperationText, shape } from '../../wire/api/description';
 import { Refusals } from '../../wire/api/posted';
-import { PAGE_HEADERS, pageHeaders } from '../../wire/keys/pages';
+import { PAGE_HEADERS } from '../../wire/keys/pages';
 import { TEXT } from '../../wire/keys/keys';
-import { documentWriter } from '../../wire/record/document';
-import { listPieces, listWriter } from '../../wire/record/list';
 import { recordReader } from '../../wire/record/read';
 import { listOf } from '../../wire/record/record';
 import { ChangeSubscription } from './commands';
@@ -29,36 +26,23 @@ import {
 } from './deliveries.fields';
 import { DeliveryQueries } from './deliveries.queries';
 import { postedObject } from './fields';
-import { jsonIn, SUBSCRIBERS, SUBSCRIPTION_ID } from './subscriptions.controller';
+import { type Which } from './subscription.queries';
+import { jsonIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
 
 /** The shapes of answers about messages of a kind of subscriptions. */
 function deliveryShapes(kind: SubscriptionKind) {
   const { prefix } = kind;
   return {
-    list: {
-      name: `${prefix}Deliveries`,
-      kind: listOf(listedDelivery(kind), { each: 'delivery' }),
-      xml: { file: `${prefix}Deliveries_v1_0.xsd`, root: 'deliveries' },
-    },
-    details: {
-      name: `${prefix}DeliveryDetails`,
-      kind: oneDelivery(kind),
-      xml: { file: `${prefix}DeliveryDetails_v1_0.xsd`, root: 'delivery' },
-    },
-  } as const satisfies Readonly<Record<string, Shape>>;
+    list: shape(`${prefix}Deliveries`, listOf(listedDelivery(kind), { each: 'delivery' }), 'deliveries'),
+    details: shape(`${prefix}DeliveryDetails`, oneDelivery(kind), 'delivery'),
+  };
 }
 
 const RECEIVERS = {
+  ...shape('Receivers', listOf(listedReceiver, { each: 'receiver' }), 'receivers'),
   name: 'ReceiverTotalsList',
-  kind: listOf(listedReceiver, { each: 'receiver' }),
-  xml: { file: 'Receivers_v1_0.xsd', root: 'receivers' },
-} as const satisfies Shape;
-
-const REDELIVERIES = {
-  name: 'Redeliveries',
-  kind: redeliveries,
-  xml: { file: 'Redeliveries_v1_0.xsd', root: 'redeliveries' },
-} as const satisfies Shape;
+};
+const REDELIVERIES = shape('Redeliveries', redeliveries, 'redeliveries');
 
 const MESSAGE = {
   ...SUBSCRIPTION_ID,
@@ -78,7 +62,6 @@ export function deliveryOperations(kind: SubscriptionKind) {
       id: `list${name}Receivers`,
       summary: 'List the receivers of a subscription',
       description: 'With their state, and how deliveries to them go.',
-      example: {},
       path: SUBSCRIPTION_ID,
       answer: RECEIVERS,
     },
@@ -95,7 +78,6 @@ export function deliveryOperations(kind: SubscriptionKind) {
       id: `get${name}Delivery`,
       summary: 'Get a message',
       description: 'With the exact request and its last attempts.',
-      example: {},
       path: MESSAGE,
       answer: details,
     },
@@ -106,7 +88,6 @@ export function deliveryOperations(kind: SubscriptionKind) {
         'With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if ' +
         'the receiver is disabled. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the ' +
         'first one.',
-      example: {},
       path: MESSAGE,
       answer: details,
       status: 202,
@@ -117,7 +98,6 @@ export function deliveryOperations(kind: SubscriptionKind) {
       description:
         'At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left, and a ' +
         'cursor for these. With dryRun nothing is sent.',
-      example: {},
       path: SUBSCRIPTION_ID,
       body: { name: 'PostedRedeliveries', kind: postedRedeliveries },
       answer: REDELIVERIES,
@@ -127,25 +107,19 @@ export function deliveryOperations(kind: SubscriptionKind) {
       id: `cancel${name}Redeliveries`,
       summary: 'Cancel redeliveries',
       description: 'All that were asked for and are not attempted yet. One in flight is completed.',
-      example: {},
       path: SUBSCRIPTION_ID,
       status: 200,
     },
   } as const satisfies Readonly<Record<string, OperationText>>;
 }
 
-const receiversToXml = documentWriter(RECEIVERS);
-const redeliveriesToXml = documentWriter(REDELIVERIES);
-
 /** The controller of the messages of a kind of subscriptions (`docs/decisions.md#n14`, `#n17`). */
 export function deliveriesController(kind: SubscriptionKind): Type<object> {
   const operations = deliveryOperations(kind);
   const shapes = deliveryShapes(kind);
-  const deliveriesText = listWriter(shapes.list);
-  const detailsToXml = documentWriter(shapes.details);
-  const table = namedFor(kind, deliveryKeys);
 
   @Controller(kind.path)
+  @Roles(SUBSCRIBERS)
   class DeliveriesController {
     constructor(
       private readonly commands: CommandBus,
@@ -154,79 +128,49 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
 
     @Get(':id/receivers')
     @ApiOperation(operations.receivers)
-    @Roles(SUBSCRIBERS)
-    receivers(@CurrentCaller() caller: Caller, @Param('id') id: string): QueuedAnswer {
-      return new QueuedAnswer(async () =>
-        Answer.of(await this.queries.receivers({ kind, id, caller }), receiversToXml),
-      );
+    receivers(@Wanted(kind) which: Which): QueuedAnswer {
+      return new QueuedAnswer(async () => Answer.of(RECEIVERS, await this.queries.receivers(which)));
     }
 
     @Get(':id/deliveries')
     @ApiOperation(operations.deliveries)
-    @Roles(SUBSCRIBERS)
     list(
-      @CurrentCaller() caller: Caller,
-      @Param('id') id: string,
-      @MatrixKeys(table) sent: DeliveryKeys,
+      @Wanted(kind) which: Which,
+      @MatrixKeys(namedFor(kind, deliveryKeys)) sent: DeliveryKeys,
     ): ListAnswer {
       const keys = namedAsTransactions(kind, sent);
-      return new ListAnswer(async ({ view, query }) => {
-        const { deliveries, total, nextCursor } = await this.queries.list({ kind, id, caller }, keys, query);
-        return {
-          pieces: listPieces(deliveriesText(view), deliveries),
-          headers: pageHeaders({ total, requested: keys.pageSize, nextCursor }),
-        };
-      });
+      return ListAnswer.of(shapes.list, (query) => this.queries.list(which, keys, query));
     }
 
     @Get(':id/deliveries/:messageId')
     @ApiOperation(operations.delivery)
-    @Roles(SUBSCRIBERS)
-    one(
-      @CurrentCaller() caller: Caller,
-      @Param('id') id: string,
-      @Param('messageId') messageId: string,
-    ): QueuedAnswer {
+    one(@Wanted(kind) which: Which, @Param('messageId') messageId: string): QueuedAnswer {
       return new QueuedAnswer(async () =>
-        Answer.of(namedFor(kind, await this.queries.one({ kind, id, caller }, messageId)), detailsToXml),
+        Answer.of(shapes.details, namedFor(kind, await this.queries.one(which, messageId))),
       );
     }
 
     @Post(':id/deliveries/:messageId/redeliver')
     @ApiOperation(operations.redeliver)
-    @Roles(SUBSCRIBERS)
-    async redeliver(
-      @CurrentCaller() caller: Caller,
-      @Param('id') id: string,
-      @Param('messageId') messageId: string,
-    ): Promise<Answer> {
-      const command = new RedeliverMessage({ kind, id, caller }, messageId);
+    async redeliver(@Wanted(kind) which: Which, @Param('messageId') messageId: string): Promise<Answer> {
+      const command = new RedeliverMessage(which, messageId);
       const { delivery, position } = await this.commands.execute(command);
-      return Answer.of(namedFor(kind, delivery), detailsToXml, { position, status: 202 });
+      return Answer.of(shapes.details, namedFor(kind, delivery), { position, status: 202 });
     }
 
     @Post(':id/redeliveries')
     @ApiOperation(operations.redeliverAll)
-    @Roles(SUBSCRIBERS)
-    async redeliverAll(
-      @CurrentCaller() caller: Caller,
-      @Param('id') id: string,
-      @Body() body: PostedBody,
-    ): Promise<Answer> {
-      const command = new RedeliverDeadLetters({ kind, id, caller }, await periodIn(body));
+    async redeliverAll(@Wanted(kind) which: Which, @Body() body: PostedBody): Promise<Answer> {
+      const command = new RedeliverDeadLetters(which, await periodIn(body));
       const { position, ...answer } = await this.commands.execute(command);
-      return Answer.of(answer, redeliveriesToXml, {
-        status: 202,
-        position,
-      });
+      return Answer.of(REDELIVERIES, answer, { status: 202, position });
     }
 
     @Delete(':id/redeliveries')
     @ApiOperation(operations.cancelAll)
-    @Roles(SUBSCRIBERS)
-    async cancelAll(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
-      const change = { do: 'cancelRedeliveries' } as const;
-      const { position } = await this.commands.execute(new ChangeSubscription({ kind, id, caller }, change));
+    async cancelAll(@Wanted(kind) which: Which): Promise<Answer> {
+      const command = new ChangeSubscription(which, { do: 'cancelRedeliveries' });
+      const { position } = await this.commands.execute(command);
       return new Answer('none', { position });
     }
   }

@@ -8,10 +8,12 @@ import {
 } from '../../../projections/deliveries';
 import { restingUntil, totalsOfReceivers } from '../../../projections/receivers';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { type FoundList } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
+import { given } from '../../wire/keys/keys';
 import { sizeOf } from '../../wire/keys/pages';
 import { eachOf } from '../../projector/search-in-parts';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
@@ -35,17 +37,13 @@ import {
   type WaitingReceivers,
   withoutCancelled,
 } from './deliveries.output';
-import { type Which } from './commands';
 import { type Topic } from '../../domain/subscriptions/topic';
-import { type OwnedSubscription, ownedSubscription, SubscriptionParts } from './subscription.queries';
-
-/** A page of deliveries, in batches that are read on demand. */
-export interface DeliveryPage {
-  readonly deliveries: AsyncIterable<Iterable<OutputDelivery>>;
-  readonly total: number;
-  /** The cursor of the next page, if paging by cursor and not on the last page. */
-  readonly nextCursor?: string;
-}
+import {
+  type OwnedSubscription,
+  ownedSubscription,
+  SubscriptionParts,
+  type Which,
+} from './subscription.queries';
 
 /**
  * What owners may read of the messages of their subscriptions (`docs/decisions.md#n14`). All raise CON_200 and CON_210.
@@ -69,27 +67,23 @@ export class DeliveryQueries {
     );
   }
 
-  async list(which: Which, keys: DeliveryKeys, query: QueryOptions = {}): Promise<DeliveryPage> {
+  async list(which: Which, keys: DeliveryKeys, query: QueryOptions = {}): Promise<FoundList<OutputDelivery>> {
     const subscription = await this.owned(which);
     const waiting = await this.waiting(which.id, subscription);
     const after = deliveryCursors.read(keys);
     const criteria = criteriaOf(which.id, keys, statesOf(keys.state, which.id, subscription));
     const size = sizeOf('pageSize', keys.pageSize, fault.content);
     const found = await listDeliveries(this.store, criteria, { size, after }, query);
-    const { total, next } = found;
-    return {
-      deliveries: eachOf(found, (listed) =>
-        namedFor(which.kind, toDelivery(withoutCancelled(listed, subscription), waiting)),
-      ),
-      total,
-      ...(next === undefined ? {} : { nextCursor: deliveryCursors.write(keys, next) }),
-    };
+    const items = eachOf(found, (listed) =>
+      namedFor(which.kind, toDelivery(withoutCancelled(listed, subscription), waiting)),
+    );
+    const nextCursor = deliveryCursors.next(keys, found);
+    return { items, total: found.total, requested: keys.pageSize, nextCursor };
   }
 
   /** Raises CON_540 too. */
   async one(which: Which, messageId: string): Promise<OutputDeliveryDetails> {
-    const { kind, id, caller } = which;
-    const subscription = await ownedSubscription(this.log, kind, id, caller);
+    const subscription = await ownedSubscription(this.log, which);
     return await this.detailsOf(which, subscription, await this.delivery(which, messageId));
   }
 
@@ -151,8 +145,8 @@ export class DeliveryQueries {
     return await restingUntil(this.store, receivers, this.clock.now().getTime());
   }
 
-  private async owned({ kind, id, caller }: Which): Promise<ActiveSubscription> {
-    return (await ownedSubscription(this.log, kind, id, caller)).state;
+  private async owned(which: Which): Promise<ActiveSubscription> {
+    return (await ownedSubscription(this.log, which)).state;
   }
 }
 
@@ -186,11 +180,6 @@ function criteriaOf(
     states,
     at: { min: minTime, max: maxTime },
   };
-}
-
-/** The values of a key that was sent. */
-export function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
-  return values.length === 0 ? undefined : values;
 }
 
 /** `held` is what is due or retried to a receiver that is disabled; then it is nothing else. */

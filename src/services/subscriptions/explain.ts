@@ -5,21 +5,18 @@ import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { messageIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
-import { ApiOperation, CurrentCaller, Roles } from '../../http/decorators';
+import { ApiOperation, Roles } from '../../http/decorators';
 import { ListAnswer } from '../../http/answer';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
-import { type Caller } from '../../network/organisations';
-import { type OperationText, type Shape } from '../../wire/api/description';
+import { type OperationText, shape } from '../../wire/api/description';
 import { TEXT } from '../../wire/keys/keys';
 import { instant, integer, text, wordOf } from '../../wire/record/kinds';
-import { listPieces, listWriter } from '../../wire/record/list';
 import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
-import { type Which } from './commands';
 import { DELIVERY_STATES, namedFor } from './deliveries.fields';
 import { heldReceivers, toDelivery } from './deliveries.output';
-import { ownedSubscription } from './subscription.queries';
-import { SUBSCRIBERS, SUBSCRIPTION_ID } from './subscriptions.controller';
+import { ownedSubscription, type Which } from './subscription.queries';
+import { SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
 
 const optional = { optional: true } as const;
 
@@ -64,14 +61,9 @@ function explainedTransition(kind: SubscriptionKind) {
 
 type OutputExplained = AnswerOf<ReturnType<typeof explainedTransition>>;
 
-/** The shape of an explanation. */
 function explanationShape(kind: SubscriptionKind) {
-  const { prefix } = kind;
-  return {
-    name: `${prefix}Explanation`,
-    kind: listOf(explainedTransition(kind), { each: 'transition' }),
-    xml: { file: `${prefix}Explanation_v1_0.xsd`, root: 'explanation' },
-  } as const satisfies Shape;
+  const transitions = listOf(explainedTransition(kind), { each: 'transition' });
+  return shape(`${kind.prefix}Explanation`, transitions, 'explanation');
 }
 
 export function explainOperations(kind: SubscriptionKind) {
@@ -81,7 +73,6 @@ export function explainOperations(kind: SubscriptionKind) {
       id: `explain${name}`,
       summary: `Explain why messages about a ${subject} were sent, or not`,
       description: `For each transition of the ${subject}, what the subscription made of it, and what has become of its messages.`,
-      example: {},
       path: {
         ...SUBSCRIPTION_ID,
         [subjectField]: {
@@ -112,7 +103,7 @@ export class ExplainQueries {
   /** Raises CON_200 and CON_210, and CON_500 unless the caller is a party of the subject. */
   async explain(which: Which, subject: string): Promise<AsyncIterable<readonly OutputExplained[]>> {
     const { kind, id, caller } = which;
-    const { state } = await ownedSubscription(this.log, kind, id, caller);
+    const { state } = await ownedSubscription(this.log, which);
     const stream = SUBJECT.test(subject) ? kind.streamOf(subject) : undefined;
     const events =
       stream === undefined ? [] : await explainMatches(this.log, kind, stream, { only: id, last: MOST });
@@ -225,24 +216,18 @@ function reasonOf(explanation: Explanation, { states }: SubscriptionKind): strin
 /** The controller of why messages were sent, or not (`docs/decisions.md#n14`). */
 export function explainController(kind: SubscriptionKind): Type<object> {
   const { explain } = explainOperations(kind);
-  const explainedText = listWriter(explanationShape(kind));
 
   @Controller(kind.path)
+  @Roles(SUBSCRIBERS)
   class ExplainController {
     constructor(private readonly queries: ExplainQueries) {}
 
     @Get(`:id/explain/:${kind.subjectField}`)
     @ApiOperation(explain)
-    @Roles(SUBSCRIBERS)
-    explain(
-      @CurrentCaller() caller: Caller,
-      @Param('id') id: string,
-      @Param(kind.subjectField) subject: string,
-    ): ListAnswer {
-      return new ListAnswer(async ({ view }) => {
-        const explained = await this.queries.explain({ kind, id, caller }, subject);
-        return { pieces: listPieces(explainedText(view), explained) };
-      });
+    explain(@Wanted(kind) which: Which, @Param(kind.subjectField) subject: string): ListAnswer {
+      return ListAnswer.of(explain.answer, async () => ({
+        items: await this.queries.explain(which, subject),
+      }));
     }
   }
   return ExplainController;

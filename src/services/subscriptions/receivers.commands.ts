@@ -8,9 +8,9 @@ import { EngineUnavailable } from '../../kernel/event-log';
 import { NoGeneration, ReadStore } from '../../kernel/read-store';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
 import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
-import { Subscriptions, type Which } from './commands';
+import { Subscriptions } from './commands';
 import { type OutputTest } from './fields';
-import { checkEnabled, checkReceiverId, SubscriptionParts } from './subscription.queries';
+import { checkEnabled, checkReceiverId, SubscriptionParts, type Which } from './subscription.queries';
 
 /** Enables a receiver that the system has disabled; one that rests is tried at once. Raises CON_530. */
 export class EnableReceiver extends Command<{ readonly position: Position }> {

@@ -57,14 +57,14 @@ export class SubscriptionQueries {
   }
 
   /** From its stream; raises CON_200 and CON_210, as `secret` does. */
-  async one(kind: SubscriptionKind, id: string, caller: Caller): Promise<OutputSubscription> {
-    const { state } = await ownedSubscription(this.log, kind, id, caller);
-    return toOutput(kind, id, state.content);
+  async one(which: Which): Promise<OutputSubscription> {
+    const { state } = await ownedSubscription(this.log, which);
+    return toOutput(which.kind, which.id, state.content);
   }
 
-  async secret(kind: SubscriptionKind, id: string, caller: Caller): Promise<OutputSecret> {
-    const { state } = await ownedSubscription(this.log, kind, id, caller);
-    return this.secretOf(id, state);
+  async secret(which: Which): Promise<OutputSecret> {
+    const { state } = await ownedSubscription(this.log, which);
+    return this.secretOf(which.id, state);
   }
 
   /** `docs/decisions.md#n5`. */
@@ -105,6 +105,13 @@ const ID = /^[0-9a-f]{32}$/;
 /** Who asks: a token for one site has the subscriptions for this site only (`docs/decisions.md#n11`). */
 export type SubscriptionOwner = Pick<Caller, 'organisationId' | 'siteId'>;
 
+/** Which subscription: raises CON_200 or CON_210 unless it is the caller's. */
+export interface Which {
+  readonly kind: SubscriptionKind;
+  readonly id: string;
+  readonly caller: SubscriptionOwner;
+}
+
 export interface OwnedSubscription extends SubscriptionAt {
   readonly state: ActiveSubscription;
 }
@@ -112,13 +119,15 @@ export interface OwnedSubscription extends SubscriptionAt {
 /** A subscription of the caller, read from its stream. Raises CON_210 and CON_200. */
 export async function ownedSubscription(
   log: EventLog,
-  { name: topic }: Pick<Topic, 'name'>,
-  id: string,
-  { organisationId, siteId }: SubscriptionOwner,
+  {
+    kind,
+    id,
+    caller: { organisationId, siteId },
+  }: Omit<Which, 'kind'> & { readonly kind: Pick<Topic, 'name'> },
 ): Promise<OwnedSubscription> {
   if (!ID.test(id)) throw missingSubscription(id);
   const { state, revision, position } = await loadSubscription(log, id);
-  if (state.is !== 'active' || state.topic !== topic) throw missingSubscription(id);
+  if (state.is !== 'active' || state.topic !== kind.name) throw missingSubscription(id);
   if (state.organisationId !== organisationId)
     throw fault.notRelated(`${id}: expected a subscription of yours`);
   if (siteId !== undefined && state.content.siteId !== siteId)

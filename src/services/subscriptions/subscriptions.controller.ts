@@ -1,19 +1,30 @@
-import { Body, Controller, Delete, Get, Param, Post, Put, Res, type Type } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  createParamDecorator,
+  Delete,
+  Get,
+  Param,
+  Post,
+  Put,
+  Res,
+  type Type,
+} from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type FastifyReply } from 'fastify';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
+import { admissionOf } from '../../http/request-state';
 import { Fault } from '../../kernel/fault';
 import { type Caller } from '../../network/organisations';
-import { type OperationText, type Shape } from '../../wire/api/description';
+import { type OperationText, shape } from '../../wire/api/description';
+import { type Posted } from '../../wire/api/posted';
 import { IGNORED_FIELDS, ignoredFields } from '../../wire/keys/name-list';
 import { TEXT } from '../../wire/keys/keys';
-import { documentWriter } from '../../wire/record/document';
-import { listPieces, listWriter } from '../../wire/record/list';
-import { type Kind, listOf } from '../../wire/record/record';
+import { listOf } from '../../wire/record/record';
 import { ChangeSubscription, CreateSubscription, ReplaceSubscription } from './commands';
 import {
   listedSubscription,
@@ -26,33 +37,20 @@ import {
 } from './fields';
 import { EnableReceiver, TestReceiver } from './receivers.commands';
 import { SubscriptionCheck } from './subscription-check';
-import { SubscriptionQueries, toOutput } from './subscription.queries';
+import { SubscriptionQueries, toOutput, type Which } from './subscription.queries';
 
 /** The shapes of answers about subscriptions of a kind. */
 function subscriptionShapes(kind: SubscriptionKind) {
   const { typeName: name } = kind;
   const one = listedSubscription(kind);
   return {
-    one: { name, kind: one, xml: { file: `${name}_v1_0.xsd`, root: 'subscription' } },
-    list: {
-      name: `${name}s`,
-      kind: listOf(one, { each: 'subscription' }),
-      xml: { file: `${name}s_v1_0.xsd`, root: 'subscriptions' },
-    },
-  } as const satisfies Readonly<Record<string, Shape>>;
+    one: shape(name, one, 'subscription'),
+    list: shape(`${name}s`, listOf(one, { each: 'subscription' }), 'subscriptions'),
+  };
 }
 
-const SECRET = {
-  name: 'SubscriptionSecret',
-  kind: subscriptionSecret,
-  xml: { file: 'SubscriptionSecret_v1_0.xsd', root: 'subscriptionSecret' },
-} as const satisfies Shape;
-
-const TEST_OUTCOME = {
-  name: 'ReceiverTestOutcome',
-  kind: testOutcome,
-  xml: { file: 'ReceiverTestOutcome_v1_0.xsd', root: 'receiverTestOutcome' },
-} as const satisfies Shape;
+const SECRET = shape('SubscriptionSecret', subscriptionSecret, 'subscriptionSecret');
+const TEST_OUTCOME = shape('ReceiverTestOutcome', testOutcome, 'receiverTestOutcome');
 
 export const SUBSCRIPTION_ID = {
   id: {
@@ -71,7 +69,7 @@ const RECEIVER = {
 export function subscriptionOperations(kind: SubscriptionKind) {
   const { typeName: name, subject } = kind;
   const { one, list } = subscriptionShapes(kind);
-  const body = posted(`Posted${name}`, postedSubscription(kind));
+  const body = { name: `Posted${name}`, kind: postedSubscription(kind) };
   return {
     create: {
       id: `create${name}`,
@@ -80,7 +78,6 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       description:
         `A message is sent to each receiver when a ${subject} enters one of the states. Everything that is wrong with the ` +
         'subscription is reported at once. A body has at most 1 MiB; all settings together have at most 128 KiB as JSON.',
-      example: {},
       body,
       answer: one,
       status: 201,
@@ -94,7 +91,6 @@ export function subscriptionOperations(kind: SubscriptionKind) {
         'waits for it is rendered again; without ids those that are equal, else the only one that differs. Receivers that the ' +
         'system has disabled are enabled. A body has at most 1 MiB; all settings together have at most 128 KiB as JSON, or as much as those ' +
         'that they replace.',
-      example: {},
       path: SUBSCRIPTION_ID,
       body,
       answer: one,
@@ -103,7 +99,6 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       id: `delete${name}`,
       summary: 'Delete a subscription',
       description: 'Messages that are not delivered yet are cancelled, each when it would be sent next.',
-      example: {},
       path: SUBSCRIPTION_ID,
       status: 200,
     },
@@ -114,13 +109,12 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       example: { pretty: true },
       answer: list,
     },
-    get: { id: `get${name}`, summary: 'Get a subscription', example: {}, path: SUBSCRIPTION_ID, answer: one },
+    get: { id: `get${name}`, summary: 'Get a subscription', path: SUBSCRIPTION_ID, answer: one },
     secret: {
       id: `get${name}Secret`,
       summary: 'Get the secret of a subscription',
       description:
         'Messages are signed with it, as Standard Webhooks describes, and with each secret that was replaced less than 24 hours ago.',
-      example: {},
       path: SUBSCRIPTION_ID,
       answer: SECRET,
     },
@@ -130,7 +124,6 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       description:
         'Messages are signed with the replaced secret too for 24 hours, even if the new one is replaced meanwhile. A secret can be ' +
         'replaced five times within 24 hours.',
-      example: {},
       path: SUBSCRIPTION_ID,
       answer: SECRET,
     },
@@ -140,7 +133,6 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       description:
         'Messages that were held are sent. A receiver that rests is tried at once with one message: the one that would be tried next. ' +
         'Does nothing for any other receiver.',
-      example: {},
       path: RECEIVER,
     },
     test: {
@@ -149,20 +141,14 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       description:
         'A message with example values, marked by the header webhook-test, is sent at once, before what waits, and even if the receiver ' +
         'rests. The answer is its outcome, whatever that is. The body may be absent.',
-      example: {},
       path: RECEIVER,
-      body: { ...posted(`Tested${name}`, postedTest(kind)), isOptional: true },
+      body: { name: `Tested${name}`, kind: postedTest(kind), isOptional: true },
       answer: TEST_OUTCOME,
       also: {
         202: 'There was no outcome within 15 seconds, or the receiver is disabled by the system: GET the message by its id.',
       },
     },
   } as const satisfies Readonly<Record<string, OperationText>>;
-}
-
-/** A body in JSON only. */
-function posted<K extends Kind>(name: string, kind: K): Shape<K> {
-  return { name, kind };
 }
 
 /** Most bytes of a body (`docs/decisions.md#n15`). */
@@ -174,21 +160,20 @@ export const SUBSCRIBERS = ['advertiser', 'publisher'] as const;
 /** A secret is in no cache. */
 const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 
-/** What a body is to be. */
-const EXPECTED = 'one subscription';
-
-const secretToXml = documentWriter(SECRET);
-const testToXml = documentWriter(TEST_OUTCOME);
+/** Parameter: the subscription that the path names, and who asks. */
+export const Wanted = createParamDecorator((kind: SubscriptionKind, context): Which => {
+  const request = context.switchToHttp().getRequest<FastifyRequest<{ Params: { readonly id: string } }>>();
+  return { kind, id: request.params.id, caller: admissionOf(request).caller };
+});
 
 /** The controller of a kind of subscriptions (Document 2, Endpoints, Subscriptions; `docs/decisions.md#n14`). */
 export function subscriptionsController(kind: SubscriptionKind): Type<object> {
   const operations = subscriptionOperations(kind);
   const shapes = subscriptionShapes(kind);
   const check = new SubscriptionCheck(kind);
-  const toXml = documentWriter(shapes.one);
-  const listText = listWriter(shapes.list);
 
   @Controller(kind.path)
+  @Roles(SUBSCRIBERS)
   class SubscriptionsController {
     constructor(
       private readonly commands: CommandBus,
@@ -197,101 +182,81 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
 
     @Get()
     @ApiOperation(operations.list)
-    @Roles(SUBSCRIBERS)
     list(@CurrentCaller() caller: Caller): ListAnswer {
-      return new ListAnswer(async ({ view, query }) => ({
-        pieces: listPieces(listText(view), await this.queries.list(kind, caller, query)),
+      return ListAnswer.of(shapes.list, async (query) => ({
+        items: await this.queries.list(kind, caller, query),
       }));
     }
 
     @Get(':id')
     @ApiOperation(operations.get)
-    @Roles(SUBSCRIBERS)
-    one(@CurrentCaller() caller: Caller, @Param('id') id: string): QueuedAnswer {
-      return new QueuedAnswer(async () => Answer.of(await this.queries.one(kind, id, caller), toXml));
+    one(@Wanted(kind) which: Which): QueuedAnswer {
+      return new QueuedAnswer(async () => Answer.of(shapes.one, await this.queries.one(which)));
     }
 
     @Post()
     @ApiOperation(operations.create)
-    @Roles(SUBSCRIBERS)
     async create(
       @CurrentCaller() caller: Caller,
       @Body() body: PostedBody,
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Answer> {
-      const posted = postedObject(await jsonIn(body), EXPECTED);
-      reply.headers(ignoredFields(check.unknownFields(posted)));
-      const { subscriptionId, subscription, position } = await this.commands.execute(
-        new CreateSubscription(kind, posted, caller),
-      );
+      const command = new CreateSubscription(kind, await this.posted(body, reply), caller);
+      const { subscriptionId, subscription, position } = await this.commands.execute(command);
       const created = toOutput(kind, subscriptionId, subscription.content);
-      return Answer.of(created, toXml, { status: 201, position });
+      return Answer.of(shapes.one, created, { status: 201, position });
     }
 
     @Put(':id')
     @ApiOperation(operations.replace)
-    @Roles(SUBSCRIBERS)
     async replace(
-      @CurrentCaller() caller: Caller,
-      @Param('id') id: string,
+      @Wanted(kind) which: ReplaceSubscription['which'],
       @Body() body: PostedBody,
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Answer> {
-      const posted = postedObject(await jsonIn(body), EXPECTED);
-      reply.headers(ignoredFields(check.unknownFields(posted)));
-      const { subscription, position } = await this.commands.execute(
-        new ReplaceSubscription({ kind, id, caller }, posted),
-      );
-      return Answer.of(toOutput(kind, id, subscription.content), toXml, { position });
+      const command = new ReplaceSubscription(which, await this.posted(body, reply));
+      const { subscription, position } = await this.commands.execute(command);
+      return Answer.of(shapes.one, toOutput(kind, which.id, subscription.content), { position });
     }
 
     @Delete(':id')
     @ApiOperation(operations.delete)
-    @Roles(SUBSCRIBERS)
-    async delete(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
-      const { position } = await this.commands.execute(
-        new ChangeSubscription({ kind, id, caller }, { do: 'delete' }),
-      );
+    async delete(@Wanted(kind) which: Which): Promise<Answer> {
+      const command = new ChangeSubscription(which, { do: 'delete' });
+      const { position } = await this.commands.execute(command);
       return new Answer('none', { position });
     }
 
     @Get(':id/secret')
     @ApiOperation(operations.secret)
-    @Roles(SUBSCRIBERS)
-    secret(@CurrentCaller() caller: Caller, @Param('id') id: string): QueuedAnswer {
+    secret(@Wanted(kind) which: Which): QueuedAnswer {
       return new QueuedAnswer(async () =>
-        Answer.of(await this.queries.secret(kind, id, caller), secretToXml, { headers: NO_STORE }),
+        Answer.of(SECRET, await this.queries.secret(which), { headers: NO_STORE }),
       );
     }
 
     @Post(':id/secret/rotations')
     @ApiOperation(operations.rotate)
-    @Roles(SUBSCRIBERS)
-    async rotate(@CurrentCaller() caller: Caller, @Param('id') id: string): Promise<Answer> {
-      const { subscription, position } = await this.commands.execute(
-        new ChangeSubscription({ kind, id, caller }, { do: 'rotateSecret' }),
-      );
-      const secret = this.queries.secretOf(id, subscription);
-      return Answer.of(secret, secretToXml, { position, headers: NO_STORE });
+    async rotate(@Wanted(kind) which: Which): Promise<Answer> {
+      const command = new ChangeSubscription(which, { do: 'rotateSecret' });
+      const { subscription, position } = await this.commands.execute(command);
+      return Answer.of(SECRET, this.queries.secretOf(which.id, subscription), {
+        position,
+        headers: NO_STORE,
+      });
     }
 
     @Post(':id/receivers/:receiverId/enable')
     @ApiOperation(operations.enable)
-    @Roles(SUBSCRIBERS)
-    async enable(
-      @CurrentCaller() caller: Caller,
-      @Param('id') id: string,
-      @Param('receiverId') receiver: string,
-    ): Promise<Answer> {
-      return Answer.none(await this.commands.execute(new EnableReceiver({ kind, id, caller }, receiver)));
+    async enable(@Wanted(kind) which: Which, @Param('receiverId') receiver: string): Promise<Answer> {
+      return Answer.none(await this.commands.execute(new EnableReceiver(which, receiver)));
     }
 
     @Post(':id/receivers/:receiverId/test')
     @ApiOperation(operations.test)
-    @Roles(SUBSCRIBERS)
     async test(
       @CurrentCaller() caller: Caller,
-      @Param('id') id: string,
+      @Wanted(kind) which: Which,
       @Param('receiverId') receiver: string,
       @Body() body: PostedBody,
       @Res({ passthrough: true }) reply: FastifyReply,
@@ -300,9 +265,16 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       if (bytes.length > 0) body.format(['json']);
       const stateId = bytes.length === 0 ? undefined : postedState(kind, bytes, caller);
       const isGone = (): boolean => body.isStopping || reply.raw.destroyed;
-      const test = new TestReceiver({ kind, id, caller }, receiver, { stateId, isGone });
+      const test = new TestReceiver(which, receiver, { stateId, isGone });
       const { answer, isOver, position } = await this.commands.execute(test);
-      return Answer.of(answer, testToXml, { position, status: isOver ? 200 : 202 });
+      return Answer.of(TEST_OUTCOME, answer, { position, status: isOver ? 200 : 202 });
+    }
+
+    /** The posted subscription. Unknown fields are named in a header, whatever else is wrong. */
+    private async posted(body: PostedBody, reply: FastifyReply): Promise<Posted> {
+      const posted = postedObject(await jsonIn(body), 'one subscription');
+      reply.headers(ignoredFields(check.unknownFields(posted)));
+      return posted;
     }
   }
   return SubscriptionsController;

@@ -1,4 +1,4 @@
-import { type OperationText, type Shape } from '../../wire/api/description';
+import { type OperationText, shape } from '../../wire/api/description';
 import { TEXT } from '../../wire/keys/keys';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { PAGE_HEADERS } from '../../wire/keys/pages';
@@ -14,36 +14,14 @@ import {
   transactionTotals,
 } from '../../domain/transactions/fields';
 
-export const RESULT = {
-  name: 'TransactionResult',
-  kind: transactionResult,
-  xml: { file: 'TransactionResult_v1_0.xsd', root: 'result' },
-} as const satisfies Shape;
-
-export const RESULTS = {
-  name: 'TransactionResults',
-  kind: transactionResults,
-  xml: { file: 'TransactionResults_v1_0.xsd', root: 'results' },
-} as const satisfies Shape;
-
+export const RESULT = shape('TransactionResult', transactionResult, 'result');
+export const RESULTS = shape('TransactionResults', transactionResults, 'results');
 export const TRANSACTIONS = {
-  name: 'Transactions',
-  kind: listedTransactions,
+  ...shape('Transactions', listedTransactions, 'transactions'),
   hasAllColumns: true,
-  xml: { file: 'Transactions_v1_0.xsd', root: 'transactions' },
-} as const satisfies Shape;
-
-export const ONE = {
-  name: 'Transaction',
-  kind: listedTransaction,
-  xml: { file: 'Transaction_v1_0.xsd', root: 'transaction' },
-} as const satisfies Shape;
-
-export const TOTALS = {
-  name: 'TransactionTotals',
-  kind: transactionTotals,
-  xml: { file: 'TransactionTotals_v1_0.xsd', root: 'totals' },
-} as const satisfies Shape;
+} as const;
+export const ONE = shape('Transaction', listedTransaction, 'transaction');
+export const TOTALS = shape('TransactionTotals', transactionTotals, 'totals');
 
 const ID = {
   id: {
@@ -76,7 +54,6 @@ export const transactionOperations = {
     id: 'getTransaction',
     mayConflict: true,
     summary: 'Get a transaction',
-    example: {},
     path: ID,
     answer: ONE,
   },
@@ -86,7 +63,6 @@ export const transactionOperations = {
     summary: 'Get the history of a transaction',
     description:
       'The transaction after each of its transitions and amendments, oldest first: all of them, or with pageSize a page.',
-    example: {},
     path: ID,
     answer: TRANSACTIONS,
     sends: {
@@ -101,12 +77,7 @@ export const transactionOperations = {
     description:
       'A sale or lead of a program. It is validated at once; the answer has its id and state. 201 for a new ' +
       'transaction, 200 for one that was reported before: repeating a report does nothing. At most 256 KiB.',
-    example: {},
-    body: {
-      name: 'PostedTransaction',
-      kind: postedTransaction,
-      xml: { file: 'PostedTransaction_v1_0.xsd', root: 'transaction' },
-    },
+    body: shape('PostedTransaction', postedTransaction, 'transaction'),
     answer: RESULT,
     also: { 201: 'The transaction is new' },
   },
@@ -117,12 +88,7 @@ export const transactionOperations = {
     description:
       'Each is recorded or refused on its own: the answer has a result for each, in order. At most 10,000 of them, ' +
       '32 MiB in all and 256 KiB each.',
-    example: {},
-    body: {
-      name: 'PostedTransactions',
-      kind: postedTransactions,
-      xml: { file: 'PostedTransactions_v1_0.xsd', root: 'transactions' },
-    },
+    body: shape('PostedTransactions', postedTransactions, 'transactions'),
     answer: RESULTS,
   },
   moveTransaction: {
@@ -130,12 +96,7 @@ export const transactionOperations = {
     sends: IGNORED_FIELDS,
     summary: 'Approve, deny, delete, amend or pay a transaction',
     description: 'A request that has already been carried out does nothing. At most 256 KiB.',
-    example: {},
-    body: {
-      name: 'PostedTransition',
-      kind: postedTransition,
-      xml: { file: 'PostedTransition_v1_0.xsd', root: 'transition' },
-    },
+    body: shape('PostedTransition', postedTransition, 'transition'),
     answer: RESULT,
   },
   moveTransactions: {
@@ -145,12 +106,7 @@ export const transactionOperations = {
     description:
       'Each is carried out or refused on its own: the answer has a result for each, in order. At most 10,000 of them, ' +
       '32 MiB in all and 256 KiB each.',
-    example: {},
-    body: {
-      name: 'PostedTransitions',
-      kind: postedTransitions,
-      xml: { file: 'PostedTransitions_v1_0.xsd', root: 'transitions' },
-    },
+    body: shape('PostedTransitions', postedTransitions, 'transitions'),
     answer: RESULTS,
   },
 } as const satisfies Readonly<Record<string, OperationText>>;

@@ -20,6 +20,7 @@ import {
 } from '../../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
 import { idsWith, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
+import { type FoundList } from '../../http/answer';
 import { toDomainEvent } from '../../kernel/decider';
 import { type Position, positionOf, START, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
@@ -37,6 +38,7 @@ import {
   type KeyTable,
   type KeyType,
   oneOf,
+  sentAmong,
   TEXT,
   until,
 } from '../../wire/keys/keys';
@@ -46,8 +48,8 @@ import { decimalOf } from '../../wire/record/minor-units';
 const ids = { type: INTEGER, multiple: true } as const;
 const texts = { type: TEXT, multiple: true } as const;
 
-/** Which transactions (`docs/decisions.md#t6`). */
-const filterKeys = {
+/** Values that transactions may have. */
+const amongKeys = {
   transactionId: { ...texts, description: 'Ids of transactions' },
   legacyTransactionId: { ...texts, description: 'Legacy ids of transactions' },
   programId: { ...ids, description: 'Programs' },
@@ -58,6 +60,11 @@ const filterKeys = {
   orderNumber: { ...texts, description: 'Order numbers' },
   epi: { ...texts, description: 'Extra publisher information' },
   currencyId: { type: CURRENCY, multiple: true, description: 'Currencies' },
+} as const satisfies KeyTable;
+
+/** Which transactions (`docs/decisions.md#t6`). */
+const filterKeys = {
+  ...amongKeys,
   minTimeOfEvent: { type: DATE, description: 'Converted at this time or later' },
   maxTimeOfEvent: {
     type: until(DATE),
@@ -93,9 +100,8 @@ const SINCE: KeyType<Position> = {
   read: (text) => (text.trim() === '*' ? START : NEXT_SINCE.exec(text.trim())?.[1]),
 };
 
-/** The value of `X-Next-Since` for a log position. */
-function nextSince(position: Position): string {
-  return `p${position}`;
+function nextSince(position: Position): Readonly<Record<string, string>> {
+  return { 'X-Next-Since': `p${position}` };
 }
 
 export const listKeys = {
@@ -124,16 +130,6 @@ const listCursors = new ListCursors<TransactionListKeys>({
   refuse: fault.content,
 });
 
-/** A page of transactions, in batches that are read on demand. */
-interface ListedPage {
-  readonly transactions: AsyncIterable<Iterable<OutputTransaction>>;
-  readonly total: number;
-  /** Of a list with `since`: its value for what changes after this answer. */
-  readonly nextSince?: string;
-  /** The cursor of the next page, if paging by cursor and not on the last page. */
-  readonly nextCursor?: string;
-}
-
 /** Events of a history: revisions from `first` to before `to`. */
 interface HistoryPart {
   readonly first: number;
@@ -151,7 +147,11 @@ export class TransactionQueries {
     private readonly follower: FollowedDirectory,
   ) {}
 
-  async list(keys: TransactionListKeys, caller: Caller, query: QueryOptions = {}): Promise<ListedPage> {
+  async list(
+    keys: TransactionListKeys,
+    caller: Caller,
+    query: QueryOptions = {},
+  ): Promise<FoundList<OutputTransaction>> {
     const page = {
       orderBy: keys.orderBy ?? 'timeOfEvent',
       descending: keys.sortOrder !== 'asc',
@@ -165,11 +165,8 @@ export class TransactionQueries {
       since === undefined
         ? await this.page(keys, criteria, page, query)
         : await this.changed({ ...keys, since }, criteria, page.size, query);
-    return {
-      transactions: eachOf(found, (listed) => toOutput(listed, dates)),
-      total: found.total,
-      ...links,
-    };
+    const items = eachOf(found, (listed) => toOutput(listed, dates));
+    return { items, total: found.total, requested: keys.pageSize, ...links };
   }
 
   private async page(
@@ -179,11 +176,13 @@ export class TransactionQueries {
     query: QueryOptions,
   ) {
     const found = await listTransactions(this.store, criteria, page, undefined, query);
-    const { next } = found;
-    return { found, ...(next === undefined ? {} : { nextCursor: listCursors.write(keys, next) }) };
+    return { found, nextCursor: listCursors.next(keys, found) };
   }
 
-  /** What has changed after a log position, in the order of the log: so what changes meanwhile is on a later page. */
+  /**
+   * What has changed after a log position, in the order of the log: so what changes meanwhile is on a later page. The
+   * header has the position for what changes after this answer.
+   */
   private async changed(
     keys: TransactionListKeys & { readonly since: Position },
     criteria: TransactionCriteria,
@@ -201,10 +200,10 @@ export class TransactionQueries {
     const page = { orderBy: 'position', descending: false, offset: 0, size, after: null } as const;
     // What is behind the checkpoint may be there in part.
     const found = await listTransactions(this.store, { ...criteria, after, until }, page, target, query);
-    if (found.next === undefined) return { found, nextSince: nextSince(after > until ? after : until) };
+    if (found.next === undefined) return { found, headers: nextSince(after > until ? after : until) };
     const [last] = found.next.keys;
     if (typeof last !== 'number') throw new Error('positions are numbers');
-    return { found, nextSince: nextSince(positionOf(last)) };
+    return { found, headers: nextSince(positionOf(last)) };
   }
 
   /** By currency, then by state. */
@@ -236,7 +235,7 @@ export class TransactionQueries {
     caller: Caller,
     { pageSize, page, dateOutputFormat = 'iso8601' }: HistoryKeys,
     { signal }: QueryOptions = {},
-  ): Promise<ListedPage> {
+  ): Promise<FoundList<OutputTransaction>> {
     if (page !== undefined && pageSize === undefined)
       throw fault.content(`page=${page}: expected together with pageSize`);
     const asked = pageSize === undefined ? undefined : pageOf({ pageSize, page }, fault.content);
@@ -244,8 +243,8 @@ export class TransactionQueries {
     const { transactionId } = await this.visible(id, caller);
     const total = await this.eventsOf(transactionId);
     const to = Math.min(total, first + (asked?.size ?? total));
-    const transactions = this.states(transactionId, { first, to, dates: dateOutputFormat, signal });
-    return { transactions, total };
+    const items = this.states(transactionId, { first, to, dates: dateOutputFormat, signal });
+    return { items, total, requested: pageSize };
   }
 
   private async eventsOf(transactionId: string): Promise<number> {
@@ -297,15 +296,16 @@ function mayRead(caller: Caller, { transaction }: ListedTransaction): boolean {
   }
 }
 
+const AMONG = Object.keys(amongKeys) as (keyof typeof amongKeys)[];
+
 /** The keys, limited to what the caller may see: a publisher what was reported while the site was its own. */
 function criteriaOf(keys: FilterKeys, caller: Caller): TransactionCriteria {
-  const { minTimeOfEvent, maxTimeOfEvent, minChanged, maxChanged, ...lists } = keys;
-  const named = Object.entries(lists).filter(([name, values]) => isFilter(name) && given(values));
+  const { minTimeOfEvent, maxTimeOfEvent, minChanged, maxChanged } = keys;
   const { kind, organisationId, siteId: ofToken } = caller;
   const isOfSite = kind === 'publisher' && ofToken !== undefined;
   return {
     among: {
-      ...(Object.fromEntries(named) as TransactionCriteria['among']),
+      ...sentAmong(AMONG, keys),
       ...(kind === 'advertiser' ? { advertiserId: [organisationId] } : {}),
       ...(kind === 'publisher' ? { publisherId: [organisationId] } : {}),
       ...(isOfSite
@@ -315,25 +315,4 @@ function criteriaOf(keys: FilterKeys, caller: Caller): TransactionCriteria {
     timeOfEvent: { min: minTimeOfEvent, max: maxTimeOfEvent },
     changed: { min: minChanged, max: maxChanged },
   };
-}
-
-const FILTERS = [
-  'transactionId',
-  'legacyTransactionId',
-  'programId',
-  'siteId',
-  'eventId',
-  'eventTypeId',
-  'messageTypeId',
-  'orderNumber',
-  'epi',
-  'currencyId',
-] as const satisfies readonly (keyof FilterKeys & keyof TransactionCriteria['among'])[];
-
-function isFilter(name: string): boolean {
-  return (FILTERS as readonly string[]).includes(name);
-}
-
-function given(values: unknown): boolean {
-  return Array.isArray(values) && values.length > 0;
 }

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, Param, Post } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
+import { type Command, CommandBus } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import {
   postedTransactions,
@@ -14,14 +14,11 @@ import { type Caller } from '../../network/organisations';
 import { errorsAsJson } from '../../wire/api/errors';
 import { type BodyFormat } from '../../wire/api/format';
 import { isPosted } from '../../wire/api/posted';
-import { type ListBody, type PostedItems, postedItems } from '../../wire/api/posted-list';
+import { type ListBody, postedItems } from '../../wire/api/posted-list';
 import { postedFromJson } from '../../wire/json/read';
 import { type Keys } from '../../wire/keys/keys';
 import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
-import { pageHeaders } from '../../wire/keys/pages';
-import { NotParsable } from '../../wire/bytes';
-import { documentWriter } from '../../wire/record/document';
-import { listPieces, listWriter } from '../../wire/record/list';
+import { NotParsable, parsedOr } from '../../wire/bytes';
 import { type List, type RecordKind } from '../../wire/record/record';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
@@ -48,6 +45,8 @@ import {
 /** Most bytes of one posted item, and of a list. */
 const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;
 
+const REPORTERS = ['advertiser', 'operator'] as const;
+
 /** Transactions: reports, requested transitions, lists (`docs/decisions.md#t2`, `#t5`, `#t6`). */
 @Controller('/1.0/conversions/transactions')
 export class TransactionsController {
@@ -60,26 +59,14 @@ export class TransactionsController {
   @ApiOperation(operations.listTransactions)
   @Produces(['json', 'xml', 'csv'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: TransactionListKeys): ListAnswer {
-    return new ListAnswer(
-      async ({ view, query }) => {
-        const { transactions, total, nextCursor, nextSince } = await this.queries.list(keys, caller, query);
-        return {
-          pieces: listPieces(transactionsText(view), transactions),
-          headers: {
-            ...pageHeaders({ total, requested: keys.pageSize, nextCursor }),
-            ...(nextSince === undefined ? {} : { 'X-Next-Since': nextSince }),
-          },
-        };
-      },
-      { format: keys.format },
-    );
+    return ListAnswer.of(TRANSACTIONS, (query) => this.queries.list(keys, caller, query), keys);
   }
 
   @Get('totals')
   @ApiOperation(operations.totalTransactions)
   totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: FilterKeys): QueuedAnswer {
     return new QueuedAnswer(async (query) =>
-      Answer.of(await this.queries.totals(keys, caller, query), totalsToXml),
+      Answer.of(TOTALS, await this.queries.totals(keys, caller, query)),
     );
   }
 
@@ -90,9 +77,7 @@ export class TransactionsController {
     @Param('id') id: string,
     @MatrixKeys(dateKeys) { dateOutputFormat = 'iso8601' }: Keys<typeof dateKeys>,
   ): QueuedAnswer {
-    return new QueuedAnswer(async () =>
-      Answer.of(await this.queries.one(id, caller, dateOutputFormat), oneToXml),
-    );
+    return new QueuedAnswer(async () => Answer.of(ONE, await this.queries.one(id, caller, dateOutputFormat)));
   }
 
   @Get(':id/transitions')
@@ -102,95 +87,76 @@ export class TransactionsController {
     @Param('id') id: string,
     @MatrixKeys(historyKeys) keys: HistoryKeys,
   ): ListAnswer {
-    return new ListAnswer(async ({ view, query }) => {
-      const { transactions, total } = await this.queries.history(id, caller, keys, query);
-      return {
-        pieces: listPieces(transactionsText(view), transactions),
-        headers: pageHeaders({ total, requested: keys.pageSize }),
-      };
-    });
+    return ListAnswer.of(TRANSACTIONS, (query) => this.queries.history(id, caller, keys, query));
   }
 
   @Post()
   @ApiOperation(operations.reportTransaction)
-  @Roles(['advertiser', 'operator'])
+  @Roles(REPORTERS)
   async report(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    const format = body.format();
-    const posted = readOne(postedTransactions, await body.bytes(MAX_BODY.one), format);
-    const results = await this.commands.execute(new ReportTransactions([posted], caller));
-    return toAnswer(results, ignoredIn(postedTransactions, posted));
+    return await this.onePosted(postedTransactions, body, (posted) => new ReportTransactions(posted, caller));
   }
 
   @Post('bulk')
   @ApiOperation(operations.reportTransactions)
-  @Roles(['advertiser', 'operator'])
+  @Roles(REPORTERS)
   async reportAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    const format = body.format();
-    const list = {
-      kind: postedTransactions,
-      root: 'transactions',
-      maxItem: MAX_BODY.one,
-      dropsUnknown: true,
-    } as const;
-    const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
-    const results = await this.commands.execute(new ReportTransactions(items, caller));
-    return toAnswers(results, ignoredFields(unread));
+    const list = { kind: postedTransactions, root: 'transactions' };
+    return await this.several(list, body, (posted) => new ReportTransactions(posted, caller));
   }
 
   @Post('transitions')
   @ApiOperation(operations.moveTransaction)
-  @Roles(['advertiser', 'operator'])
+  @Roles(REPORTERS)
   async move(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    const format = body.format();
-    const posted = readOne(postedTransitions, await body.bytes(MAX_BODY.one), format);
-    const results = await this.commands.execute(new MoveTransactions([posted], caller));
-    return toAnswer(results, ignoredIn(postedTransitions, posted));
+    return await this.onePosted(postedTransitions, body, (posted) => new MoveTransactions(posted, caller));
   }
 
   @Post('transitions/bulk')
   @ApiOperation(operations.moveTransactions)
-  @Roles(['advertiser', 'operator'])
+  @Roles(REPORTERS)
   async moveAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const list = { kind: postedTransitions, root: 'transitions' };
+    return await this.several(list, body, (posted) => new MoveTransactions(posted, caller));
+  }
+
+  /** Executes a command on one posted item; raises its faults. */
+  private async onePosted(
+    { of, each }: List<RecordKind>,
+    body: PostedBody,
+    commandOn: MakeCommand,
+  ): Promise<Answer> {
     const format = body.format();
-    const list = {
-      kind: postedTransitions,
-      root: 'transitions',
-      maxItem: MAX_BODY.one,
-      dropsUnknown: true,
-    } as const;
-    const { items, unread } = await readSeveral(body.upTo(MAX_BODY.several), format, list);
-    const results = await this.commands.execute(new MoveTransactions(items, caller));
-    return toAnswers(results, ignoredFields(unread));
+    const bytes = await body.bytes(MAX_BODY.one);
+    const posted = await parsedOr(fault.syntax, () => readOne(of(), each, bytes, format));
+    const { results, position } = await this.commands.execute(commandOn([posted]));
+    const [result] = results;
+    if (result === undefined) throw new Error('one item has one result');
+    if ('faults' in result) throw new Faults(result.faults);
+    return Answer.of(RESULT, toResult(result), {
+      status: result.outcome === 'created' ? 201 : 200,
+      position,
+      headers: ignoredFields(unknownFields(of(), [posted])),
+    });
+  }
+
+  /** Executes a command on a posted list, whose items have results of their own. */
+  private async several(
+    list: Pick<ListBody, 'kind' | 'root'>,
+    body: PostedBody,
+    commandOn: MakeCommand,
+  ): Promise<Answer> {
+    const format = body.format();
+    const chunks = body.upTo(MAX_BODY.several).chunks();
+    const wanted = { ...list, maxItem: MAX_BODY.one, dropsUnknown: true } as const;
+    const { items, unread } = await parsedOr(fault.syntax, () => postedItems(chunks, format, wanted));
+    const { results, position } = await this.commands.execute(commandOn(items));
+    return Answer.of(RESULTS, results.map(toResult), { position, headers: ignoredFields(unread) });
   }
 }
 
-const transactionsText = listWriter(TRANSACTIONS);
-const oneToXml = documentWriter(ONE);
-const totalsToXml = documentWriter(TOTALS);
-const resultToXml = documentWriter(RESULT);
-const resultsToXml = documentWriter(RESULTS);
-
-type Headers = Readonly<Record<string, string>>;
-
-/** The header that names posted fields which were ignored. */
-function ignoredIn({ of }: List<RecordKind>, posted: unknown): Headers {
-  return ignoredFields(unknownFields(of(), [posted]));
-}
-
-/** The only result; raises its faults. */
-function toAnswer({ results: [result], position }: CommandResults, headers: Headers): Answer {
-  if (result === undefined) throw new Error('one item has one result');
-  if ('faults' in result) throw new Faults(result.faults);
-  return Answer.of(toResult(result), resultToXml, {
-    status: result.outcome === 'created' ? 201 : 200,
-    position,
-    headers,
-  });
-}
-
-function toAnswers({ results, position }: CommandResults, headers: Headers): Answer {
-  return Answer.of(results.map(toResult), resultsToXml, { position, headers });
-}
+/** A command on posted items. */
+type MakeCommand = (posted: readonly unknown[]) => Command<CommandResults>;
 
 function toResult(result: CommandResults['results'][number]): TransactionResult {
   if ('faults' in result) return errorsAsJson(result.faults);
@@ -198,37 +164,14 @@ function toResult(result: CommandResults['results'][number]): TransactionResult 
   return { transactionId, legacyTransactionId, messageTypeId, outcome };
 }
 
-/** A posted record in the shape of JSON, unchecked; raises CON_310 for what cannot be read. */
-function readOne({ of, each }: List<RecordKind>, bytes: Buffer, format: BodyFormat): unknown {
-  return readable(() => {
-    if (format === 'json') {
-      const found = postedFromJson(bytes);
-      if (!isPosted(found)) throw new NotParsable('expected one object; lists are posted to …/bulk');
-      return found;
-    }
-    const root = parseXml(bytes);
-    if (root.name !== each) throw new NotParsable(`expected the root element ${each}, found ${root.name}`);
-    return postedFromXml(of(), root);
-  });
-}
-
-/** A posted list, each item unchecked. Raises CON_310 for what cannot be read. */
-async function readSeveral(
-  body: { readonly chunks: () => AsyncIterable<Buffer> },
-  format: BodyFormat,
-  list: ListBody,
-): Promise<PostedItems> {
-  try {
-    return await postedItems(body.chunks(), format, list);
-  } catch (error) {
-    throw error instanceof NotParsable ? fault.syntax(error.message) : error;
+/** A posted record in the shape of JSON, unchecked. Raises `NotParsable`. */
+function readOne(kind: RecordKind, each: string, bytes: Buffer, format: BodyFormat): unknown {
+  if (format === 'json') {
+    const found = postedFromJson(bytes);
+    if (!isPosted(found)) throw new NotParsable('expected one object; lists are posted to …/bulk');
+    return found;
   }
-}
-
-function readable<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw error instanceof NotParsable ? fault.syntax(error.message) : error;
-  }
+  const root = parseXml(bytes);
+  if (root.name !== each) throw new NotParsable(`expected the root element ${each}, found ${root.name}`);
+  return postedFromXml(kind, root);
 }

@@ -1,4 +1,4 @@
-import { type OperationText, type Shape } from '../../wire/api/description';
+import { type OperationText, shape, type Shape } from '../../wire/api/description';
 import { INTEGER } from '../../wire/keys/keys';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import {
@@ -25,11 +25,7 @@ export const VOUCHERS = {
   xml: { file: 'VoucherList_v1_0.xsd', root: 'voucherList' },
 } as const satisfies Shape;
 
-export const VOUCHER_VERSIONS = {
-  name: 'VoucherVersions',
-  kind: voucherVersions,
-  xml: { file: 'VoucherVersions_v1_0.xsd' },
-} as const satisfies Shape;
+export const VOUCHER_VERSIONS = shape('VoucherVersions', voucherVersions);
 
 /** The operations of Document 2, Endpoints, Vouchers, and those beyond it (`docs/decisions.md#v17`). */
 export const voucherOperations = {
@@ -49,9 +45,8 @@ export const voucherOperations = {
     description:
       'A sourceId that is known in the program edits that voucher: all fields are replaced. The id of a voucher that ' +
       'was posted without a sourceId is its sourceId. The answer is the id. At most 1 MiB.',
-    example: {},
     body: { name: 'PostedVoucher', kind: postedVoucher, xml: { file: 'Voucher_v1_0.xsd', root: 'voucher' } },
-    answer: { name: 'VoucherKey', kind: voucherKey, xml: { file: 'VoucherKey_v1_0.xsd' } },
+    answer: shape('VoucherKey', voucherKey),
     sends: POSTED,
   },
   postVouchers: {
@@ -60,7 +55,6 @@ export const voucherOperations = {
     description:
       'Each is validated separately: the answer has an id or an error list for each, in order. At most 1,000 of them, ' +
       '8 MiB in all and 1 MiB each.',
-    example: {},
     body: { name: 'PostedVouchers', kind: postedVouchers },
     answer: { name: 'BulkResults', kind: bulkResults },
     sends: POSTED,
@@ -68,14 +62,12 @@ export const voucherOperations = {
   deleteVoucher: {
     id: 'deleteVoucher',
     summary: 'Delete a voucher',
-    example: {},
     path: VOUCHER_ID,
   },
   listVersions: {
     id: 'listVersions',
     summary: 'List what each edit of a voucher changed',
     description: 'For its owner, even after a deletion; the last 1,000.',
-    example: {},
     path: VOUCHER_ID,
     answer: VOUCHER_VERSIONS,
   },

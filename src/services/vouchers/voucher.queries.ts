@@ -4,6 +4,7 @@ import { historyOf, type Version } from '../../domain/keys/history';
 import { voucherFaults as fault } from '../../domain/conversion-faults';
 import { audiencesIn, type ListedVoucher } from '../../domain/vouchers/stored-voucher';
 import { isOfMoney, postedFields, type VoucherCurrency, voucherDecider } from '../../domain/vouchers/voucher';
+import { type FoundList } from '../../http/answer';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
@@ -18,6 +19,7 @@ import {
   BOOLEAN,
   DATE,
   dryRunKey,
+  given,
   INTEGER,
   type Keys,
   type KeyTable,
@@ -86,18 +88,17 @@ export class VoucherQueries {
     private readonly settings: VoucherSettings,
   ) {}
 
-  /** In batches, read on demand. */
   async list(
     keys: VoucherListKeys,
     caller: Caller,
     now: Date,
     query: QueryOptions = {},
-  ): Promise<AsyncIterable<Iterable<OutputVoucher>>> {
+  ): Promise<FoundList<OutputVoucher>> {
     const { directory } = this.follower;
     const { clickUrl } = this.settings;
     const listed = await listVouchers(this.store, criteriaOf(keys, { directory, caller, now }), query);
     const view = { directory, caller, clickUrl, dates: keys.dateOutputFormat ?? 'epoch' } as const;
-    return eachOf(listed, (voucher) => toOutput(voucher, view));
+    return { items: eachOf(listed, (voucher) => toOutput(voucher, view)), requested: keys.pageSize };
   }
 
   /** What each event has changed (`docs/decisions.md#v17`); raises 404 for all but the owner. */
@@ -147,11 +148,6 @@ function criteriaOf(keys: VoucherListKeys, asker: Asker): VoucherCriteria {
     seed: keys.random,
     ...page,
   };
-}
-
-/** A key without values is no criterion. */
-function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
-  return values.length === 0 ? undefined : values;
 }
 
 /** An advertiser's programs: those that it names, or all. */

@@ -15,10 +15,8 @@ import { calendar } from '../../wire/icalendar';
 import { postedFromJson } from '../../wire/json/read';
 import { type Keys } from '../../wire/keys/keys';
 import { ignoredFieldsOf } from '../../wire/keys/name-list';
-import { pageHeaders } from '../../wire/keys/pages';
-import { NotParsable } from '../../wire/bytes';
-import { documentWriter } from '../../wire/record/document';
-import { listPieces, type ListText, listWriter } from '../../wire/record/list';
+import { NotParsable, parsedOr } from '../../wire/bytes';
+import { type ListText, listWriter } from '../../wire/record/list';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml, type XmlNode } from '../../wire/xml/read';
 import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
@@ -51,15 +49,10 @@ export class VouchersController {
   @Roles(['advertiser', 'publisher'])
   @Produces(['json', 'xml', 'csv', 'ics'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: VoucherListKeys): ListAnswer {
-    return new ListAnswer(
-      async ({ view, query }) => ({
-        pieces: listPieces(
-          listText(view, this.settings.vendor),
-          await this.queries.list(keys, caller, this.clock.now(), query),
-        ),
-        headers: pageHeaders({ requested: keys.pageSize }),
-      }),
-      { format: keys.format },
+    return ListAnswer.written(
+      (view) => listText(view, this.settings.vendor),
+      (query) => this.queries.list(keys, caller, this.clock.now(), query),
+      keys,
     );
   }
 
@@ -75,7 +68,7 @@ export class VouchersController {
     const dryRun = markDryRun(reply, keys.dryRun);
     const format = body.format();
     const bytes = await body.bytes(MAX_BODY.one);
-    const posted = readVoucher(bytes, format);
+    const posted = await readVoucher(bytes, format);
     const text = format === 'json' ? bytes.toString() : undefined;
     reply.headers(await ignoredFieldsOf(postedVoucher, [posted]));
     const command = new PostVoucher(posted, caller.organisationId, dryRun, text);
@@ -125,7 +118,7 @@ export class VouchersController {
         ...one,
         time: writeDate(Date.parse(one.time), dateOutputFormat),
       }));
-      return Answer.of({ versions }, toXmlVersions);
+      return Answer.of(VOUCHER_VERSIONS, { versions });
     });
   }
 }
@@ -139,29 +132,16 @@ function voucherIdIn(sent: string): number | undefined {
  * A posted voucher in the shape of the JSON one (Document 2, Voucher posted by an advertiser); raises 101 for what
  * cannot be read.
  */
-function readVoucher(bytes: Buffer, format: BodyFormat): unknown {
-  return parsed(() => (format === 'json' ? postedFromJson(bytes) : fromXml(parseXml(bytes))));
+async function readVoucher(bytes: Buffer, format: BodyFormat): Promise<unknown> {
+  return await parsedOr(fault.invalidVoucher, () =>
+    format === 'json' ? postedFromJson(bytes) : fromXml(parseXml(bytes)),
+  );
 }
 
 /** A posted list of vouchers, each still to be checked (`docs/decisions.md#v17`); raises 101. */
 async function readVouchers(chunks: AsyncIterable<Buffer>, maxItem: number): Promise<PostedItems> {
-  try {
-    return await postedItems(chunks, 'json', { kind: postedVouchers, maxItem });
-  } catch (error) {
-    throw unreadable(error);
-  }
-}
-
-function parsed<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    throw unreadable(error);
-  }
-}
-
-function unreadable(error: unknown): unknown {
-  return error instanceof NotParsable ? fault.invalidVoucher(error.message) : error;
+  const list = { kind: postedVouchers, maxItem };
+  return await parsedOr(fault.invalidVoucher, () => postedItems(chunks, 'json', list));
 }
 
 function fromXml(root: XmlNode): object {
@@ -178,8 +158,6 @@ function listText(
 ): ListText<OutputVoucher> {
   return view.format === 'ics' ? calendarText(vendor) : vouchersText(view);
 }
-
-const toXmlVersions = documentWriter(VOUCHER_VERSIONS);
 
 /** One event for each voucher, from its start to its end. */
 function calendarText(vendor: string): ListText<OutputVoucher> {

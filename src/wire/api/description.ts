@@ -23,6 +23,11 @@ export interface Shape<K extends Kind = Kind> {
   readonly xml?: XmlDocument;
 }
 
+/** A shape whose XML schema is in a file of its name. */
+export function shape<K extends Kind>(name: string, kind: K, root?: string): Shape<K> {
+  return { name, kind, xml: { file: `${name}_v1_0.xsd`, ...(root === undefined ? {} : { root }) } };
+}
+
 export interface XmlDocument {
   /** File of its XML schema. */
   readonly file: string;
@@ -56,7 +61,7 @@ export interface OperationText {
   readonly isDeprecated?: true;
   readonly description?: string;
   /** Example keys. */
-  readonly example: Readonly<Record<string, unknown>>;
+  readonly example?: Readonly<Record<string, unknown>>;
   /** Parameters of the path. */
   readonly path?: Readonly<Record<string, PathParameter>>;
   readonly body?: PostedShape;

@@ -193,7 +193,7 @@ function parametersOf({
   isRead,
   extensions,
   keys,
-  text: { path = {}, example: ofKeys },
+  text: { path = {}, example: ofKeys = {} },
 }: {
   readonly isRead: boolean;
   /** Those that its path may have; absent for JSON, which needs none. */

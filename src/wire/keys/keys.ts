@@ -156,6 +156,22 @@ type ValueOf<Spec> = Spec extends { readonly type: KeyType<infer T> }
  */
 export type Keys<Table extends KeyTable> = { readonly [Name in keyof Table]: ValueOf<Table[Name]> };
 
+/** The values of a Multiple key; undefined if it was not sent. */
+export function given<Value>(values: readonly Value[]): readonly Value[] | undefined {
+  return values.length === 0 ? undefined : values;
+}
+
+/** Those of some keys that were sent. */
+export function sentAmong<Sent extends object, Name extends keyof Sent>(
+  names: readonly Name[],
+  keys: Sent,
+): { readonly [Key in Name]?: NonNullable<Sent[Key]> } {
+  const entries = names
+    .map((name) => [name, keys[name]] as const)
+    .filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0));
+  return Object.fromEntries(entries) as { readonly [Key in Name]?: NonNullable<Sent[Key]> };
+}
+
 /** The faults of a service, by problem. */
 export type KeyFaults = Readonly<Record<KeyProblem, MakeFault>>;
 

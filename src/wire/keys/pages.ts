@@ -24,7 +24,7 @@ export interface CursorRules<Keys extends WithCursor> {
 }
 
 /** How a list is answered, for its headers. */
-interface AnsweredPage {
+export interface AnsweredPage {
   /** The size that the request asked for, if it did. */
   readonly requested?: number | undefined;
   /** The size of the page; by default the cap. */
@@ -134,6 +134,11 @@ export class ListCursors<Keys extends WithCursor> {
         `cursor=${shown}: it was made for a search with other keys or in another order; expected * and the nextCursor of the page before`,
       );
     return found.after;
+  }
+
+  /** The cursor of the page after one that was found; undefined without a cursor key, and for the last page. */
+  next(keys: Keys, { next }: { readonly next?: Cursor }): string | undefined {
+    return next && this.write(keys, next);
   }
 
   /** The cursor of the page that begins after a result. */
