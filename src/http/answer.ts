@@ -33,9 +33,9 @@ export class Answer {
     return new Answer({ json: () => answer, xml: () => documentOf(shape)(answer) }, details);
   }
 
-  /** No body: HTTP status 204. */
-  static none(details: Pick<AnswerDetails, 'position'>): Answer {
-    return new Answer('none', { ...details, status: 204 });
+  /** No body. */
+  static none({ position }: { readonly position: Position }, status: 200 | 204 = 204): Answer {
+    return new Answer('none', { position, status });
   }
 
   /** The error list of a write (Document 1, Errors): empty is success. */

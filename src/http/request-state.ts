@@ -17,9 +17,9 @@ declare module 'fastify' {
     contentType: string | undefined;
     /** The service of the route; without a route, that of the path. */
     service: Service | undefined;
-    /** Whose token it is, once `AuthenticationGuard` has run. */
+    /** Whose token it is, once `AdmissionGuard` has checked it. */
     caller: Caller | undefined;
-    /** The negotiated representation, once `NegotiationGuard` has run. */
+    /** The negotiated representation, once `AdmissionGuard` has run. */
     view: Representation | undefined;
     /** What its body uses. */
     bodyShare: BodyShare;

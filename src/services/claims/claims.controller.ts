@@ -50,8 +50,7 @@ export class ClaimsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
     const command = new CreateClaims(await claimsIn(body, reply), caller);
-    const { position } = await this.commands.execute(command);
-    return new Answer('none', { position });
+    return Answer.none(await this.commands.execute(command), 200);
   }
 
   @Post('check')
@@ -84,8 +83,7 @@ export class ClaimsController {
     @MatrixKeys(deletionKeys) { versionNo }: Keys<typeof deletionKeys>,
   ): Promise<Answer> {
     const command = new DeleteClaim(claimIdIn(sent), versionNo, caller);
-    const { position } = await this.commands.execute(command);
-    return new Answer('none', { position });
+    return Answer.none(await this.commands.execute(command), 200);
   }
 
   @Get(':id/versions')
@@ -134,8 +132,7 @@ export class ClaimUpdatesController {
     const isRuling = caller.kind === 'advertiser';
     reply.headers(ignoredIn(posted, isRuling ? postedRuling : postedRevision));
     const command = isRuling ? new RuleOnClaims(posted, caller) : new ReviseClaims(posted, caller);
-    const { position } = await this.commands.execute(command);
-    return new Answer('none', { position });
+    return Answer.none(await this.commands.execute(command), 200);
   }
 }
 

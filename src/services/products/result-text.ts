@@ -63,24 +63,9 @@ type MakeCell = (row: Row) => CsvCell;
  * than the fields, or are made of several, so no table of fields describes them.
  */
 const CELLS = {
-  ...each(
-    PRODUCT_TEXTS,
-    (name) =>
-      ({ product }) =>
-        product[name],
-  ),
-  ...each(
-    OFFER_TEXTS,
-    (name) =>
-      ({ offer }) =>
-        offer[name],
-  ),
-  ...each(
-    IDENTIFIERS,
-    (name) =>
-      ({ product }) =>
-        product.identifiers?.[name],
-  ),
+  ...each(PRODUCT_TEXTS, ({ product }) => product),
+  ...each(OFFER_TEXTS, ({ offer }) => offer),
+  ...each(IDENTIFIERS, ({ product }) => product.identifiers),
   name: ({ product }) => product.name,
   productImage: ({ product: { productImage: image }, list }) => list([image.url, image.width, image.height]),
   imageUrl: ({ product }) => product.productImage.url,
@@ -117,9 +102,10 @@ const CELLS = {
 
 function each<Name extends string>(
   names: readonly Name[],
-  cellOf: (name: Name) => MakeCell,
+  of: (row: Row) => Readonly<Partial<Record<Name, CsvCell>>> | undefined,
 ): Readonly<Record<Name, MakeCell>> {
-  return Object.fromEntries(names.map((name) => [name, cellOf(name)])) as Record<Name, MakeCell>;
+  const cells = names.map((name): [Name, MakeCell] => [name, (row) => of(row)?.[name]]);
+  return Object.fromEntries(cells) as Record<Name, MakeCell>;
 }
 
 type Column = keyof typeof CELLS;

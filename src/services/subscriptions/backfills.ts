@@ -14,7 +14,7 @@ import { type Position, START, streamOf } from '../../kernel/event';
 import { EventLog, RevisionConflict } from '../../kernel/event-log';
 import { KeyedMutex } from '../../runtime/concurrency';
 import { type OperationText, shape } from '../../wire/api/description';
-import { Refusals } from '../../wire/api/posted';
+import { type Posted, Refusals } from '../../wire/api/posted';
 import { boolean, integer, text } from '../../wire/record/kinds';
 import { complete, recordReader } from '../../wire/record/read';
 import { type AnswerOf, type PostedOf, record } from '../../wire/record/record';
@@ -81,17 +81,11 @@ export function backfillOperations({ typeName: name, subject }: SubscriptionKind
   } as const satisfies Readonly<Record<string, OperationText>>;
 }
 
-/** What was posted, as far as it could be read, and what is wrong with it so far. */
-interface UncheckedBackfill {
-  readonly period: Partial<PostedBackfill>;
-  readonly refusals: Refusals;
-}
-
-/** Makes the messages of a period that were not made then. Raises everything that is wrong with it. */
+/** Makes the messages of a period that were not made then. `posted` is unchecked; raises everything that is wrong. */
 class BackfillMessages extends Command<OutputBackfill & { readonly position: Position }> {
   constructor(
     readonly which: Which,
-    readonly posted: UncheckedBackfill,
+    readonly posted: Posted,
   ) {
     super();
   }
@@ -148,11 +142,9 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
     return { requested, ...more, position: position ?? (await this.log.head()) };
   }
 
-  private checked(
-    { id }: Which,
-    { state }: OwnedSubscription,
-    { period, refusals }: UncheckedBackfill,
-  ): PostedBackfill {
+  private checked({ id }: Which, { state }: OwnedSubscription, posted: Posted): PostedBackfill {
+    const refusals = new Refusals({ unusable: fault.content });
+    const period = readPeriod(posted, refusals);
     const { minTime, maxTime, receiverId, cursor } = period;
     const earliest = new Date(this.clock.now().getTime() - this.parts.keepMs).toISOString();
     if (minTime !== undefined && minTime < earliest)
@@ -216,9 +208,8 @@ export function backfillController(kind: SubscriptionKind): Type<object> {
     @Post(':id/backfills')
     @ApiOperation(operations.backfill)
     async backfill(@Wanted(kind) which: Which, @Body() body: PostedBody): Promise<Answer> {
-      const refusals = new Refusals({ unusable: fault.content });
       const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
-      const command = new BackfillMessages(which, { period: readPeriod(posted, refusals), refusals });
+      const command = new BackfillMessages(which, posted);
       const { position, ...answer } = await this.commands.execute(command);
       return Answer.of(BACKFILL, answer, { status: 202, position });
     }
@@ -226,9 +217,7 @@ export function backfillController(kind: SubscriptionKind): Type<object> {
     @Delete(':id/backfills')
     @ApiOperation(operations.cancelBackfills)
     async cancel(@Wanted(kind) which: Which): Promise<Answer> {
-      const command = new ChangeSubscription(which, { do: 'cancelBackfills' });
-      const { position } = await this.commands.execute(command);
-      return new Answer('none', { position });
+      return Answer.none(await this.commands.execute(new ChangeSubscription(which, 'cancelBackfills')), 200);
     }
   }
   return BackfillController;

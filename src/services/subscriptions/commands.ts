@@ -66,15 +66,11 @@ export class ReplaceSubscription extends Command<WrittenSubscription> {
   }
 }
 
-interface SubscriptionChange {
-  readonly do: 'cancelBackfills' | 'cancelRedeliveries' | 'delete' | 'rotateSecret';
-}
-
 /** Does anything else with a subscription (`docs/decisions.md#n14`). */
 export class ChangeSubscription extends Command<WrittenSubscription> {
   constructor(
     readonly which: Which,
-    readonly change: SubscriptionChange,
+    readonly change: 'cancelBackfills' | 'cancelRedeliveries' | 'delete' | 'rotateSecret',
   ) {
     super();
   }
@@ -240,7 +236,7 @@ export class ChangeSubscriptionHandler implements ICommandHandler<ChangeSubscrip
   async execute({ which, change }: ChangeSubscription): Promise<WrittenSubscription> {
     const { id } = which;
     const known = await this.subscriptions.owned(which);
-    const command = { ...change, at: this.subscriptions.now() };
+    const command = { do: change, at: this.subscriptions.now() };
     return { subscriptionId: id, ...(await this.subscriptions.change(id, command, known)) };
   }
 }

@@ -169,9 +169,10 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     @Delete(':id/redeliveries')
     @ApiOperation(operations.cancelAll)
     async cancelAll(@Wanted(kind) which: Which): Promise<Answer> {
-      const command = new ChangeSubscription(which, { do: 'cancelRedeliveries' });
-      const { position } = await this.commands.execute(command);
-      return new Answer('none', { position });
+      return Answer.none(
+        await this.commands.execute(new ChangeSubscription(which, 'cancelRedeliveries')),
+        200,
+      );
     }
   }
   return DeliveriesController;

@@ -166,19 +166,17 @@ interface OwnEvent {
   readonly explanation: Explanation;
 }
 
-/** A transition that the caller is a party of, at the site of its token if that is for one. */
-function explainedFor(
-  { event, occurrence, subscriptions: [found] }: ExplainedEvent,
+/** The transitions that the caller is a party of, at the site of its token if that is for one. */
+function* ownOf(
+  events: Iterable<ExplainedEvent>,
   { organisationId, siteId }: Which['caller'],
-): readonly OwnEvent[] {
-  const isOwn =
-    occurrence?.parties.includes(organisationId) === true &&
-    (siteId === undefined || occurrence.siteId === siteId);
-  return isOwn && found !== undefined ? [{ event, occurrence, explanation: found.explanation }] : [];
-}
-
-function* ownOf(events: Iterable<ExplainedEvent>, caller: Which['caller']): Generator<OwnEvent, undefined> {
-  for (const one of events) yield* explainedFor(one, caller);
+): Generator<OwnEvent, undefined> {
+  for (const { event, occurrence, subscriptions } of events) {
+    const [found] = subscriptions;
+    if (found === undefined || occurrence?.parties.includes(organisationId) !== true) continue;
+    if (siteId === undefined || occurrence.siteId === siteId)
+      yield { event, occurrence, explanation: found.explanation };
+  }
 }
 
 function resultOf({ is }: Explanation): (typeof RESULTS)[number] {

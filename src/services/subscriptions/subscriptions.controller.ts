@@ -222,9 +222,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     @Delete(':id')
     @ApiOperation(operations.delete)
     async delete(@Wanted(kind) which: Which): Promise<Answer> {
-      const command = new ChangeSubscription(which, { do: 'delete' });
-      const { position } = await this.commands.execute(command);
-      return new Answer('none', { position });
+      return Answer.none(await this.commands.execute(new ChangeSubscription(which, 'delete')), 200);
     }
 
     @Get(':id/secret')
@@ -238,7 +236,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     @Post(':id/secret/rotations')
     @ApiOperation(operations.rotate)
     async rotate(@Wanted(kind) which: Which): Promise<Answer> {
-      const command = new ChangeSubscription(which, { do: 'rotateSecret' });
+      const command = new ChangeSubscription(which, 'rotateSecret');
       const { subscription, position } = await this.commands.execute(command);
       return Answer.of(SECRET, this.queries.secretOf(which.id, subscription), {
         position,
