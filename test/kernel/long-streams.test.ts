@@ -16,7 +16,7 @@ import { reservations } from '../../src/domain/keys/reservation';
 import { changeSubscription, loadSubscription } from '../../src/domain/subscriptions/loaded-subscription';
 import { RATES_ID, RATES_STREAM, ratesDecider } from '../../src/delivery/matching/rates';
 import { type SubscriptionCommand } from '../../src/domain/subscriptions/subscription';
-import { quota } from '../../src/services/products/quota';
+import { quota } from '../../src/domain/products/quota';
 import { type TransactionCommand, transactionDecider } from '../../src/domain/transactions/transaction';
 import { voucherDecider, type VoucherCommand } from '../../src/domain/vouchers/voucher';
 import { contentOf } from '../claims/claim-log';

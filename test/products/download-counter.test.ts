@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { positionOf, START, streamOf } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { DownloadCounter } from '../../src/services/products/download-counter';
-import { quota, quotaId } from '../../src/services/products/quota';
+import { quota, quotaId } from '../../src/domain/products/quota';
 import { overrideLog, withLog } from '../support/temporary-log';
 
 const DAY = 24 * 3_600_000;

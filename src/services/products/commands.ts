@@ -9,11 +9,11 @@ import { type Remote } from '../../runtime/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { DownloadCounter } from './download-counter';
-import { productFaults as fault } from './faults';
+import { productFaults as fault } from '../../domain/products/faults';
 import { type Loaded, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
 import { FeedRefusals } from '../../domain/products/feed-imports';
-import { type CountedDownload } from './quota';
+import { type CountedDownload } from '../../domain/products/quota';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */
 type LoadBody = Pick<PostedBody, 'format' | 'chunks'> & Partial<Pick<PostedBody, 'takes'>>;

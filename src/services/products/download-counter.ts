@@ -7,7 +7,7 @@ import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel
 import { Fault } from '../../kernel/fault';
 import { KeyedMutex } from '../../runtime/concurrency';
 import { unavailableIfSystem, withEngineTimeout } from '../../runtime/unavailable';
-import { type CountedDownload, quota, quotaId } from './quota';
+import { type CountedDownload, quota, quotaId } from '../../domain/products/quota';
 
 /** A download at a time (`at`: ISO 8601). Its id is that of the event that records it. */
 interface TimedDownload extends Omit<CountedDownload, 'head'> {

@@ -12,7 +12,7 @@ import { csvStyleOf, type DownloadKeys, downloadKeys, feedKey, pageOf } from './
 import { digest } from './download/joined-facts';
 import { DownloadPlans, type DownloadRequest } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
-import { productFaults as fault } from './faults';
+import { productFaults as fault } from '../../domain/products/faults';
 import { LAST_UPDATED } from './feed.queries';
 import { FeedStates } from './feed-states.queries';
 import { productOperations as operations } from './operations';

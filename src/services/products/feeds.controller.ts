@@ -8,7 +8,7 @@ import { INTEGER, type Keys } from '../../wire/keys/keys';
 import { mappingsText } from '../../network/categories/category-mappings';
 import { CATEGORY_TREES } from '../../network/categories/category-tree';
 import { FeedQueries, toXmlFeeds } from './feed.queries';
-import { productFaults as fault } from './faults';
+import { productFaults as fault } from '../../domain/products/faults';
 import { categoryKeys, feedKey, feedKeys, mappingKeys } from './keys';
 import { importsText } from '../../domain/products/feed-imports';
 import { productOperations as operations } from './operations';

@@ -18,7 +18,7 @@ import {
 } from '../../wire/keys/keys';
 import { atLeast, ListCursors } from '../../wire/keys/pages';
 import { SINCE } from './download/joined-facts';
-import { productFaults as fault } from './faults';
+import { productFaults as fault } from '../../domain/products/faults';
 import { type CsvStyle } from './result-text';
 
 /** A character that may separate or embrace: no line end, and one that parsers take for one character. */

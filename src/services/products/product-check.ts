@@ -2,7 +2,7 @@ import { type FaultDetails, type Fault } from '../../kernel/fault';
 import { forbiddenCharacter } from '../../wire/xml/write';
 import { isPosted, isUnset, type Origin, type Posted, Refusals } from '../../wire/api/posted';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
-import { productFaults as fault } from './faults';
+import { productFaults as fault } from '../../domain/products/faults';
 import { type Identifiers, type Product } from '../../domain/products/feed';
 import { IDENTIFIERS, MAX_ID, postedProduct } from '../../domain/products/fields';
 

@@ -15,7 +15,7 @@ import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { type Directory } from '../../network/directory';
 import { type FeedDefinition } from '../../network/events';
-import { productFaults as fault } from './faults';
+import { productFaults as fault } from '../../domain/products/faults';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { searchCursors, type SearchKeys, searchKeys } from './keys';

@@ -12,7 +12,7 @@ import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list';
 import { DeleteProducts, LoadProducts } from './commands';
 import { csvStyleOf, deleteKeys, postKeys, type SearchKeys, searchKeys } from './keys';
-import { productFaults as fault } from './faults';
+import { productFaults as fault } from '../../domain/products/faults';
 import { type Loaded, type LoadRequest, type LoadResult } from './load/loader';
 import { productOperations as operations } from './operations';
 import { ProductQueries, ProductSettings, sizesOf } from './product.queries';

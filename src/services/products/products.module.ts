@@ -12,7 +12,7 @@ import { DownloadPlans } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { DownloadCounter } from './download-counter';
 import { DownloadsController } from './downloads.controller';
-import { productFaults as fault, productFaultTable } from './faults';
+import { productFaults as fault, productFaultTable } from '../../domain/products/faults';
 import { FeedQueries } from './feed.queries';
 import { FeedsController } from './feeds.controller';
 import { Loader } from './load/loader';

@@ -13,7 +13,7 @@ import { date, text, wordOf } from '../../wire/record/kinds';
 import { jsonList, type ListText, xmlList } from '../../wire/record/list';
 import { listOf, pick, prefixed, record, type Scalar } from '../../wire/record/record';
 import { type XmlElement } from '../../wire/xml/write';
-import { productFaults as fault } from './faults';
+import { productFaults as fault } from '../../domain/products/faults';
 import {
   type OutputOffer,
   type OutputProduct,

@@ -5,7 +5,7 @@ import { EngineUnavailable } from '../../../kernel/event-log';
 import { type Remote } from '../../../runtime/calls';
 import { FairBudget } from '../../../runtime/fair-queue';
 import { unavailableIfSystem } from '../../../runtime/unavailable';
-import { productFaults } from '../faults';
+import { productFaults } from '../../../domain/products/faults';
 import { BLOCK } from './feed-format';
 import { type Exporter, type RenderProgress, type RenderRequest } from './exporter';
 import { type DownloadPlan } from './plan';

@@ -1,6 +1,6 @@
 import { JsonCutter } from '../../../../wire/json/cut';
 import { XmlCutter } from '../../../../wire/xml/cut';
-import { productFaults as fault } from '../../faults';
+import { productFaults as fault } from '../../../../domain/products/faults';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 import { type ProductIntake } from './product-intake';
 import { ProductXml } from './product-xml';

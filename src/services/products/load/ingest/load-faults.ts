@@ -1,6 +1,6 @@
 import { type Fault } from '../../../../kernel/fault';
 import { NotParsable } from '../../../../wire/bytes';
-import { productFaults as fault } from '../../faults';
+import { productFaults as fault } from '../../../../domain/products/faults';
 
 /** A larger product, as JSON, is refused by itself (`docs/decisions.md#p27`). */
 export const MAX_PRODUCT = 256 * 1024;

@@ -6,7 +6,7 @@ import { type BodyFormat } from '../../../../wire/api/format';
 import { type ElementOrigin } from '../../../../wire/json/cut';
 import { noteRepeated } from '../../../../wire/json/members';
 import { jsonProblem, spellingsIn } from '../../../../wire/json/scan';
-import { productFaults as fault } from '../../faults';
+import { productFaults as fault } from '../../../../domain/products/faults';
 import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';
 import {
   type FaultCounts,
