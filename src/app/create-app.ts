@@ -12,7 +12,7 @@ import { isExpired } from '../network/organisations';
 import { type TokenUses } from '../network/token-uses';
 import { httpAdapter } from '../http/adapter';
 import { Clock } from '../runtime/clock';
-import { DescribeModule } from '../http/describe/describe.module';
+import { DescribeModule } from '../http/describe';
 import { HttpModule } from '../http/http.module';
 import { installHttp } from '../http/install';
 import { type HttpOptions } from '../http/service';

@@ -15,10 +15,9 @@ import { nameList } from '../wire/keys/name-list';
 import { AnswerWriter } from './answer-writer';
 import { formatsOf, keyTableOf, rolesOf } from './decorators';
 import { FailureCounts, FailureFilter } from './failure-filter';
-import { ReadQueue } from './read-queue';
+import { ReadQueue, RequestsInProgress } from './read-queue';
 import { representationOf } from './representation';
 import { sentTokens } from './request-state';
-import { RequestsInProgress } from './requests-in-progress';
 import { HttpOptions, type Service } from './service';
 import { WaitForReadModels } from './visible-writes';
 

@@ -6,13 +6,12 @@ import { type Operation } from '../wire/api/openapi-operation';
 import { API_VERSION, missingRoute, type Routes } from '../wire/api/routes';
 import { answerConnect } from './adapter';
 import { AnswerWriter } from './answer-writer';
-import { BodyBudgets } from './body-budgets';
+import { BodyBudgets, takeExpectations } from './posted-body';
 import { boundConnections, watchConnections, whenFirst } from './connections';
 import { CORS } from './cors';
-import { operationsOf } from './describe/openapi.controller';
+import { operationsOf } from './describe';
 import { REQUEST_ID } from './request-id';
 import { requestLogger } from './request-log';
-import { takeExpectations } from './posted-body';
 import { decorateRequests, headerFault } from './request-state';
 import { HttpOptions, serviceOf } from './service';
 

@@ -1,10 +1,173 @@
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type FastifyRequest } from 'fastify';
-import { type BodyFormat, bodyFormat, type Format } from '../wire/api/format';
+import { type Fault } from '../kernel/fault';
+import { FairBudget } from '../runtime/fair-queue';
 import { httpFaults, notResponding } from '../wire/api/errors';
+import { type BodyFormat, bodyFormat, type Format } from '../wire/api/format';
 import { GrowingBytes } from '../wire/bytes';
-import { type BodyShare } from './body-budgets';
-import { type BodyCost, type CostOf, parsedCost } from './body-cost';
+import { CsvMarks } from '../wire/csv/marks';
+import { JsonMarks } from '../wire/json/marks';
+import { AnyMarks, type Marks, type Weights } from '../wire/marks';
+import { XmlMarks } from '../wire/xml/marks';
+import { whenOver } from './send-stream';
+
+/** What a body takes until its request is answered, in bytes. */
+export interface BodyCost {
+  readonly memory: number;
+  /** On disk. */
+  readonly space: number;
+}
+
+/**
+ * The cost of so many bytes, of which a chunk is the last one to have arrived; those that headers declare count from
+ * the start.
+ */
+type CostOf = (bytes: number, chunk?: Buffer) => BodyCost;
+
+/** A request with a body, however small it is. */
+const LEAST = 64 * 1024;
+/** For each byte: as text in memory, where a character may take two, and in part as what is made of it. */
+const PER_BYTE = 2;
+/**
+ * For bytes that begin a value or separate two: in JSON, an empty object takes three bytes, and 64 in memory; in XML,
+ * an empty element four and 100, its attribute five and 50 to 150; in CSV, a line two and 240, each further cell two
+ * and 40.
+ */
+const PER_MARK = {
+  json: { '{': 64, '[': 64, ',': 64, ':': 64, '"': 64 },
+  xml: { '<': 128, '"': 64, "'": 64 },
+  csv: { ',': 64, ';': 64, '\t': 64, '\n': 256, '\r': 256 },
+} as const;
+const WEIGHTS = {
+  json: weightsOf(PER_MARK.json),
+  xml: weightsOf(PER_MARK.xml),
+  csv: weightsOf(PER_MARK.csv),
+  any: weightsOf({ ...PER_MARK.json, ...PER_MARK.xml, ...PER_MARK.csv }),
+};
+
+function weightsOf(perMark: Readonly<Record<string, number>>): Weights {
+  const weights = new Uint16Array(256);
+  for (const [character, bytes] of Object.entries(perMark)) weights[character.charCodeAt(0)] = bytes;
+  return weights;
+}
+
+/** The cost of a body that is parsed in memory as this format; without one, as any. */
+export function parsedCost(format?: Format): CostOf {
+  const marks = marksOf(format);
+  let values = 0;
+  return (bytes, chunk) => {
+    if (chunk !== undefined) values = marks.write(chunk);
+    return { memory: Math.max(LEAST, bytes * PER_BYTE + values), space: 0 };
+  };
+}
+
+function marksOf(format: Format | undefined): Marks {
+  switch (format) {
+    case 'json':
+      return new JsonMarks(WEIGHTS.json);
+    case 'xml':
+      return new XmlMarks(WEIGHTS.xml);
+    case 'csv':
+      return new CsvMarks(WEIGHTS.csv);
+    default:
+      return new AnyMarks(WEIGHTS.any);
+  }
+}
+
+/** Value of `Retry-After`, in seconds. */
+const RETRY_AFTER = 5;
+
+/** Each budget, and its setting. */
+const SETTINGS = { memory: 'BODY_MEMORY', space: 'BODY_SPACE' } as const;
+type Resource = keyof typeof SETTINGS;
+
+/**
+ * What all bodies that are received or processed may use together, fair between tokens, and one large body beside it
+ * (`docs/decisions.md#x100`).
+ */
+export class BodyBudgets {
+  readonly memory: FairBudget;
+  readonly space: FairBudget;
+  /** The body that uses memory beside the budget: one at a time. */
+  large: BodyShare | undefined;
+
+  constructor({ memory, space }: BodyCost) {
+    this.memory = new FairBudget(memory);
+    this.space = new FairBudget(space);
+  }
+}
+
+/** The part of the budgets that the body of one request uses, until its handler has ended and the answer is sent. */
+export class BodyShare {
+  private readonly used = { memory: 0, space: 0 };
+  /** The part of it that the budgets count. */
+  private readonly counted = { memory: 0, space: 0 };
+  private isHandled = false;
+
+  constructor(
+    private readonly budgets: BodyBudgets,
+    /** The hash of the token; known once the request is admitted. */
+    private readonly client: () => string,
+    private readonly response: ServerResponse,
+  ) {}
+
+  /**
+   * Uses at least this much, for a body of at most `limit` bytes. Raises 503 if that is not free for the token now, 413
+   * if it never is.
+   */
+  grow({ memory, space }: BodyCost, limit: number): void {
+    this.use('memory', memory, this.budgets.memory.total + limit);
+    this.use('space', space, this.budgets.space.most);
+  }
+
+  private use(resource: Resource, needed: number, most: number): void {
+    const more = needed - this.used[resource];
+    if (more <= 0) return;
+    if (needed > most) throw tooMuch(resource, needed, most);
+    if (this.budgets[resource].take(this.client(), more)) this.counted[resource] += more;
+    else if (resource === 'memory' && this.mayBeLarge(needed)) this.budgets.large = this;
+    else throw busy(resource);
+    this.used[resource] = needed;
+  }
+
+  /** True if no other body is the large one, and this one needs more than all others of its token together. */
+  private mayBeLarge(needed: number): boolean {
+    const { memory, large } = this.budgets;
+    if (large !== undefined) return large === this;
+    return needed > memory.usedBy(this.client()) - this.counted.memory;
+  }
+
+  /** The handler of the request has returned, or failed: nothing is made of the body any more. */
+  handled(): void {
+    if (this.isHandled) return;
+    this.isHandled = true;
+    whenOver(this.response, () => this.release());
+  }
+
+  private release(): void {
+    const { budgets, counted, used } = this;
+    if (budgets.large === this) budgets.large = undefined;
+    for (const resource of ['memory', 'space'] as const) {
+      budgets[resource].give(this.client(), counted[resource]);
+      counted[resource] = used[resource] = 0;
+    }
+  }
+}
+
+function busy(resource: Resource): Fault {
+  return httpFaults.receiving(
+    `the bodies that are being received, of this token or of all, use the ${resource} there is for them ` +
+      `(${SETTINGS[resource]}): repeat the request in ${RETRY_AFTER} s`,
+    { retryAfter: RETRY_AFTER },
+  );
+}
+
+function tooMuch(resource: Resource, needed: number, most: number): Fault {
+  return httpFaults.bodyTooLarge(
+    `the body needs about ${needed} bytes of ${resource}, of which there are at most ${most} for it ` +
+      `(${SETTINGS[resource]}): expected it in smaller parts`,
+  );
+}
 
 /**
  * The body of a request, as `@Body()` passes it to handlers. Nothing is read or checked before a handler asks for it.

@@ -4,8 +4,7 @@ import { type Fault } from '../kernel/fault';
 import { type Caller } from '../network/organisations';
 import { httpFaults } from '../wire/api/errors';
 import { parsePath, parseRequestTarget, type RequestTarget } from '../wire/keys/request-target';
-import { type BodyBudgets, BodyShare } from './body-budgets';
-import { PostedBody } from './posted-body';
+import { type BodyBudgets, BodyShare, PostedBody } from './posted-body';
 import { type Representation } from './representation';
 import { type Service, serviceOf } from './service';
 

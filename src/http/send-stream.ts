@@ -41,6 +41,14 @@ export function streamOf(
   return pipeline(sent, createGzip({ level: LEVEL }), () => undefined);
 }
 
+/** Calls back when an answer has been sent, or its connection is closed. */
+export function whenOver(response: ServerResponse, onOver: () => void): void {
+  // A connection that is closed already emits no further event. `finished` would cost ten times as much, for every
+  // request.
+  if (response.destroyed) onOver();
+  else response.once('close', onOver);
+}
+
 /** Disconnects a client that accepts fewer than `leastRate` bytes a second of an answer sent as a whole. */
 export function dropIfSlow(response: ServerResponse, bytes: number, leastRate: number): void {
   const late = setTimeout(() => response.destroy(), PATIENCE_MS + (bytes / leastRate) * 1000);

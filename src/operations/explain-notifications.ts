@@ -12,7 +12,7 @@ import {
 } from '../delivery/matching/explain';
 import { CLAIM } from '../domain/claims/claim';
 import { claimTopic } from '../domain/claims/topic';
-import { AnyWaiting, toDelivery, type WaitingReceivers } from '../services/subscriptions/deliveries.output';
+import { AnyWaiting, toDelivery, type WaitingReceivers } from '../services/subscriptions/deliveries.queries';
 import { type SubscriptionKind } from '../domain/subscriptions/topic';
 import { transactionTopic } from '../domain/transactions/topic';
 import { TRANSACTION } from '../domain/transactions/transaction';

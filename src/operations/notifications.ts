@@ -22,9 +22,9 @@ import { Subscriptions } from '../services/subscriptions/commands';
 import {
   AnyWaiting,
   heldReceivers,
+  messageIn,
   type WaitingReceivers,
-} from '../services/subscriptions/deliveries.output';
-import { messageIn } from '../services/subscriptions/deliveries.queries';
+} from '../services/subscriptions/deliveries.queries';
 import { postedState } from '../services/subscriptions/fields';
 import {
   EnableReceiver,

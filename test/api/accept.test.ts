@@ -1,5 +1,5 @@
 import { ModulesContainer } from '@nestjs/core';
-import { operationsOf } from '../../src/http/describe/openapi.controller';
+import { operationsOf } from '../../src/http/describe';
 import { CONTENT_TYPES, type Format } from '../../src/wire/api/format';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { TestApp } from '../support/app';

@@ -1,5 +1,5 @@
 import { ModulesContainer } from '@nestjs/core';
-import { operationsOf } from '../../src/http/describe/openapi.controller';
+import { operationsOf } from '../../src/http/describe';
 import { type Config } from '../../src/settings/config';
 import { product } from './posted';
 import { type Response, TestApp } from '../support/app';

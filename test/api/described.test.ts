@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ModulesContainer } from '@nestjs/core';
-import { operationsOf } from '../../src/http/describe/openapi.controller';
+import { operationsOf } from '../../src/http/describe';
 import { ReadQueue } from '../../src/http/read-queue';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';

@@ -1,5 +1,5 @@
 import { ModulesContainer } from '@nestjs/core';
-import { operationsOf } from '../../src/http/describe/openapi.controller';
+import { operationsOf } from '../../src/http/describe';
 import { TEXT } from '../../src/wire/keys/keys';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp } from '../support/app';

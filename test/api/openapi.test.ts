@@ -5,7 +5,7 @@ import { METHOD_METADATA } from '@nestjs/common/constants';
 import { ModulesContainer } from '@nestjs/core';
 import { SYSTEMS } from '../../src/network/events';
 import { ApiOperation } from '../../src/http/decorators';
-import { operationsOf } from '../../src/http/describe/openapi.controller';
+import { operationsOf } from '../../src/http/describe';
 import { claimOperations } from '../../src/services/claims/operations';
 import { networkClaimOperations } from '../../src/operations/rest/claims.controller';
 import { mappingOperations } from '../../src/operations/rest/mappings.controller';

@@ -1,4 +1,4 @@
-import { parsedCost } from '../../src/http/body-cost';
+import { parsedCost } from '../../src/http/posted-body';
 
 type Format = 'json' | 'xml' | 'csv';
 

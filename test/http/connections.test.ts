@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { BodyBudgets, BodyShare } from '../../src/http/body-budgets';
-import { PostedBody } from '../../src/http/posted-body';
+import { BodyBudgets, BodyShare, PostedBody } from '../../src/http/posted-body';
 import { exchange as exchangeAt } from '../support/raw-http';
 import { notes, notesApp, TOKENS } from './notes-service';
 

@@ -1,5 +1,5 @@
 import { ModulesContainer } from '@nestjs/core';
-import { operationsOf } from '../../src/http/describe/openapi.controller';
+import { operationsOf } from '../../src/http/describe';
 import { codesOf, type ErrorList, JSON_UTF8, notes, token } from './asking-notes';
 import { TOKENS } from './notes-service';
 

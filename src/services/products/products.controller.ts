@@ -1,21 +1,33 @@
-import { Body, Controller, Delete, Get, Post, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
-import { Answer, ListAnswer, markDryRun } from '../../http/answer';
+import { productFaults as fault } from '../../domain/products/faults';
+import { importsText } from '../../domain/products/feed-imports';
+import { Answer, ListAnswer, markDryRun, QueuedAnswer, type Streamed, StreamedAnswer, type StreamRequest } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
 import { Fault } from '../../kernel/fault';
+import { mappingsText } from '../../network/categories/category-mappings';
+import { CATEGORY_TREES } from '../../network/categories/category-tree';
+import { type FeedDefinition } from '../../network/events';
+import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
-import { type Keys } from '../../wire/keys/keys';
+import { hasVersion } from '../../wire/conditions';
+import { jsonpPieces } from '../../wire/json/write';
+import { INTEGER, type Keys } from '../../wire/keys/keys';
 import { ignoredFields } from '../../wire/keys/name-list';
 import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list';
-import { DeleteProducts, LoadProducts } from './commands';
-import { csvStyleOf, deleteKeys, postKeys, type SearchKeys, searchKeys } from './keys';
-import { productFaults as fault } from '../../domain/products/faults';
+import { CountDownload, DeleteProducts, LoadProducts } from './commands';
+import { digest } from './download/joined-facts';
+import { DownloadPlans, type DownloadRequest } from './download/plan';
+import { RenderedFeeds } from './download/rendered-feeds';
+import { FeedStates } from './feed-states.queries';
+import { FeedQueries, LAST_UPDATED, toXmlFeeds } from './feed.queries';
+import { categoryKeys, csvStyleOf, deleteKeys, type DownloadKeys, downloadKeys, feedKey, feedKeys, mappingKeys, pageOf, postKeys, type SearchKeys, searchKeys } from './keys';
 import { type Loaded, type LoadRequest, type LoadResult } from './load/loader';
 import { productOperations as operations } from './operations';
-import { ProductQueries, ProductSettings, sizesOf } from './product.queries';
+import { ownFeed, PRESENT_PRICES, ProductQueries, ProductSettings, sizesOf } from './product.queries';
 import { resultText } from './result-text';
 
 /** Document 1: create, update, replace, delete and search products. */
@@ -133,5 +145,177 @@ async function loggedLoad(
   } catch (error) {
     if (error instanceof Fault) log({ ...facts(), code: error.code }, 'load refused');
     throw error;
+  }
+}
+
+/** Document 1: bulk download of a feed, and when it was last updated. */
+@Controller('/1.0/productsUnlimited')
+export class DownloadsController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly follower: FollowedDirectory,
+    private readonly plans: DownloadPlans,
+    private readonly feeds: RenderedFeeds,
+    private readonly states: FeedStates,
+    private readonly settings: ProductSettings,
+  ) {}
+
+  @Get()
+  @ApiOperation(operations.downloadFeed)
+  @Roles(['advertiser', 'publisher'])
+  @Produces(['json', 'xml', 'csv'])
+  download(@CurrentCaller() caller: Caller, @MatrixKeys(downloadKeys) keys: DownloadKeys): StreamedAnswer {
+    const { id: feedId } = ownFeed(this.follower.directory, caller, keys.fid);
+    const csv = csvStyleOf(keys);
+    const page = pageOf(keys);
+    const { format, compress, since } = keys;
+    const details = { format, gzip: compress === 'gz', leastRate: this.settings.downloadRate };
+    return new StreamedAnswer(async (wanted) => {
+      if (since !== undefined && wanted.view.format === 'csv')
+        throw fault.illegalValue('since: allowed for JSON and XML only, the format is csv');
+      const request: DownloadRequest = {
+        feedId,
+        caller,
+        format: wanted.view.format,
+        pretty: wanted.view.pretty,
+        vendor: this.settings.vendor,
+        trackerUrl: this.settings.trackerUrl,
+        dates: keys.dateOutputFormat ?? 'epoch',
+        sourceProductUrl: keys.sourceproducturl === true,
+        pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
+        csv,
+        flatten: keys.csvFlattenFields === true,
+        ...(since === undefined ? {} : { since }),
+      };
+      return await this.begin(request, page, wanted);
+    }, details);
+  }
+
+  @Get('lastUpdated')
+  @ApiOperation(operations.getLastUpdated)
+  @Roles(['advertiser', 'publisher'])
+  async lastUpdated(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(feedKey) { fid }: Keys<typeof feedKey>,
+  ): Promise<Answer> {
+    const { id } = ownFeed(this.follower.directory, caller, fid);
+    const [state] = await this.states.of([id]);
+    const version = state?.version;
+    // In UTC and without an offset (`docs/decisions.md#p19`).
+    const lastUpdatedTime = version === undefined ? null : new Date(version.at).toISOString().slice(0, -1);
+    return Answer.of(LAST_UPDATED, { feedIds: [id], lastUpdatedTime });
+  }
+
+  /** Counts the download, unless nothing is sent (`docs/decisions.md#p18`), and starts to send it. */
+  private async begin(
+    request: DownloadRequest,
+    page: { readonly page: number; readonly size: number } | undefined,
+    { view: { jsonp }, gzip, ifNoneMatch, headOnly }: StreamRequest,
+  ): Promise<Streamed> {
+    const { feedId, caller } = request;
+    const plan = await this.plans.of(request);
+    const etag = `"${digest([plan.key, page, jsonp, gzip])}"`;
+    const headers = { ETag: etag, 'X-Next-Since': plan.next };
+    if (hasVersion(ifNoneMatch, etag)) return { status: 304, headers };
+    if (headOnly) return { status: 200, headers };
+    if (!plan.isEmpty) {
+      const { organisationId } = caller;
+      const numbered = page === undefined ? {} : { page: page.page };
+      const { version } = plan;
+      await this.commands.execute(new CountDownload({ feedId, organisationId, version, ...numbered }));
+    }
+    const records = page && { from: (page.page - 1) * page.size, to: page.page * page.size };
+    const { tokenHash: client } = caller;
+    const { body, release } = await this.feeds.take({ ...plan, client, page: records });
+    return { status: 200, headers, body: jsonp === undefined ? body : called(jsonp, body), ended: release };
+  }
+}
+
+/** A JSONP script around a JSON body that is safe in scripts. */
+async function* called(name: string, body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const [before = '', ...after] = jsonpPieces(name, { result: [] });
+  yield Buffer.from(before);
+  yield* body;
+  yield Buffer.from(after.join(''));
+}
+
+/** Document 1: category tree, category mapping status, feed list; beyond it the load report. */
+@Controller('/1.0')
+export class FeedsController {
+  constructor(
+    private readonly queries: FeedQueries,
+    private readonly follower: FollowedDirectory,
+    private readonly settings: ProductSettings,
+  ) {}
+
+  @Get('productCategories')
+  @ApiOperation(operations.getCategoryTree)
+  @Roles(['advertiser', 'publisher'])
+  categories(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
+  ): QueuedAnswer {
+    return new QueuedAnswer(async () =>
+      Answer.of(CATEGORY_TREES, await this.queries.categoryTrees(caller, language)),
+    );
+  }
+
+  @Get('categoryMappings')
+  @ApiOperation(operations.listCategoryMappings)
+  @Roles(['advertiser'])
+  mappings(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(mappingKeys) { fid, state, format }: Keys<typeof mappingKeys>,
+  ): ListAnswer {
+    const feedIds = [...new Set(fid)].map((id) => ownFeed(this.follower.directory, caller, id).id);
+    const find = async () => ({ items: [await this.queries.mappings(feedIds, state)] });
+    return ListAnswer.written(mappingsText, find, { format });
+  }
+
+  @Get('productFeeds')
+  @ApiOperation(operations.listFeeds)
+  @Roles(['publisher'])
+  feeds(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
+  ): QueuedAnswer {
+    return this.list(this.follower.directory.feedsOf(caller), programId);
+  }
+
+  @Get('productFeeds/:feedId')
+  @ApiOperation(operations.getFeed)
+  @Roles(['publisher'])
+  feed(
+    @CurrentCaller() caller: Caller,
+    @Param('feedId') feedId: string,
+    @MatrixKeys(feedKeys) { programId }: Keys<typeof feedKeys>,
+  ): QueuedAnswer {
+    const id = INTEGER.read(feedId);
+    if (id === undefined)
+      throw fault.notNumeric(`/productFeeds/${feedId}: expected ${INTEGER.expected}, the id of a feed`);
+    return this.list([ownFeed(this.follower.directory, caller, id)], programId);
+  }
+
+  /** Results of the last posts to a feed (`docs/decisions.md#p30`). */
+  @Get('products/imports')
+  @ApiOperation(operations.listImports)
+  @Roles(['advertiser'])
+  imports(@CurrentCaller() caller: Caller, @MatrixKeys(feedKey) { fid }: Keys<typeof feedKey>): ListAnswer {
+    const { id } = ownFeed(this.follower.directory, caller, fid);
+    return ListAnswer.written(importsText, async (query) => ({
+      items: await this.queries.imports(id, query),
+    }));
+  }
+
+  /** Those that belong to one of these programs, if any are named. */
+  private list(feeds: readonly FeedDefinition[], programIds: readonly number[]): QueuedAnswer {
+    const asked = feeds.filter(
+      (feed) => programIds.length === 0 || feed.programIds.some((id) => programIds.includes(id)),
+    );
+    const { vendor } = this.settings;
+    return new QueuedAnswer(async () => {
+      const list = await this.queries.list(asked);
+      return new Answer({ json: () => list, xml: () => toXmlFeeds(list, vendor) });
+    });
   }
 }

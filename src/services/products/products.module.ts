@@ -11,12 +11,10 @@ import {
 import { DownloadPlans } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
 import { DownloadCounter } from './download-counter';
-import { DownloadsController } from './downloads.controller';
+import { DownloadsController, FeedsController, ProductsController } from './products.controller';
 import { productFaults as fault, productFaultTable } from '../../domain/products/faults';
 import { FeedQueries } from './feed.queries';
-import { FeedsController } from './feeds.controller';
 import { Loader } from './load/loader';
-import { ProductsController } from './products.controller';
 import { ProductQueries, ProductSettings } from './product.queries';
 import { FeedRefusals } from '../../domain/products/feed-imports';
 import { keyFaults } from './keys';

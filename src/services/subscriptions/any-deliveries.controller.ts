@@ -23,7 +23,7 @@ import {
   operatorsDelivery,
   operatorsReceiver,
 } from './deliveries.fields';
-import { AnyWaiting, toDelivery, toRest, toTotals, type WaitingReceivers } from './deliveries.output';
+import { AnyWaiting, toDelivery, toRest, toTotals, type WaitingReceivers } from './deliveries.queries';
 
 const ANY_DELIVERIES = {
   name: 'AnyDeliveries',

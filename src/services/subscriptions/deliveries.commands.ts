@@ -24,8 +24,7 @@ import {
   type OutputRedeliveries,
   type PostedRedeliveries,
 } from './deliveries.fields';
-import { heldReceivers, withoutCancelled } from './deliveries.output';
-import { DeliveryQueries } from './deliveries.queries';
+import { DeliveryQueries, heldReceivers, withoutCancelled } from './deliveries.queries';
 import { checkReceiverId, type OwnedSubscription, receiverProblem, type Which } from './subscription.queries';
 
 /** Has a message sent again (`docs/decisions.md#n14`). Raises CON_540 if it is no longer kept. */

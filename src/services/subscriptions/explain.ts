@@ -14,7 +14,7 @@ import { TEXT } from '../../wire/keys/keys';
 import { instant, integer, text, wordOf } from '../../wire/record/kinds';
 import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
 import { DELIVERY_STATES, namedFor } from './deliveries.fields';
-import { heldReceivers, toDelivery } from './deliveries.output';
+import { heldReceivers, toDelivery } from './deliveries.queries';
 import { ownedSubscription, type Which } from './subscription.queries';
 import { SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
 
