@@ -22,7 +22,7 @@ import { ReadStore } from '../kernel/read-store';
 import { OpsModule, type Readiness } from '../operations/rest/ops.module';
 import { opsService } from '../operations/rest/ops-service';
 import { type ProductLoader } from '../services/products/commands';
-import { CountedFeeds, FeedStates } from '../services/products/feed-states.queries';
+import { CountedFeeds, FeedStates } from '../services/products/feed.queries';
 import { type DownloadCounter } from '../services/products/download-counter';
 import { type RenderedFeeds } from '../services/products/download/rendered-feeds';
 import { productService, ProductsModule } from '../services/products/products.module';

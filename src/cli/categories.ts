@@ -3,7 +3,7 @@ import { type EventLog } from '../kernel/event-log';
 import { type MappingChange, type MappingLine } from '../network/categories/change-mappings';
 import { type Fact } from '../network/decider';
 import { type Directory } from '../network/directory';
-import { type CountedFeeds } from '../services/products/feed-states.queries';
+import { type CountedFeeds } from '../services/products/feed.queries';
 import { isLanguage } from '../wire/iso-codes';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
 import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
@@ -199,8 +199,8 @@ async function withTools(
   context: CliContext,
   work: (tools: MappingTools) => Promise<void>,
 ): Promise<void> {
-  const { CountedFeeds } = await import('../services/products/feed-states.queries.js');
-  const { FeedStates } = await import('../services/products/feed-states.queries.js');
+  const { CountedFeeds } = await import('../services/products/feed.queries.js');
+  const { FeedStates } = await import('../services/products/feed.queries.js');
   await withDirectory(command, context, async ({ log, store }, directory) => {
     // Products that are newer than the directory are counted by it all the same.
     const reachedInTime = (): Promise<void> => Promise.resolve();

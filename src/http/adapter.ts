@@ -45,9 +45,7 @@ const LINGER = 1_000;
 
 interface ParserError extends Error {
   readonly code?: string;
-  /** The explanation of the parser. */
   readonly reason?: string;
-  /** The bytes that it was parsing. */
   readonly rawPacket?: unknown;
 }
 
@@ -112,9 +110,7 @@ function unknownMethod(problem: string): Fault {
 }
 
 interface AnsweredRequest {
-  /** The id of the request. */
   readonly id: string;
-  /** Logs the request. */
   readonly log?: FastifyBaseLogger | undefined;
 }
 

@@ -63,7 +63,6 @@ export class AnswerWriter {
     return renderErrors(renderings.faults, status, namespace, view);
   }
 
-  /** Reads and writes a list once `ReadQueue` admits the request. */
   private async list({ begin, details }: ListAnswer, reply: FastifyReply): Promise<Payload> {
     const view = representationFor(reply, details.format);
     return await this.reads.run(reply, async (query) => {
@@ -76,7 +75,6 @@ export class AnswerWriter {
     });
   }
 
-  /** Reads an answer once `ReadQueue` admits the request. */
   private async queued({ begin }: QueuedAnswer, reply: FastifyReply): Promise<Payload> {
     return await this.reads.run(reply, async (query) => {
       const answer = await begin(query);

@@ -129,17 +129,14 @@ export class QueuedAnswer {
   constructor(readonly begin: (query: QueryOptions) => Promise<Answer>) {}
 }
 
-/** How a request wants a streamed answer. */
 export interface StreamRequest {
   readonly view: Representation;
-  /** The body will be compressed. */
   readonly gzip: boolean;
   readonly ifNoneMatch: string | undefined;
   /** HEAD: there will be no body. */
   readonly headOnly: boolean;
 }
 
-/** Status, headers and body of an answer. */
 export interface Streamed {
   readonly status: 200 | 304;
   readonly headers: Readonly<Record<string, string>>;

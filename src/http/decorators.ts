@@ -34,7 +34,6 @@ export function formatsOf(metadata: Metadata, ...operation: readonly [Target, Ta
   return formats ?? ['json', 'xml'];
 }
 
-/** Metadata of a handler: the table of its keys. */
 const KEYS = 'affilog:keys';
 
 /** The keys of a controller's handler; none without `@MatrixKeys`. */
@@ -44,7 +43,6 @@ export function keyTable(controller: object, method: string): KeyTable {
 
 const NO_KEYS: KeyTable = {};
 
-/** The keys of the handler of a request. */
 export function keyTableOf(context: ExecutionContext): KeyTable {
   const controller: Type<object> = context.getClass();
   return keyTable(controller.prototype as object, context.getHandler().name);

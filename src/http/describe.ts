@@ -175,7 +175,6 @@ class OpenApiController {
 
 type HandlerMethod = (...parameters: never[]) => unknown;
 
-/** An operation of a controller. */
 interface RoutedOperation extends Operation {
   readonly callers: readonly OrganisationKind[];
 }
@@ -388,7 +387,6 @@ class DocsController {
 /** The XML schemas of all services (`docs/decisions.md#p24`); needs no token. */
 @Controller('/1.0/schemas')
 class SchemasController {
-  /** Their texts, written once. */
   private written: ReadonlyMap<string, string> | undefined;
 
   constructor(private readonly options: HttpOptions) {}

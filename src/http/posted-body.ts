@@ -77,7 +77,6 @@ function marksOf(format: Format | undefined): Marks {
 /** Value of `Retry-After`, in seconds. */
 const RETRY_AFTER = 5;
 
-/** Each budget, and its setting. */
 const SETTINGS = { memory: 'BODY_MEMORY', space: 'BODY_SPACE' } as const;
 type Resource = keyof typeof SETTINGS;
 

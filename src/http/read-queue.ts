@@ -30,7 +30,6 @@ export class RequestsInProgress {
   }
 }
 
-/** The client of a request has closed its connection. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 }

@@ -8,7 +8,6 @@ import { BOOLEAN, readKeys, TEXT } from '../wire/keys/keys';
 import { type XmlElement, xmlPieces } from '../wire/xml/write';
 import { type Service } from './service';
 
-/** How an answer is written. */
 export interface Representation {
   readonly format: Format;
   readonly pretty: boolean;
@@ -106,7 +105,6 @@ export interface Rendered {
   readonly body: Iterable<string>;
 }
 
-/** Writes a result in the format of the view. */
 export function renderResult(renderings: Renderings, status: number, view: Representation): Rendered {
   if (view.format === 'xml' && renderings.xml !== undefined) {
     return { status, contentType: CONTENT_TYPES.xml, body: xmlPieces(renderings.xml(), view) };

@@ -20,14 +20,12 @@ declare module 'fastify' {
     caller: Caller | undefined;
     /** The negotiated representation, once `AdmissionGuard` has run. */
     view: Representation | undefined;
-    /** What its body uses. */
     bodyShare: BodyShare;
   }
 }
 
 interface RequestOptions {
   readonly services: readonly Service[];
-  /** Size limit of a posted body. */
   readonly maxBody: number;
   readonly budgets: BodyBudgets;
   /** Aborted when the server stops. */
@@ -71,14 +69,13 @@ export function decorateRequests(
   };
 }
 
-/** A request that all guards have let through. */
+/** A request that `AdmissionGuard` has let through. */
 interface Admission {
   readonly service: Service;
   readonly caller: Caller;
   readonly view: Representation;
 }
 
-/** The admission of a request on a route of a service. */
 export function admissionOf({ service, caller, view, target }: FastifyRequest): Admission {
   if (service === undefined || caller === undefined || view === undefined)
     throw new Error(`${target.path} belongs to no service`);

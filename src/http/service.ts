@@ -34,7 +34,6 @@ export interface Service {
     /** The token is valid, but not for this operation (`docs/decisions.md#a4`): by the kind of its owner. */
     readonly notAdmitted: Readonly<Record<OrganisationKind, MakeFault>>;
     readonly tokenTwice: MakeFault;
-    /** A path of the service does not support the method. */
     readonly methodNotAllowed: MakeFault;
     /** No route has the path, which is one of its modules. */
     readonly notFound: MakeFault;
@@ -57,7 +56,6 @@ export interface ServiceDefinition extends Partial<
   };
 }
 
-/** Completes a service's definition. */
 export function defineService({ faults, ...given }: ServiceDefinition): Service {
   const { unusable, notAdmitted, keys, body } = faults;
   const { unexpected = httpFaults.serviceDown, tokenTwice = openApiFaults.invalidToken } = faults;
@@ -121,7 +119,6 @@ export abstract class HttpOptions {
   abstract readonly vendor: string;
   /** The URL that clients use, without a trailing slash. */
   abstract readonly baseUrl: () => string;
-  /** Size limit of a posted body. */
   abstract readonly maxBody: number;
   /** Bytes of memory, and of disk space, for all bodies that are received or processed (`docs/decisions.md#x100`). */
   abstract readonly bodyMemory: number;

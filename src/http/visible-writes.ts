@@ -40,7 +40,6 @@ export class WaitForReadModels {
   }
 }
 
-/** Waits for writes to become visible. */
 @Injectable()
 export class VisibleWrites {
   constructor(

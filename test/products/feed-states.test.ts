@@ -4,7 +4,7 @@ import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { rebuild } from '../../src/projector/rebuild';
 import { PROJECTIONS } from '../../projections';
 import { type FeedEvent } from '../../src/domain/products/feed';
-import { FeedStates } from '../../src/services/products/feed-states.queries';
+import { FeedStates } from '../../src/services/products/feed.queries';
 import { FEEDS, NETWORK } from '../api/network';
 import { TestApp } from '../support/app';
 import { pauseCall } from '../support/pause-call';

@@ -18,7 +18,7 @@ import {
 import { suggestMappings } from '../../network/categories/suggest-mappings';
 import { FollowedDirectory } from '../../network/follower';
 import { mapInSlices } from '../../runtime/slices';
-import { CountedFeeds } from '../../services/products/feed-states.queries';
+import { CountedFeeds } from '../../services/products/feed.queries';
 import { type OperationText, type Shape } from '../../wire/api/description';
 import { isPosted, isUnset, Refusals, wrong } from '../../wire/api/posted';
 import { postedItems } from '../../wire/api/posted-list';

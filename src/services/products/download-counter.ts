@@ -26,13 +26,11 @@ interface Noted {
   readonly states: ReadonlyMap<string, typeof quota.initial>;
 }
 
-/** What counting needs of the application. */
 interface CounterParts {
   readonly log: EventLog;
   /** A folder for downloads that are not counted yet; made when the first one is. */
   readonly folder: string;
   readonly now: () => Date;
-  /** Receives bugs. */
   readonly report: (failure: unknown) => void;
 }
 

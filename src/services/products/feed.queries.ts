@@ -1,23 +1,190 @@
 import { Injectable } from '@nestjs/common';
+import { categorySets, productsPosition } from '../../../projections/category-sets';
+import { feeds, type FeedVersion, MOST_VERSIONS, type StoredFeed, storedFeeds } from '../../../projections/feeds';
 import { lastImports } from '../../../projections/imports';
+import { lastRemapping, requireUpTo } from '../../../projections/product-download';
 import { type ReportedImport } from '../../domain/products/feed-imports';
 import { WaitForReadModels } from '../../http/visible-writes';
+import { type Position, START, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
+import { CategoryTally, type FeedCounts } from '../../network/categories/category-counts';
 import { type CategoryMapping, mappingsOf } from '../../network/categories/category-mappings';
 import { type CategoryTrees, categoryTreesOf } from '../../network/categories/category-tree';
 import { type Directory } from '../../network/directory';
 import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
+import { type Changed } from '../../network/last-changes';
 import { type Caller } from '../../network/organisations';
 import { type Shape } from '../../wire/api/description';
 import { boolean, integer, text, textOrNone } from '../../wire/record/kinds';
 import { type AnswerOf, listOf, prefixed, record } from '../../wire/record/record';
 import { xmlWriter } from '../../wire/record/xml';
 import { type XmlElement } from '../../wire/xml/write';
-import { type CountedFeed, CountedFeeds } from './feed-states.queries';
 import { rootAttributes } from './result-text';
+
+/** A feed as its products can be read at present. */
+export interface FeedState {
+  readonly feedId: number;
+  /** The products are as of this position, at least. */
+  readonly checkpoint: Position;
+  /** Another text, other products or other categories. */
+  readonly key: string;
+  /** Absent until a product has been loaded. */
+  readonly stored?: StoredFeed;
+  /** The version that was published last: absent until the first load has ended (`docs/decisions.md#x62`). */
+  readonly version?: FeedVersion;
+}
+
+/** Which changes of categories have been looked at since a load was published, and the version that came of it. */
+interface Considered {
+  readonly loaded: Position;
+  readonly upTo: Position;
+  readonly version: FeedVersion;
+}
+
+/** Categories changed since a load beyond which they are taken to concern products of every feed. */
+const MOST_CATEGORIES = 100;
+
+/**
+ * The states of feeds, each as of the position of its products (`docs/decisions.md#p18`, `#p19`). The read models are
+ * separate: where that of feeds is ahead, what came later is left out.
+ */
+export class FeedStates {
+  /** Of each feed. While a load is under way, the version stays though products change that a mapping concerned. */
+  private readonly considered = new Map<number, Considered>();
+
+  constructor(
+    private readonly store: ReadStore,
+    private readonly follower: Pick<FollowedDirectory, 'directory' | 'reachedInTime'>,
+  ) {}
+
+  /** Raises `EngineUnavailable` when the states, or the directory, are far behind the products. */
+  async of(feedIds: readonly number[]): Promise<readonly FeedState[]> {
+    const checkpoint = await productsPosition(this.store);
+    if (checkpoint === undefined) return feedIds.map((feedId) => ({ feedId, checkpoint: START, key: '' }));
+    await requireUpTo(this.store, checkpoint, [feeds]);
+    await this.follower.reachedInTime(checkpoint);
+    const stored = await storedFeeds(this.store, feedIds);
+    return await Promise.all(feedIds.map((feedId) => this.stateOf(feedId, checkpoint, stored.get(feedId))));
+  }
+
+  private async stateOf(feedId: number, checkpoint: Position, stored?: StoredFeed): Promise<FeedState> {
+    const { changes, treeChanged } = this.follower.directory;
+    const mapped = changes.of(mappingOf(feedId))?.position ?? START;
+    const parts = [stored?.content ?? START, mapped, treeChanged];
+    // Where something is ahead of the products, they are between two states, which no other position has.
+    const isBetween = parts.some((position) => position > checkpoint);
+    const state = { feedId, checkpoint, key: [...parts, ...(isBetween ? [checkpoint] : [])].join() };
+    if (stored === undefined) return state;
+    const version = await this.versionOf(feedId, stored, checkpoint);
+    return version === undefined ? { ...state, stored } : { ...state, stored, version };
+  }
+
+  private async versionOf(
+    feedId: number,
+    { published }: StoredFeed,
+    checkpoint: Position,
+  ): Promise<FeedVersion | undefined> {
+    const isComplete = published.length < MOST_VERSIONS;
+    const loaded =
+      published.findLast(({ position }) => position <= checkpoint) ?? (isComplete ? undefined : published[0]);
+    if (loaded === undefined) return undefined;
+    const known = this.considered.get(feedId);
+    const before =
+      known?.loaded === loaded.position
+        ? known
+        : { loaded: loaded.position, upTo: loaded.position, version: loaded };
+    const { changes, treeChanged } = this.follower.directory;
+    const mapped = changes.of(mappingOf(feedId))?.position ?? START;
+    if (mapped <= before.upTo && treeChanged <= before.upTo) return before.version;
+    const version = (await this.lastChange(feedId, before, checkpoint)) ?? before.version;
+    // A request that began earlier may end later: what it has found does not replace what others know by now.
+    if (checkpoint > (this.considered.get(feedId)?.upTo ?? START))
+      this.considered.set(feedId, { loaded: loaded.position, upTo: checkpoint, version });
+    return version;
+  }
+
+  /**
+   * The last change of categories up to a position that concerns products of a feed, of those not considered before.
+   */
+  private async lastChange(
+    feedId: number,
+    { loaded, upTo: after }: Considered,
+    upTo: Position,
+  ): Promise<FeedVersion | undefined> {
+    const all = [...this.follower.directory.changes.ofCategoriesAfter(loaded)];
+    const sinceLoad = all.filter(([, { position }]) => position <= upTo);
+    const changed = new Map(sinceLoad.filter(([, { position }]) => position > after));
+    const candidates = [await lastRemapping(this.store, feedId, after, upTo)];
+    if (sinceLoad.length > MOST_CATEGORIES) candidates.push(...[...changed.values()].map(toVersion));
+    else if (changed.size > 0)
+      for await (const sets of categorySets(this.store, feedId, [...changed.keys()]))
+        for (const id of sets.flatMap(({ mapped }) => mapped)) {
+          const change = id === null ? undefined : changed.get(id);
+          candidates.push(change && toVersion(change));
+        }
+    return candidates.reduce((a, b) =>
+      b === undefined || (a !== undefined && a.position > b.position) ? a : b,
+    );
+  }
+}
+
+/** The stream of a feed's category mappings. */
+export function mappingOf(feedId: number): string {
+  return streamOf('mapping', feedId);
+}
+
+function toVersion({ position, at }: Changed): FeedVersion {
+  return { position, at: new Date(at).toISOString() };
+}
+
+/** The counts and the version of a feed, as of its products. */
+export interface CountedFeed {
+  readonly feedId: number;
+  readonly counts: FeedCounts;
+  /** Absent until the first load has ended. */
+  readonly version?: FeedVersion;
+}
+
+const NOTHING: FeedCounts = { products: 0, posted: [], within: new Map() };
+
+/** Counts the products of feeds. Counts are cached until the feed or the category tree changes. */
+export class CountedFeeds {
+  private readonly known = new Map<number, { readonly key: string; readonly counts: Promise<FeedCounts> }>();
+
+  constructor(
+    private readonly store: ReadStore,
+    private readonly states: FeedStates,
+    private readonly follower: Pick<FollowedDirectory, 'directory'>,
+  ) {}
+
+  async of(feedIds: readonly number[]): Promise<readonly CountedFeed[]> {
+    const states = await this.states.of(feedIds);
+    return await Promise.all(states.map((state) => this.countedFeed(state)));
+  }
+
+  private async countedFeed({ feedId, key, stored, version }: FeedState): Promise<CountedFeed> {
+    if (stored === undefined) return { feedId, counts: NOTHING };
+    const known = this.known.get(feedId);
+    const counts = known?.key === key ? known.counts : this.count(feedId, key);
+    return { feedId, counts: await counts, ...(version === undefined ? {} : { version }) };
+  }
+
+  private count(feedId: number, key: string): Promise<FeedCounts> {
+    const counts = this.tally(feedId);
+    this.known.set(feedId, { key, counts });
+    counts.catch(() => this.known.delete(feedId));
+    return counts;
+  }
+
+  private async tally(feedId: number): Promise<FeedCounts> {
+    const tally = new CategoryTally(this.follower.directory);
+    for await (const sets of categorySets(this.store, feedId)) for (const set of sets) tally.add(set);
+    return tally.counts();
+  }
+}
 
 /** To the millisecond. */
 const TIME = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}';
@@ -52,7 +219,6 @@ type AnsweredFeed = AnswerOf<typeof feed>;
 
 const FEEDS = 'In the order of their ids';
 
-/** File of its XML schema. */
 export const FEED_LIST_FILE = 'FeedList_v3_0.xsd';
 
 /** The elements of a feed in XML: they are in the common namespace, as those of products are. */
@@ -87,7 +253,6 @@ export const LAST_UPDATED = {
   xml: { file: 'LastUpdated_v1_0.xsd', root: 'result' },
 } as const satisfies Shape;
 
-/** A feed of the list, with its current counts. */
 function toListedFeed(
   definition: FeedDefinition,
   { counts, version }: CountedFeed,

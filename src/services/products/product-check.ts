@@ -18,7 +18,6 @@ export interface RefusedProduct {
   readonly sourceProductId: string | undefined;
   /** The first ones, up to the limit. */
   readonly faults: readonly Fault[];
-  /** Number of further faults. */
   readonly moreFaults: number;
 }
 

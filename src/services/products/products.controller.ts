@@ -3,7 +3,15 @@ import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
 import { productFaults as fault } from '../../domain/products/faults';
 import { importsText } from '../../domain/products/feed-imports';
-import { Answer, ListAnswer, markDryRun, QueuedAnswer, type Streamed, StreamedAnswer, type StreamRequest } from '../../http/answer';
+import {
+  Answer,
+  ListAnswer,
+  markDryRun,
+  QueuedAnswer,
+  type Streamed,
+  StreamedAnswer,
+  type StreamRequest,
+} from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
 import { Fault } from '../../kernel/fault';
@@ -22,9 +30,21 @@ import { CountDownload, DeleteProducts, LoadProducts } from './commands';
 import { digest } from './download/joined-facts';
 import { DownloadPlans, type DownloadRequest } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
-import { FeedStates } from './feed-states.queries';
-import { FeedQueries, LAST_UPDATED, toXmlFeeds } from './feed.queries';
-import { categoryKeys, csvStyleOf, deleteKeys, type DownloadKeys, downloadKeys, feedKey, feedKeys, mappingKeys, pageOf, postKeys, type SearchKeys, searchKeys } from './keys';
+import { FeedQueries, FeedStates, LAST_UPDATED, toXmlFeeds } from './feed.queries';
+import {
+  categoryKeys,
+  csvStyleOf,
+  deleteKeys,
+  type DownloadKeys,
+  downloadKeys,
+  feedKey,
+  feedKeys,
+  mappingKeys,
+  pageOf,
+  postKeys,
+  type SearchKeys,
+  searchKeys,
+} from './keys';
 import { type Loaded, type LoadRequest, type LoadResult } from './load/loader';
 import { productOperations as operations } from './operations';
 import { ownFeed, PRESENT_PRICES, ProductQueries, ProductSettings, sizesOf } from './product.queries';
@@ -115,16 +135,14 @@ function refusalsOf({ faults, moreFaults }: LoadResult): Fault[] {
     : [...listed, fault.illegalValue(`${moreFaults} more faults are not listed`)];
 }
 
+const COUNTED = ['new', 'revised', 'repriced', 'unchanged', 'removed', 'refused', 'unmapped'] as const;
+
 /** What a post or a deletion has done, as headers of its answer (`docs/decisions.md#a15`). */
 function loadHeaders(loaded: Loaded & Partial<LoadResult>): Readonly<Record<string, string>> {
   const { loadId, counts } = loaded;
-  const { new: listed, revised, repriced, unchanged, removed, refused, unmapped } = counts;
-  const named = { new: listed, revised, repriced, unchanged, removed, refused, unmapped };
   return {
     ...(loadId === undefined ? {} : { 'X-Load-Id': loadId }),
-    'X-Load-Counts': Object.entries(named)
-      .map(([name, count]) => `${name}=${count}`)
-      .join(', '),
+    'X-Load-Counts': COUNTED.map((name) => `${name}=${counts[name]}`).join(', '),
     ...ignoredFields(loaded.ignoredFields ?? []),
   };
 }

@@ -183,7 +183,6 @@ interface SelectedByTopic {
   readonly stateIds: readonly number[];
 }
 
-/** What the keys of a topic select. */
 function selectedOf(
   { name, subjectField, states }: (typeof topics)[number],
   keys: AnyDeliveryKeys,

@@ -56,7 +56,6 @@ export class CreateSubscription extends Command<WrittenSubscription> {
   }
 }
 
-/** Replaces all settings of a subscription. */
 export class ReplaceSubscription extends Command<WrittenSubscription> {
   constructor(
     readonly which: Which & { readonly caller: By },
@@ -101,9 +100,7 @@ export class Subscriptions {
   }
 
   /** Creates a subscription; raises CON_350 if there are too many. */
-  async create(
-    command: Extract<SubscriptionCommand, { readonly do: 'create' }>,
-  ): Promise<WrittenSubscription> {
+  async create(command: CreateCommand): Promise<WrittenSubscription> {
     const created = await new NewSubscriptions(this.log).create(command);
     if (created?.state.is !== 'active')
       throw fault.content(
@@ -119,7 +116,7 @@ export class Subscriptions {
    */
   async change(
     id: string,
-    command: Exclude<SubscriptionCommand, { readonly do: 'create' }>,
+    command: Exclude<SubscriptionCommand, CreateCommand>,
     known: StateAt<ActiveSubscription>,
   ): Promise<ChangedSubscription> {
     const executed = await changeSubscription(this.log, id, command, known);

@@ -29,7 +29,6 @@ import { postedObject } from './fields';
 import { type Which } from './subscription.queries';
 import { jsonIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
 
-/** The shapes of answers about messages of a kind of subscriptions. */
 function deliveryShapes(kind: SubscriptionKind) {
   const { prefix } = kind;
   return {

@@ -110,7 +110,6 @@ const DELIVERY = {
   test: { kind: boolean(), description: 'A test message with example values' },
 } as const satisfies Fields;
 
-/** A message of a subscription of this kind. */
 export function listedDelivery(kind: SubscriptionKind) {
   return record(namedFor(kind, DELIVERY), { name: `${kind.prefix}Delivery` });
 }
@@ -133,7 +132,6 @@ function subjectFields(): Fields {
   );
 }
 
-/** A delivery of any organisation. */
 export const operatorsDelivery = record(
   {
     organisationId: { kind: integer(), description: 'Organisation that is notified' },
@@ -241,7 +239,6 @@ export const listedReceiver = record(
 
 export type OutputReceiver = AnswerOf<typeof listedReceiver>;
 
-/** A receiver of any organisation. */
 export const operatorsReceiver = record(
   {
     organisationId: { kind: integer(), description: 'Organisation that is notified' },

@@ -1,10 +1,19 @@
 import { Injectable } from '@nestjs/common';
-import { type DeliveryCriteria, deliveryOf, listDeliveries, type StateCriterion } from '../../../projections/deliveries';
+import {
+  type DeliveryCriteria,
+  deliveryOf,
+  listDeliveries,
+  type StateCriterion,
+} from '../../../projections/deliveries';
 import { restingUntil, totalsOfReceivers } from '../../../projections/receivers';
 import { Rendering } from '../../delivery/matching/rendering';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
-import { type ListedDelivery, type ReceiverTotals, type StoredAttempt } from '../../domain/deliveries/stored-delivery';
+import {
+  type ListedDelivery,
+  type ReceiverTotals,
+  type StoredAttempt,
+} from '../../domain/deliveries/stored-delivery';
 import { loadSubscription } from '../../domain/subscriptions/loaded-subscription';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import { sentUrl } from '../../domain/subscriptions/sent-url';
@@ -19,8 +28,22 @@ import { eachOf } from '../../projector/search-in-parts';
 import { Clock } from '../../runtime/clock';
 import { given } from '../../wire/keys/keys';
 import { sizeOf } from '../../wire/keys/pages';
-import { deliveryCursors, type DeliveryKeys, namedFor, type OutputDelivery, type OutputDeliveryDetails, type OutputReceiver, type OutputState, type OutputTotals } from './deliveries.fields';
-import { type OwnedSubscription, ownedSubscription, SubscriptionParts, type Which } from './subscription.queries';
+import {
+  deliveryCursors,
+  type DeliveryKeys,
+  namedFor,
+  type OutputDelivery,
+  type OutputDeliveryDetails,
+  type OutputReceiver,
+  type OutputState,
+  type OutputTotals,
+} from './deliveries.fields';
+import {
+  type OwnedSubscription,
+  ownedSubscription,
+  SubscriptionParts,
+  type Which,
+} from './subscription.queries';
 
 /**
  * What owners may read of the messages of their subscriptions (`docs/decisions.md#n14`). All raise CON_200 and CON_210.
@@ -309,7 +332,6 @@ function toReceiver(
   };
 }
 
-/** The field of a receiver that rests. */
 export function toRest(restingUntil: number | undefined): { readonly restingUntil?: string } {
   return restingUntil === undefined ? {} : { restingUntil: new Date(restingUntil).toISOString() };
 }
@@ -350,7 +372,6 @@ interface OfReceiver {
 
 /** Which messages of a subscription are held or cancelled, in its state. */
 interface HeldMessages {
-  /** Receivers. */
   readonly held: ReadonlySet<string>;
   readonly redeliveriesCancelled: string | undefined;
 }

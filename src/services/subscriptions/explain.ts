@@ -211,7 +211,6 @@ function reasonOf(explanation: Explanation, { states }: SubscriptionKind): strin
   }
 }
 
-/** The controller of why messages were sent, or not (`docs/decisions.md#n14`). */
 export function explainController(kind: SubscriptionKind): Type<object> {
   const { explain } = explainOperations(kind);
 

@@ -253,7 +253,6 @@ function contentOf(kind: SubscriptionKind) {
   } as const;
 }
 
-/** A copy of a subscription. */
 export function listedSubscription(kind: SubscriptionKind) {
   return record(
     {

@@ -28,7 +28,6 @@ import {
 } from './fields';
 import { checkReceiver, type ReceiverRules } from './receiver-check';
 
-/** What subscriptions are checked against. */
 export interface SubscriptionCheckOptions extends Pick<ReceiverRules, 'addressProblem'> {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'kind' | 'organisationId' | 'siteId'>;
@@ -41,7 +40,6 @@ export interface SubscriptionCheckOptions extends Pick<ReceiverRules, 'addressPr
 /** Faults that an answer lists: a body of 1 MB could have a hundred thousand (`docs/decisions.md#n16`). */
 const MOST_FAULTS = 100;
 
-/** Compiles the check of a kind of subscriptions. */
 export class SubscriptionCheck {
   private readonly read;
 
@@ -205,7 +203,6 @@ interface Access {
   readonly before?: { readonly content: { readonly filter: SubscriptionFilter } } | undefined;
 }
 
-/** Lists of ids that were read, by their fields. */
 type IdLists = Readonly<Record<string, readonly number[] | undefined>>;
 
 /** Sites that a message lists; a network of sites has thousands. */

@@ -73,7 +73,6 @@ export class SubscriptionQueries {
   }
 }
 
-/** A copy of a subscription, as answers have it. */
 export function toOutput(
   { states }: SubscriptionKind,
   subscriptionId: string,

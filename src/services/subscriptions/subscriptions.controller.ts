@@ -39,7 +39,6 @@ import { EnableReceiver, TestReceiver } from './receivers.commands';
 import { SubscriptionCheck } from './subscription-check';
 import { SubscriptionQueries, toOutput, type Which } from './subscription.queries';
 
-/** The shapes of answers about subscriptions of a kind. */
 function subscriptionShapes(kind: SubscriptionKind) {
   const { typeName: name } = kind;
   const one = listedSubscription(kind);
@@ -157,7 +156,6 @@ const MAX_BODY = 1024 * 1024;
 /** Operators have no subscriptions (`docs/decisions.md#n11`). */
 export const SUBSCRIBERS = ['advertiser', 'publisher'] as const;
 
-/** A secret is in no cache. */
 const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 
 /** Parameter: the subscription that the path names, and who asks. */

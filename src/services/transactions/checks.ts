@@ -18,7 +18,6 @@ import { amountsIn } from '../../wire/record/minor-units';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
 import { type PostedOf } from '../../wire/record/record';
 
-/** What a report is checked against. */
 interface CheckOptions {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'organisationId' | 'kind'>;
@@ -50,20 +49,16 @@ export function checkReport(posted: unknown, options: CheckOptions): ReportOrder
   if (!isPosted(posted)) throw fault.content(wrong('a transaction', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS);
   const found = readReport(posted, refusals);
-  const { program, event } = checkAccess(found, options, refusals);
+  const access = checkAccess(found, options, refusals);
+  const { program, event } = access;
   const site = checkSite(found, options.directory, refusals);
   checkTimes(found, options.now, refusals);
   checkEvent(found, posted, event, refusals);
   const currency = isUnset(posted['currencyId']) ? program?.currency : found.currencyId;
-  checkCommission(posted, { program, event, currency }, refusals);
+  checkCommission(posted, access, currency, refusals);
   const refuse = (name: string, decimal: number, expected: string) => refusals.wrong(name, decimal, expected);
   const amounts = currency === undefined ? {} : amountsIn(found, AMOUNTS, currency, refuse);
-  if (found.reportInfo !== undefined && !isReportInfo(found.reportInfo))
-    refusals.wrong(
-      'reportInfo',
-      found.reportInfo,
-      'f1=number&f2=name&f3=value&f4=quantity, items separated by |',
-    );
+  checkReportInfo(found.reportInfo, refusals);
   const report = complete<PostedOf<typeof postedTransaction>>(found, refusals);
   if (program === undefined || event === undefined || site === undefined) throw new Error('checked above');
   const { validate, ...facts } = report;
@@ -78,12 +73,18 @@ export function checkReport(posted: unknown, options: CheckOptions): ReportOrder
   };
 }
 
+/** What a report may refer to, as far as it does. */
+interface Accessed {
+  readonly program?: Program;
+  readonly event?: ReportedEvent;
+}
+
 /** Document 2, Errors: CON_220, CON_230, CON_240. */
 function checkAccess(
   { programId, eventId }: FoundReport,
   { directory, caller }: CheckOptions,
   refusals: Refusals,
-): { readonly program?: Program; readonly event?: ReportedEvent } {
+): Accessed {
   if (programId === undefined) return {};
   const program = directory.program(programId);
   if (program === undefined) {
@@ -141,18 +142,17 @@ function checkEvent(
     refusals.missing('orderValue', `: event ${id} is a sale`);
 }
 
+function checkReportInfo(reportInfo: string | undefined, refusals: Refusals): void {
+  if (reportInfo === undefined || isReportInfo(reportInfo)) return;
+  const expected = 'f1=number&f2=name&f3=value&f4=quantity, items separated by |';
+  refusals.wrong('reportInfo', reportInfo, expected);
+}
+
 /** A fixed commission is in the currency of the program (`docs/decisions.md#t8`). */
 function checkCommission(
   posted: Posted,
-  {
-    program,
-    event,
-    currency,
-  }: {
-    readonly program: Program | undefined;
-    readonly event: ReportedEvent | undefined;
-    readonly currency: string | undefined;
-  },
+  { program, event }: Accessed,
+  currency: string | undefined,
   refusals: Refusals,
 ): void {
   if (program === undefined || event?.commission === undefined || !('fixed' in event.commission)) return;
@@ -231,12 +231,7 @@ export function checkTransition(
   if (action === 'amend' && amended.length === 0) refusals.missing(`one of ${AMENDABLE.join(', ')}`);
   if (amended.length > 0 && action !== undefined && action !== 'amend' && action !== 'approve')
     refusals.refuse('unusable', `${amended.join(', ')}: expected only where action is amend or approve`);
-  if (found.reportInfo !== undefined && !isReportInfo(found.reportInfo))
-    refusals.wrong(
-      'reportInfo',
-      found.reportInfo,
-      'f1=number&f2=name&f3=value&f4=quantity, items separated by |',
-    );
+  checkReportInfo(found.reportInfo, refusals);
   const request = complete<PostedMove>(found, refusals);
   return { transactionId, legacyTransactionId, request };
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { type Directory } from '../../network/directory';
+
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';
@@ -16,7 +16,6 @@ import { pacer } from '../../runtime/slices';
 import {
   type Named,
   onlyOne,
-  type Reported,
   reportedTransaction,
   transactionsWith,
 } from '../../domain/transactions/find-transaction';
@@ -28,13 +27,10 @@ import {
   type TransactionEvent,
   type TransactionState,
 } from '../../domain/transactions/transaction';
-import { type TransactionFacts } from '../../domain/transactions/transaction-facts';
 import { legacyIdOf } from '../../domain/transactions/transaction-id';
 
-/** What a report or a requested transition has done. */
 type Done = 'created' | 'known' | 'moved' | 'unchanged';
 
-/** A transaction after a command. */
 export interface Recorded {
   readonly transactionId: string;
   readonly legacyTransactionId: string;
@@ -51,11 +47,8 @@ export interface CommandResults {
   readonly position: Position;
 }
 
-/**
- * Reports transactions (`docs/decisions.md#t2`). `posted` are reports as they were read from a body, unchecked; each
- * succeeds or fails on its own.
- */
-export class ReportTransactions extends Command<CommandResults> {
+/** What was posted, unchecked: each item succeeds or fails on its own. */
+abstract class PostedTransactions extends Command<CommandResults> {
   constructor(
     readonly posted: readonly unknown[],
     readonly caller: Pick<Caller, 'organisationId' | 'kind'>,
@@ -64,15 +57,11 @@ export class ReportTransactions extends Command<CommandResults> {
   }
 }
 
-/** Requests transitions (`docs/decisions.md#t5`), in the same way. */
-export class MoveTransactions extends Command<CommandResults> {
-  constructor(
-    readonly posted: readonly unknown[],
-    readonly caller: Pick<Caller, 'organisationId' | 'kind'>,
-  ) {
-    super();
-  }
-}
+/** Reports transactions (`docs/decisions.md#t2`). */
+export class ReportTransactions extends PostedTransactions {}
+
+/** Requests transitions (`docs/decisions.md#t5`). */
+export class MoveTransactions extends PostedTransactions {}
 
 const OUTCOME_OF = {
   report: { done: 'created', repeated: 'known' },
@@ -96,11 +85,10 @@ export class Transactions {
   });
 
   constructor(
-    private readonly log: EventLog,
+    readonly log: EventLog,
     private readonly visible: VisibleWrites,
   ) {}
 
-  /** Works on the items of a list in parallel. */
   async inParallel<Item>(
     { organisationId }: MoveTransactions['caller'],
     items: readonly Item[],
@@ -162,19 +150,6 @@ export class Transactions {
   inOrder<Result>(id: string, run: () => Promise<Result>): Promise<Result> {
     return this.mutex.runExclusive(id, run);
   }
-
-  reported(transaction: TransactionFacts): Promise<Reported> {
-    return reportedTransaction(this.log, transaction);
-  }
-
-  /** Those with a legacy id. */
-  async named(legacyId: string, programs: Directory['programs']): Promise<readonly Named[]> {
-    return await transactionsWith(this.log, programs, legacyId);
-  }
-
-  async load(transactionId: string): Promise<StateAt<TransactionState>> {
-    return await load(this.log, transactionDecider, transactionId);
-  }
 }
 
 @CommandHandler(ReportTransactions)
@@ -192,7 +167,7 @@ export class ReportTransactionsHandler implements ICommandHandler<ReportTransact
       const command = checkReport(item, { directory, caller, now });
       const { transaction } = command;
       return this.transactions.inOrder(legacyIdOf(transaction), async () => {
-        const { transactionId, known } = await this.transactions.reported(transaction);
+        const { transactionId, known } = await reportedTransaction(this.transactions.log, transaction);
         const at = this.clock.now().toISOString();
         return await this.transactions.execute(transactionId, { ...command, at }, known);
       });
@@ -229,9 +204,10 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     before: NamedBefore,
   ): Promise<TransitionOf> {
     const { programs } = this.follower.directory;
+    const { log } = this.transactions;
     const { request, transactionId, legacyTransactionId = '' } = checkTransition(item, caller, programs);
     if (transactionId !== undefined) return { request, transactionId };
-    const named = before.get(legacyTransactionId) ?? this.transactions.named(legacyTransactionId, programs);
+    const named = before.get(legacyTransactionId) ?? transactionsWith(log, programs, legacyTransactionId);
     before.set(legacyTransactionId, named);
     const own = (await named).filter(({ advertiserId }) => mayMove(caller, advertiserId));
     const only = onlyOne(legacyTransactionId, own);
@@ -243,7 +219,7 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     { transactionId, request }: TransitionOf,
     caller: MoveTransactions['caller'],
   ): Promise<RecordedAt> {
-    const known = await this.transactions.load(transactionId);
+    const known = await load(this.transactions.log, transactionDecider, transactionId);
     const { state } = known;
     if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
       throw notFound(transactionId);
@@ -256,7 +232,6 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
 /** Transactions by the legacy ids of a list, which may repeat them. */
 type NamedBefore = Map<string, Promise<readonly Named[]>>;
 
-/** A requested transition, and of which transaction. */
 type TransitionOf = Pick<Transition, 'request'> & { readonly transactionId: string };
 
 function notFound(id: string): Fault {

@@ -155,7 +155,6 @@ export class TransactionsController {
   }
 }
 
-/** A command on posted items. */
 type MakeCommand = (posted: readonly unknown[]) => Command<CommandResults>;
 
 function toResult(result: CommandResults['results'][number]): TransactionResult {

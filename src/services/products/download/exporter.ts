@@ -20,7 +20,6 @@ import { type OutputProduct, type OutputView, toOutput } from '../output';
 import { blocksOf, feedFormat, type FormatOptions } from './feed-format';
 import { type JoinedFacts, viewOf } from './joined-facts';
 
-/** How products are described in a download. */
 type OutputOptions = Pick<OutputView, 'caller' | 'trackerUrl' | 'sourceProductUrl' | 'dates' | 'pastPrices'>;
 
 /** Which feed is downloaded, and how it is written. */
@@ -34,13 +33,11 @@ export interface RenderRequest extends RenderOptions {
   /** The products, the removals and the directory have to be as of this position, at least. */
   readonly checkpoint: Position;
   readonly joined: JoinedFacts;
-  /** Only these products. */
   readonly changes?: Changes;
   /** Products that were removed after this position are listed. */
   readonly removedAfter?: Position;
 }
 
-/** How far a file has come. */
 export interface RenderProgress {
   readonly bytes: number;
   /** Where the records end that are new since the last time, in bytes from the start. */

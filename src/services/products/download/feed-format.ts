@@ -4,7 +4,6 @@ import { xmlPiece } from '../../../wire/xml/write';
 import { type OutputProduct, type OutputView, toJsonProduct } from '../output';
 import { type CsvStyle, resultText } from '../result-text';
 
-/** How the products of a download are written. */
 export interface FormatOptions {
   readonly format: Format;
   readonly pretty: boolean;
@@ -80,7 +79,6 @@ function resultFormat(
   };
 }
 
-/** The end of the products in XML. */
 const END = '</products>';
 
 /** Some bytes of a rendered feed. They are overwritten by the next block. */

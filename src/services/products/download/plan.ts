@@ -8,11 +8,10 @@ import { type Caller } from '../../../network/organisations';
 import { type Position, START, streamOf } from '../../../kernel/event';
 import { EventLog } from '../../../kernel/event-log';
 import { ReadStore } from '../../../kernel/read-store';
-import { type FeedState, FeedStates, mappingOf } from '../feed-states.queries';
+import { type FeedState, FeedStates, mappingOf } from '../feed.queries';
 import { type RenderOptions, type RenderRequest } from './exporter';
 import { BEHIND, digest, digestOf, isIncluded, joinedFacts, nextSince, type Since } from './joined-facts';
 
-/** A download as it is asked for. */
 export interface DownloadRequest extends RenderOptions {
   /** Only what has changed (`docs/decisions.md#p28`). */
   readonly since?: Since;

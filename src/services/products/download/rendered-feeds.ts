@@ -317,7 +317,6 @@ class RenderedFeed {
     return this.failure !== undefined;
   }
 
-  /** All of it. */
   async *whole(): AsyncGenerator<Uint8Array> {
     yield* this.stretch(0, () => ({ end: this.written, isLast: this.done }));
   }

@@ -90,7 +90,6 @@ export class FingerprintCache {
     return this.entries.get(feedId)?.prints;
   }
 
-  /** Brings a feed's fingerprints into memory. */
   async warm(feedId: number): Promise<void> {
     if (this.entries.has(feedId)) return;
     await this.locks.runExclusive(feedId, () => this.useCurrent(feedId, async () => undefined));

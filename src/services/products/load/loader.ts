@@ -38,11 +38,8 @@ export interface Loaded {
 /** The result of a load: everything but the products of `faults` is stored. */
 export interface LoadResult extends Loaded {
   readonly faults: readonly LoadFault[];
-  /** How many more faults there are. */
   readonly moreFaults: number;
-  /** Names of the posted fields that were ignored. */
   readonly ignoredFields: readonly string[];
-  /** As `FeedImport`. */
   readonly largeRemoval: boolean;
 }
 
@@ -87,9 +84,7 @@ const BESIDE_FAULTS = 2048;
  * feeds at a time. Raises `PF_210` for a malformed body, `EngineUnavailable` for an unavailable engine.
  */
 export class Loader {
-  /** Loads whose bodies are being received. */
   private readonly receiving = new Map<string, Load>();
-  /** Loads that are being appended. */
   private readonly appending = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
 
@@ -115,7 +110,6 @@ export class Loader {
     return id;
   }
 
-  /** Takes the next bytes of the body. */
   async write(id: string, chunk: Uint8Array): Promise<LoadUse> {
     const { body, intake, spool } = this.loadOf(id);
     body.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));

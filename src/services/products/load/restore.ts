@@ -18,12 +18,12 @@ import {
 } from '../../../domain/products/fingerprints';
 import { NO_STREAM, type RecordedEvent, streamOf } from '../../../kernel/event';
 import { DamagedLog, type EventLog } from '../../../kernel/event-log';
+import { without } from '../../../kernel/without';
 import { FeedWriter, type WriteItem } from './feed-writer';
 
 interface RestoreOptions {
   readonly log: EventLog;
   readonly feedId: number;
-  /** The load to undo, found. */
   readonly history: LoadHistory;
   readonly now: () => Date;
   /** Stops it between two appends. */
@@ -76,18 +76,13 @@ interface Ended extends Pick<RestoreOptions, 'history'> {
 }
 
 function importOf(tally: Tally, { loadId, history, started, ended }: Ended): FeedImport {
-  const { new: listed, revised, repriced, unchanged, removed } = tally;
   const restores = history.found?.importId;
   return {
     importId: loadId,
     mode: 'update',
     at: ended.toISOString(),
     durationMs: ended.getTime() - started.getTime(),
-    new: listed,
-    revised,
-    repriced,
-    unchanged,
-    removed,
+    ...without(tally, 'unmapped'),
     refused: 0,
     faults: [],
     ...(restores === undefined ? {} : { restores }),
@@ -171,7 +166,6 @@ const LAST = 5;
  * publishes it (`docs/decisions.md#x62`).
  */
 export class LoadHistory {
-  /** The load, once found. */
   found: EndedLoad | undefined;
   /** The last loads, oldest first. */
   readonly last: EndedLoad[] = [];
@@ -331,7 +325,6 @@ class ProductStates {
     this.contents[product] = revision;
   }
 
-  /** Takes over the state that a product has in another table. */
   copy(product: number, from: ProductStates): void {
     this.reserve(product + 1);
     this.listed[product] = from.listed[product] ?? 0;

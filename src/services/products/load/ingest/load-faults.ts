@@ -8,7 +8,6 @@ export const MAX_PRODUCT = 256 * 1024;
 /** Faults that a load lists (`docs/decisions.md#x23`); more are counted. */
 const MAX_FAULTS = 10_000;
 
-/** A fault of a posted product. */
 export interface LoadFault {
   readonly code: string;
   readonly status: number;
@@ -25,10 +24,8 @@ export interface Refusal {
 
 /** The faults of a load's products, or of those of a slice. */
 export class LoadFaults {
-  /** How many products are refused. */
   products = 0;
   readonly listed: LoadFault[] = [];
-  /** How many more faults there are. */
   more = 0;
 
   constructor(private readonly max = MAX_FAULTS) {}

@@ -30,7 +30,6 @@ const SLICES_AHEAD = 4;
 export type Validate = (slice: Slice) => Promise<ValidatedSlice>;
 
 export interface ProductIntakeOptions {
-  /** Of the body. */
   readonly format: BodyFormat;
   readonly spool: Spool;
   /**

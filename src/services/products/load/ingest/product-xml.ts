@@ -107,12 +107,10 @@ export class ProductXml {
     return this.reader.depth() === 1;
   }
 
-  /** Counts lines and columns of messages from here. */
   countFromHere(): void {
     this.reader.countFromHere();
   }
 
-  /** Namespace prefixes declared here. */
   get prefixes(): readonly string[] {
     return this.reader.prefixes();
   }

@@ -188,7 +188,6 @@ export class RecordBlock {
     this.used = textStart + text.length;
   }
 
-  /** Adds the records of another block. */
   add(records: Buffer): void {
     this.reserve(records.length);
     this.block.set(records, this.used);

@@ -3,6 +3,7 @@ import { encodeContent } from '../../../../domain/products/feed-codec';
 import { type Digest, digestOf } from '../../../../domain/products/fingerprints';
 import { type IgnoredField, IgnoredFields } from '../../../../domain/products/ignored-fields';
 import { type BodyFormat } from '../../../../wire/api/format';
+import { GrowingBytes } from '../../../../wire/bytes';
 import { type ElementOrigin } from '../../../../wire/json/cut';
 import { noteRepeated } from '../../../../wire/json/members';
 import { jsonProblem, spellingsIn } from '../../../../wire/json/scan';
@@ -42,13 +43,9 @@ export interface Slice {
 const SLICE_BYTES = 256 * 1024;
 /** Products of a slice: as much work, however small they are. Other loads wait no longer than that. */
 const SLICE_PRODUCTS = 2_000;
-/** Initial size of the buffer: most bodies are small. */
-const SMALLEST = 18 * 1024;
 
-/** Collects the products of a slice. */
 export class SliceBuilder {
-  private bytes = Buffer.alloc(0);
-  private used = 0;
+  private readonly bytes = new GrowingBytes();
   private ends: number[] = [];
   private sequences: number[] = [];
   private firstBytes: number[] = [];
@@ -56,46 +53,34 @@ export class SliceBuilder {
 
   /** Returns true when the slice is full. */
   add(product: Buffer, sequence: number, { firstByte, members }: ElementOrigin): boolean {
-    this.reserve(product.length);
-    this.bytes.set(product, this.used);
-    this.used += product.length;
-    this.ends.push(this.used);
+    this.bytes.add(product);
+    this.ends.push(this.bytes.length);
     this.sequences.push(sequence);
     this.firstBytes.push(firstByte);
     this.members.push(members);
-    return this.used >= SLICE_BYTES || this.ends.length >= SLICE_PRODUCTS;
+    return this.bytes.length >= SLICE_BYTES || this.ends.length >= SLICE_PRODUCTS;
   }
 
   /** Returns what has been collected, and starts the next slice. */
   take(): Pick<Slice, 'bytes' | 'ends' | 'sequences' | 'firstBytes' | 'members'> {
     const slice = {
-      bytes: this.bytes.subarray(0, this.used),
+      bytes: this.bytes.take(),
       ends: Uint32Array.from(this.ends),
       sequences: Uint32Array.from(this.sequences),
       firstBytes: Float64Array.from(this.firstBytes),
       members: Uint32Array.from(this.members),
     };
-    this.bytes = Buffer.alloc(0);
-    this.used = 0;
     this.ends = [];
     this.sequences = [];
     this.firstBytes = [];
     this.members = [];
     return slice;
   }
-
-  private reserve(length: number): void {
-    if (this.used + length <= this.bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(4 * this.bytes.length, this.used + length, SMALLEST));
-    this.bytes.copy(larger, 0, 0, this.used);
-    this.bytes = larger;
-  }
 }
 
 /** Faults that are listed of one product; more are counted (`docs/decisions.md#x23`). */
 const MAX_FAULTS = 20;
 
-/** The result of validating a slice. */
 export interface ValidatedSlice {
   /** The valid products, as records. */
   readonly records: Uint8Array;
@@ -115,7 +100,6 @@ export interface ValidText {
 
 export interface ValidationOptions {
   readonly knowsCategory: (id: string) => boolean;
-  /** How many more faults can be listed. */
   readonly room: number;
   /** Counts the fields that the document does not name. */
   readonly ignored: IgnoredFields;
