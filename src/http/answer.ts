@@ -1,4 +1,3 @@
-import { type FastifyReply } from 'fastify';
 import { type Position } from '../kernel/event';
 import { type Fault, Faults } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
@@ -161,10 +160,4 @@ export class StreamedAnswer {
     readonly begin: (request: StreamRequest) => Promise<Streamed>,
     readonly details: StreamDetails,
   ) {}
-}
-
-/** Marks the answer of a dry run, a failure too (`docs/decisions.md#a15`). Returns whether it is one. */
-export function markDryRun(reply: FastifyReply, dryRun = false): boolean {
-  if (dryRun) reply.header('X-Dry-Run', 'true');
-  return dryRun;
 }

@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { type FastifyRequest } from 'fastify';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Caller } from '../network/organisations';
 import { type OperationText } from '../wire/api/description';
 import { type Format } from '../wire/api/format';
@@ -59,10 +59,16 @@ export const CurrentCaller = createParamDecorator(
 
 const keysOf = createParamDecorator((table: KeyTable, context) => {
   const request = requestOf(context);
-  return readKeys(table, request.target, admissionOf(request).service.keyFaults);
+  const keys = readKeys(table, request.target, admissionOf(request).service.keyFaults);
+  const reply = context.switchToHttp().getResponse<FastifyReply>();
+  if (keys['dryRun'] === true) reply.header('X-Dry-Run', 'true');
+  return keys;
 });
 
-/** Parameter: the matrix keys of the request by a table, of type `Keys<typeof table>`. */
+/**
+ * Parameter: the matrix keys of the request by a table, of type `Keys<typeof table>`. The answer of a dry run is
+ * marked, a failure too (`docs/decisions.md#a15`).
+ */
 export function MatrixKeys(table: KeyTable): ParameterDecorator {
   return (controller, method, index) => {
     if (method !== undefined) Reflect.defineMetadata(KEYS, table, controller, method);

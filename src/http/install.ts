@@ -47,7 +47,7 @@ export function installHttp(app: NestFastifyApplication): void {
     // Many parts listen for the end of an answer; Node.js would warn of a leak.
     reply.raw.setMaxListeners(0);
     reply.header(REQUEST_ID, request.id);
-    decorate(request, reply.raw);
+    decorate(request, reply);
     whenFirst(request.raw, reply.raw, () => {
       log(request, reply);
       // Nest would answer a target that is no path, such as `*`, before the hooks below.

@@ -1,5 +1,5 @@
 import { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type FastifyRequest } from 'fastify';
+import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { FairBudget } from '../runtime/fair-queue';
 import { httpFaults, notResponding } from '../wire/api/errors';
@@ -174,6 +174,7 @@ function tooMuch(resource: Resource, needed: number, most: number): Fault {
 export class PostedBody {
   constructor(
     private readonly request: Pick<FastifyRequest, 'raw' | 'contentType' | 'service'>,
+    private readonly reply: Pick<FastifyReply, 'headers'>,
     private readonly share: BodyShare,
     private readonly maxBody: number,
     /** Aborted when the server stops: bodies that are incomplete by then are given up. */
@@ -185,6 +186,11 @@ export class PostedBody {
   /** The server stops: a handler that waits answers now. */
   get isStopping(): boolean {
     return this.stopping.aborted;
+  }
+
+  /** Adds headers to the answer, whether it is a success or a failure. */
+  report(headers: Readonly<Record<string, string>>): void {
+    this.reply.headers(headers);
   }
 
   /** The format that its headers declare. Raises the service's faults (`docs/decisions.md#a10`). */
@@ -247,7 +253,7 @@ export class PostedBody {
   /** The same with another limit, if that is lower: raises 413 beyond `limit` bytes. */
   upTo(limit: number): PostedBody {
     const most = Math.min(limit, this.maxBody);
-    return new PostedBody(this.request, this.share, most, this.stopping, this.readAs);
+    return new PostedBody(this.request, this.reply, this.share, most, this.stopping, this.readAs);
   }
 
   /** The whole body, for operations whose bodies are small: raises 413 beyond `limit` bytes. */

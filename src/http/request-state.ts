@@ -1,5 +1,5 @@
-import { type IncomingMessage, type ServerResponse } from 'node:http';
-import { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { type IncomingMessage } from 'node:http';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { type Caller } from '../network/organisations';
 import { httpFaults } from '../wire/api/errors';
@@ -53,19 +53,19 @@ export function routedPath({ url = '/' }: Pick<IncomingMessage, 'url'>): string 
 export function decorateRequests(
   fastify: FastifyInstance,
   { services, maxBody, budgets, stopping }: RequestOptions,
-): (request: FastifyRequest, response: ServerResponse) => void {
+): (request: FastifyRequest, reply: FastifyReply) => void {
   for (const name of ['target', 'contentType', 'service', 'caller', 'view', 'bodyShare'])
     fastify.decorateRequest(name);
   // Nothing parses a body: handlers read it as a `PostedBody`.
   fastify.addContentTypeParser('*', ({ body }, _payload, done) => done(null, body));
-  return (request, response) => {
+  return (request, reply) => {
     const { headers } = request.raw;
     request.target = parseRequestTarget(request.originalUrl);
     request.contentType = headers['content-type'];
     delete headers['content-type'];
     request.service = serviceOf(services, request.routeOptions.url ?? request.target.path);
-    request.bodyShare = new BodyShare(budgets, () => request.caller?.tokenHash ?? '', response);
-    request.body = new PostedBody(request, request.bodyShare, maxBody, stopping);
+    request.bodyShare = new BodyShare(budgets, () => request.caller?.tokenHash ?? '', reply.raw);
+    request.body = new PostedBody(request, reply, request.bodyShare, maxBody, stopping);
   };
 }
 

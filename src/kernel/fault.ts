@@ -42,6 +42,13 @@ function commonStatus(faults: readonly Fault[]): number {
   return first !== undefined && others.every((status) => status === first) ? first : 400;
 }
 
+/** The faults that were raised; raises anything else again. */
+export function faultsIn(error: unknown): readonly Fault[] {
+  if (error instanceof Faults) return error.faults;
+  if (error instanceof Fault) return [error];
+  throw error;
+}
+
 /** Makes a service's fault; its message defaults to the text in the documents. */
 export type MakeFault = (message?: string, details?: FaultDetails) => Fault;
 

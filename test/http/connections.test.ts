@@ -164,7 +164,12 @@ describe('a body that comes too slowly (decisions X11)', () => {
     const request = { raw, contentType: undefined, service: notes };
     const budgets = new BodyBudgets({ memory: 1e9, space: 1e9 });
     const share = new BodyShare(budgets, () => 'a', new ServerResponse(raw));
-    return [raw, new PostedBody(request, share, 1e9, new AbortController().signal).chunks()];
+    const reply = {
+      headers: () => {
+        throw new Error('not answered');
+      },
+    };
+    return [raw, new PostedBody(request, reply, share, 1e9, new AbortController().signal).chunks()];
   };
 
   it('is given up when nothing comes for 30 s', async () => {

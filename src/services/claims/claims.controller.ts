@@ -1,6 +1,5 @@
-import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type FastifyReply } from 'fastify';
 import { type Screening } from '../../domain/claims/claim';
 import { claimFaults as fault } from '../../domain/claims/faults';
 import { LAST_LEGACY_STATUS, STATUSES, type StatusId } from '../../domain/claims/statuses';
@@ -44,24 +43,16 @@ export class ClaimsController {
   @Post()
   @ApiOperation(operations.createClaims)
   @Roles(['publisher'])
-  async create(
-    @CurrentCaller() caller: Caller,
-    @Body() body: PostedBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Answer> {
-    const command = new CreateClaims(await claimsIn(body, reply), caller);
+  async create(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const command = new CreateClaims(await claimsIn(body), caller);
     return Answer.none(await this.commands.execute(command), 200);
   }
 
   @Post('check')
   @ApiOperation(operations.checkClaims)
   @Roles(['publisher'])
-  async check(
-    @CurrentCaller() caller: Caller,
-    @Body() body: PostedBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Answer> {
-    const command = new CheckClaims(await claimsIn(body, reply), caller);
+  async check(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+    const command = new CheckClaims(await claimsIn(body), caller);
     const screenings = await this.commands.execute(command);
     return Answer.of(CHECKS, screenings.map(toCheck));
   }
@@ -97,9 +88,9 @@ export class ClaimsController {
 }
 
 /** The posted claims. Unknown fields are named in a header, whatever else is wrong. */
-async function claimsIn(body: PostedBody, reply: FastifyReply): Promise<PostedList> {
+async function claimsIn(body: PostedBody): Promise<PostedList> {
   const posted = await postedList('claims', body, CLAIM_FORMATS);
-  reply.headers(ignoredIn(posted, postedClaim));
+  body.report(ignoredIn(posted, postedClaim));
   return posted;
 }
 
@@ -123,14 +114,10 @@ export class ClaimUpdatesController {
   @Post()
   @ApiOperation(operations.updateClaims)
   @Roles(['advertiser', 'publisher'])
-  async update(
-    @CurrentCaller() caller: Caller,
-    @Body() body: PostedBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Answer> {
+  async update(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const posted = await postedList('claimUpdates', body, UPDATE_FORMATS);
     const isRuling = caller.kind === 'advertiser';
-    reply.headers(ignoredIn(posted, isRuling ? postedRuling : postedRevision));
+    body.report(ignoredIn(posted, isRuling ? postedRuling : postedRevision));
     const command = isRuling ? new RuleOnClaims(posted, caller) : new ReviseClaims(posted, caller);
     return Answer.none(await this.commands.execute(command), 200);
   }
@@ -161,13 +148,9 @@ export class LegacyClaimsController {
   @Post('claimUpdates')
   @ApiOperation(operations.updateLegacyClaims)
   @Roles(['advertiser'])
-  async update(
-    @CurrentCaller() caller: Caller,
-    @Body() body: PostedBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Answer> {
+  async update(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const posted = await postedList('claimUpdates', body, UPDATE_FORMATS);
-    reply.headers(ignoredIn(posted, postedLegacyRuling));
+    body.report(ignoredIn(posted, postedLegacyRuling));
     const { position } = await this.commands.execute(new RuleOnClaims(posted, caller, true));
     return Answer.errors([], { position });
   }

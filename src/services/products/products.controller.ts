@@ -6,7 +6,6 @@ import { importsText } from '../../domain/products/feed-imports';
 import {
   Answer,
   ListAnswer,
-  markDryRun,
   QueuedAnswer,
   type Streamed,
   StreamedAnswer,
@@ -91,8 +90,7 @@ export class ProductsController {
     @Body() body: PostedBody,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
-    const { fid, mode = 'update' } = keys;
-    const dryRun = markDryRun(reply, keys.dryRun);
+    const { fid, mode = 'update', dryRun } = keys;
     const command = new LoadProducts(fid, caller, mode, body, dryRun);
     const loaded = await loggedLoad(
       (facts, text) => reply.log.info(facts, text),
@@ -115,10 +113,9 @@ export class ProductsController {
   async delete(
     @CurrentCaller() caller: Caller,
     @MatrixKeys(deleteKeys) { fid, spId, deleteAll, dryRun }: Keys<typeof deleteKeys>,
-    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
     const which = deleteAll === true ? 'all' : spId;
-    const command = new DeleteProducts(fid, caller, which, markDryRun(reply, dryRun));
+    const command = new DeleteProducts(fid, caller, which, dryRun);
     const deleted = await this.commands.execute(command);
     return Answer.errors([], { position: deleted.position, headers: loadHeaders(deleted) });
   }

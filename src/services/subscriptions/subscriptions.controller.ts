@@ -194,12 +194,8 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
 
     @Post()
     @ApiOperation(operations.create)
-    async create(
-      @CurrentCaller() caller: Caller,
-      @Body() body: PostedBody,
-      @Res({ passthrough: true }) reply: FastifyReply,
-    ): Promise<Answer> {
-      const command = new CreateSubscription(kind, await this.posted(body, reply), caller);
+    async create(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
+      const command = new CreateSubscription(kind, await this.posted(body), caller);
       const { subscriptionId, subscription, position } = await this.commands.execute(command);
       const created = toOutput(kind, subscriptionId, subscription.content);
       return Answer.of(shapes.one, created, { status: 201, position });
@@ -210,9 +206,8 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     async replace(
       @Wanted(kind) which: ReplaceSubscription['which'],
       @Body() body: PostedBody,
-      @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Answer> {
-      const command = new ReplaceSubscription(which, await this.posted(body, reply));
+      const command = new ReplaceSubscription(which, await this.posted(body));
       const { subscription, position } = await this.commands.execute(command);
       return Answer.of(shapes.one, toOutput(kind, which.id, subscription.content), { position });
     }
@@ -267,9 +262,9 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     }
 
     /** The posted subscription. Unknown fields are named in a header, whatever else is wrong. */
-    private async posted(body: PostedBody, reply: FastifyReply): Promise<Posted> {
+    private async posted(body: PostedBody): Promise<Posted> {
       const posted = postedObject(await jsonIn(body), 'one subscription');
-      reply.headers(ignoredFields(check.unknownFields(posted)));
+      body.report(ignoredFields(check.unknownFields(posted)));
       return posted;
     }
   }

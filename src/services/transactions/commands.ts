@@ -10,7 +10,7 @@ import { execute, load, type StateAt } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { FairQueue } from '../../runtime/fair-queue';
-import { Fault, Faults } from '../../kernel/fault';
+import { type Fault, Faults, faultsIn } from '../../kernel/fault';
 import { inParallel, KeyedMutex } from '../../runtime/concurrency';
 import { pacer } from '../../runtime/slices';
 import {
@@ -240,10 +240,4 @@ function notFound(id: string): Fault {
 
 function mayMove({ kind, organisationId }: MoveTransactions['caller'], advertiserId: number): boolean {
   return kind === 'operator' || organisationId === advertiserId;
-}
-
-function faultsIn(error: unknown): readonly Fault[] {
-  if (error instanceof Faults) return error.faults;
-  if (error instanceof Fault) return [error];
-  throw error;
 }

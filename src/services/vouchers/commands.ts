@@ -4,7 +4,7 @@ import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
 import { type VoucherPost, VoucherWriter, type WrittenVoucher } from '../../domain/vouchers/voucher-writer';
 import { VisibleWrites } from '../../http/visible-writes';
 import { type Position } from '../../kernel/event';
-import { Fault, Faults } from '../../kernel/fault';
+import { type Fault, faultsIn } from '../../kernel/fault';
 import { type Directory } from '../../network/directory';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
@@ -178,12 +178,6 @@ function checkedOrFaults(check: () => VoucherPost): VoucherPost | { readonly fau
   } catch (error) {
     return { faults: faultsIn(error) };
   }
-}
-
-function faultsIn(error: unknown): readonly Fault[] {
-  if (error instanceof Faults) return error.faults;
-  if (error instanceof Fault) return [error];
-  throw error;
 }
 
 /** Posts with the same key are of one voucher. A voucher without a `sourceId` is always a new one. */

@@ -1,8 +1,7 @@
-import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type FastifyReply } from 'fastify';
 import { voucherFaults as fault } from '../../domain/conversion-faults';
-import { Answer, ListAnswer, markDryRun, QueuedAnswer } from '../../http/answer';
+import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
@@ -61,16 +60,14 @@ export class VouchersController {
   @Roles(['advertiser'])
   async post(
     @CurrentCaller() caller: Caller,
-    @MatrixKeys(postKeys) keys: Keys<typeof postKeys>,
+    @MatrixKeys(postKeys) { dryRun }: Keys<typeof postKeys>,
     @Body() body: PostedBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
-    const dryRun = markDryRun(reply, keys.dryRun);
     const format = body.format();
     const bytes = await body.bytes(MAX_BODY.one);
     const posted = await readVoucher(bytes, format);
     const text = format === 'json' ? bytes.toString() : undefined;
-    reply.headers(await ignoredFieldsOf(postedVoucher, [posted]));
+    body.report(await ignoredFieldsOf(postedVoucher, [posted]));
     const command = new PostVoucher(posted, caller.organisationId, dryRun, text);
     const { id, position } = await this.commands.execute(command);
     return new Answer({ json: () => [id], xml: () => ({ long: id }) }, { position });
@@ -82,14 +79,12 @@ export class VouchersController {
   @Produces(['json'])
   async postAll(
     @CurrentCaller() caller: Caller,
-    @MatrixKeys(postKeys) keys: Keys<typeof postKeys>,
+    @MatrixKeys(postKeys) { dryRun }: Keys<typeof postKeys>,
     @Body() body: PostedBody,
-    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
-    const dryRun = markDryRun(reply, keys.dryRun);
     body.format(['json']);
     const { items, texts } = await readVouchers(body.upTo(MAX_BODY.several).chunks(), MAX_BODY.one);
-    reply.headers(await ignoredFieldsOf(postedVoucher, items));
+    body.report(await ignoredFieldsOf(postedVoucher, items));
     const command = new PostVouchers(items, caller.organisationId, dryRun, texts);
     const { results, position } = await this.commands.execute(command);
     const listed = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));
