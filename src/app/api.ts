@@ -70,9 +70,9 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     opened.push(() => loader.close());
     const exporter = threads ? startExporter(engines, report) : new Exporter(store, follower);
     opened.push(() => exporter.end());
-    const feeds = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
-    opened.push(() => feeds.close());
-    await feeds.clean();
+    const downloads = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
+    opened.push(() => downloads.close());
+    await downloads.clean();
     const counter = new DownloadCounter({
       log: eventLog,
       folder: join(dataDir, 'uncounted'),
@@ -108,7 +108,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       store,
       follower,
       loader,
-      feeds,
+      downloads,
       counter,
       readiness,
       tokenUses,
@@ -126,7 +126,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     };
     const app = await createApp(parts);
     const close = async (): Promise<void> => {
-      await stopServing({ app, loader, feeds, exporter });
+      await stopServing({ app, loader, downloads, exporter });
       await tokenUses.close();
       await counter.close();
       ending.abort();
@@ -140,7 +140,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
 export interface Serving {
   readonly app: NestFastifyApplication;
   readonly loader: ProductLoader;
-  readonly feeds: RenderedFeeds;
+  readonly downloads: RenderedFeeds;
   readonly exporter: ProductExporter & { end(): Promise<void> };
 }
 
@@ -152,16 +152,16 @@ const DOWNLOADS_END_MS = 5_000;
  * while, so that neither delays the stop for long.
  */
 export async function stopServing(
-  { app, loader, feeds, exporter }: Serving,
+  { app, loader, downloads, exporter }: Serving,
   downloadsEnd = DOWNLOADS_END_MS,
 ): Promise<void> {
   const late = setTimeout(() => {
     // Closed again below, which raises what has failed.
-    feeds.close().catch(() => undefined);
+    downloads.close().catch(() => undefined);
   }, downloadsEnd);
   const ends = await Promise.allSettled([app.close(), loader.close()]);
   clearTimeout(late);
-  ends.push(...(await Promise.allSettled([feeds.close()])), ...(await Promise.allSettled([exporter.end()])));
+  ends.push(...(await Promise.allSettled([downloads.close()])), ...(await Promise.allSettled([exporter.end()])));
   raise(ends.filter((end) => end.status === 'rejected').map(({ reason }): unknown => reason));
 }
 

@@ -40,7 +40,7 @@ export interface AppParts {
   readonly store: ReadStore;
   readonly follower: FollowedDirectory;
   readonly loader: ProductLoader;
-  readonly feeds: RenderedFeeds;
+  readonly downloads: RenderedFeeds;
   readonly counter: DownloadCounter;
   readonly readiness: Readiness;
   readonly tokenUses: TokenUses;
@@ -67,7 +67,7 @@ const OPEN_ROUTES = [
 @Module({})
 class AppModule {
   static of(parts: AppParts, http: HttpOptions): DynamicModule {
-    const { config, eventLog, store, follower, loader, feeds, counter, readiness } = parts;
+    const { config, eventLog, store, follower, loader, downloads, counter, readiness } = parts;
     const clock: Clock = parts.now === undefined ? new Clock() : { now: parts.now };
     const wait = new PositionWait(store, PROJECTIONS);
     const reach: PositionWait['until'] = (position, milliseconds) => wait.until(position, milliseconds);
@@ -79,7 +79,7 @@ class AppModule {
       imports: [
         CqrsModule.forRoot(),
         HttpModule.with(http, readModels, clock),
-        ProductsModule.with(config, { loader, feeds, counter }),
+        ProductsModule.with(config, { loader, downloads, counter }),
         VouchersModule.with(config),
         TransactionsModule,
         ClaimsModule,

@@ -178,7 +178,7 @@ describe('a stop while a download is being sent', () => {
     const url = await http.getUrl();
     const started = get(`${url}/1.0/productsUnlimited;fid=${FEEDS.german}?token=${TOKENS.nord}`);
     const [download] = (await once(started, 'response')) as [IncomingMessage];
-    const ended = stopServing({ app: http, loader, exporter, feeds }, downloadsEnd);
+    const ended = stopServing({ app: http, loader, exporter, downloads: feeds }, downloadsEnd);
     await untilRefusing(url);
     return { download, ended };
   }

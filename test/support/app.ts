@@ -103,7 +103,7 @@ export class TestApp {
     const { app: http, parts, exporter } = api;
     const again = (others: Partial<AppParts> = {}): Promise<NestFastifyApplication> =>
       createApp({ ...parts, ...others });
-    const { feeds } = parts;
+    const { downloads: feeds } = parts;
     if (!(exporter instanceof Exporter)) throw new Error('the exporter is in another thread');
     const app = new TestApp(
       engines,

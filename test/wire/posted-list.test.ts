@@ -7,7 +7,7 @@ import { mappingOperations } from '../../src/operations/rest/mappings.controller
 import { transactionOperations } from '../../src/services/transactions/operations';
 import { voucherOperations } from '../../src/services/vouchers/operations';
 import { isPosted, notesOf, type Posted } from '../../src/wire/api/posted';
-import { type ListBody, postedItems } from '../../src/wire/api/posted-list';
+import { type ListBody, postedItems } from '../../src/wire/api/posted-items';
 import { listOf, record } from '../../src/wire/record/record';
 import { integer, text } from '../../src/wire/record/kinds';
 

@@ -21,7 +21,7 @@ import { mapInSlices } from '../../runtime/slices';
 import { CountedFeeds } from '../../services/products/feed.queries';
 import { type OperationText, type Shape } from '../../wire/api/description';
 import { isPosted, isUnset, Refusals, wrong } from '../../wire/api/posted';
-import { postedItems } from '../../wire/api/posted-list';
+import { postedItems } from '../../wire/api/posted-items';
 import { csvRowsInSlices } from '../../wire/csv/read';
 import { type Keys } from '../../wire/keys/keys';
 import { NotParsable, utf8Text } from '../../wire/bytes';

@@ -170,7 +170,7 @@ export class DownloadsController {
     private readonly commands: CommandBus,
     private readonly follower: FollowedDirectory,
     private readonly plans: DownloadPlans,
-    private readonly feeds: RenderedFeeds,
+    private readonly rendered: RenderedFeeds,
     private readonly states: FeedStates,
     private readonly settings: ProductSettings,
   ) {}
@@ -241,7 +241,7 @@ export class DownloadsController {
     }
     const records = page && { from: (page.page - 1) * page.size, to: page.page * page.size };
     const { tokenHash: client } = caller;
-    const { body, release } = await this.feeds.take({ ...plan, client, page: records });
+    const { body, release } = await this.rendered.take({ ...plan, client, page: records });
     return { status: 200, headers, body: jsonp === undefined ? body : called(jsonp, body), ended: release };
   }
 }

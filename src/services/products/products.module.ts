@@ -43,13 +43,13 @@ export const productService = defineService({
 /** The loader and the downloads, in this thread or others. */
 export interface ProductParts {
   readonly loader: ProductLoader;
-  readonly feeds: RenderedFeeds;
+  readonly downloads: RenderedFeeds;
   readonly counter: DownloadCounter;
 }
 
 @Module({})
 export class ProductsModule {
-  static with(settings: ProductSettings, { loader, feeds, counter }: ProductParts): DynamicModule {
+  static with(settings: ProductSettings, { loader, downloads, counter }: ProductParts): DynamicModule {
     return {
       module: ProductsModule,
       controllers: [ProductsController, DownloadsController, FeedsController],
@@ -67,7 +67,7 @@ export class ProductsModule {
           inject: [EventLog, Clock],
         },
         DownloadPlans,
-        { provide: RenderedFeeds, useValue: feeds },
+        { provide: RenderedFeeds, useValue: downloads },
         { provide: DownloadCounter, useValue: counter },
       ],
     };

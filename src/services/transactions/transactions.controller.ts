@@ -14,7 +14,7 @@ import { type Caller } from '../../network/organisations';
 import { errorsAsJson } from '../../wire/api/errors';
 import { type BodyFormat } from '../../wire/api/format';
 import { isPosted } from '../../wire/api/posted';
-import { type ListBody, postedItems } from '../../wire/api/posted-list';
+import { type ListBody, postedItems } from '../../wire/api/posted-items';
 import { postedFromJson } from '../../wire/json/read';
 import { type Keys } from '../../wire/keys/keys';
 import { ignoredFields, unknownFields } from '../../wire/keys/name-list';

@@ -8,7 +8,7 @@ import { PostedBody } from '../../http/posted-body';
 import { type Caller } from '../../network/organisations';
 import { errorsAsJson } from '../../wire/api/errors';
 import { type BodyFormat, type Format } from '../../wire/api/format';
-import { type PostedItems, postedItems } from '../../wire/api/posted-list';
+import { type PostedItems, postedItems } from '../../wire/api/posted-items';
 import { writeDate } from '../../wire/date';
 import { calendar } from '../../wire/icalendar';
 import { postedFromJson } from '../../wire/json/read';
