@@ -161,7 +161,10 @@ export async function stopServing(
   }, downloadsEnd);
   const ends = await Promise.allSettled([app.close(), loader.close()]);
   clearTimeout(late);
-  ends.push(...(await Promise.allSettled([downloads.close()])), ...(await Promise.allSettled([exporter.end()])));
+  ends.push(
+    ...(await Promise.allSettled([downloads.close()])),
+    ...(await Promise.allSettled([exporter.end()])),
+  );
   raise(ends.filter((end) => end.status === 'rejected').map(({ reason }): unknown => reason));
 }
 
