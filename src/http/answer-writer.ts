@@ -154,10 +154,7 @@ async function* joined(first: readonly Buffer[], rest: AsyncIterable<Buffer>): A
 /** Characters of a chunk, more or less. */
 const CHUNK = 256 * 1024;
 
-/**
- * Joins pieces of text into chunks of bytes. Yields to the event loop every few milliseconds. Raises the reason once
- * `signal` is aborted.
- */
+/** Joins text into chunks of bytes, yielding to the event loop. Raises the reason once `signal` is aborted. */
 async function* chunksOf(
   pieces: AsyncIterable<Iterable<string>> | Iterable<Iterable<string>>,
   signal?: AbortSignal,

@@ -119,11 +119,7 @@ function listTextOf<K extends RecordKind>(shape: Shape<List<K>>): (view: ListVie
   return writer as (view: ListView) => ListText<AnswerOf<K>>;
 }
 
-/**
- * Returned by a handler that reads an answer of bounded size as a whole. `begin` is called when `ReadQueue` admits the
- * request (`docs/decisions.md#x70`), with the options of its queries, and may raise what a handler may. What has no
- * bound is a `ListAnswer`.
- */
+/** Returned by a handler that reads an answer of bounded size as a whole, once `ReadQueue` admits the request. */
 export class QueuedAnswer {
   constructor(readonly begin: (query: QueryOptions) => Promise<Answer>) {}
 }

@@ -55,16 +55,11 @@ function discardRest(raw: IncomingMessage): void {
   raw.resume();
 }
 
-/**
- * Part of the connections beyond which idle ones are closed, and how often at most (ms): finding them takes a while.
- */
+/** Share of the connections beyond which idle ones are closed, and how often at most (ms): it takes a while. */
 const CROWDED = 0.75;
 const CLOSE_EVERY = 1_000;
 
-/**
- * Accepts at most so many connections (`docs/decisions.md#x101`). When most of them are used, those that wait for a
- * next request are closed, so that they do not keep others out.
- */
+/** Accepts at most so many connections (`docs/decisions.md#x101`), and closes idle ones when most are used. */
 export function boundConnections(server: Server, most: number): void {
   server.maxConnections = most;
   const open = new Set<Socket>();
@@ -79,10 +74,7 @@ export function boundConnections(server: Server, most: number): void {
   });
 }
 
-/**
- * Requests that a client may send ahead over one connection, before earlier ones are answered, and characters of their
- * heads.
- */
+/** Requests sent ahead over one connection before earlier ones are answered, and characters of their heads. */
 const MAX_AHEAD = { requests: 100, characters: 128 * 1024 } as const;
 
 /** Requests of a connection that wait for the answers to earlier ones, and the characters of their heads. */

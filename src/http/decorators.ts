@@ -65,10 +65,7 @@ const keysOf = createParamDecorator((table: KeyTable, context) => {
   return keys;
 });
 
-/**
- * Parameter: the matrix keys of the request by a table, of type `Keys<typeof table>`. The answer of a dry run is
- * marked, a failure too (`docs/decisions.md#a15`).
- */
+/** Parameter: the matrix keys by a table. Answers of dry runs are marked, failures too (`docs/decisions.md#a15`). */
 export function MatrixKeys(table: KeyTable): ParameterDecorator {
   return (controller, method, index) => {
     if (method !== undefined) Reflect.defineMetadata(KEYS, table, controller, method);

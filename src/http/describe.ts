@@ -93,10 +93,7 @@ const INDEX_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/**
- * Answers with links, in HTML if the client prefers it, otherwise in JSON (`docs/decisions.md#x85`). Links are relative
- * to the page, because a proxy may add a prefix.
- */
+/** Answers with links in HTML or JSON (`docs/decisions.md#x85`), relative to the page: a proxy may add a prefix. */
 function sendIndex(request: FastifyRequest, reply: FastifyReply, more: readonly IndexLink[] = []): void {
   const { extension } = request.target;
   if (extension !== undefined && extension !== 'json')
@@ -238,10 +235,7 @@ const POLICY = [
 ].join('; ');
 const SECURITY = { 'Content-Security-Policy': POLICY, 'Referrer-Policy': 'no-referrer' };
 
-/**
- * The documentation page: Swagger UI over the OpenAPI description. Paths are relative, because a proxy may add a
- * prefix.
- */
+/** The documentation page: Swagger UI over the OpenAPI description. Paths are relative: a proxy may add a prefix. */
 const PAGE = `<!doctype html>
 <html lang="en">
 <head>
@@ -312,9 +306,7 @@ const ui = SwaggerUIBundle({
 });
 `;
 
-/**
- * Swagger UI without what says nothing here (one server, links, an example of each error list), and for narrow screens.
- */
+/** Swagger UI without what says nothing here (one server, links, examples of errors), and for narrow screens. */
 const STYLE = `.swagger-ui .scheme-container .schemes .schemes-server-container,
 .swagger-ui .info .title small.version-stamp,
 .swagger-ui .response-col_links,

@@ -15,10 +15,7 @@ import { requestLogger } from './request-log';
 import { decorateRequests, headerFault } from './request-state';
 import { HttpOptions, serviceOf } from './service';
 
-/**
- * Sets up the HTTP server of an application on `httpAdapter` with `HttpModule`: what happens before guards and after
- * handlers. Call it before the application is initialised.
- */
+/** Sets up the HTTP server of an application with `HttpModule`. Call it before the application is initialised. */
 export function installHttp(app: NestFastifyApplication): void {
   const adapter = app.getHttpAdapter();
   const fastify = adapter.getInstance();

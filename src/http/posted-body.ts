@@ -18,10 +18,7 @@ export interface BodyCost {
   readonly space: number;
 }
 
-/**
- * The cost of so many bytes, of which a chunk is the last one to have arrived; those that headers declare count from
- * the start.
- */
+/** The cost of so many bytes, declared or received; `chunk` is the last one to have arrived. */
 type CostOf = (bytes: number, chunk?: Buffer) => BodyCost;
 
 /** A request with a body, however small it is. */
@@ -80,10 +77,7 @@ const RETRY_AFTER = 5;
 const SETTINGS = { memory: 'BODY_MEMORY', space: 'BODY_SPACE' } as const;
 type Resource = keyof typeof SETTINGS;
 
-/**
- * What all bodies that are received or processed may use together, fair between tokens, and one large body beside it
- * (`docs/decisions.md#x100`).
- */
+/** What all bodies may use together, fair between tokens, and one large body beside it (`docs/decisions.md#x100`). */
 export class BodyBudgets {
   readonly memory: FairBudget;
   readonly space: FairBudget;
@@ -110,10 +104,7 @@ export class BodyShare {
     private readonly response: ServerResponse,
   ) {}
 
-  /**
-   * Uses at least this much, for a body of at most `limit` bytes. Raises 503 if that is not free for the token now, 413
-   * if it never is.
-   */
+  /** Uses this much for a body of at most `limit` bytes. Raises 503 if it is not free now, 413 if it never is. */
   grow({ memory, space }: BodyCost, limit: number): void {
     this.use('memory', memory, this.budgets.memory.total + limit);
     this.use('space', space, this.budgets.space.most);
@@ -168,9 +159,7 @@ function tooMuch(resource: Resource, needed: number, most: number): Fault {
   );
 }
 
-/**
- * The body of a request, as `@Body()` passes it to handlers. Nothing is read or checked before a handler asks for it.
- */
+/** The body of a request, for `@Body()`. Nothing is read or checked before a handler asks for it. */
 export class PostedBody {
   constructor(
     private readonly request: Pick<FastifyRequest, 'raw' | 'contentType' | 'service'>,
@@ -283,10 +272,7 @@ async function inTime<T>(next: Promise<T>, pace: BodyPace, stopping: AbortSignal
   }
 }
 
-/**
- * Seconds for which a client may keep us waiting, and bytes for which it has one of them back
- * (`docs/decisions.md#x11`).
- */
+/** Seconds for which a client may keep us waiting, and bytes that win one of them back (`docs/decisions.md#x11`). */
 const PATIENCE = 30;
 const PER_SECOND = 1024;
 const SECOND_MS = 1_000;

@@ -10,10 +10,7 @@ import { admissionOf } from './request-state';
 import { whenOver } from './send-stream';
 import { HttpOptions } from './service';
 
-/**
- * The requests of tokens that are being answered: each has a connection, which are shared as bodies share memory
- * (`docs/decisions.md#x101`).
- */
+/** The requests being answered, by token: connections are shared as memory for bodies is (`docs/decisions.md#x101`). */
 @Injectable()
 export class RequestsInProgress {
   private readonly connections: FairBudget;

@@ -99,10 +99,7 @@ export function headerFault({ headers, rawHeaders, httpVersion }: IncomingMessag
 
 const BEARER = /^bearer(?: +(.*))?$/i;
 
-/**
- * The tokens that a request sends as `?token=` and as `Authorization: Bearer`, not validated; the same one in both
- * places is listed once (`docs/decisions.md#a13`).
- */
+/** The tokens of a request, of `?token=` and `Authorization: Bearer`, each once (`docs/decisions.md#a13`). */
 export function sentTokens({
   target,
   raw: { rawHeaders },

@@ -11,10 +11,7 @@ import { API_VERSION } from '../wire/api/routes';
 export interface Service {
   /** Whose tokens it takes. */
   readonly system: System;
-  /**
-   * The path segments after `/1.0/` that belong to it; two of them, such as `claims/subscriptions`, are its part of
-   * another service.
-   */
+  /** Path segments after `/1.0/`; two, such as `claims/subscriptions`, are its part of another service. */
   readonly modules: readonly string[];
   /** Further segments between the version and a module, for clients of older paths: `uts` for `/1.0/uts/claims`. */
   readonly legacyPrefixes: readonly string[];

@@ -24,10 +24,7 @@ export class WaitForReadModels {
     return await this.reachIn(position, milliseconds, GRACE_MS);
   }
 
-  /**
-   * After a small write (`docs/decisions.md#a7`, `#x8`). The write is durable, so a slow or unavailable read store is
-   * no failure.
-   */
+  /** After a small write (`docs/decisions.md#a7`, `#x8`): it is durable, whether or not the read store is available. */
   async afterWrite({ position, changes }: { position: Position; changes: number }): Promise<void> {
     if (changes === 0 || changes > SMALL.changes) return;
     await this.reachIn(position, this.longest, 0).catch((error: unknown) => {

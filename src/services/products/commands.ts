@@ -114,10 +114,7 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
   }
 }
 
-/**
- * Bytes of memory that a load uses however large its body is: chunks on their way, slices being validated, blocks of
- * the spool.
- */
+/** Bytes of memory for a load of any size: chunks on their way, slices being validated, blocks of the spool. */
 const BUFFERED = 6 * 1024 * 1024;
 /** The same for each byte of a small body, of which there are as many copies at a time. */
 const COPIES = 4;
@@ -127,10 +124,7 @@ function buffered(bytes: number): number {
   return Math.min(BUFFERED, LEAST + COPIES * bytes);
 }
 
-/**
- * What a body takes that is not parsed in memory (`docs/decisions.md#x100`): it is counted on disk even while it is in
- * memory.
- */
+/** What a body takes that is not parsed in memory (`docs/decisions.md#x100`): counted on disk even while in memory. */
 function costOfLoad(bytes: number): BodyCost {
   return { memory: buffered(bytes), space: bytes };
 }

@@ -93,10 +93,7 @@ export class DownloadCounter {
     await this.counting;
   }
 
-  /**
-   * Raises 429, and `EngineUnavailable` if the log is unavailable and the download cannot be noted: the disk is full,
-   * or too many are noted.
-   */
+  /** Raises 429, and `EngineUnavailable` if the log is unavailable and the download cannot be noted. */
   async count(download: Omit<TimedDownload, 'at' | 'id'>): Promise<void> {
     const id = quotaId(download);
     await this.mutex.runExclusive(id, async () => {
@@ -132,9 +129,7 @@ export class DownloadCounter {
     }
   }
 
-  /**
-   * Reads the events up to `revision` that were not read yet; a download is recorded after the version that was sent.
-   */
+  /** Reads the events up to `revision` not read before; downloads are recorded after the version they sent. */
   private async addRecorded(
     recorded: RecordedIds,
     stream: string,

@@ -106,9 +106,7 @@ export class FeedStates {
     return version;
   }
 
-  /**
-   * The last change of categories up to a position that concerns products of a feed, of those not considered before.
-   */
+  /** The last change of categories up to a position that concerns products of a feed, if not considered before. */
   private async lastChange(
     feedId: number,
     { loaded, upTo: after }: Considered,
@@ -332,10 +330,7 @@ export class FeedQueries {
     };
   }
 
-  /**
-   * The last posts to a feed. They are not held up for the sake of their report: it waits for them
-   * (`docs/decisions.md#x35`).
-   */
+  /** The last posts to a feed: the report waits for them, not they for it (`docs/decisions.md#x35`). */
   async imports(feedId: number, query: QueryOptions = {}): Promise<AsyncIterable<Iterable<ReportedImport>>> {
     await this.readModels.afterWrite({ position: await this.log.head(), changes: 1 });
     return await lastImports(this.store, feedId, query);

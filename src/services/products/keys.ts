@@ -248,10 +248,7 @@ export type DownloadKeys = Keys<typeof downloadKeys>;
 /** Products on a page whose size is not given. */
 const PAGE_SIZE = 100;
 
-/**
- * The page asked for, from 1, and how many products it has (`docs/decisions.md#p17`, `#x50`); undefined for the
- * whole feed. Raises PF_430.
- */
+/** The page asked for, from 1, and its size (`docs/decisions.md#p17`, `#x50`); undefined: all. Raises PF_430. */
 export function pageOf({ page, pageSize, since }: DownloadKeys): { page: number; size: number } | undefined {
   for (const [name, value] of Object.entries({ page, pageSize })) {
     if (value === undefined) continue;

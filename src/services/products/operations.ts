@@ -134,10 +134,7 @@ export const productOperations = {
   },
 } as const satisfies Readonly<Record<string, OperationText>>;
 
-/**
- * The XML schemas of products (Document 1, Product; `docs/decisions.md#p24`). Elements that posts and answers share are
- * in a namespace of their own.
- */
+/** The XML schemas of products (`docs/decisions.md#p24`); what posts and answers share has its own namespace. */
 export const productSchemas: SchemaFiles = (vendor) => {
   const {
     [PRODUCT_FILES.input]: input,
@@ -164,10 +161,7 @@ export const productSchemas: SchemaFiles = (vendor) => {
 const POSTED = elementSchema(postedProduct.fields, 'posted');
 const ANSWERED = elementSchema({ ...FEED_ELEMENTS, ...ANSWERED_COMMON }, 'answered');
 
-/**
- * Elements of posts and of answers, for both: the amount of a price as it may be posted, its attributes as they are
- * answered.
- */
+/** Elements of posts and answers: amounts of prices as they may be posted, attributes as they are answered. */
 const COMMON = {
   types: { ...ANSWERED.types, ...POSTED.types },
   simpleTypes: { ...ANSWERED.simpleTypes, ...POSTED.simpleTypes },

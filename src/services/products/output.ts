@@ -137,10 +137,7 @@ function toOffer(offer: Offer, view: OutputView): OutputOffer {
   };
 }
 
-/**
- * The prices of an offer as of its own version: later ones are left out, and the first one is its own price even if
- * the history does not have it yet.
- */
+/** Prices as of the offer's own version, the first one its own even if the history does not have it yet. */
 function pricesOf(
   { id, position, price, currency, modified }: Offer,
   { pastPrices, prices }: OutputView,

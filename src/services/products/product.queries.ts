@@ -186,10 +186,7 @@ function windowOf(keys: SearchKeys): ProductCriteria['window'] {
   return searchWindow(page, pageSize, atLeast(0, 'limit', keys.limit, fault.illegalValue));
 }
 
-/**
- * The requested and the applied size of pages; a `limit` above the cap is a request for more too
- * (`docs/decisions.md#p3`).
- */
+/** The requested and the applied size of pages; a `limit` above the cap asks for more too (`docs/decisions.md#p3`). */
 export function sizesOf({ pageSize, limit = 0 }: SearchKeys) {
   return { requested: limit > SEARCH_CAP ? Infinity : pageSize, applied: pageSizeOf(pageSize) };
 }

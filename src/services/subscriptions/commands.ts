@@ -42,10 +42,7 @@ interface WrittenSubscription {
   readonly position: Position;
 }
 
-/**
- * Creates a subscription (Document 2, Endpoints, Subscriptions). `posted` is unchecked; raises everything that is wrong
- * with it.
- */
+/** Creates a subscription (Document 2, Subscriptions). `posted` is unchecked; raises everything that is wrong. */
 export class CreateSubscription extends Command<WrittenSubscription> {
   constructor(
     readonly kind: SubscriptionKind,
@@ -110,10 +107,7 @@ export class Subscriptions {
     return { subscriptionId: created.id, subscription: created.state, position };
   }
 
-  /**
-   * Executes a command on a subscription that was loaded; raises CON_210 if it is deleted meanwhile, CON_350 for a
-   * rotation too many.
-   */
+  /** Raises CON_210 if the subscription is deleted meanwhile, CON_350 for a rotation too many. */
   async change(
     id: string,
     command: Exclude<SubscriptionCommand, CreateCommand>,
@@ -138,9 +132,7 @@ export class PostedContents {
     private readonly parts: SubscriptionParts,
   ) {}
 
-  /**
-   * What was posted, checked; of a PUT `before` is what it replaces: the site stays, and what was larger may stay so.
-   */
+  /** What was posted, checked. `before` is what a PUT replaces: the site stays, and what was larger may stay so. */
   checked(
     kind: SubscriptionKind,
     posted: Posted,
@@ -166,10 +158,7 @@ export class PostedContents {
 /** Most bytes of a subscription's content as JSON in UTF-8 (`docs/decisions.md#n15`). */
 const MOST_BYTES = 128 * 1024;
 
-/**
- * Raises CON_350 if a content is too large, unless it replaces one that is at least as large: logs from before the
- * limit may contain some.
- */
+/** Raises CON_350 for a content that is too large, unless it replaces one as large, which old logs may contain. */
 function checkSize(content: SubscriptionContent, before: SubscriptionContent | undefined): void {
   const size = bytesOf(content);
   if (size <= MOST_BYTES || (before !== undefined && size <= bytesOf(before))) return;

@@ -45,9 +45,7 @@ import {
   type Which,
 } from './subscription.queries';
 
-/**
- * What owners may read of the messages of their subscriptions (`docs/decisions.md#n14`). All raise CON_200 and CON_210.
- */
+/** What owners may read of their messages (`docs/decisions.md#n14`). All raise CON_200 and CON_210. */
 @Injectable()
 export class DeliveryQueries {
   constructor(
@@ -249,10 +247,7 @@ function isWaiting(state: OutputState): boolean {
   return state === 'due' || state === 'retrying';
 }
 
-/**
- * When a message that is not held is attempted next (an ISO 8601 instant), unless at once or never: the receiver may
- * rest longer.
- */
+/** When a message is attempted next (ISO 8601), unless at once or never: its receiver may rest longer. */
 function nextOf(
   { state, next, redelivery }: ListedDelivery,
   restingUntil: number | undefined,

@@ -161,10 +161,7 @@ function filled(template: Template, sample: string): string {
   return template.map((part) => (part.is === 'text' ? part.text : sample)).join('');
 }
 
-/**
- * Why a body would not be in its format, in UTF-8, whatever values its placeholders have (`docs/decisions.md#n10`);
- * undefined if it would.
- */
+/** Why a body would not be in its format whatever its values are (`docs/decisions.md#n10`), if so. */
 function bodyProblem(template: Template, format: ReceiverFormat): string | undefined {
   try {
     compiledBody(template, format);

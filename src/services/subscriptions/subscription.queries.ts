@@ -28,10 +28,7 @@ export abstract class SubscriptionParts {
   abstract readonly testWithin: number;
   /** How long messages are kept (ms). */
   abstract readonly keepMs: number;
-  /**
-   * What is wrong with host and port of a receiver's URL, to follow the name of the field; undefined: nothing
-   * (`docs/decisions.md#n9`).
-   */
+  /** What is wrong with host and port of a URL, if anything, after the field's name (`docs/decisions.md#n9`). */
   abstract readonly addressProblem: (url: URL) => string | undefined;
   /** Currencies that there are rates for; undefined as long as there are none (`docs/decisions.md#n12`). */
   abstract readonly convertible: () => ReadonlySet<string> | undefined;

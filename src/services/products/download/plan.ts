@@ -113,10 +113,7 @@ export class DownloadPlans {
     return isUnchanged ? checkpoint : ended;
   }
 
-  /**
-   * The last changes of what is joined to products: the feed, its programs, the organisation, sites that are or were
-   * its own.
-   */
+  /** The last changes of what is joined to products: feed, programs, organisation, sites that were ever its own. */
   private sourcesOf(feedId: number, { organisationId }: Caller): readonly (Changed | undefined)[] {
     const { changes, programs } = this.follower.directory;
     const streams = [

@@ -27,9 +27,7 @@ function tooLarge(needed: number, space: number): string {
 
 interface Entry {
   readonly feed: RenderedFeed;
-  /**
-   * The hash of the token that has taken its bytes of the budget: the first one's, or of a client that is still there.
-   */
+  /** The hash of the token that pays for its bytes: the first one's, or of a client that is still there. */
   owner: string;
   taken: number;
   /** The hashes of the tokens of the clients that are being sent from it. */
@@ -183,10 +181,7 @@ export class RenderedFeeds {
     this.needs.set(key, needed);
   }
 
-  /**
-   * Takes space for the feed of a key and its token, and removes what may be removed for it; false if there is not
-   * enough.
-   */
+  /** Takes space for a feed and its token, removing what may be removed for it; false if there is not enough. */
   private makeRoom(key: string, owner: string, bytes: number): boolean {
     while (!this.space.take(owner, bytes)) {
       const removed = this.removable(key, owner, bytes);
