@@ -1,6 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { categorySets, productsPosition } from '../../../projections/category-sets';
-import { feeds, type FeedVersion, MOST_VERSIONS, type StoredFeed, storedFeeds } from '../../../projections/feeds';
+import {
+  feeds,
+  type FeedVersion,
+  MOST_VERSIONS,
+  type StoredFeed,
+  storedFeeds,
+} from '../../../projections/feeds';
 import { lastImports } from '../../../projections/imports';
 import { lastRemapping, requireUpTo } from '../../../projections/product-download';
 import { type ReportedImport } from '../../domain/products/feed-imports';
