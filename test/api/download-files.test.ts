@@ -124,7 +124,7 @@ describe('the file of a download', () => {
     // A token has at most half of it.
     const space = 2 * Buffer.byteLength(body) + 100_000;
     const feeds = new RenderedFeeds(app.exporter, await mkdtemp(join(tmpdir(), 'affilog-')), space);
-    const tight = await app.again({ feeds });
+    const tight = await app.again({ downloads: feeds });
     await tight.listen(0, '127.0.0.1');
     const target = `${await tight.getUrl()}/1.0/productsUnlimited;fid=`;
     const slow = await request(`${target}${german}?token=${TOKENS.preisblick}`);
@@ -147,7 +147,7 @@ describe('the file of a download', () => {
     await freed();
     const size = Buffer.byteLength(body);
     const feeds = new RenderedFeeds(app.exporter, await mkdtemp(join(tmpdir(), 'affilog-')), 3.5 * size);
-    const fair = await app.again({ feeds });
+    const fair = await app.again({ downloads: feeds });
     await fair.listen(0, '127.0.0.1');
     const base = `${await fair.getUrl()}/1.0/productsUnlimited;fid=${german}`;
     const whole = async (keys: string, token: string): Promise<number> => {
@@ -190,7 +190,7 @@ describe('the file of a download', () => {
     async function withSpace(factor: number) {
       const space = Math.floor(factor * size);
       const feeds = new RenderedFeeds(app.exporter, await mkdtemp(join(tmpdir(), 'affilog-')), space);
-      const server = await app.again({ feeds });
+      const server = await app.again({ downloads: feeds });
       await server.listen(0, '127.0.0.1');
       const base = await server.getUrl();
       const begin = (keys: string, token: string) =>

@@ -173,7 +173,7 @@ describe('a stop while a download is being sent', () => {
     const loader = makeLoader(engines.log, follower, folder);
     const exporter = new Exporter(engines.store, follower);
     const feeds = new RenderedFeeds(exporter, join(folder, 'spool'), 1024 ** 3);
-    const http = await app.again({ loader, feeds });
+    const http = await app.again({ loader, downloads: feeds });
     await http.listen(0, '127.0.0.1');
     const url = await http.getUrl();
     const started = get(`${url}/1.0/productsUnlimited;fid=${FEEDS.german}?token=${TOKENS.nord}`);
