@@ -99,7 +99,7 @@ function toReceiver(subscriptionId: string, receiver: Receiver): OutputSubscript
 const ID = /^[0-9a-f]{32}$/;
 
 /** Who asks: a token for one site has the subscriptions for this site only (`docs/decisions.md#n11`). */
-export type SubscriptionOwner = Pick<Caller, 'organisationId' | 'siteId'>;
+type SubscriptionOwner = Pick<Caller, 'organisationId' | 'siteId'>;
 
 /** Which subscription: raises CON_200 or CON_210 unless it is the caller's. */
 export interface Which {
