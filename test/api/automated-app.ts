@@ -24,7 +24,10 @@ export class AutomatedApp {
   readonly reports: string[] = [];
   readonly runner: AutomationRunner;
   private readonly runners: AutomationRunner[] = [];
-  /** With the clock of the test, whatever the log is: those in EventStoreDB measure time themselves (`test/engines/leases.test.ts`). */
+  /**
+   * With the clock of the test, whatever the log is: those in EventStoreDB measure time themselves
+   * (`test/program/eventstoredb/leases.test.ts`).
+   */
   private readonly leases: LeaseFile;
 
   private constructor(readonly app: TestApp) {

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { headersOf } from '../../src/delivery/sending/signature';
 import { type Attempt } from '../../src/delivery/sending/attempt';
-import { attemptTo } from '../notifications/sending/receivers';
+import { attemptTo } from '../delivery/sending/receivers';
 import { SETTINGS } from '../../src/settings/settings';
 import { subscriptionWorld, SUBSCRIPTIONS } from './subscription-network';
 

@@ -2,7 +2,7 @@ import { vouchers } from '../../projections/vouchers';
 import { type EventLog } from '../../src/kernel/event-log';
 import { rebuild } from '../../src/projector/rebuild';
 import { VoucherWriter } from '../../src/domain/vouchers/voucher-writer';
-import { checked } from '../vouchers/posted';
+import { checked } from '../domain/vouchers/posted';
 import { TestApp } from '../support/app';
 import { overrideLog } from '../support/temporary-log';
 import { NOW, VOUCHER_NETWORK, voucherClientOf } from './voucher-network';

@@ -4,7 +4,7 @@ import { type Filter } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { type PositionedTransaction } from '../../src/domain/transactions/stored-transaction';
 import { live, put } from '../contracts/read-store/subject';
-import { small } from '../directory/small-directory';
+import { small } from '../network/small-directory';
 import { storeFolder } from '../support/store-folder';
 import { sale } from '../support/transactions';
 

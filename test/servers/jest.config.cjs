@@ -43,9 +43,9 @@ module.exports = {
     ),
     over(
       'EventStoreDB and Elasticsearch',
-      ['test/api', 'test/notifications/scheduling'],
+      ['test/api', 'test/delivery/scheduling', 'test/program/kills'],
       { log: 'eventstoredb', store: 'elasticsearch' },
-      ['<rootDir>/test/api/**/*.test.ts', '**/{delivery-runner,killed}.test.ts'],
+      ['<rootDir>/test/api/**/*.test.ts', '**/{delivery-runner,notifiers}.test.ts'],
     ),
   ],
 };

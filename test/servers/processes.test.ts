@@ -5,7 +5,7 @@ import { PROJECTIONS } from '../../projections';
 import { waitForPosition } from '../../src/projector/wait';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { generateProducts } from '../../bench/generate';
-import { readFeed } from '../e2e/feed-log';
+import { readFeed } from '../program/server/feed-log';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { collected, happened } from '../support/esdb-events';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../support/server';

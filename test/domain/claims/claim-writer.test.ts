@@ -1,0 +1,279 @@
+import { claimDecider, type ClaimEvent, type ClaimState } from '../../../src/domain/claims/claim';
+import { claimBatchDecider, type ClaimBatchEvent } from '../../../src/domain/claims/claim-batch';
+import { ClaimKeys } from '../../../src/domain/claims/claim-keys';
+import { ClaimWriter, requireSize } from '../../../src/domain/claims/claim-writer';
+import { load, type StateAt, toNewEvent } from '../../../src/kernel/decider';
+import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
+import { golden } from '../../support/golden';
+import { eventsOf, overrideLog, withLog } from '../../support/temporary-log';
+import { AT, atAppend, contentOf, endingAt, finishBatches, LATER, newClaim, ordersIn } from './claim-log';
+
+const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code ?? error;
+const outcomes = async (commands: readonly Promise<unknown>[]): Promise<readonly unknown[]> =>
+  (await Promise.allSettled(commands)).map((one) => (one.status === 'fulfilled' ? 'ok' : codeOf(one.reason)));
+const counts = (values: readonly unknown[]): object =>
+  Object.fromEntries(
+    [...new Set(values)].map((value) => [String(value), values.filter((one) => one === value).length]),
+  );
+
+const create = (log: EventLog, orders: readonly string[], at = AT) =>
+  new ClaimWriter(log).create(orders.map(newClaim), at);
+const found = (log: EventLog, id: number): Promise<StateAt<ClaimState>> => load(log, claimDecider, id);
+
+async function revise(log: EventLog, id: number, orderNumber: string, at = AT) {
+  const known = await found(log, id);
+  const version = known.state.is === 'filed' ? known.state.version : NaN;
+  const change = { at, version, claim: contentOf(orderNumber), screening: { statusId: 2 } } as const;
+  return await new ClaimWriter(log).revise(id, change, known);
+}
+
+async function withdraw(log: EventLog, id: number, at = AT) {
+  const known = await found(log, id);
+  const version = known.state.is === 'filed' ? known.state.version : NaN;
+  return await new ClaimWriter(log).withdraw(id, { at, version }, known);
+}
+
+describe('creations that race for one key (decisions C4)', () => {
+  it('of 1,000 in four processes store one claim, and the others get UTS_397', () =>
+    withLog(async (log) => {
+      const writers = Array.from({ length: 4 }, () => new ClaimWriter(log));
+      const racing = Array.from({ length: 1000 }, (_, at) => writers[at % 4]!.create([newClaim('A')], AT));
+      expect(counts(await outcomes(racing))).toEqual({ ok: 1, UTS_397: 999 });
+      expect(await ordersIn(log)).toEqual(['A']);
+    }));
+
+  it('of 200 posts with the same three claims in different orders store one post (decisions C3)', () =>
+    withLog(async (log) => {
+      const posts = [
+        ['A', 'B', 'C'],
+        ['C', 'A', 'B'],
+        ['B', 'C', 'A'],
+      ];
+      const writers = Array.from({ length: 4 }, () => new ClaimWriter(log));
+      const racing = Array.from({ length: 200 }, (_, at) =>
+        writers[at % 4]!.create(posts[at % 3]!.map(newClaim), AT),
+      );
+      expect(counts(await outcomes(racing))).toEqual({ ok: 1, UTS_397: 199 });
+      expect(await ordersIn(log)).toEqual(['A', 'B', 'C']);
+    }));
+
+  it('of posts that share some of their claims store posts whole or not at all (decisions C3)', () =>
+    withLog(async (log) => {
+      const posts = Array.from({ length: 60 }, (_, at) => [`${at}`, `${at + 1}`, `${at + 2}`]);
+      const ended = await outcomes(posts.map((orders) => create(log, orders)));
+      const stored = posts.filter((_, at) => ended[at] === 'ok').flat();
+      expect(await ordersIn(log)).toEqual(stored.toSorted());
+      expect(new Set(ended)).toEqual(new Set(['ok', 'UTS_397']));
+    }));
+
+  it('with updates that take the key: one claim has it in the end', () =>
+    withLog(async (log) => {
+      const { ids } = await create(
+        log,
+        Array.from({ length: 30 }, (_, at) => `before ${at}`),
+      );
+      const racing = ids.flatMap((id) => [revise(log, id, 'A'), create(log, ['A'])]);
+      expect(counts(await outcomes(racing))).toEqual({ ok: 1, UTS_397: 59 });
+      expect((await ordersIn(log)).filter((order) => order === 'A')).toEqual(['A']);
+    }));
+});
+
+describe('a key (decisions C4)', () => {
+  it('is kept by a claim, and free when it is deleted or has another one', () =>
+    withLog(async (log) => {
+      const [one] = (await create(log, ['A'])).ids;
+      expect(await outcomes([create(log, ['A'])])).toEqual(['UTS_397']);
+      await revise(log, one!, 'B');
+      const [two] = (await create(log, ['A'])).ids;
+      expect(await outcomes([create(log, ['B']), revise(log, two!, 'B')])).toEqual(['UTS_397', 'UTS_397']);
+      await withdraw(log, one!);
+      await revise(log, two!, 'B');
+      await revise(log, two!, 'A');
+      expect(await ordersIn(log)).toEqual(['A']);
+      await create(log, ['B']);
+    }));
+
+  it('goes to and fro between two versions of one claim, whoever is late to release it', () =>
+    withLog(async (log) => {
+      const [id] = (await create(log, ['A'])).ids;
+      // The first update reserves B, appends, and releases A only when the second one has taken A again.
+      let release: () => void = () => undefined;
+      const late = new Promise<void>((resolve) => (release = resolve));
+      const slow = atAppend(log, 2, async (append) => {
+        const appended = await append();
+        await late;
+        return appended;
+      });
+      const first = revise(slow.log, id!, 'B');
+      while (!(await ordersIn(log)).includes('B')) await Promise.resolve();
+      await revise(log, id!, 'A');
+      release();
+      await first;
+      expect(await outcomes([create(log, ['A'])])).toEqual(['UTS_397']);
+      await create(log, ['B']);
+    }));
+
+  it('of an interrupted update is free after 30 s, and not before; then that update cannot be stored any more', () =>
+    withLog(async (log) => {
+      const [id] = (await create(log, ['A'])).ids;
+      const before = await found(log, id!);
+      const ended = endingAt(log, 2, 'before');
+      await expect(revise(ended.log, id!, 'B')).rejects.toThrow(EngineUnavailable);
+      expect(await outcomes([create(log, ['B'], '2026-03-01T12:00:29.999Z')])).toEqual(['UTS_397']);
+      await create(log, ['B'], LATER);
+      const change = { at: AT, version: 0, claim: contentOf('B'), screening: { statusId: 2 } } as const;
+      expect(await outcomes([new ClaimWriter(log).revise(id!, change, before)])).toEqual(['UTS_397']);
+      await revise(log, id!, 'C', LATER);
+      expect(await ordersIn(log)).toEqual(['B', 'C']);
+    }));
+});
+
+/** Repeats something for the first append, the second one and so on, until it has no such append. */
+async function atEachAppend(attempt: (count: number) => Promise<boolean>): Promise<void> {
+  let count = 1;
+  while (await attempt(count)) count += 1;
+}
+
+/** What each process does that is ended at one of its appends, and which orders there may be then. */
+const DEEDS = [
+  ['files a claim', (log: EventLog) => create(log, ['N']), [['A'], ['A', 'N']]],
+  ['files three', (log: EventLog) => create(log, ['N', 'O', 'P']), [['A'], ['A', 'N', 'O', 'P']]],
+  ['updates the key of one', (log: EventLog) => revise(log, 1, 'N'), [['A'], ['N']]],
+  ['deletes one', (log: EventLog) => withdraw(log, 1), [['A'], []]],
+] as const;
+
+describe.each(['before', 'after'] as const)('a process that ends %s one of its appends', (when) => {
+  it.each(DEEDS)(
+    'while it %s has done all of it or nothing, and no key is stuck (decisions C3, C4)',
+    async (_, deed, possible) => {
+      const seen = new Set<string>();
+      await atEachAppend(async (count) =>
+        withLog(async (log) => {
+          await create(log, ['A']);
+          const ending = endingAt(log, count, when);
+          const outcome = (await outcomes([deed(ending.log)]))[0];
+          await finishBatches(log);
+          const orders = await ordersIn(log);
+          seen.add(orders.join());
+          expect(possible).toContainEqual(orders);
+          if (outcome === 'ok') expect(orders).toEqual(possible[1]);
+          // Whoever wants what is not there gets it.
+          const missing = ['A', 'N', 'O', 'P'].filter((order) => !orders.includes(order));
+          for (const order of missing) await create(log, [order], LATER);
+          for (const order of orders)
+            expect(await outcomes([create(log, [order], LATER)])).toEqual(['UTS_397']);
+          expect(await ordersIn(log)).toEqual(['A', 'N', 'O', 'P']);
+          return ending.hasEnded();
+        }),
+      );
+      expect(seen).toContain(possible[1].join());
+    },
+  );
+
+  it('leaves a post to others that were refused because of it only until then (decisions C3)', () =>
+    withLog(async (log) => {
+      await create(log, ['B']);
+      const ending = endingAt(log, 3, when);
+      expect(await outcomes([create(ending.log, ['A', 'B', 'C'])])).not.toEqual(['ok']);
+      await create(log, ['A', 'C'], LATER);
+      expect(await ordersIn(log)).toEqual(['A', 'B', 'C']);
+    }));
+});
+
+describe('a process that is slow at one of its appends', () => {
+  it.each(DEEDS.slice(0, 3))(
+    'while it %s stores nothing that others have stored meanwhile (Document 3, Errors: UTS_397, UTS_398; decisions C3, C4)',
+    async (what, deed) => {
+      const refusals = new Set<unknown>();
+      await atEachAppend(async (count) =>
+        withLog(async (log) => {
+          await create(log, ['A']);
+          const slow = atAppend(log, count, async (append) => {
+            await finishBatches(log);
+            for (const order of ['P', 'O', 'N', 'A']) await create(log, [order], LATER).catch(codeOf);
+            return await append();
+          });
+          const [outcome] = await outcomes([deed(slow.log)]);
+          await finishBatches(log);
+          const orders = await ordersIn(log);
+          if (slow.hasHappened()) expect(orders).toEqual(expect.arrayContaining(['N', 'O', 'P']));
+          if (outcome !== 'ok') refusals.add(outcome);
+          return slow.hasHappened();
+        }),
+      );
+      // Whoever has lost a key that was reserved already.
+      const lost = what.startsWith('files') ? 'UTS_398' : 'UTS_397';
+      expect(refusals).toContain(lost);
+      expect(['UTS_397', 'UTS_398']).toEqual(expect.arrayContaining([...refusals]));
+    },
+  );
+});
+
+it('a lost answer of the log changes nothing: the append is repeated (decisions C3)', () =>
+  withLog(async (log) => {
+    const lossy = overrideLog(log, {
+      append: (() => {
+        const known = new Set<string>();
+        return async (...args: Parameters<EventLog['append']>) => {
+          const appended = await log.append(...args);
+          const [first] = args[2];
+          const isFirst = first !== undefined && !known.has(first.id);
+          if (first !== undefined) known.add(first.id);
+          if (isFirst) throw new EngineUnavailable('the answer is lost');
+          return appended;
+        };
+      })(),
+    });
+    await create(lossy, ['A']);
+    await create(lossy, ['B', 'C']);
+    await revise(lossy, 1, 'D');
+    await withdraw(lossy, 1);
+    expect(await ordersIn(log)).toEqual(['B', 'C']);
+    await create(log, ['A', 'D']);
+    const types = (await eventsOf(log)).map(({ type }) => type).filter((type) => type !== 'IdsAllotted');
+    expect(counts(types)).toMatchObject({ ClaimFiled: 5, ClaimBatchAccepted: 2, ClaimBatchFinished: 2 });
+  }));
+
+it('a post that would not fit into one append is refused (decisions C3)', () =>
+  withLog(async (log) => {
+    const claims = Array.from({ length: 300 }, (_, at) => {
+      const made = newClaim(`${at}`);
+      return { ...made, claim: { ...made.claim, advertiserInformation: 'x'.repeat(4000) } };
+    });
+    expect(() => requireSize(claims)).toThrow(expect.objectContaining({ code: 'UTS_430' }) as Error);
+    const fewer = claims.slice(0, 200);
+    requireSize(fewer);
+    await new ClaimWriter(log).create(fewer, AT);
+    expect(await ordersIn(log)).toHaveLength(200);
+  }));
+
+describe('events of claims that are stored for ever (test/golden)', () => {
+  it('are read: batches', () => {
+    const stored = (['ClaimBatchAccepted', 'ClaimBatchFinished', 'ClaimBatchAbandoned'] as const).map(
+      (type) => golden<ClaimBatchEvent>(type).event,
+    );
+    const states = stored.map((event) => claimBatchDecider.evolve(claimBatchDecider.initial, event));
+    expect(states).toMatchObject([
+      { is: 'accepted', at: AT, claims: [{ id: 12 }, { id: 13, screening: { statusId: 102 } }] },
+      { is: 'finished' },
+      { is: 'abandoned' },
+    ]);
+  });
+
+  it('are read: reservations of keys', () =>
+    withLog(async (log) => {
+      const keys = new ClaimKeys(log);
+      for (const [at, name] of ['KeyReserved-batch', 'KeyReserved-revision'].entries()) {
+        const { event } = golden<{ type: string; data: object }>(name);
+        await log.append(`claimkey-${at}`, -1, [toNewEvent(event)]);
+      }
+      expect((await keys.load('0')).reservation).toMatchObject({ owner: 13, batch: 12 });
+      expect((await keys.load('1')).reservation).toMatchObject({ owner: 12, revision: 1 });
+    }));
+
+  it('are read: a key that was given to another claim changes nothing of the claim that has reserved it', () => {
+    const { event } = golden<ClaimEvent>('ClaimKeyReclaimed');
+    const state = claimDecider.evolve(claimDecider.initial, golden<ClaimEvent>('ClaimFiled').event);
+    expect(claimDecider.evolve(state, event)).toEqual(state);
+  });
+});

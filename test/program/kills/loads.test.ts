@@ -1,0 +1,106 @@
+import { generateProducts } from '../../../bench/generate';
+import { type PostedProduct } from '../../../src/demo/products';
+import { cases } from '../../support/size';
+import { toJson, toXml } from '../../support/products';
+import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../../support/server';
+import { FeedHistory } from '../../support/feed-history';
+import { growthOf, readFeed } from '../server/feed-log';
+
+const PRODUCTS = [...generateProducts({ count: 1200, categories: [{ id: '1' }] })];
+const KILLS = cases(20);
+/** A load is killed after more than this many of its events: while its body is received, or between batches. */
+const MOMENTS = [-1, 0, 500] as const;
+const PAGE = 1000;
+
+type Prices = ReadonlyMap<string, number>;
+
+/** The original products, or an edition with other prices in which other products are missing. */
+function editionOf(number: number): readonly PostedProduct[] {
+  return PRODUCTS.filter((_, at) => number === 0 || (at + number) % 10 !== 0).map((product) => ({
+    ...product,
+    price: Math.round(product.price * 100 + number * 100) / 100,
+  }));
+}
+
+function pricesOf(edition: readonly PostedProduct[]): Prices {
+  return new Map(edition.map(({ sourceProductId, price }) => [sourceProductId, Math.round(price * 100)]));
+}
+
+/** Posts an edition, alternately as JSON and as XML. */
+async function post(url: string, number: number): Promise<Response> {
+  const edition = editionOf(number);
+  const format = number % 2 === 0 ? 'json' : 'xml';
+  return fetch(`${url}/1.0/products.json;fid=22;mode=replace?token=${ADVERTISER}`, {
+    method: 'POST',
+    headers: { 'content-type': `application/${format}; charset=utf-8` },
+    body: format === 'json' ? toJson(edition) : toXml(edition),
+  });
+}
+
+/** Posts a complete edition; then the feed equals it, without duplicate events. Returns the log position. */
+async function complete(folder: string, url: string, number: number): Promise<string> {
+  const answer = await post(url, number);
+  expect([answer.status, await answer.text()]).toEqual([200, '{"errors":[]}']);
+  const { prices, duplicates } = await readFeed(folder, history);
+  expect([prices, duplicates]).toEqual([pricesOf(editionOf(number)), []]);
+  return answer.headers.get('x-log-position') ?? '';
+}
+
+interface Page {
+  readonly products: readonly {
+    readonly offers: readonly { readonly sourceProductId: string; readonly price: number }[];
+  }[];
+}
+
+/** The price of each product that a publisher sees, as of a position. */
+async function visiblePrices(url: string, position: string): Promise<Prices> {
+  const prices = new Map<string, number>();
+  // Paging ends at 1,000 results: read the cheaper ones, then the more expensive ones.
+  for (const orderBy of ['priceAsc', 'priceDesc']) {
+    const search = `${url}/1.0/products;fid=22;orderBy=${orderBy};pageSize=${PAGE}?token=${PUBLISHER}`;
+    let answer = await fetch(search, { headers: { 'x-min-position': position } });
+    while (answer.status === 503) answer = await fetch(search, { headers: { 'x-min-position': position } });
+    for (const { offers } of ((await answer.json()) as Page).products)
+      for (const { sourceProductId, price } of offers) prices.set(sourceProductId, Math.round(price * 100));
+  }
+  return prices;
+}
+
+/** The events read so far. */
+const history = new FeedHistory();
+
+describe('a server that is killed while a feed loads', () => {
+  let folder: string;
+  beforeEach(async () => (folder = await folderWithNetwork()));
+  afterEach(() => removeFolder(folder));
+
+  test(`${KILLS} times has stored what was acknowledged, and completes with the same post, without duplicate events`, async () => {
+    let interrupted = 0;
+    let server = await Server.start(folder);
+    let position = await complete(folder, server.url, 0);
+    for (let kill = 1; kill <= KILLS; kill += 1) {
+      const hasGrown = await growthOf(folder);
+      const answer = post(server.url, kill).then(
+        ({ status }) => status,
+        () => 'interrupted',
+      );
+      await hasGrown(MOMENTS[kill % MOMENTS.length] ?? 0, answer);
+      await server.end('SIGKILL');
+
+      const { prices } = await readFeed(folder, history);
+      const [before, after] = [kill - 1, kill].map((number) => pricesOf(editionOf(number)));
+      if ((await answer) === 'interrupted') interrupted += 1;
+      else expect([await answer, prices]).toEqual([200, after]);
+      const inNeither = PRODUCTS.map(({ sourceProductId: id }) => id).filter(
+        (id) => prices.get(id) !== before?.get(id) && prices.get(id) !== after?.get(id),
+      );
+      expect(inNeither).toEqual([]);
+
+      server = await Server.start(folder);
+      position = await complete(folder, server.url, kill);
+    }
+    expect(await visiblePrices(server.url, position)).toEqual(pricesOf(editionOf(KILLS)));
+    expect(await server.end()).toBe(0);
+    expect(interrupted).toBeGreaterThan(KILLS / 2);
+  }, 300_000);
+});

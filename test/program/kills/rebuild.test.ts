@@ -1,0 +1,106 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Readable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { toNewEvent } from '../../../src/kernel/decider';
+import { START } from '../../../src/kernel/event';
+import { type Generation, targetOf } from '../../../src/kernel/read-store';
+import { DIST } from '../../support/built';
+import { FEED_ID, listed } from '../../projector/sample-events';
+import { type Documents, World } from '../../projector/world';
+
+const PRODUCTS = 3000;
+/** The read models with documents. */
+const COLLECTIONS = ['products', 'price-history'] as const;
+
+let world: World;
+let documents: readonly Documents[];
+beforeAll(async () => {
+  world = await World.open();
+  const events = Array.from({ length: PRODUCTS }, (_, at) => toNewEvent(listed(`p${at}`)));
+  for (let at = 0; at < events.length; at += 500) {
+    await world.log.append(`feed-${FEED_ID}`, at - 1, events.slice(at, at + 500));
+  }
+  const runner = world.runner();
+  await runner.start();
+  await runner.stop();
+  documents = await Promise.all(COLLECTIONS.map((collection) => world.documents(collection)));
+  expect(Object.keys(documents[0] ?? {})).toHaveLength(PRODUCTS);
+});
+afterAll(() => world.end());
+
+const generations = (collection = 'products') => world.store.generations(collection);
+
+async function liveOf(collection: string): Promise<Generation | undefined> {
+  return (await generations(collection)).find(({ state }) => state === 'live');
+}
+
+/** Starts a rebuild in a process of its own, which prints each phase on stderr. */
+function startRebuild(): ChildProcessByStdio<null, null, Readable> {
+  const env = { PATH: process.env.PATH ?? '', DATA_DIR: world.dataDir };
+  const args = [join(DIST, 'src/main.js'), 'rebuild', 'all'];
+  return spawn(process.execPath, args, { env, stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+/** Frees the lease of a killed rebuild, which otherwise expires after ten seconds. */
+async function freeLease(): Promise<void> {
+  const lease = await world.store.lease('rebuild', 'nobody', Date.now() + 60_000, 1);
+  if (lease !== undefined) await world.store.release(lease);
+}
+
+async function untilBuilding(): Promise<Generation> {
+  for (;;) {
+    const building = (await generations()).find(({ state }) => state === 'building');
+    if (building !== undefined) return building;
+    await turn();
+  }
+}
+
+type Killed = ReturnType<typeof startRebuild>;
+
+async function untilProjecting(): Promise<void> {
+  const building = await untilBuilding();
+  while ((await world.store.checkpoint(targetOf(building))) <= START) await turn();
+}
+
+const untilPrinted =
+  (line: string) =>
+  async ({ stderr }: Killed): Promise<void> => {
+    for await (const printed of createInterface({ input: stderr })) if (printed.startsWith(line)) return;
+    throw new Error(`it ended without "${line}"`);
+  };
+
+const MOMENTS: readonly [string, (killed: Killed) => Promise<unknown>][] = [
+  ['has just started', untilBuilding],
+  ['is projecting', untilProjecting],
+  ['builds indexes', untilPrinted('building indexes')],
+  ['compares', untilPrinted('comparing with the live generation')],
+  ['swaps', untilPrinted('swapping in the new generation')],
+];
+
+test.each(MOMENTS)(
+  'a rebuild killed when it %s leaves each read model complete, old or new; the next one rebuilds all',
+  async (_, moment) => {
+    const before = await Promise.all(COLLECTIONS.map(liveOf));
+    const killed = startRebuild();
+    await moment(killed);
+    killed.kill('SIGKILL');
+    await once(killed, 'exit');
+    for (const [at, collection] of COLLECTIONS.entries()) {
+      expect(await world.documents(collection)).toEqual(documents[at]);
+      if (moment !== MOMENTS.at(-1)?.[1]) expect(await liveOf(collection)).toEqual(before[at]);
+    }
+
+    await freeLease();
+    const again = startRebuild();
+    again.stderr.resume();
+    expect(await once(again, 'exit')).toEqual([0, null]);
+    for (const [at, collection] of COLLECTIONS.entries()) {
+      expect((await generations(collection)).map(({ state }) => state)).toEqual(['retired', 'live']);
+      expect((await liveOf(collection))?.number).toBeGreaterThan(before[at]?.number ?? 0);
+      expect(await world.documents(collection)).toEqual(documents[at]);
+    }
+  },
+);

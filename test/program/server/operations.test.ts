@@ -1,0 +1,291 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { generateProducts } from '../../../bench/generate';
+import { DIST } from '../../support/built';
+import { startEsdbServer } from '../../support/esdb-server';
+import {
+  ADVERTISER,
+  NETWORK,
+  PUBLISHER,
+  removeFolder,
+  runShell,
+  Server,
+  temporaryFolder,
+} from '../../support/server';
+
+const ROOT = join(__dirname, '../../..');
+const GUIDE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+const bash = promisify(execFile);
+
+/** The commands of the guide: those in `sh` blocks, and inline ones that begin with these names. † marks those without a test. */
+function commandsOf(guide: string): readonly { readonly command: string; readonly isMarked: boolean }[] {
+  const inline = guide.matchAll(/`((?:npm start|(?:affilog|node|sqlite3|docker) [^`]+))`(†?)/g);
+  const blocks = guide.matchAll(/^```sh\n([^]*?)^```/gm);
+  return [
+    ...[...inline].map(([, command = '', mark]) => ({ command, isMarked: mark === '†' })),
+    ...[...blocks].flatMap(([, lines = '']) =>
+      lines
+        .trim()
+        .split('\n')
+        .map((command) => ({ command, isMarked: false })),
+    ),
+  ];
+}
+
+/** Commands with placeholders, and those that other tests run: the file, and what it contains. */
+const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>> = {
+  'affilog serve': ['test/program/smoke/program.test.ts', "['serve']"],
+  'npm start': ['test/program/server/readme.test.ts', 'scripts.start'],
+  'affilog parked show <projection> <id>': ['test/operations/parked.test.ts', "'show'"],
+  'affilog parked skip <projection> <id> --reason <text>': ['test/operations/parked.test.ts', "'--reason'"],
+  'affilog parked retry [projection] [id]': ['test/operations/parked.test.ts', "'retry'"],
+  'affilog parked list [projection]': ['test/operations/parked.test.ts', "'list'"],
+  'affilog parked retry': ['test/operations/parked.test.ts', "'retry'"],
+  'affilog parked retry matcher': ['test/operations/parked-events.test.ts', "'retry', 'matcher'"],
+  'affilog parked skip matcher <id> --reason <text>': ['test/operations/parked-events.test.ts', "'skip', 'matcher'"],
+  'affilog parked list directory': ['test/operations/parked-events.test.ts', "'show', 'directory'"],
+  'affilog parked list automations': ['test/processes/automation-runner.test.ts', "'automations'"],
+  'affilog notifications deliveries [--state dead] [--subscription ID]': [
+    'test/cli/notifications.test.ts',
+    "'--state'",
+  ],
+  'affilog notifications receivers': ['test/cli/notifications.test.ts', "'receivers'"],
+  'affilog notifications test SUBSCRIPTION RECEIVER [--state 6]': [
+    'test/cli/receivers.test.ts',
+    "'test'",
+  ],
+  'affilog notifications enable SUBSCRIPTION RECEIVER': ['test/cli/receivers.test.ts', "'enable'"],
+  'affilog notifications redeliver MESSAGE': ['test/cli/notifications.test.ts', "'redeliver'"],
+  'affilog notifications explain ID [--subscription ID]': ['test/cli/notifications.test.ts', "'explain'"],
+  'affilog notifications own': ['test/cli/notifications.test.ts', "'own'"],
+  'affilog claims list': ['test/cli/claims.test.ts', "'list'"],
+  'affilog claims release CLAIM': ['test/cli/claims.test.ts', "'release'"],
+  'affilog claims reject CLAIM --status 211 [--message TEXT]': ['test/cli/claims.test.ts', "'reject'"],
+  'affilog receiver': ['test/cli/receiver.test.ts', "'receiver'"],
+  'affilog log copy': ['test/operations/copy-log.test.ts', 'copyLog'],
+};
+
+interface Replayed {
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  readonly data: { readonly price?: number };
+}
+
+const steps = new Set<string>();
+const SALE = { id: 1011, name: 'Sale', kind: 'sale', pendingDays: 30 };
+const PROGRAMS = NETWORK.programs.map((program) => ({ ...program, events: [SALE] }));
+const PRODUCTS = [...generateProducts({ count: 5, categories: [{ name: 'Over-Ear' }] })];
+
+let folder: string;
+let server: Server | undefined;
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  symlinkSync(join(ROOT, 'examples'), join(folder, 'examples'));
+});
+afterAll(async () => {
+  await stop();
+  await removeFolder(folder);
+});
+
+const fileIn = (name: string) => join(folder, name);
+
+/** Runs a command of the guide as it stands there, but for placeholders; returns its standard output. */
+async function step(command: string, replaced: Readonly<Record<string, string>> = {}): Promise<string> {
+  steps.add(command);
+  let script = command;
+  for (const [placeholder, value] of Object.entries(replaced)) script = script.replaceAll(placeholder, value);
+  const affilog = `affilog() { '${process.execPath}' '${join(DIST, 'src/main.js')}' "$@"; }`;
+  const { stdout } = await bash('bash', ['-c', `${affilog}\n${script}`], {
+    cwd: folder,
+    env: { PATH: process.env.PATH },
+  });
+  return stdout;
+}
+
+async function start(...args: readonly string[]): Promise<void> {
+  server = await Server.start(fileIn('data'), { args });
+}
+
+async function stop(): Promise<void> {
+  expect((await server?.end()) ?? 0).toBe(0);
+  server = undefined;
+}
+
+/** Posts products to a feed; returns the id of the load. */
+async function post(products: readonly unknown[], keys = 'fid=22'): Promise<string> {
+  const answer = await fetch(`${server?.url}/1.0/products;${keys}?token=${ADVERTISER}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify({ products }),
+  });
+  expect([answer.status, await answer.text()]).toEqual([200, '{"errors":[]}']);
+  return answer.headers.get('x-load-id') ?? '';
+}
+
+/** How many products of a feed the holder of a token finds; undefined if the token is refused. */
+async function found(token = ADVERTISER, feed = 22): Promise<number | undefined> {
+  const answer = await fetch(`${server?.url}/1.0/products;fid=${feed}?token=${token}`);
+  const body = (await answer.json()) as { productHeader?: { totalHits: number } };
+  return body.productHeader?.totalHits;
+}
+
+describe('docs/operations.md', () => {
+  test('Starting and stopping: the settings in force', async () => {
+    expect(await step('affilog settings')).toMatch(/^DATA_DIR +\.\/data +default$/m);
+  });
+
+  test('Reference data: an import into a folder, the format of the file, and an export', async () => {
+    const network = { ...NETWORK, programs: PROGRAMS, categories: [] };
+    await writeFile(fileIn('network.json'), JSON.stringify(network));
+    expect(await step('affilog network import FILE', { FILE: 'network.json' })).toMatch(
+      /^created: 2 organisations, .*\n(?: {2}.+\n){11}imported: \d+ events\n$/,
+    );
+    const schema: unknown = JSON.parse(await step('affilog network schema'));
+    expect(schema).toEqual(JSON.parse(await readFile(join(ROOT, 'docs/network.schema.json'), 'utf8')));
+    const exported = await step('affilog network export');
+    expect(exported).not.toContain(ADVERTISER);
+    await writeFile(fileIn('exported.json'), exported);
+    expect(await step('affilog network import FILE', { FILE: 'exported.json' })).toBe(
+      'nothing has changed\n',
+    );
+  });
+
+  test('Transactions: the example is imported, twice, and shown', async () => {
+    const sale = { id: 1011, name: 'Sale', kind: 'sale', pendingDays: 30 };
+    const programs = NETWORK.programs.map((program) => ({ ...program, events: [sale] }));
+    await writeFile(fileIn('events.json'), JSON.stringify({ programs }));
+    await step('affilog network import FILE', { FILE: 'events.json' });
+    const [, csv = ''] = /^```csv\n([^]*?)^```/m.exec(GUIDE) ?? [];
+    await writeFile(fileIn('reports.csv'), csv);
+    const command = 'affilog transactions import FILE';
+    expect(await step(command, { FILE: 'reports.csv' })).toBe('1 new, 0 known, 0 refused\n');
+    expect(await step(command, { FILE: 'reports.csv' })).toBe('0 new, 1 known, 0 refused\n');
+    const shown = await step('affilog transactions show ID', { ID: 'A-1001_1011_1' });
+    expect(shown).toContain('   orderValue: 129.90 EUR\n');
+    expect(shown).toMatch(
+      /^transaction [0-9a-f]{32} \(A-1001_1011_1\)\n1 .* Tracked \(1\)\n[^]*^2 .* Pending \(4\)\n/m,
+    );
+  });
+
+  test('Mapping a new feed: from products that publishers do not see to products that they see', async () => {
+    await start();
+    await post(PRODUCTS);
+    await writeFile(fileIn('taxonomy.txt'), '1 > Audio\n11 > Audio > Over-Ear Headphones\n');
+    await step('affilog categories import taxonomy.txt');
+    expect(await step('affilog mappings list --feed 22 --state unmapped')).toBe(
+      'unmapped\t5\tOver-Ear\t\t\n',
+    );
+    expect(await step('affilog mappings suggest --feed 22')).toMatch(/^Over-Ear\t/);
+    expect(await step('affilog mappings map --feed 22 --name "Over-Ear" --category 11')).toMatch(/mapped/);
+    await writeFile(fileIn('mappings.csv'), 'feedId,name,categoryId\n22,Over-Ear,11\n');
+    expect(await step('affilog mappings import mappings.csv')).toMatch(/^line 2\t/);
+    while ((await found(PUBLISHER)) !== 5);
+  });
+
+  test('Tokens: one is revoked, and a new one issued, while the server runs', async () => {
+    const [fingerprint = ''] = (await step('affilog tokens list'))
+      .split('\n')
+      .filter((line) => line.includes('\tReader\tPRODUCTS\tsite 1101\t'));
+    const revoke = { '<fingerprint>': `${fingerprint.split('\t')[0]} --yes` };
+    expect(await step('affilog tokens revoke <fingerprint>', revoke)).toMatch(/^removed: 1 token$/m);
+    while ((await found(PUBLISHER)) !== undefined);
+    const token = await step(
+      'affilog tokens issue --organisation 11 --system PRODUCTS --site 1101 --expires 90d',
+    );
+    while ((await found(token.trim())) !== 5);
+  });
+
+  test('Rebuild: while the server runs', async () => {
+    expect(await step('affilog rebuild products')).toMatch(/^products: generation \d+, 5 documents\n$/);
+    expect(await step('affilog rebuild price-history')).toMatch(
+      /^price-history: generation \d+, 5 documents\n$/,
+    );
+    expect(await step('affilog rebuild all')).toMatch(/^products: generation \d+, 5 documents$/m);
+    expect(await found()).toBe(5);
+  });
+
+  test('When something fails: a feed that was replaced by a broken file is restored', async () => {
+    await post(PRODUCTS, 'fid=23');
+    const bad = await post(PRODUCTS.slice(0, 1), 'fid=23;mode=replace');
+    while ((await found(ADVERTISER, 23)) !== 1);
+    const restored = await step('affilog feeds restore FEED --before LOAD', {
+      FEED: '23',
+      LOAD: `${bad} --yes`,
+    });
+    expect(restored).toMatch(/^restored by load \S+: new=4, revised=0, repriced=0, removed=0$/m);
+    while ((await found(ADVERTISER, 23)) !== 5);
+  });
+
+  test('Backup: a copy of the log while the server runs, restored', async () => {
+    const [copy = ''] = /^node -e .*$/m.exec(GUIDE) ?? [];
+    await step(copy);
+    await post([{ ...PRODUCTS[0], sourceProductId: 'later' }]);
+    expect(await found()).toBe(6);
+    await stop();
+    for (const suffix of ['-wal', '-shm']) await rm(fileIn(`data/log.sqlite${suffix}`), { force: true });
+    await rename(fileIn('backup.sqlite'), fileIn('data/log.sqlite'));
+    await step('affilog rebuild all --force');
+    await start();
+    expect(await found()).toBe(5);
+    await stop();
+  });
+
+  test('Replaying the log: with the example', async () => {
+    steps.add('affilog serve --esdb-port 2113');
+    await start('--esdb-port', '0');
+    const url = /esdb:\S+/.exec(server?.stdoutLines.join('\n') ?? '')?.[0] ?? '';
+    const [example = ''] = /^node examples\/replay\.mjs .*$/m.exec(GUIDE) ?? [];
+    const events = (await step(example, { 'esdb://127.0.0.1:2113?tls=false': url, 'feed-1001': 'feed-22' }))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Replayed);
+    expect(events.map(({ stream, revision, type }) => [stream, revision, type])).toEqual([
+      ...PRODUCTS.map((_, n) => ['feed-22', n, 'ProductListed']),
+      ['feed-22', 5, 'FeedImported'],
+    ]);
+    // As the guide says, a price is in hundredths.
+    expect(events.slice(0, 5).map(({ data }) => (data.price ?? NaN) / 100)).toEqual(
+      PRODUCTS.map(({ price }) => price),
+    );
+    // A reader that has seen enough ends it without a word.
+    const replay = `node '${join(ROOT, 'examples/replay.mjs')}' feed-22 '${url}'`;
+    expect(await runShell(`bash -o pipefail -c "${replay} | true"`)).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    });
+    await stop();
+  });
+
+  test('Moving from one machine: the log is copied', async () => {
+    const esdb = await startEsdbServer();
+    try {
+      const command = "affilog log copy --from sqlite: --to 'esdb://host:2113?tls=false'";
+      expect(await step(command, { 'host:2113': `127.0.0.1:${esdb.port}` })).toMatch(
+        /\d+ events.*[0-9a-f]{64}/,
+      );
+    } finally {
+      await esdb.stop();
+    }
+  });
+
+  test('has no other commands: each one is run here, by another test, or marked with †', () => {
+    const commands = commandsOf(GUIDE);
+    expect(commands.length).toBeGreaterThan(20);
+    const others = commands.filter(
+      ({ command, isMarked }) => !isMarked && !steps.has(command) && ELSEWHERE[command] === undefined,
+    );
+    expect(others).toEqual([]);
+    for (const command of [...steps, ...Object.keys(ELSEWHERE)])
+      expect(commands.map((one) => one.command)).toContain(command);
+    for (const [file, text] of Object.values(ELSEWHERE)) {
+      expect([file, existsSync(join(ROOT, file))]).toEqual([file, true]);
+      expect(readFileSync(join(ROOT, file), 'utf8')).toContain(text);
+    }
+  });
+});

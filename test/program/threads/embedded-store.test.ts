@@ -1,0 +1,140 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { EVERYTHING } from '../../../src/kernel/query';
+import { type ReadStore } from '../../../src/kernel/read-store';
+import { readStoreContract } from '../../contracts/read-store';
+import { generatedDocuments, OFFERS } from '../../contracts/read-store/documents';
+import { at, live, put } from '../../contracts/read-store/subject';
+import type * as OpenStore from '../../../src/engines/embedded/store/open-store';
+import { built } from '../../support/built';
+import { openFilesIn } from '../../support/open-files';
+import { FULL_SIZE } from '../../support/size';
+import { storeFolder, storeFixture } from '../../support/store-folder';
+
+const { openEmbeddedStore, StoreThreads } = built(
+  'src/engines/embedded/store/open-store',
+) as typeof OpenStore;
+
+readStoreContract('SQLite with reader threads', () => storeFixture(openEmbeddedStore, true));
+if (FULL_SIZE)
+  readStoreContract('SQLite with a thread that writes every batch', () => storeFixture(openWithWriter, true));
+
+function openWithWriter({ directory }: { readonly directory: string }): ReadStore {
+  return openEmbeddedStore({ directory, threads: true, readers: 0, largeBatch: 0 });
+}
+
+test('stores in two threads or processes see the writes, swaps and drops of the other', async () => {
+  const { directory, remove } = await storeFolder();
+  const [one, other] = [true, false].map((threads) => openEmbeddedStore({ directory, threads, readers: 2 }));
+  const target = { collection: OFFERS.name };
+  const first = await live(one!, OFFERS);
+  await put(other!, target, generatedDocuments(30));
+  expect(await one!.count(target, EVERYTHING)).toBe(30);
+  expect(await one!.checkpoint(target)).toBe('0000000000000000001');
+
+  const second = await live(other!, OFFERS);
+  expect(await one!.count(target, EVERYTHING)).toBe(0);
+  await one!.drop(first);
+  expect(await other!.generations(OFFERS.name)).toEqual([second]);
+  await expect(other!.get({ ...target, generation: first.number }, ['a'])).rejects.toMatchObject({
+    name: 'NoGeneration',
+  });
+  await Promise.all([one!.close(), other!.close()]);
+  await remove();
+});
+
+test('idle threads close generations that another store drops', async () => {
+  const { directory, remove } = await storeFolder();
+  const [one, other] = [true, false].map((threads) => openEmbeddedStore({ directory, threads, readers: 2 }));
+  const target = { collection: OFFERS.name };
+  const dropped = await live(other!, OFFERS);
+  await put(other!, target, generatedDocuments(400));
+  await Promise.all(Array.from({ length: 50 }, () => one!.count(target, EVERYTHING)));
+  const snapshot = one!.snapshot(target, EVERYTHING)[Symbol.asyncIterator]();
+  await snapshot.next();
+  await live(other!, OFFERS);
+  await other!.drop(dropped);
+  expect((await snapshot.next()).value).toMatchObject({ total: 400 });
+  await snapshot.return!();
+  const left = (): readonly string[] => openFilesIn(directory).filter((path) => path.endsWith('(deleted)'));
+  expect(left()).not.toEqual([]);
+  const deadline = performance.now() + 30_000;
+  while (left().length > 0 && performance.now() < deadline) await pause(20);
+  expect(left()).toEqual([]);
+  await Promise.all([one!.close(), other!.close()]);
+  await remove();
+});
+
+test('concurrent queries are all answered, and later ones are refused after close', async () => {
+  const { directory, remove } = await storeFolder();
+  const store = openEmbeddedStore({ directory, threads: true, readers: 2 });
+  const target = { collection: OFFERS.name };
+  await live(store, OFFERS);
+  await put(store, target, generatedDocuments(100));
+  const counts = await Promise.all(Array.from({ length: 200 }, () => store.count(target, EVERYTHING)));
+  expect(new Set(counts)).toEqual(new Set([100]));
+  await store.close();
+  await expect(store.count(target, EVERYTHING)).rejects.toMatchObject({ name: 'EngineUnavailable' });
+  await expect(store.checkpoint(target)).rejects.toMatchObject({ name: 'EngineUnavailable' });
+  await remove();
+});
+
+test('large batches are written in another thread; if it ends meanwhile, a batch is written completely or not at all', async () => {
+  const { directory, remove } = await storeFolder();
+  const store = openEmbeddedStore({ directory, threads: true, readers: 0 });
+  const target = { collection: OFFERS.name };
+  await live(store, OFFERS);
+  const large = generatedDocuments(500).map((document) => ({ put: document, version: at(1) }));
+  await store.write(target, large, at(1));
+  expect(await store.count(target, EVERYTHING)).toBe(500);
+  expect(await store.get(target, [large[499]!.put.id])).toHaveLength(1);
+
+  const undeclared = { version: at(2), put: { ...large[0]!.put, fields: { colour: 'red' } } };
+  await expect(store.write(target, [...large, undeclared], at(2))).rejects.toMatchObject({
+    name: 'UndeclaredField',
+  });
+  expect(await store.checkpoint(target)).toBe(at(1));
+
+  const writing = store.write(
+    target,
+    large.map(({ put: { id } }) => ({ version: at(3), remove: id })),
+    at(3),
+  );
+  const closed = store.close();
+  // Closed while it writes, it may still have written all of it.
+  const [outcome] = await Promise.allSettled([writing, closed]);
+  const again = openEmbeddedStore({ directory, threads: false, readers: 0 });
+  const left = [await again.checkpoint(target), await again.count(target, EVERYTHING)];
+  expect([
+    [at(1), 500],
+    [at(3), 0],
+  ]).toContainEqual(left);
+  if (outcome.status === 'fulfilled') expect(left[1]).toBe(0);
+  await again.close();
+  await remove();
+});
+
+test('a thread that dies is replaced: its callers get an error, the next call succeeds', async () => {
+  const { directory, remove } = await storeFolder();
+  const store = openEmbeddedStore({ directory, threads: false, readers: 0 });
+  const target = { collection: OFFERS.name };
+  await live(store, OFFERS);
+  await put(store, target, generatedDocuments(7));
+  // Each thread is unreferenced when it is started: that is how the test gets hold of it.
+  const started = jest.spyOn(Worker.prototype, 'unref');
+  const threads = new StoreThreads(directory, 1);
+  expect(await threads.run((one) => one.count(target, EVERYTHING))).toBe(7);
+  await expect(
+    threads.run(async (one) => {
+      const ended = (started.mock.contexts[0] as Worker).terminate();
+      const answer = one.count(target, EVERYTHING);
+      await ended;
+      return await answer;
+    }),
+  ).rejects.toMatchObject({ name: 'EngineUnavailable' });
+  started.mockRestore();
+  expect(await threads.run((one) => one.count(target, EVERYTHING))).toBe(7);
+  await threads.close();
+  await store.close();
+  await remove();
+});

@@ -1,0 +1,136 @@
+import * as fc from 'fast-check';
+import { tmpdir } from 'node:os';
+import { ProductXml } from '../../../src/services/products/load/ingest/product-xml';
+import { ProductIntake } from '../../../src/services/products/load/ingest/product-intake';
+import { Spool } from '../../../src/services/products/load/ingest/spool';
+import { XmlBody } from '../../../src/services/products/load/ingest/bodies';
+
+const PARTS = [
+  '<?xml version="1.0"?>',
+  '<products version="3.0">',
+  '<products>',
+  '<products xmlns:c="u">',
+  '</products>',
+  '<product sourceProductId="a">',
+  "<product sourceProductId='b'>",
+  '<product/>',
+  '<c:product xmlns:c="u"/>',
+  '</product>',
+  '<name>n &lt;</name>',
+  '<name>',
+  '</name>',
+  '<price>1</price>',
+  '<c:categories><category name="x > y"/></c:categories>',
+  '<!-- <product/> -->',
+  '<![CDATA[</product>]]>',
+  '<?p </products>?>',
+  '<other/>',
+  '<!DOCTYPE p>',
+  ' ',
+  'text',
+  '&amp;',
+] as const;
+
+const EDITS = ['<', '>', '/', '!', '"', "'", '-', '&', ']', '?', ' ', '\u0001'] as const;
+
+/** What comes of a body: the products that are spooled, and what is wrong with others, or the code it is refused with. */
+async function received(read: (intake: ProductIntake) => Promise<void>): Promise<unknown> {
+  const spool = new Spool(tmpdir());
+  const knowsCategory = (): boolean => true;
+  const intake = new ProductIntake({ format: 'xml', spool, knowsCategory });
+  try {
+    await read(intake);
+    await intake.complete();
+    const spooled: string[] = [];
+    for await (const some of spool.read())
+      for (const { head, text } of some) spooled.push(`${head.sequence} ${text().toString()}`);
+    return { spooled, faults: intake.faults.listed };
+  } catch (error) {
+    return (error as { code: string }).code;
+  } finally {
+    await spool.close();
+  }
+}
+
+async function inProducts(text: string, chunk: number): Promise<unknown> {
+  return received(async (intake) => {
+    const body = new XmlBody(intake);
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; at += chunk) {
+      body.write(Buffer.from(bytes.subarray(at, at + chunk)));
+      await intake.ready();
+    }
+    body.end();
+  });
+}
+
+async function inOnePiece(text: string): Promise<unknown> {
+  return received(async (intake) => {
+    const products: Readonly<Record<string, unknown>>[] = [];
+    const onOversized = (): never => {
+      throw new Error('no product is that large');
+    };
+    const reader = new ProductXml({ onProduct: (product) => products.push(product), onOversized });
+    reader.write(Buffer.from(text));
+    reader.end();
+    for (const [at, product] of products.entries()) intake.addParsed(product, at + 1);
+  });
+}
+
+describe('a body in XML (Document 1, XML body shape)', () => {
+  const product = fc
+    .shuffledSubarray([
+      '<name>n</name>',
+      '<price>1</price>',
+      '<description>d</description><productUrl>https://shop.example/</productUrl>',
+      '<productImage>https://img.example/</productImage><categories><category name="c"/></categories>',
+      '<fields><field name="f">v</field></fields>',
+      '<!-- </product> -->',
+      '<name><![CDATA[<x>]]></name>',
+      '<brand a="/>">b</brand>',
+      '<c:size>s</c:size>',
+      '<d:size xmlns:d="u">s</d:size>',
+    ])
+    .map((parts) => `<product sourceProductId="a>b">${parts.join('\n')}</product>`);
+  const good = fc
+    .array(fc.oneof(product, fc.constantFrom(' ', '\n', 'text', '<!-- <product/> -->', '<product/>')))
+    .map(
+      (parts) =>
+        `<?xml version="1.0"?><!-- c --><products xmlns:c="u" version="3.0">${parts.join('')}</products>\n`,
+    );
+  const edited = fc
+    .tuple(good, fc.array(fc.tuple(fc.nat(), fc.nat(2), fc.constantFrom(...EDITS)), { maxLength: 2 }))
+    .map(([text, edits]) =>
+      edits.reduce((before, [place, gone, put]) => {
+        const at = place % (before.length + 1);
+        return before.slice(0, at) + put + before.slice(at + gone);
+      }, text),
+    );
+  const jumbled = fc.array(fc.constantFrom(...PARTS), { maxLength: 12 }).map((parts) => parts.join(''));
+
+  it.each([
+    ['of products', good],
+    ['with wrong characters in it', edited],
+    ['of parts in any order', jumbled],
+  ])(
+    '%s has the same products, or is refused alike, whether it is cut or parsed as a whole',
+    async (_, bodies) => {
+      await fc.assert(
+        fc.asyncProperty(bodies, fc.integer({ min: 1, max: 50 }), async (text, chunk) => {
+          expect(await inProducts(text, chunk)).toEqual(await inOnePiece(text));
+        }),
+        { numRuns: 500 },
+      );
+    },
+  );
+});
+
+test('prefixes of the root are declared for all products, even when the first one is too large', async () => {
+  const large = `<product sourceProductId="large"><name>${'n'.repeat(1_100_000)}</name></product>`;
+  const small = '<product sourceProductId="small"><x:name>n</x:name></product>';
+  const outcome = await inProducts(`<products xmlns:x="u">${large}${small}</products>`, 65_536);
+
+  // Each is refused by itself, and the body is read to its end.
+  const { faults } = outcome as { readonly faults: readonly { readonly sourceProductId: string }[] };
+  expect(new Set(faults.map(({ sourceProductId }) => sourceProductId))).toEqual(new Set(['large', 'small']));
+});
