@@ -1,7 +1,6 @@
-const { join } = require('node:path');
-const { testTimeout, maxWorkers, workerIdleMemoryLimit, ...config } = require('../../jest.config.cjs');
+const { project, run } = require('../support/jest.cjs');
 
-const ROOT = join(__dirname, '../..');
+const ALL = ['**/*.test.ts'];
 
 /** Tests of the API that no engine has a part in. */
 const ABOUT_HTTP_ONLY =
@@ -12,26 +11,23 @@ const ABOUT_HTTP_ONLY =
  * both servers and in `npm test`; `PAIRS=all` runs it over each pair.
  */
 const OVER_MIXED_PAIRS =
-  process.env.PAIRS === 'all' ? config.testMatch : ['**/random-*.test.ts', '**/meanwhile.test.ts'];
+  process.env.PAIRS === 'all' ? ALL : ['**/random-*.test.ts', '**/meanwhile.test.ts'];
 
 /** Tests over servers, which `npm run test:engines` starts: slower than a folder, and one of each has to do. */
-const over = (displayName, roots, engines, testMatch = config.testMatch) => ({
-  ...config,
-  displayName,
+const over = (displayName, folders, engines, testMatch = ALL) => ({
+  ...project(displayName, folders),
   testMatch,
-  rootDir: ROOT,
-  roots: roots.map((root) => `<rootDir>/${root}`),
   testPathIgnorePatterns: ['/node_modules/', ABOUT_HTTP_ONLY],
   globals: { engines },
 });
 
 /** The contract of the engine, and the suite of the API over each pair of engines that is not all SQLite. */
 module.exports = {
-  rootDir: ROOT,
-  testTimeout: 3 * testTimeout,
+  ...run,
+  rootDir: __dirname,
+  testTimeout: 3 * run.testTimeout,
   // One more than otherwise: each waits for a server for much of its time.
-  maxWorkers: maxWorkers + 1,
-  workerIdleMemoryLimit,
+  maxWorkers: run.maxWorkers + 1,
   projects: [
     over('Elasticsearch', ['test/servers'], { log: 'sqlite', store: 'sqlite' }),
     over('EventStoreDB and SQLite', ['test/api'], { log: 'eventstoredb', store: 'sqlite' }, OVER_MIXED_PAIRS),

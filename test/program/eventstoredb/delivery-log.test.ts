@@ -29,7 +29,7 @@ expiringLogContract('Deliveries in SQLite in this thread', async (): Promise<Exp
   };
 });
 
-// The rest is as in the domain's log: in `npm test`, eventstoredb.test.ts tries it.
+// The rest is as in the log of the domain, which `contract.test.ts` tests.
 expiringLogContract(
   'Deliveries in EventStoreDB at its most awkward',
   async (): Promise<ExpiringFixture> => {

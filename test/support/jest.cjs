@@ -1,0 +1,35 @@
+const { join } = require('node:path');
+require('./in-memory.cjs');
+
+/** What applies to a whole run. */
+exports.run = {
+  testTimeout: 60_000,
+  maxWorkers: 2,
+  // gRPC keeps what a client of EventStoreDB leaves in memory for half an hour, with the test file around it.
+  workerIdleMemoryLimit: '1GB',
+};
+
+/** A jest project: the tests in these folders. */
+exports.project = (displayName, folders) => ({
+  displayName,
+  rootDir: join(__dirname, '../..'),
+  roots: folders.map((folder) => `<rootDir>/${folder}`),
+  testMatch: ['**/*.test.ts'],
+  testEnvironment: 'node',
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          target: 'es2023',
+        },
+        module: { type: 'commonjs' },
+      },
+    ],
+  },
+  // An `import()` names the built file, as Node.js requires: `.js`.
+  moduleNameMapper: { '^(\\.{1,2}/.+)\\.js$': '$1' },
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
+});
