@@ -25,6 +25,13 @@ describe('the table of folders in docs/architecture.md', () => {
   });
 });
 
+it('folders of tests are named like those of the source, or described in CONTRIBUTING.md', () => {
+  const described = [...read('CONTRIBUTING.md').matchAll(/`test\/(\w+)\/`/g)].map(([, folder]) => folder);
+  const named = documented.map((folder) => folder?.replace('src/', ''));
+  const folders = readdirSync(__dirname).filter((name) => !name.endsWith('.ts'));
+  expect(folders.filter((name) => ![...described, ...named].includes(name))).toEqual([]);
+});
+
 describe('docs and comments', () => {
   const inFolder = (folder: string): string[] =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`);

@@ -1,7 +1,7 @@
 import { live, PATIENCE_MS, unexpectedFailures } from '../support/attack';
+import { report } from '../support/attack-run';
 import { answerIn, exchange } from '../support/raw-http';
 import { ADVERTISER, folderWithNetwork, removeFolder, Server } from '../support/server';
-import { report } from './report';
 
 let folder: string;
 let server: Server;

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { HEAVY_NETWORK } from '../support/heavy-reads';
+import { report } from '../support/attack-run';
 import { folderWithNetwork, removeFolder, Server } from '../support/server';
-import { report } from './report';
 
 const MEGABYTE = 1024 ** 2;
 const CONNECTIONS = 80;

@@ -4,7 +4,7 @@ const { project, run } = require('../support/jest.cjs');
 module.exports = {
   ...run,
   rootDir: __dirname,
-  projects: [project('hostile', ['test/hostile'])],
+  projects: [project('hostile', ['test/hostile', 'test/program/hostile'])],
   verbose: true,
   maxWorkers: 1,
   testTimeout: 10 * run.testTimeout,

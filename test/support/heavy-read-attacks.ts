@@ -1,12 +1,12 @@
 import { generateProducts } from '../../bench/generate';
 import { wordsOf } from '../../src/wire/words';
+import { report } from './attack-run';
 import {
   abandon,
   fill,
   fillVouchers,
   heavyProduct,
   OTHER_PUBLISHER,
-  report,
   type ReadSummary,
   readToEnd,
   search,

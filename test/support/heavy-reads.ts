@@ -150,8 +150,3 @@ export async function whileHealthChecked<Result>(
     await watching;
   }
 }
-
-/** Prints a result beside the output of jest. */
-export function report(line: string): void {
-  process.stderr.write(`hostile: ${line}\n`);
-}

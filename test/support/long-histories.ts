@@ -6,7 +6,8 @@ import { openLog } from '../../src/engines/embedded/log/open-log';
 import { releaseClosedFiles } from '../../src/engines/embedded/connection';
 import { NO_STREAM } from '../../src/kernel/event';
 import { TRANSACTION } from '../../src/domain/transactions/transaction';
-import { whileHealthChecked, report, type ReadSummary, readToEnd } from './heavy-reads';
+import { report } from './attack-run';
+import { whileHealthChecked, type ReadSummary, readToEnd } from './heavy-reads';
 import { NETWORK, type Server } from './server';
 import { sale } from './transactions';
 
