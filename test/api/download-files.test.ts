@@ -27,7 +27,7 @@ beforeAll(async () => {
   await post(german, products);
   await post(shared, products.slice(0, 100));
   await app.settled();
-}, 60_000);
+});
 afterAll(() => app.close());
 
 const targetOf = (keys = '') =>

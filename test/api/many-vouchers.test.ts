@@ -48,7 +48,7 @@ async function fill(): Promise<void> {
 beforeAll(async () => {
   app = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(NOW) });
   await fill();
-}, 120_000);
+});
 afterAll(() => app.close());
 
 async function pagesOf(keys: string, numbers: readonly number[]): Promise<readonly number[]> {

@@ -74,19 +74,19 @@ async function expectListings(seed: number, nameOf: NameOf): Promise<void> {
 it(`random listings match a search through every claim, including order (decisions C8; SEARCH_SEED=${SEED})`, async () => {
   expect(known.size).toBeGreaterThan(150);
   await expectListings(SEED, namesIn(NAMED));
-}, 300_000);
+});
 
 it('so do those after names were changed, and programs and sites removed (decisions C8)', async () => {
   await app.import(RENAMED, { prune: true });
   await expectListings(SEED + 1, namesIn(RENAMED));
-}, 300_000);
+});
 
 it('so do those after a rebuild', async () => {
   const { log, store } = app.engines;
   const [rebuilt] = await rebuild(log, store, [claims], { owner: 'test', code: 'test' });
   expect(rebuilt).toMatchObject({ documents: known.size, comparison: { differing: 0 } });
   await expectListings(SEED + 2, namesIn(RENAMED));
-}, 300_000);
+});
 
 it('legacy lists have the same claims in the same order (Document 3, Legacy advertiser paths)', async () => {
   for (const client of ['nord', 'casa'] as const)

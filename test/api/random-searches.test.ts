@@ -96,7 +96,7 @@ it(`${SEARCHES} random searches match a search through every product, including 
   });
   expect(found).toBeGreaterThan(SEARCHES / 3);
   await app.close();
-}, 300_000);
+});
 
 /** Over servers every third product is enough: `test/servers/same-answers.test.ts` compares answers over all of them. */
 function thirdOf(feed: RealFeed): RealFeed {

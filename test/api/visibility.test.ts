@@ -196,7 +196,8 @@ describe('a change of the network (decisions P22, P26)', () => {
     expect(await find()).toBe('400 PF_392');
     const connections = [{ siteId: 1301, programId: 101 }];
     await importNetwork(app.engines.log, { connections }, { at: new Date().toISOString() });
-    const second = AbortSignal.timeout(1_000);
+    // Of a machine that has nothing else to do.
+    const second = AbortSignal.timeout(30_000);
     while ((await find()) !== '200') {
       second.throwIfAborted();
       // A request that is refused from memory lets nothing else happen.

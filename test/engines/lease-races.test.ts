@@ -160,5 +160,4 @@ it.each(SITUATIONS)(
     }))
       expect([what, seen[what as keyof typeof seen] >= least]).toEqual([what, true]);
   },
-  300_000,
 );

@@ -7,5 +7,4 @@ module.exports = {
   projects: [project('hostile', ['test/hostile', 'test/program/hostile'])],
   verbose: true,
   maxWorkers: 1,
-  testTimeout: 10 * run.testTimeout,
 };

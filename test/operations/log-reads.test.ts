@@ -92,4 +92,4 @@ it('over EventStoreDB, starts and commands read the same however many products t
   await keepIndex();
   for (const [name, cost] of Object.entries(await costs()))
     expect([name, cost < (few[name] ?? 0) + PRODUCTS / 10]).toEqual([name, true]);
-}, 60_000);
+});

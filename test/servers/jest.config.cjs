@@ -25,7 +25,6 @@ const over = (displayName, folders, engines, testMatch = ALL) => ({
 module.exports = {
   ...run,
   rootDir: __dirname,
-  testTimeout: 3 * run.testTimeout,
   // One more than otherwise: each waits for a server for much of its time.
   maxWorkers: run.maxWorkers + 1,
   projects: [

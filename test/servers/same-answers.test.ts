@@ -50,7 +50,7 @@ describe(`A SQLite, and an EventStoreDB with an Elasticsearch, with the same dat
       apps,
       searches.map(({ keys, by }) => ({ path: '/1.0/products', keys, token: TOKENS[by] })),
     );
-  }, 300_000);
+  });
 
   test(`answer ${SEARCHES} random listings with identical bytes (decisions V3 to V12)`, async () => {
     // Vouchers posted in parallel get their ids in any order, so the second application has the first one's events.
@@ -69,7 +69,7 @@ describe(`A SQLite, and an EventStoreDB with an Elasticsearch, with the same dat
         token: VOUCHER_TOKENS[client],
       })),
     );
-  }, 300_000);
+  });
 
   test(`answer ${SEARCHES} random lists of claims with identical bytes (decisions C8)`, async () => {
     const { app } = await appWithClaims(SEED, { engines: ENGINES[0] });
@@ -87,5 +87,5 @@ describe(`A SQLite, and an EventStoreDB with an Elasticsearch, with the same dat
       const [here, there] = await Promise.all(apps.map((one) => one.get(target, { token, headers })));
       expect([target, there?.statusCode, there?.body]).toEqual([target, 200, here?.body]);
     }
-  }, 300_000);
+  });
 });

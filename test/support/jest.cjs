@@ -3,7 +3,8 @@ require('./in-memory.cjs');
 
 /** What applies to a whole run. */
 exports.run = {
-  testTimeout: 60_000,
+  // Ends a test that hangs. The longest takes a minute alone, ten on a busy machine.
+  testTimeout: 600_000,
   maxWorkers: 2,
   // gRPC keeps what a client of EventStoreDB leaves in memory for half an hour, with the test file around it.
   workerIdleMemoryLimit: '1GB',

@@ -93,5 +93,5 @@ function testReal<T>(
 ): void {
   const real = found();
   if (real === undefined) process.stderr.write(`skipped, since ${path} does not exist: ${name}\n`);
-  else test(name, async () => run(real), 300_000);
+  else test(name, async () => run(real));
 }

@@ -108,7 +108,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     await until(async () => (await outcomes()).length === all + 1);
     expect((await outcomes()).at(-1)).toMatchObject({ id, outcome: 'delivered', isManual: true });
     expect(attempts.get(id)).toBe(expected);
-  }, 60_000);
+  });
 
   it('are dead letters also if what their subscriptions render by is replaced before they are sent', async () => {
     await subscribed(SUBSCRIPTIONS);
@@ -125,7 +125,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     await until(async () => (await outcomes()).length === all);
     const dead = (await outcomes()).filter(({ outcome }) => outcome === 'dead');
     expect([attempts.size, dead.length]).toEqual([FITTING, all - FITTING]);
-  }, 60_000);
+  });
 
   it('are limited in the same way of a backfill', async () => {
     await happens('transaction-t1', large);
@@ -151,7 +151,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     for await (const batch of world.deliveries.readStream('matched'))
       for (const event of batch) if (event.type === 'MessageDue') due.push(JSON.parse(event.data));
     expect(due).toMatchObject([{ renderable: true, made: AT }]);
-  }, 60_000);
+  });
 
   it('are rendered again also if an error had prevented it, once that is mended', async () => {
     await matcher.stop();
@@ -179,5 +179,5 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     await execute(world.engines.log, subscriptionDecider, 's0', again);
     await until(async () => (await outcomes()).length === RECEIVERS + 1);
     expect((await outcomes()).at(-1)).toMatchObject({ id: message, outcome: 'delivered', isManual: true });
-  }, 60_000);
+  });
 });

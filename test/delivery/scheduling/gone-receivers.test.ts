@@ -76,7 +76,7 @@ describe('A receiver that is gone', () => {
     expect((await outcomes()).length).toBe(count + 2);
     const kept = [stays!, ...gone].filter((one) => !others.includes(one)).map(({ receiver }) => receiver);
     expect(new Set(await receiversLeft())).toEqual(new Set(kept));
-  }, 120_000);
+  });
 
   it('starts anew when it is made again: what was known of it is dropped with the next snapshot (decisions N8)', async () => {
     const [target] = await targetsOf(1);

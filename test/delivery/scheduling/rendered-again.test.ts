@@ -107,7 +107,7 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
     ]);
     expect((await outcomes())[0]).not.toHaveProperty('rendered');
     await runner.stop();
-  }, 30_000);
+  });
 
   it('also if it was held, by another process than the one that had it, and with what else has changed', async () => {
     const receiver = await subscribed();

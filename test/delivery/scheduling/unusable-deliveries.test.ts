@@ -73,7 +73,6 @@ describe('An event of the delivery log that another program has written (decisio
       );
       expect(new Set(attempts.map(({ id }) => id)).size).toBe(3);
     },
-    30_000,
   );
 
   it('is no cursor, and names no owner', async () => {

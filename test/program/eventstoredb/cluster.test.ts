@@ -74,7 +74,8 @@ describe('A cluster that has lost its majority (decisions X96)', () => {
     while (cluster.calls > 0) cluster.endCall();
     const since = performance.now();
     await expect(log.append(stream, 0, events.slice(1))).rejects.toMatchObject({ name: 'EngineUnavailable' });
-    expect(performance.now() - since).toBeLessThan(10_000);
+    // A thousand attempts would take a thousand seconds.
+    expect(performance.now() - since).toBeLessThan(60_000);
 
     await cluster.regainMajority();
     await log.append(stream, 0, events.slice(1));

@@ -81,7 +81,7 @@ describe('A notifier that is killed', () => {
     const repeated = expectRepeats(lives);
     process.stderr.write(`${messages.length} messages, ${SIZE.kills} kills: ${repeated} attempts repeated\n`);
     expectOrder(receivers.received);
-  }, 600_000);
+  });
 
   it('is replaced by another process within 45 seconds, as soon as its leases have ended (decisions N6)', async () => {
     // At full size with the times of a server.
@@ -104,7 +104,7 @@ describe('A notifier that is killed', () => {
     process.stderr.write(`all receivers were served ${seconds} s after a kill\n`);
     expect(seconds).toBeLessThan(45);
     expectOrder(receivers.received);
-  }, 120_000);
+  });
 });
 
 function idsOf(received: readonly Received[]): readonly string[] {

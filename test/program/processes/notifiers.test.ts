@@ -89,7 +89,7 @@ describe('Processes with folders and read stores of their own, over one EventSto
     await due();
     await untilDelivered(messages);
     expect(received().toSorted()).toEqual(messages.map(({ id }) => id).toSorted());
-  }, 180_000);
+  });
 
   it('go on for one that is killed, once its leases are over: what it had in flight is sent again, once (decisions N3)', async () => {
     const { messages, due } = await messagesIn(2);
@@ -112,7 +112,7 @@ describe('Processes with folders and read stores of their own, over one EventSto
     expect(new Set(repeated).size).toBe(repeated.length);
     const inFlight = messages.slice(2 * RECEIVERS, 3 * RECEIVERS).map(({ id }) => id);
     expect(repeated.filter((id) => !inFlight.includes(id))).toEqual([]);
-  }, 180_000);
+  });
 
   it('go on for one that is frozen; it sends nothing of what others have sent when it wakes, and takes part again (decisions N3)', async () => {
     const { messages, due } = await messagesIn(1);
@@ -130,7 +130,7 @@ describe('Processes with folders and read stores of their own, over one EventSto
     await due();
     await untilDelivered(messages);
     expect(received().toSorted()).toEqual(messages.map(({ id }) => id).toSorted());
-  }, 180_000);
+  });
 
   it.each(FULL_SIZE ? WAYS : WAYS.slice(0, 1))(
     'go on for one that is cut off from the server %s, and it takes part again (decisions N3)',
@@ -163,6 +163,5 @@ describe('Processes with folders and read stores of their own, over one EventSto
       const inFlight = messages.slice(RECEIVERS, 2 * RECEIVERS).map(({ id }) => id);
       expect(repeated.filter((id) => !inFlight.includes(id))).toEqual([]);
     },
-    180_000,
   );
 });

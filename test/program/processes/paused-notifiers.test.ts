@@ -82,7 +82,7 @@ describe('A notifier that is paused for longer than its leases', () => {
     await expectDeliveredOnce([...messages, ...later]);
     const sent = new Set(world.receivers.received.slice(before).map(({ id }) => id));
     expect(messages.filter(({ id }) => sent.has(id)).length).toBe(0);
-  }, 120_000);
+  });
 
   it('is refused its late outcomes even while it believes that it has its leases (decisions N3)', async () => {
     // Others, whose leases are shorter, do not believe in such a long one.
@@ -93,5 +93,5 @@ describe('A notifier that is paused for longer than its leases', () => {
     paused.kill('SIGTERM');
     await once(paused, 'exit');
     await expectDeliveredOnce(messages);
-  }, 120_000);
+  });
 });

@@ -105,4 +105,4 @@ test('two servers with data folders of their own, over one EventStoreDB, send ea
   if (!FULL_SIZE) expect(repeated).toEqual([]);
   // What was in flight when it was killed.
   expect(repeated.length).toBeLessThanOrEqual(FULL_SIZE ? 16 : 0);
-}, 240_000);
+});

@@ -63,7 +63,7 @@ describe('the README', () => {
     // Another process of this machine may have port 4000.
     const environment = { NOTIFY_ALLOW: `127.0.0.1:${port}` };
     server = await Server.start(folder, { command: START.split(' '), environment });
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await server.end();

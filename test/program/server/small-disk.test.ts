@@ -49,7 +49,7 @@ describeWithDisk('a server on a file system of its own (docs/operations.md, Heal
   }
   /** The server looks at most once a second. */
   async function untilHealth(expected: unknown): Promise<void> {
-    const deadline = AbortSignal.timeout(5_000);
+    const deadline = AbortSignal.timeout(60_000);
     let found = await health();
     while (JSON.stringify(found) !== JSON.stringify(expected) && !deadline.aborted) found = await health();
     expect(found).toEqual(expected);

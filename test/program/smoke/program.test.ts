@@ -50,7 +50,8 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
     const imported = await runProgram(['network', 'import', file], { DATA_DIR: folder });
     const stdout = 'created: 1 token\n  token organisation 11, PRODUCTS\nimported: 1 events\n';
     expect(imported).toEqual({ code: 0, stdout, stderr: '' });
-    const deadline = AbortSignal.timeout(1_000);
+    // Of a machine that has nothing else to do.
+    const deadline = AbortSignal.timeout(30_000);
     while ((await statusFor(NEW_TOKEN)) !== 200) deadline.throwIfAborted();
   });
 
