@@ -10,8 +10,7 @@ const ABOUT_HTTP_ONLY =
  * What runs over a server and SQLite: histories of all operations, and rebuilds. Each engine has the whole suite of the API in the pair of
  * both servers and in `npm test`; `PAIRS=all` runs it over each pair.
  */
-const OVER_MIXED_PAIRS =
-  process.env.PAIRS === 'all' ? ALL : ['**/random-*.test.ts', '**/meanwhile.test.ts'];
+const OVER_MIXED_PAIRS = process.env.PAIRS === 'all' ? ALL : ['**/random-*.test.ts', '**/meanwhile.test.ts'];
 
 /** Tests over servers, which `npm run test:engines` starts: slower than a folder, and one of each has to do. */
 const over = (displayName, folders, engines, testMatch = ALL) => ({

@@ -47,33 +47,28 @@ describe('An event of the delivery log that another program has written (decisio
       'PartitionSaved',
       { part: 1, parts: 1, matchedUpTo: 9, receivers: [null] },
     ],
-  ] as const)(
-    'does not stop the sending of others, nor a take-over: %s',
-    async (_, to, type, data) => {
-      const [target] = await targetsOf(1);
-      const { receiver } = target!;
-      const stream = to === 'partition' ? partitionStream(partitionOf(receiver)) : to;
-      const poison = { type, data: { receiver, ...data } };
-      await append(stream, poison);
-      await due(target!);
-      const { attempts, attempt } = ending({ status: 200 });
-      const first = start('one', attempt);
-      await until(() => attempts.length === 1);
-      // While it runs, its own appends to its partition conflict with others.
-      if (to === MATCHED) await append(stream, poison);
-      await due(target!);
-      await until(() => attempts.length === 2);
-      await first.stop();
-      await append(stream, poison);
-      await due(target!);
-      start('two', attempt);
-      await until(() => attempts.length === 3);
-      await until(
-        async () => (await outcomes()).filter(({ outcome }) => outcome === 'delivered').length === 3,
-      );
-      expect(new Set(attempts.map(({ id }) => id)).size).toBe(3);
-    },
-  );
+  ] as const)('does not stop the sending of others, nor a take-over: %s', async (_, to, type, data) => {
+    const [target] = await targetsOf(1);
+    const { receiver } = target!;
+    const stream = to === 'partition' ? partitionStream(partitionOf(receiver)) : to;
+    const poison = { type, data: { receiver, ...data } };
+    await append(stream, poison);
+    await due(target!);
+    const { attempts, attempt } = ending({ status: 200 });
+    const first = start('one', attempt);
+    await until(() => attempts.length === 1);
+    // While it runs, its own appends to its partition conflict with others.
+    if (to === MATCHED) await append(stream, poison);
+    await due(target!);
+    await until(() => attempts.length === 2);
+    await first.stop();
+    await append(stream, poison);
+    await due(target!);
+    start('two', attempt);
+    await until(() => attempts.length === 3);
+    await until(async () => (await outcomes()).filter(({ outcome }) => outcome === 'delivered').length === 3);
+    expect(new Set(attempts.map(({ id }) => id)).size).toBe(3);
+  });
 
   it('is no cursor, and names no owner', async () => {
     const { log } = world.engines;

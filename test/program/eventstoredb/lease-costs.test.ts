@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
-import { openEventStoreDb, openEventStoreLeases } from '../../../src/engines/eventstoredb/open-event-store-db';
+import {
+  openEventStoreDb,
+  openEventStoreLeases,
+} from '../../../src/engines/eventstoredb/open-event-store-db';
 import { toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, START } from '../../../src/kernel/event';
 import { UnacceptableAppend } from '../../../src/kernel/event-log';

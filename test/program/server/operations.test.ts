@@ -45,7 +45,10 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog parked list [projection]': ['test/operations/parked.test.ts', "'list'"],
   'affilog parked retry': ['test/operations/parked.test.ts', "'retry'"],
   'affilog parked retry matcher': ['test/operations/parked-events.test.ts', "'retry', 'matcher'"],
-  'affilog parked skip matcher <id> --reason <text>': ['test/operations/parked-events.test.ts', "'skip', 'matcher'"],
+  'affilog parked skip matcher <id> --reason <text>': [
+    'test/operations/parked-events.test.ts',
+    "'skip', 'matcher'",
+  ],
   'affilog parked list directory': ['test/operations/parked-events.test.ts', "'show', 'directory'"],
   'affilog parked list automations': ['test/processes/automation-runner.test.ts', "'automations'"],
   'affilog notifications deliveries [--state dead] [--subscription ID]': [
@@ -53,10 +56,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
     "'--state'",
   ],
   'affilog notifications receivers': ['test/cli/notifications.test.ts', "'receivers'"],
-  'affilog notifications test SUBSCRIPTION RECEIVER [--state 6]': [
-    'test/cli/receivers.test.ts',
-    "'test'",
-  ],
+  'affilog notifications test SUBSCRIPTION RECEIVER [--state 6]': ['test/cli/receivers.test.ts', "'test'"],
   'affilog notifications enable SUBSCRIPTION RECEIVER': ['test/cli/receivers.test.ts', "'enable'"],
   'affilog notifications redeliver MESSAGE': ['test/cli/notifications.test.ts', "'redeliver'"],
   'affilog notifications explain ID [--subscription ID]': ['test/cli/notifications.test.ts', "'explain'"],

@@ -7,7 +7,12 @@ import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { Fault } from '../../../src/kernel/fault';
 import { DownloadCounter } from '../../../src/services/products/download-counter';
 import { CountDownload, CountDownloadHandler } from '../../../src/services/products/commands';
-import { type CountedDownload, type FeedDownloaded, quota, quotaId } from '../../../src/domain/products/quota';
+import {
+  type CountedDownload,
+  type FeedDownloaded,
+  quota,
+  quotaId,
+} from '../../../src/domain/products/quota';
 import { overrideLog, withLog } from '../../support/temporary-log';
 
 const HOUR = 3_600_000;
