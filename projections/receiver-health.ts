@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type FieldType } from '../src/kernel/read-store';
 import { MATCHED, type MatchedEvent, type PartitionEvent } from '../src/domain/deliveries/delivery-events';
 import { afterOutcome, afterProbeRequest, type Health, HEALTHY } from '../src/domain/deliveries/health';
@@ -30,7 +31,7 @@ const REMEMBERED_MS = 2 * 24 * 60 * 60 * 1000;
  * (`docs/decisions.md#n7`).
  */
 export const receiverHealth: Projection<StoredHealth, HealthChange> = {
-  collection: { name: 'receiver-health', version: 1, fields: FIELDS, sorts: [] },
+  collection: { name: 'receiver-health', version: 2, fields: FIELDS, sorts: [] },
   streams: [MATCHED, 'partition-'],
   acrossStreams: true,
   handles: ['MessageAttempted', 'ProbeDue'],
@@ -42,7 +43,8 @@ export const receiverHealth: Projection<StoredHealth, HealthChange> = {
     const isRecent = before !== undefined && Date.parse(data.at) - Date.parse(before.at) <= REMEMBERED_MS;
     const known = isRecent ? before.health : HEALTHY;
     const health = afterOutcome(known, data);
-    return health === known ? before : { at: data.at, health };
+    // Not by identity: a document that was stored meanwhile has a copy.
+    return isDeepStrictEqual(health, known) ? before : { at: data.at, health };
   },
   describe: (document) => ({ document, fields: { at: Date.parse(document.at) } }),
 };

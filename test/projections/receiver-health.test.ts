@@ -1,7 +1,9 @@
+import { receiverHealth, type StoredHealth } from '../../projections/receiver-health';
 import { restingUntil } from '../../projections/receivers';
 import { type Engines } from '../../src/engines/open';
+import { positionOf } from '../../src/kernel/event';
 import { EVERYTHING } from '../../src/kernel/query';
-import { type Message } from '../../src/domain/deliveries/delivery-events';
+import { type Message, type OutcomeKind } from '../../src/domain/deliveries/delivery-events';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { type DeliveryHistory } from '../support/delivery-history';
 import { openTestedEngines, type TestedFolder } from '../support/engines';
@@ -103,4 +105,17 @@ test('receivers have counts by day, and since when they fail (decisions N8)', as
   const [first, second] = await days();
   expect([first?.day, second?.day]).toEqual(['2026-03-02', '2026-03-03']);
   expect(second).not.toHaveProperty('failingSince');
+});
+
+test('what is known of a receiver is the same, wherever batches end (decisions N7)', () => {
+  const message = { id: 'm', receiver: RECEIVERS[0], subscriptionId: 's', organisationId: 1, revision: 0 };
+  const after = (before: StoredHealth | undefined, outcome: OutcomeKind, seconds: number) =>
+    receiverHealth.fold(before, {
+      type: 'MessageAttempted',
+      data: { ...message, outcome, at: at(seconds), ...(outcome === 'cancelled' ? {} : { attempt: 1 }) },
+      ...{ stream: 'partition-00', revision: seconds, position: positionOf(seconds) },
+    });
+  const cancelled = after(after(undefined, 'delivered', 1), 'cancelled', 2);
+  const stored = JSON.parse(JSON.stringify(cancelled)) as StoredHealth;
+  expect(after(stored, 'cancelled', 3)).toEqual(after(cancelled, 'cancelled', 3));
 });
