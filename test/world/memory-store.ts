@@ -1,0 +1,491 @@
+import { checkId, Declaration } from '../../src/engines/declaration';
+import { type Position, START } from '../../src/kernel/event';
+import { EngineUnavailable } from '../../src/kernel/event-log';
+import { type Lease } from '../../src/kernel/leases';
+import {
+  type Cursor,
+  type Filter,
+  type Found,
+  type GroupCount,
+  type GroupCounts,
+  type GroupResults,
+  type GroupSearch,
+  GROUPS_CHARACTERS,
+  type Order,
+  type Page,
+  type QueryOptions,
+  QueryTooLong,
+  type Results,
+  type Search,
+  type Totals,
+  type TotalsSearch,
+} from '../../src/kernel/query';
+import {
+  type CollectionSpec,
+  type Document,
+  type FieldValue,
+  type Generation,
+  NoGeneration,
+  ReadStore,
+  type SnapshotBatch,
+  type Target,
+  type Write,
+} from '../../src/kernel/read-store';
+import { shuffler } from '../../src/kernel/shuffle';
+import { LeaseTable } from './memory-leases';
+
+const BATCH = 1_000;
+/** Answers of no more documents have no limit of bodies. */
+const FEW = 100;
+
+type Key = Cursor['keys'][number];
+
+interface Row extends Document {
+  readonly version: Position;
+}
+
+/** One generation of a collection. */
+class Table {
+  readonly rows = new Map<string, Row>();
+  readonly removed = new Map<string, Position>();
+  readonly declaration: Declaration;
+  state: Generation['state'] = 'building';
+  isFinished = false;
+  checkpoint = START;
+
+  constructor(
+    readonly spec: CollectionSpec,
+    readonly number: number,
+  ) {
+    this.declaration = new Declaration(spec);
+  }
+
+  copy(): Table {
+    const copy = new Table(this.spec, this.number);
+    for (const [id, row] of this.rows) copy.rows.set(id, row);
+    for (const [id, version] of this.removed) copy.removed.set(id, version);
+    const { state, isFinished, checkpoint } = this;
+    return Object.assign(copy, { state, isFinished, checkpoint });
+  }
+
+  get generation(): Generation {
+    const { spec, number, state } = this;
+    return { collection: spec.name, version: spec.version, number, state };
+  }
+
+  write(writes: readonly Write[], checkpoint: Position | undefined): void {
+    for (const one of writes)
+      if ('put' in one) this.declaration.check(one.put);
+      else checkId(one.remove);
+    for (const one of writes) {
+      const id = 'put' in one ? one.put.id : one.remove;
+      const before = this.rows.get(id)?.version ?? this.removed.get(id) ?? START;
+      if (before > one.version) continue;
+      this.rows.delete(id);
+      this.removed.delete(id);
+      if ('put' in one) this.rows.set(id, { ...one.put, version: one.version });
+      else if (one.forget !== true) this.removed.set(id, one.version);
+    }
+    if (checkpoint !== undefined && checkpoint > this.checkpoint) this.checkpoint = checkpoint;
+  }
+
+  matching(filter: Filter): readonly Row[] {
+    const matches = this.compiled(filter);
+    return [...this.rows.values()].filter(matches);
+  }
+
+  private compiled(filter: Filter): (row: Row) => boolean {
+    if ('all' in filter) {
+      const parts = filter.all.map((one) => this.compiled(one));
+      return (row) => parts.every((matches) => matches(row));
+    }
+    if ('any' in filter) {
+      const parts = filter.any.map((one) => this.compiled(one));
+      return (row) => parts.some((matches) => matches(row));
+    }
+    if ('words' in filter) {
+      for (const field of filter.within) this.declaration.field(field, 'words');
+      return ({ fields }) =>
+        filter.words.every((word) => filter.within.some((field) => valuesOf(fields[field]).includes(word)));
+    }
+    const { field } = filter;
+    if ('in' in filter) {
+      this.declaration.field(field, 'number', 'keyword', 'column');
+      const wanted = new Set(filter.in);
+      return ({ fields }) => valuesOf(fields[field]).some((value) => wanted.has(value));
+    }
+    this.declaration.field(field, 'number');
+    const { min = -Infinity, max = Infinity } = filter;
+    return ({ fields }) =>
+      valuesOf(fields[field]).some((value) => Number(value) >= min && Number(value) <= max);
+  }
+}
+
+/** The collections of a store, which any number of `MemoryStore`s share as processes share a server. */
+export class MemoryCollections {
+  readonly leases = new LeaseTable();
+  tables: Table[] = [];
+  numbers = 0;
+  private synced: readonly Table[] = [];
+  private writes = 0;
+
+  /** `syncEvery`: after how many writes everything is flushed to the disk. */
+  constructor(private readonly syncEvery = Infinity) {}
+
+  /** Call it after each write. */
+  wrote(): void {
+    this.writes += 1;
+    if (this.writes % this.syncEvery === 0) this.synced = this.tables.map((table) => table.copy());
+  }
+
+  /** The machine dies: what was not flushed is lost, all writes since then together. */
+  loseUnsynced(): void {
+    this.tables = this.synced.map((table) => table.copy());
+  }
+
+  /** The documents of a collection that queries see. */
+  documentsOf(collection: string): ReadonlyMap<string, Document> {
+    return (
+      this.tables.find(({ spec, state }) => spec.name === collection && state === 'live')?.rows ?? new Map()
+    );
+  }
+
+  /** Which of these has not been projected up to a position, if any. */
+  behind(
+    projections: readonly { readonly collection: CollectionSpec }[],
+    position: Position,
+  ): string | undefined {
+    const tables = new Map(
+      this.tables.filter(({ state }) => state === 'live').map((table) => [table.spec.name, table]),
+    );
+    return projections
+      .map(({ collection }) => collection.name)
+      .find((name) => (tables.get(name)?.checkpoint ?? '') < position);
+  }
+
+  table({ collection, generation }: Target): Table {
+    let found: Table | undefined;
+    for (const table of this.tables)
+      if (
+        generation === undefined
+          ? table.state === 'live' && table.spec.name === collection
+          : table.number === generation
+      )
+        found = table;
+    if (found?.spec.name !== collection) found = undefined;
+    if (found === undefined)
+      throw new NoGeneration({ collection, ...(generation === undefined ? {} : { generation }) });
+    return found;
+  }
+}
+
+/** A read store in memory, as one process has it. Queries look at every document. */
+export class MemoryStore extends ReadStore {
+  private isClosed = false;
+
+  /** `now`: a monotonic clock (ms). */
+  constructor(
+    private readonly collections: MemoryCollections,
+    private readonly now: () => number,
+  ) {
+    super();
+  }
+
+  async create(spec: CollectionSpec): Promise<Generation> {
+    const { tables } = this.open();
+    const table = new Table(spec, (this.collections.numbers += 1));
+    tables.push(table);
+    return table.generation;
+  }
+
+  async finish({ collection, number }: Generation): Promise<void> {
+    this.open().table({ collection, generation: number }).isFinished = true;
+  }
+
+  async swap({ collection, number }: Generation): Promise<void> {
+    const next = this.open().table({ collection, generation: number });
+    if (!next.isFinished) throw new Error(`${collection} ${number} is not finished`);
+    for (const table of this.collections.tables)
+      if (table.spec.name === collection && table.state === 'live') table.state = 'retired';
+    next.state = 'live';
+  }
+
+  async retire({ collection, number }: Generation): Promise<void> {
+    const table = this.open().table({ collection, generation: number });
+    if (table.state === 'live') table.state = 'retired';
+  }
+
+  async drop({ collection, number }: Generation): Promise<void> {
+    const { tables } = this.open();
+    const at = tables.findIndex((table) => table.spec.name === collection && table.number === number);
+    if (tables[at]?.state === 'live') throw new Error(`${collection} ${number} is live`);
+    if (at !== -1) tables.splice(at, 1);
+  }
+
+  async sweep(): Promise<void> {
+    this.open();
+  }
+
+  async generations(collection: string): Promise<readonly Generation[]> {
+    return this.open()
+      .tables.filter(({ spec }) => spec.name === collection)
+      .map((table) => table.generation);
+  }
+
+  async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
+    this.open().table(target).write(writes, checkpoint);
+    this.collections.wrote();
+  }
+
+  async checkpoint(target: Target): Promise<Position> {
+    return this.open().table(target).checkpoint;
+  }
+
+  async refresh(target: Target): Promise<void> {
+    this.open().table(target);
+  }
+
+  async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
+    return this.within(options, () => {
+      const { rows } = this.open().table(target);
+      const found = [...new Set(ids)].flatMap((id) => rows.get(id) ?? []).map(foundOf);
+      return found.slice(0, Math.max(1, fitting(found, options)));
+    });
+  }
+
+  async search(target: Target, search: Search, options: QueryOptions = {}): Promise<Results> {
+    return this.within(options, () => {
+      const items = this.finished(target)
+        .matching(search.filter)
+        .map((row) => ({ row, id: row.id, keys: search.order.map((order) => keyOf(row, order)) }));
+      const { page, ...paged } = pageOf(items, search.order, search);
+      const found = page.map(({ row }) => foundOf(row));
+      const fit = fitting(found, options);
+      const rest = found.slice(fit).map(({ id }) => id);
+      return { ...paged, found: found.slice(0, fit), ...(rest.length === 0 ? {} : { rest }) };
+    });
+  }
+
+  async searchGroups(target: Target, search: GroupSearch, options: QueryOptions = {}): Promise<GroupResults> {
+    return this.within(options, () => {
+      const { filter, groupBy, within, order, members } = search;
+      const table = this.finished(target);
+      table.declaration.field(groupBy, 'column');
+      const items = [...groupedBy(table.matching(filter), ({ fields }) => fields[groupBy]).values()].map(
+        (group) => {
+          const ordered = ranked(group, within);
+          return {
+            group: ordered,
+            id: ordered[0]?.id ?? '',
+            keys: order.map((one) => extreme(ordered, one)),
+          };
+        },
+      );
+      const { page, ...paged } = pageOf(items, order, search);
+      const groups = page
+        .map(({ group }) => group.slice(0, members).map(foundOf))
+        .filter(({ length }) => length > 0);
+      const fit = fitting(groups.flat(), options);
+      let complete = 0;
+      for (let count = groups[0]?.length ?? 0; complete < groups.length && count <= fit;)
+        count += groups[(complete += 1)]?.length ?? 0;
+      const first = complete === 0 && groups[0] !== undefined ? [groups[0].slice(0, Math.max(1, fit))] : [];
+      const answered = [...groups.slice(0, complete), ...first];
+      const rest = groups.slice(answered.length).map((group) => group.map(({ id }) => id));
+      return { ...paged, groups: answered, ...(rest.length === 0 ? {} : { rest }) };
+    });
+  }
+
+  async count(target: Target, filter: Filter): Promise<number> {
+    return this.finished(target).matching(filter).length;
+  }
+
+  async countGroups(target: Target, { filter, groupBy, size, after }: GroupCount): Promise<GroupCounts> {
+    const found = groupedBy(this.finished(target).matching(filter), ({ fields }) => fields[groupBy]);
+    const left = [...found]
+      .filter(
+        ([value]) => value !== undefined && (after === undefined || compareTexts(String(value), after) > 0),
+      )
+      .sort(([a], [b]) => compareTexts(String(a), String(b)));
+    let [count, characters] = [0, 0];
+    while (count < Math.min(size, left.length) && characters <= GROUPS_CHARACTERS)
+      characters += left[(count += 1) - 1]?.[1][0]?.body.length ?? 0;
+    const groups = left
+      .slice(0, count)
+      .flatMap(([, group]) => group.slice(0, 1).map((row) => ({ count: group.length, one: foundOf(row) })));
+    return { groups, ...(count < left.length ? { next: String(left[count - 1]?.[0]) } : {}) };
+  }
+
+  async totals(
+    target: Target,
+    { filter, by, sums }: TotalsSearch,
+    options: QueryOptions = {},
+  ): Promise<readonly Totals[]> {
+    return this.within(options, () => {
+      const rows = this.finished(target)
+        .matching(filter)
+        .filter(({ fields }) => by.every((field) => fields[field] !== undefined));
+      const groups = groupedBy(rows, ({ fields }) => JSON.stringify(by.map((field) => fields[field])));
+      return [...groups.values()]
+        .map((group) => ({
+          values: by.map((field) => String(group[0]?.fields[field])),
+          count: group.length,
+          sums: sums.map((field) => group.reduce((sum, { fields }) => sum + Number(fields[field] ?? 0), 0)),
+        }))
+        .sort((a, b) => compareAll(a.values, b.values, []));
+    });
+  }
+
+  async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
+    const table = this.finished(target);
+    const rows = ranked(table.matching(filter), []);
+    const common = { total: rows.length, checkpoint: table.checkpoint };
+    const groups = samplesOf === undefined ? [] : [...groupedBy(rows, ({ fields }) => fields[samplesOf])];
+    const samples = groups.flatMap(([value, group]) => (value === undefined ? [] : group.slice(0, 1)));
+    for (let from = 0; from < samples.length; from += BATCH) {
+      yield { ...common, found: [], samples: samples.slice(from, from + BATCH).map(foundOf) };
+      this.open();
+    }
+    yield { ...common, found: [] };
+    for (let from = 0; from < rows.length; from += BATCH) {
+      this.open();
+      yield { ...common, found: rows.slice(from, from + BATCH).map(foundOf) };
+    }
+    this.open();
+  }
+
+  async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
+    return this.open().leases.lease(name, owner, now, ttl);
+  }
+
+  async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
+    return this.open().leases.holder(name, now, ttl);
+  }
+
+  async release(lease: Lease): Promise<void> {
+    this.open().leases.release(lease);
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+  }
+
+  private open(): MemoryCollections {
+    if (this.isClosed) throw new EngineUnavailable('the read store is closed');
+    return this.collections;
+  }
+
+  private finished(target: Target): Table {
+    const table = this.open().table(target);
+    if (!table.isFinished) throw new Error(`${table.spec.name} ${table.number} is not finished`);
+    return table;
+  }
+
+  private within<Answer>({ signal, timeLimit = Infinity }: QueryOptions, work: () => Answer): Answer {
+    signal?.throwIfAborted();
+    const began = this.now();
+    const answer = work();
+    if (this.now() - began > timeLimit) throw new QueryTooLong(timeLimit);
+    return answer;
+  }
+}
+
+function foundOf({ id, version, body }: Row): Found {
+  return { id, version, body };
+}
+
+function valuesOf(value: FieldValue | undefined): readonly (string | number)[] {
+  if (value === undefined) return [];
+  return typeof value === 'object' ? value : [value];
+}
+
+function groupedBy<Item, By>(items: readonly Item[], by: (item: Item) => By): Map<By, Item[]> {
+  const groups = new Map<By, Item[]>();
+  for (const item of items) {
+    const group = groups.get(by(item));
+    if (group === undefined) groups.set(by(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}
+
+/** How many documents fit into the limit of bodies. */
+function fitting(found: readonly Found[], { bodyLimit = Infinity }: QueryOptions): number {
+  if (found.length <= FEW) return found.length;
+  let [count, characters] = [0, 0];
+  while (count < found.length && characters < bodyLimit)
+    characters += found[(count += 1) - 1]?.body.length ?? 0;
+  return count;
+}
+
+// Order ---------------------------------------------------------------------------------------------------
+
+/** Null: a document without the value comes last. */
+function keyOf({ fields }: Document, order: Order): Key {
+  if ('field' in order) return (fields[order.field] as number | string | undefined) ?? null;
+  if ('shuffled' in order) {
+    const value = fields[order.shuffled];
+    return typeof value === 'number' ? shuffler(order.seed)(value) : null;
+  }
+  const words = valuesOf(fields[order.within]);
+  return new Set(order.matches.filter((word) => words.includes(word))).size;
+}
+
+/** The least or the greatest value of a group. */
+function extreme(group: readonly Document[], order: GroupSearch['order'][number]): Key {
+  const keys = group.map((document) => keyOf(document, order)).filter((key) => key !== null);
+  return keys.sort((a, b) => compareKeys(a, b, order.by === 'greatest'))[0] ?? null;
+}
+
+function compareTexts(a: string, b: string): number {
+  return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+function compareKeys(a: Key, b: Key, descending: boolean): number {
+  if (a === b) return 0;
+  if (a === null) return 1;
+  if (b === null) return -1;
+  const compared = typeof a === 'string' ? compareTexts(a, String(b)) : a - Number(b);
+  return descending ? -compared : compared;
+}
+
+function compareAll(
+  a: readonly Key[],
+  b: readonly Key[],
+  order: readonly { readonly descending?: boolean }[],
+): number {
+  for (const [at, key] of a.entries()) {
+    const compared = compareKeys(key, b[at] ?? null, order[at]?.descending === true);
+    if (compared !== 0) return compared;
+  }
+  return 0;
+}
+
+function ranked(rows: readonly Row[], order: readonly Order[]): readonly Row[] {
+  const items = rows.map((row) => ({ row, id: row.id, keys: order.map((one) => keyOf(row, one)) }));
+  return sorted(items, order).map(({ row }) => row);
+}
+
+function sorted<Item extends Cursor>(
+  items: readonly Item[],
+  order: readonly { readonly descending?: boolean }[],
+): readonly Item[] {
+  return [...items].sort((a, b) => compareAll(a.keys, b.keys, order) || compareTexts(a.id, b.id));
+}
+
+function pageOf<Item extends Cursor>(
+  items: readonly Item[],
+  order: readonly { readonly descending?: boolean }[],
+  { offset, size, after }: Page,
+): { readonly page: readonly Item[]; readonly total: number; readonly next?: Cursor } {
+  const all = sorted(items, order);
+  const total = all.length;
+  if (after === undefined) return { total, page: all.slice(offset, offset + size) };
+  const left =
+    after === null
+      ? all
+      : all.filter(({ keys, id }) => (compareAll(keys, after.keys, order) || compareTexts(id, after.id)) > 0);
+  const page = left.slice(0, size);
+  const last = page.at(-1);
+  return { total, page, ...(left.length > size && last ? { next: { keys: last.keys, id: last.id } } : {}) };
+}
