@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, streamOf } from './event';
+import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START, streamOf } from './event';
 import {
   type Appended,
   EngineUnavailable,
@@ -35,7 +35,7 @@ export interface Decider<Command, State, Event extends DomainEvent> {
   /**
    * Whether the state after an event depends on nothing but the first event of the stream and this one. `load` then
    * reads backwards to the last such event, and the first one: however long a stream grows, a command reads a few
-   * events. Without it, every command reads the whole stream.
+   * events. Without it, or where the last such event is far back, every command reads the whole stream.
    */
   readonly supersedes?: (event: Event) => boolean;
   decide(command: Command, state: State): readonly Event[];
@@ -46,6 +46,11 @@ export interface Decider<Command, State, Event extends DomainEvent> {
 export interface StateAt<State> {
   readonly state: State;
   readonly revision: number;
+}
+
+/** A state with the position of the last event of its stream; `START` without one. */
+export interface Loaded<State> extends StateAt<State> {
+  readonly position: Position;
 }
 
 /** The outcome of a command: `state` and `revision` are those after its events. */
@@ -75,8 +80,7 @@ export const MAX_ATTEMPTS = 200;
 
 /**
  * Loads an aggregate, decides, and appends at the loaded revision. On a conflict it starts over. If the answer is lost,
- * it repeats the append with the same ids, which is idempotent. `cached` saves the first load; `loaded` loads, by
- * default the stream.
+ * it repeats the append with the same ids, which is idempotent. `cached` saves the first load.
  */
 export async function execute<Command, State, Event extends DomainEvent>(
   log: EventLog,
@@ -84,11 +88,10 @@ export async function execute<Command, State, Event extends DomainEvent>(
   id: string | number,
   command: Command,
   cached?: StateAt<State>,
-  loaded: () => Promise<StateAt<State>> = () => load(log, decider, id),
 ): Promise<Executed<State, Event>> {
   const stream = streamOf(decider.category, id);
   for (let attempt = 1; ; attempt += 1) {
-    const { state, revision } = attempt === 1 && cached !== undefined ? cached : await loaded();
+    const { state, revision } = attempt === 1 && cached !== undefined ? cached : await load(log, decider, id);
     const events = decider.decide(command, state);
     if (events.length === 0) return { events, ids: [], state, revision };
     try {
@@ -111,7 +114,7 @@ export async function load<State, Event extends DomainEvent>(
   log: EventLog,
   decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve' | 'supersedes'>,
   id: string | number,
-): Promise<StateAt<State>> {
+): Promise<Loaded<State>> {
   const stream = streamOf(decider.category, id);
   const { supersedes } = decider;
   const events =
@@ -119,12 +122,12 @@ export async function load<State, Event extends DomainEvent>(
       ? eventsOf(log, stream)
       : neededOf(log, stream, (recorded) => supersedes(toDomainEvent(recorded) as Event));
   let state = decider.initial;
-  let revision = NO_STREAM;
+  let [revision, position] = [NO_STREAM, START];
   for await (const recorded of events) {
     state = decider.evolve(state, toFolded<Event>(recorded));
-    revision = recorded.revision;
+    ({ revision, position } = recorded);
   }
-  return { state, revision };
+  return { state, revision, position };
 }
 
 async function* eventsOf(
@@ -135,8 +138,11 @@ async function* eventsOf(
   for await (const batch of log.readStream(stream, options)) yield* batch;
 }
 
-/** Events that `neededOf` reads at a time: most streams have no more. */
-const AT_A_TIME = 2;
+/**
+ * Events that `neededOf` reads at a time: first a few, since most streams have no more, then twice as many each time.
+ * After so many events, or bytes, it reads the whole stream in order, which needs no memory.
+ */
+const BACKWARDS = { first: 2, events: 1_000, bytes: 1024 * 1024 } as const;
 
 /** In order: the first event, and those from one on that supersedes all before it, or from an earlier one on. */
 async function* neededOf(
@@ -146,16 +152,18 @@ async function* neededOf(
 ): AsyncGenerator<RecordedEvent, undefined> {
   const newestFirst: RecordedEvent[] = [];
   let from: number | undefined;
-  let isComplete = false;
-  do {
-    const options = { backwards: true, limit: AT_A_TIME, ...(from === undefined ? {} : { from }) };
+  let [isComplete, bytes] = [false, 0];
+  for (let limit: number = BACKWARDS.first; from !== NO_STREAM && !isComplete; limit *= 2) {
+    if (newestFirst.length > BACKWARDS.events || bytes > BACKWARDS.bytes) return yield* eventsOf(log, stream);
+    const options = { backwards: true, limit, ...(from === undefined ? {} : { from }) };
     from = NO_STREAM;
     for await (const event of eventsOf(log, stream, options)) {
       newestFirst.push(event);
+      bytes += event.data.length;
       from = event.revision - 1;
       isComplete ||= supersedes(event);
     }
-  } while (from !== NO_STREAM && !isComplete);
+  }
   if (from !== NO_STREAM) yield* eventsOf(log, stream, { limit: 1 });
   yield* newestFirst.reverse();
 }

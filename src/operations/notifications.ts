@@ -3,17 +3,16 @@ import { listReceivers, type ReceiverCriteria } from '../../projections/receiver
 import { continueFromHere } from '../delivery/matching/cursor';
 import { Rendering } from '../delivery/matching/rendering';
 import { conversionFaults as fault } from '../domain/conversion-faults';
-import { whyUnsendable } from '../domain/deliveries/delivery-events';
 import { takeDeliveries } from '../domain/deliveries/ownership';
+import { decideRedelivery } from '../domain/deliveries/redelivery';
 import { type ListedDelivery, type ReceiverTotals } from '../domain/deliveries/stored-delivery';
-import { loadSubscription } from '../domain/subscriptions/loaded-subscription';
-import { receiversOf } from '../domain/subscriptions/receiver-id';
+import { appendRequests } from '../domain/subscriptions/delivery-requests';
 import { subscriptionDecider } from '../domain/subscriptions/subscription';
 import { stateField } from '../domain/subscriptions/topic';
 import { TOPICS } from '../domain/topics';
 import { type Engines } from '../engines/open';
 import { Clock } from '../runtime/clock';
-import { execute } from '../kernel/decider';
+import { load } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { type Cursor } from '../kernel/query';
@@ -152,7 +151,7 @@ function deliveryLine(listed: ListedDelivery, waiting: WaitingReceivers): string
 }
 
 /**
- * Has a message sent again, as its owner may. Returns when it is attempted next (an ISO 8601 instant), as the API
+ * Has a message sent again, as its owner may, also if it is asked for already. Returns when it is attempted next (an ISO 8601 instant), as the API
  * answers it; undefined if it is held. Raises `UnknownMessage`.
  */
 export async function redeliver(
@@ -163,24 +162,21 @@ export async function redeliver(
   const listed = await deliveryOf(store, messageId);
   if (listed === undefined)
     throw new UnknownMessage(`${messageId}: expected the id of a message that is still kept`);
-  const { subscriptionId, receiver, matched } = listed;
+  const { subscriptionId, receiver, matched, topic } = listed;
+  const { state: subscription, position } = await load(log, subscriptionDecider, subscriptionId);
   const kept = await messageIn(await deliveries(), messageId, matched);
-  if (kept === undefined)
-    throw new UnknownMessage(`${messageId}: what was sent is no longer kept, so it cannot be sent again`);
-  const { state: current, position } = await loadSubscription(log, subscriptionId);
-  const rendering = new Rendering(log, [TOPICS[kept.topic]]);
-  const message = current.is === 'active' ? await rendering.toSend(kept, current, position) : kept;
-  if (message.request === undefined)
-    throw new UnknownMessage(`${messageId} cannot be sent: ${whyUnsendable(message)}`);
-  const redelivery = { receiver, message: messageId, revision: matched };
+  const rendering = new Rendering(log, [TOPICS[topic]]);
+  const message =
+    kept !== undefined && subscription.is === 'active'
+      ? await rendering.toSend(kept, subscription, position)
+      : kept;
   const at = now.toISOString();
-  const command = { do: 'redeliver', at, ...redelivery } as const;
-  const { state, events } = await execute(log, subscriptionDecider, subscriptionId, command);
-  if (events.length === 0 || state.is !== 'active')
-    throw new UnknownMessage(`${messageId}: its subscription ${subscriptionId} is deleted`);
-  if (!receiversOf(subscriptionId, state.content).has(receiver))
-    throw new UnknownMessage(`${messageId}: its subscription no longer has the receiver ${receiver}`);
-  return { nextAttempt: heldReceivers(subscriptionId, state).has(receiver) ? undefined : at };
+  const known = { subscription, listed, message, lastRequest: undefined };
+  const decision = decideRedelivery(known, { at, mayRepeat: true });
+  if (decision.is === 'refused') throw new UnknownMessage(decision.reason);
+  if (decision.is === 'requested') await appendRequests(log, subscriptionId, [decision.request]);
+  const isHeld = subscription.is === 'active' && heldReceivers(subscriptionId, subscription).has(receiver);
+  return { nextAttempt: isHeld ? undefined : at };
 }
 
 /** The subscription or its receiver is unknown, or cannot be tested. */
@@ -243,7 +239,7 @@ function subscriptionsOf(log: EventLog): Subscriptions {
 
 /** A subscription in the name of its owner. */
 async function ofOwner(log: EventLog, id: string): Promise<Which> {
-  const { state } = await loadSubscription(log, id);
+  const { state } = await load(log, subscriptionDecider, id);
   if (state.is !== 'active') throw missingSubscription(id);
   const { topic, organisationId, content } = state;
   const { siteId } = content;

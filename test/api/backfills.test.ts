@@ -25,9 +25,9 @@ async function happened(count: number): Promise<void> {
   }
 }
 
-/** Ids of the messages that were requested, in the subscription's stream. */
+/** Ids of the messages that were requested. */
 async function requestsOf({ id }: Sample): Promise<readonly unknown[]> {
-  const events = await streamOf(world.app.engines.log, `subscription-${id}`);
+  const events = await streamOf(world.app.engines.log, `deliveryrequests-${id}`);
   return events
     .filter(({ type }) => type === 'MessageRequested')
     .map(({ data }) => (JSON.parse(data) as Json)['message']);

@@ -1,5 +1,5 @@
 import { oldestDeliveries } from '../../projections/deliveries';
-import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
+import { type DeliveryRequest, requestStream } from '../../src/domain/subscriptions/delivery-requests';
 import { streamOf } from '../contracts/event-log/events';
 import { deliveryLines } from '../../src/operations/notifications';
 import { OTHER_TOKENS } from './network';
@@ -37,11 +37,11 @@ async function pendingForOperators({ id, subscriptionId }: Due): Promise<readonl
   return ['redeliveryRequested' in listed, line.includes('to be sent again')];
 }
 
-/** Ids of the messages that were asked for, in the subscription's stream. */
+/** Ids of the messages that were asked for. */
 async function requestsOf({ id }: Sample): Promise<readonly string[]> {
-  const events = await streamOf(world.app.engines.log, `subscription-${id}`);
+  const events = await streamOf(world.app.engines.log, requestStream(id));
   return events.flatMap(({ type, data }) => {
-    const event = { type, data: JSON.parse(data) as object } as SubscriptionEvent;
+    const event = { type, data: JSON.parse(data) as object } as DeliveryRequest;
     return event.type === 'RedeliveryRequested' ? [event.data.message] : [];
   });
 }

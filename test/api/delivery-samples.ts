@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RecordedEvent } from '../../src/kernel/event';
+import { type DeliveryRequest, requestStream } from '../../src/domain/subscriptions/delivery-requests';
 import { receiverIdOf } from '../../src/domain/subscriptions/receiver-id';
 import { type Message, type Outcome } from '../../src/domain/deliveries/delivery-events';
 import { type Receiver } from '../../src/domain/subscriptions/subscription';
@@ -83,9 +84,9 @@ export class Sample {
     return this.written.world.send('POST', `/${this.id}${path}`, this.by, body);
   }
 
-  /** Events of a type in its stream. */
-  async events(type: string): Promise<readonly RecordedEvent[]> {
-    const events = await streamOf(this.written.world.app.engines.log, `subscription-${this.id}`);
+  /** Its requests of a type, none of which is in its own stream. */
+  async requests(type: DeliveryRequest['type']): Promise<readonly RecordedEvent[]> {
+    const events = await streamOf(this.written.world.app.engines.log, requestStream(this.id));
     return events.filter((event) => event.type === type);
   }
 
@@ -94,7 +95,7 @@ export class Sample {
     let asked: RecordedEvent | undefined;
     while (asked === undefined) {
       await pause(5);
-      [asked] = await this.events('TestRequested');
+      [asked] = await this.requests('TestRequested');
     }
     const now = new Date(NOW).toISOString();
     const [receiver = ''] = this.receivers;

@@ -72,7 +72,7 @@ describe('a test of a receiver (decisions N14, N16)', () => {
     const sample = await sampleOf();
     // This application does not wait.
     const answer = await sample.post(`/receivers/${sample.receivers[0]}/test`);
-    const [asked] = await sample.events('TestRequested');
+    const [asked] = await sample.requests('TestRequested');
     const messageId = history().idOf(asked!.id, sample.receivers[0]!);
     expect([answer.statusCode, answer.json()]).toEqual([202, { messageId, state: 'due' }]);
   });
@@ -85,12 +85,12 @@ describe('a test of a receiver (decisions N14, N16)', () => {
     };
     const ids = [await ask(), ...(await Promise.all([ask(), ask(), ask()]))];
     expect(new Set(ids).size).toBe(1);
-    expect(await sample.events('TestRequested')).toHaveLength(1);
+    expect(await sample.requests('TestRequested')).toHaveLength(1);
     expect((await sample.sendsTest(FAILURE)).id).toBe(ids[0]);
     await settled();
     const next = await Promise.all([ask(), ask(), ask()]);
     expect(new Set([...ids, ...next]).size).toBe(2);
-    expect(await sample.events('TestRequested')).toHaveLength(2);
+    expect(await sample.requests('TestRequested')).toHaveLength(2);
   });
 
   test('is waited for by ten requests of an organisation at a time: others get 202 at once (decisions N16)', async () => {
@@ -136,14 +136,14 @@ describe('a receiver that rests (decisions N7, N14)', () => {
     const [receiver = ''] = sample.receivers;
     const enable = (): ReturnType<Sample['post']> => sample.post(`/receivers/${receiver}/enable`);
     expect((await enable()).statusCode).toBe(204);
-    const [probe, ...others] = await sample.events('ProbeRequested');
+    const [probe, ...others] = await sample.requests('ProbeRequested');
     expect([JSON.parse(probe!.data), others]).toEqual([{ at: now, receiver }, []]);
     await history().probe(receiver, now);
     await settled();
     expect((await sample.json('/receivers'))[0]).not.toHaveProperty('restingUntil');
     // It does not rest any more, so there is nothing to do.
     expect((await enable()).statusCode).toBe(204);
-    expect(await sample.events('ProbeRequested')).toHaveLength(1);
+    expect(await sample.requests('ProbeRequested')).toHaveLength(1);
   });
 
   test('is tried at once when it is enabled, also while read models cannot say that it rests', async () => {
@@ -155,7 +155,7 @@ describe('a receiver that rests (decisions N7, N14)', () => {
     const { statusCode } = await sample.post(`/receivers/${sample.receivers[0]}/enable`);
     for (const spy of spies) spy.mockRestore();
     expect(statusCode).toBe(204);
-    expect(await sample.events('ProbeRequested')).toHaveLength(1);
+    expect(await sample.requests('ProbeRequested')).toHaveLength(1);
   });
 
   test('is tried at once when a message is asked for, each time: nextAttempt', async () => {
@@ -163,15 +163,15 @@ describe('a receiver that rests (decisions N7, N14)', () => {
     const path = `/deliveries/${dead.id}`;
     const first = await sample.post(`${path}/redeliver`);
     expect([first.statusCode, first.json()]).toMatchObject([202, { state: 'dead', nextAttempt: now }]);
-    expect(await sample.events('ProbeRequested')).toEqual([]);
+    expect(await sample.requests('ProbeRequested')).toEqual([]);
     await history().redeliver(dead, now);
     await settled();
     const { restingUntil } = (await sample.json('/receivers'))[0]!;
     expect(await sample.json(path)).toMatchObject({ redeliveryRequested: now, nextAttempt: restingUntil });
     const again = await sample.post(`${path}/redeliver`);
     expect(again.json()).toMatchObject({ nextAttempt: now });
-    expect(await sample.events('RedeliveryRequested')).toHaveLength(1);
-    expect(await sample.events('ProbeRequested')).toHaveLength(1);
+    expect(await sample.requests('RedeliveryRequested')).toHaveLength(1);
+    expect(await sample.requests('ProbeRequested')).toHaveLength(1);
   });
 
   test('has no nextAttempt for what is asked for if it is disabled (decisions N8)', async () => {

@@ -1,5 +1,5 @@
 import { toNewEvent } from '../../src/kernel/decider';
-import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
+import { type DeliveryRequest, requestStream } from '../../src/domain/subscriptions/delivery-requests';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
 import { SUBSCRIPTIONS } from './subscription-network';
@@ -33,9 +33,9 @@ async function fails(message: Due, requestedAt: number): Promise<void> {
 
 const timeOf = (ms: number) => new Date(ms).toISOString();
 
-/** Messages that were asked for, and when, in the subscription's stream. */
+/** Messages that were asked for, and when. */
 async function requestsOf({ id }: Sample): Promise<readonly Json[]> {
-  const events = await streamOf(world.app.engines.log, `subscription-${id}`);
+  const events = await streamOf(world.app.engines.log, requestStream(id));
   return events
     .filter(({ type }) => type === 'RedeliveryRequested')
     .map(({ data }) => JSON.parse(data) as Json)
@@ -79,21 +79,38 @@ describe('a redelivery that is asked for is not asked for again until it is atte
     expect(asked).toEqual([2, 0, 1, 3, 4].map((n) => dead[n]!.id));
   });
 
-  test('by a request after thousands of other events of the subscription', async () => {
+  test('by a request after thousands of other requests', async () => {
     const { sample, dead } = await deadLetters(2);
     await sample.post(`/deliveries/${dead[1]!.id}/redeliver`);
     const { log } = world.app.engines;
-    const test: SubscriptionEvent = {
+    const test: DeliveryRequest = {
       type: 'TestRequested',
       data: { at: timeOf(NOW), receiver: dead[0]!.receiver, stateId: 4 },
     };
-    for (let revision = 1; revision < 2_400; revision += 400) {
+    for (let revision = 0; revision < 2_400; revision += 400) {
       const events = Array.from({ length: 400 }, () => toNewEvent(test));
-      await log.append(`subscription-${sample.id}`, revision, events);
+      await log.append(requestStream(sample.id), revision, events);
     }
     const answer = await sample.post('/redeliveries', PERIOD);
     expect(answer.json()).toEqual({ requested: 1, remaining: 0 });
     expect((await requestsOf(sample)).map(({ message }) => message)).toEqual([dead[1]!.id, dead[0]!.id]);
+  });
+
+  test('by requests of old, in the stream of the subscription, unless they were cancelled there', async () => {
+    const { sample, dead } = await deadLetters(3);
+    const [one, two, three] = dead as [Due, Due, Due];
+    const { log } = world.app.engines;
+    const asked = ({ id: message, receiver, revision }: Due, time: string) =>
+      toNewEvent({ type: 'RedeliveryRequested', data: { at: time, receiver, message, revision } });
+    const cancelled = toNewEvent({ type: 'RedeliveriesCancelled', data: { at: at(1.5) } });
+    const events = [asked(one, at(1.2)), cancelled, asked(two, at(2))];
+    await log.append(`subscription-${sample.id}`, 0, events);
+    const again = await sample.post(`/deliveries/${two.id}/redeliver`);
+    expect([again.statusCode, again.json<Json>()['redeliveryRequested']]).toEqual([202, at(2)]);
+    expect((await sample.post('/redeliveries', PERIOD)).json()).toEqual({ requested: 2, remaining: 0 });
+    expect((await requestsOf(sample)).map(({ message }) => message)).toEqual([one.id, three.id]);
+    await world.send('DELETE', `/${sample.id}/redeliveries`, 'nord');
+    expect((await sample.post('/redeliveries', PERIOD)).json()).toEqual({ requested: 3, remaining: 0 });
   });
 
   test('by eight requests at once in two processes', async () => {

@@ -8,7 +8,7 @@ const { world, history, settled, sample: sampleOf } = deliveryWorld();
 const { put } = world;
 
 describe('a message is sent again (decisions N14, N17)', () => {
-  test('when its owner asks for it: 202 with the message, and an event in the subscription', async () => {
+  test('when its owner asks for it: 202 with the message, and a request', async () => {
     const sample = await sampleOf();
     const message = await sample.due('one');
     await history().outcome(message, { outcome: 'dead', attempt: 10 });
@@ -135,9 +135,9 @@ describe('a message is sent again (decisions N14, N17)', () => {
   });
 });
 
-/** What was asked for, in the subscription's stream. */
+/** What was asked for. */
 async function lastRequests({ id }: Sample): Promise<readonly Json[]> {
-  const events = await streamOf(world.app.engines.log, `subscription-${id}`);
+  const events = await streamOf(world.app.engines.log, `deliveryrequests-${id}`);
   return events
     .filter(({ type }) => type === 'RedeliveryRequested')
     .map(({ data }) => JSON.parse(data) as Json);

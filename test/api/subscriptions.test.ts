@@ -300,7 +300,7 @@ describe('receivers of subscriptions (decisions N8, N14)', () => {
     expect((await send('POST', path, 'nord')).statusCode).toBe(202);
     expect((await send('POST', path, 'nord', { messageTypeId: 8 })).statusCode).toBe(202);
     const tests: unknown[] = [];
-    for await (const batch of world.app.engines.log.readStream(`subscription-${id}`))
+    for await (const batch of world.app.engines.log.readStream(`deliveryrequests-${id}`))
       for (const { type, data } of batch)
         if (type === 'TestRequested') tests.push((JSON.parse(data) as { stateId: number }).stateId);
     expect(tests).toEqual([4, 8]);

@@ -2,6 +2,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openLogAt } from '../../src/engines/open';
 import { continuationOf } from '../../src/delivery/matching/cursor';
+import { requestStream } from '../../src/domain/subscriptions/delivery-requests';
 import { messageIdOf } from '../../src/domain/subscriptions/receiver-id';
 import { formerIdOf } from '../../src/domain/transactions/transaction-id';
 import { streamOf } from '../contracts/event-log/events';
@@ -116,7 +117,7 @@ test('affilog notifications redeliver asks for a message again (decisions N14)',
   expect(await notifications('redeliver', held.id)).toMatchObject({
     out: `${held.id} will be sent again when its receiver is enabled\n`,
   });
-  const events = await streamOf(world.app.engines.log, `subscription-${nord.id}`);
+  const events = await streamOf(world.app.engines.log, requestStream(nord.id));
   expect(JSON.parse(events.at(-2)!.data)).toMatchObject({
     ...{ receiver: message.receiver, message: message.id, revision: message.revision },
   });

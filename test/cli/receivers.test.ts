@@ -52,7 +52,7 @@ describe('affilog notifications test (decisions N14, N16)', () => {
       out: expect.stringContaining('"state": "due"') as string,
       err: 'affilog: the test has no outcome after 0 s\n',
     });
-    const [asked] = await sample.events('TestRequested');
+    const [asked] = await sample.requests('TestRequested');
     expect(JSON.parse(asked!.data)).toMatchObject({ stateId: 6, receiver });
     for (const state of ['9', '77'])
       expect(await notifications('test', sample.id, receiver, '--state', state)).toMatchObject({
@@ -61,7 +61,7 @@ describe('affilog notifications test (decisions N14, N16)', () => {
           /^affilog: messageTypeId(: expected one of .*, got '77'| is 9: expected )/,
         ) as string,
       });
-    expect(await sample.events('TestRequested')).toHaveLength(1);
+    expect(await sample.requests('TestRequested')).toHaveLength(1);
   });
 
   it('says that the test is held if the system has disabled the receiver (decisions N8)', async () => {
@@ -113,7 +113,7 @@ describe('affilog notifications enable (decisions N8, N14, N16)', () => {
       });
     await settled();
     expect((await notifications('enable', sample.id, receiver)).code).toBe(0);
-    expect(await sample.events('ProbeRequested')).toHaveLength(1);
+    expect(await sample.requests('ProbeRequested')).toHaveLength(1);
   });
 
   it('leaves one disabled that its owner has disabled, and says so', async () => {

@@ -1,6 +1,7 @@
 import { type DomainEvent, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type MatchedEvent } from '../../domain/deliveries/delivery-events';
+import { REQUEST_STREAMS } from '../../domain/subscriptions/delivery-requests';
 import { type ActiveSubscription, type SubscriptionEvent } from '../../domain/subscriptions/subscription';
 import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
 import { isUsable } from '../../domain/subscriptions/usable-event';
@@ -11,6 +12,7 @@ import {
   MESSAGE_BYTES,
   messagesOf,
   preparedOf,
+  subjectOfTest,
   testOf,
 } from './messages-of';
 import { hasRates, type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
@@ -32,6 +34,9 @@ export type Due = Exclude<MatchedEvent, { readonly type: 'Matched' }>;
 export const STATE_STREAMS = [SUBSCRIPTION_STREAMS, RATES_STREAM] as const;
 
 const NOTHING: readonly Due[] = [];
+
+/** Old logs have requests in the streams of subscriptions, as new ones have probes because of a PUT. */
+const REQUESTING = [REQUEST_STREAMS, SUBSCRIPTION_STREAMS] as const;
 
 const REQUESTS: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
   'TestRequested',
@@ -63,7 +68,9 @@ export class Matcher {
 
   /** Prefixes of all streams to match. */
   get streams(): readonly string[] {
-    return [...new Set([...STATE_STREAMS, ...this.topics.flatMap(({ streams }) => streams)])];
+    return [
+      ...new Set([...STATE_STREAMS, REQUEST_STREAMS, ...this.topics.flatMap(({ streams }) => streams)]),
+    ];
   }
 
   /** Applies an event that is matched already. Raises what makes it unusable: then nothing has changed. */
@@ -86,7 +93,7 @@ export class Matcher {
   match(event: RecordedEvent): Iterable<Due> {
     this.apply(event);
     if (this.book.size === 0) return NOTHING;
-    if (event.stream.startsWith(SUBSCRIPTION_STREAMS)) return this.requested(event);
+    if (REQUESTING.some((prefix) => event.stream.startsWith(prefix))) return this.requested(event);
     return this.occurred(event);
   }
 
@@ -159,7 +166,7 @@ export class Matcher {
   ): readonly Due[] {
     const topic = this.topics.find(({ name }) => name === subscription.topic);
     if (topic === undefined) return NOTHING;
-    const occurrence = testOf(topic, event.id, stateId, at);
+    const occurrence = testOf(topic, subjectOfTest(event), stateId, at);
     const [prepared, { rates, report }] = [preparedOf(id, subscription), this];
     const messages = [
       ...messagesOf(

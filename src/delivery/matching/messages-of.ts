@@ -156,12 +156,14 @@ function hidesCurrency(
   return amounts.some((name) => names.has(name) || inputs.includes(name));
 }
 
-/**
- * What a test is about. It has a subject of its own: no test waits for another one. `event`: the id of its
- * `TestRequested`.
- */
-export function testOf(topic: Topic, event: string, stateId: number, at: string): Occurrence {
-  return { ...topic.example(stateId, new Date(at)), subject: `test-${event}` };
+/** The subject of a test: one of its own, so that no test waits for another one. `event`: its `TestRequested`. */
+export function subjectOfTest(event: Pick<RecordedEvent, 'id'>): string {
+  return `test-${event.id}`;
+}
+
+/** What a test is about. */
+export function testOf(topic: Topic, subject: string, stateId: number, at: string): Occurrence {
+  return { ...topic.example(stateId, new Date(at)), subject };
 }
 
 export function preparedOf(id: string, subscription: ActiveSubscription): PreparedSubscription {

@@ -1,6 +1,7 @@
 import { type DomainEvent, toDomainEvent } from '../../kernel/decider';
-import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
+import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
+import { type DeliveryRequest } from '../../domain/subscriptions/delivery-requests';
 import {
   type ActiveSubscription,
   SUBSCRIPTION,
@@ -13,10 +14,11 @@ import { Parking } from '../../runtime/parked-events';
 import { BEYOND, ByteBudget, messagesOf, preparedOf } from './messages-of';
 import { markBefore } from './cursor';
 import { MATCHER } from './matcher';
+import { subscriptionAsOf } from './past-subscription';
 
 /** A message that was not made when its transition happened, and would be now. */
 export type MissedMessage = Omit<
-  Extract<SubscriptionEvent, { readonly type: 'MessageRequested' }>['data'],
+  Extract<DeliveryRequest, { readonly type: 'MessageRequested' }>['data'],
   'at'
 >;
 
@@ -33,9 +35,6 @@ export interface Missed {
   /** What was looked at before; undefined: nothing. */
   readonly after: Position | undefined;
 }
-
-/** After all positions. */
-const END: Position = '9'.repeat(START.length);
 
 /** By how much the clocks of those who append may differ (ms), with room to spare. */
 const CLOCKS_MS = 60 * 60 * 1000;
@@ -57,7 +56,7 @@ export async function missedMessages(
   const own = streamOf(SUBSCRIPTION, id);
   const after = missed.after ?? (await markBefore(log, min - CLOCKS_MS));
   const parking = await new Parking(log, MATCHER).refresh();
-  let version = await versionAt(log, own, after);
+  let version = await subscriptionAsOf(log, id, after);
   let then = version.state;
   const found: MissedMessage[] = [];
   let seen = 0;
@@ -72,7 +71,7 @@ export async function missedMessages(
         if (time >= min && time <= max && !parking.isDisregarded(event.id)) {
           const retried = parking.retriedAt(event.id);
           if (retried !== undefined && (retried < version.from || retried >= version.until))
-            version = await versionAt(log, own, retried);
+            version = await subscriptionAsOf(log, id, retried);
           found.push(...missedOf(event, retried === undefined ? then : version.state, missed));
         }
       }
@@ -80,25 +79,6 @@ export async function missedMessages(
     }
   }
   return { found };
-}
-
-/** A state of a subscription, between two positions: of the event that made it, and of the next one. */
-interface PastState {
-  readonly from: Position;
-  readonly until: Position;
-  readonly state: SubscriptionState;
-}
-
-async function versionAt(log: EventLog, stream: string, position: Position): Promise<PastState> {
-  let [from, state]: [Position, SubscriptionState] = [START, subscriptionDecider.initial];
-  if (position === START) return { from, until: START, state };
-  for await (const batch of log.readStream(stream))
-    for (const event of batch) {
-      if (event.position > position) return { from, until: event.position, state };
-      from = event.position;
-      state = subscriptionDecider.evolve(state, toDomainEvent(event) as SubscriptionEvent);
-    }
-  return { from, until: END, state };
 }
 
 /** When a transition happened (epoch ms): the `at` of its event, as of its `Occurrence`. */

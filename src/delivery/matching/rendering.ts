@@ -1,24 +1,29 @@
-import { toDomainEvent } from '../../kernel/decider';
-import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';
+import { load, toDomainEvent } from '../../kernel/decider';
+import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { without } from '../../kernel/without';
 import { type Message } from '../../domain/deliveries/delivery-events';
-import { loadSubscription, subscriptionAsOf } from '../../domain/subscriptions/loaded-subscription';
 import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
-  SUBSCRIPTION,
   type SubscriptionContent,
-  type SubscriptionEvent,
+  subscriptionDecider,
 } from '../../domain/subscriptions/subscription';
 import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
 import { messagesOf, preparedOf, testOf } from './messages-of';
+import { subscriptionAsOf } from './past-subscription';
 import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
 
 /** A version of a subscription. */
 interface RenderedVersion {
   readonly subscription: ActiveSubscription;
   readonly position: Position;
+}
+
+/** An event that a message is about, and what has happened by it. */
+interface RenderedEvent {
+  readonly event: Pick<RecordedEvent, 'id' | 'position'>;
+  readonly occurrence: Occurrence;
 }
 
 interface RatesAt {
@@ -63,7 +68,7 @@ export class Rendering {
   /** The message as it will be sent, if it is sent now: as it is unless its receiver has changed. */
   async toSend(message: Message, subscription: ActiveSubscription, position: Position): Promise<Message> {
     const { subscriptionId: id, receiver, rendered, cause } = message;
-    const then = await subscriptionAsOf(this.log, id, rendered ?? cause);
+    const { state: then } = await subscriptionAsOf(this.log, id, rendered ?? cause);
     const isSame =
       message.awaitsRate === undefined &&
       message.renderable === undefined &&
@@ -75,9 +80,9 @@ export class Rendering {
   /** The message as it was sent, by the version that its outcome names. */
   async asSent(message: Message, rendered: Position | undefined): Promise<Message> {
     if (rendered === undefined || rendered === message.rendered) return message;
-    const subscription = await subscriptionAsOf(this.log, message.subscriptionId, rendered);
-    if (subscription.is !== 'active') return message;
-    return (await this.by(message, { subscription, position: rendered })) ?? message;
+    const { state } = await subscriptionAsOf(this.log, message.subscriptionId, rendered);
+    if (state.is !== 'active') return message;
+    return (await this.by(message, { subscription: state, position: rendered })) ?? message;
   }
 
   private async versionSince(id: string, since: Position): Promise<RenderedVersion | undefined> {
@@ -92,7 +97,7 @@ export class Rendering {
   }
 
   private async latest(id: string): Promise<RenderedVersion | undefined> {
-    const { state, position } = await loadSubscription(this.log, id);
+    const { state, position } = await load(this.log, subscriptionDecider, id);
     return state.is === 'active' ? { subscription: state, position } : undefined;
   }
 
@@ -132,32 +137,22 @@ export class Rendering {
   }
 
   /** What the message is about. */
-  private async eventOf(
-    message: Message,
-  ): Promise<{ readonly event: RecordedEvent; readonly occurrence: Occurrence } | undefined> {
-    const { topic: name, subject, sequence, subscriptionId, cause, isTest } = message;
+  private async eventOf(message: Message): Promise<RenderedEvent | undefined> {
+    const { topic: name, subject, sequence, stateId, at, cause, isTest } = message;
     const topic = this.topics.find((one) => one.name === name);
     if (topic === undefined) return undefined;
-    const event =
-      isTest === true
-        ? await this.eventAt(streamOf(SUBSCRIPTION, subscriptionId), cause)
-        : await this.eventOfRevision(topic.streamOf(subject), sequence - 1);
+    if (isTest === true)
+      return { event: { id: message.id, position: cause }, occurrence: testOf(topic, subject, stateId, at) };
+    const event = await this.eventOfRevision(topic.streamOf(subject), sequence - 1);
     if (event === undefined) return undefined;
     try {
-      const occurrence = occurrenceIn(event, topic, message);
+      const occurrence = occurrenceOf(topic, event);
       return occurrence && { event, occurrence };
     } catch (error) {
       // An event that no version of the matcher could have used.
       this.report(error);
       return undefined;
     }
-  }
-
-  private async eventAt(stream: string, position: Position): Promise<RecordedEvent | undefined> {
-    for await (const batch of this.log.readStream(stream, { backwards: true, batchSize: 50 }))
-      for (const event of batch)
-        if (event.position <= position) return event.position === position ? event : undefined;
-    return undefined;
   }
 
   private async eventOfRevision(stream: string, revision: number): Promise<RecordedEvent | undefined> {
@@ -197,12 +192,6 @@ const NO_EVENT = 'the event that it is about is not in the log';
 
 function withoutRequest(message: Message): Message {
   return without(message, 'request', 'unsendable', 'renderable', 'conversion', 'awaitsRate');
-}
-
-function occurrenceIn(event: RecordedEvent, topic: Topic, { isTest }: Message): Occurrence | undefined {
-  if (isTest !== true) return occurrenceOf(topic, event);
-  const { type, data } = toDomainEvent(event) as SubscriptionEvent;
-  return type === 'TestRequested' ? testOf(topic, event.id, data.stateId, data.at) : undefined;
 }
 
 /** What the bytes to a receiver depend on, as a text that is the same as long as they are. */

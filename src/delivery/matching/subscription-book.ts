@@ -76,9 +76,9 @@ export function changesSubscription({ stream, type }: Pick<RecordedEvent, 'strea
   return stream.startsWith(SUBSCRIPTION_STREAMS) && !WITHOUT_EFFECT.has(type);
 }
 
-/** The subscription that an event belongs to. */
+/** The subscription that an event, or a request, belongs to. */
 export function subscriptionOf({ stream }: Pick<RecordedEvent, 'stream'>): string {
-  return stream.slice(SUBSCRIPTION_STREAMS.length);
+  return stream.slice(stream.indexOf('-') + 1);
 }
 
 /** By content, since ids of receivers are hashes of it, and subscriptions are read far more often than they change. */

@@ -1,8 +1,7 @@
 import { type DeadLetter, type DeadLetterEvent, type Outcome } from '../../domain/deliveries/delivery-events';
 import { disables, endedOf, type Health } from '../../domain/deliveries/health';
-import { changeSubscription } from '../../domain/subscriptions/loaded-subscription';
-import { type DisabledReason } from '../../domain/subscriptions/subscription';
-import { toNewEvent } from '../../kernel/decider';
+import { type DisabledReason, subscriptionDecider } from '../../domain/subscriptions/subscription';
+import { execute, toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, streamOf } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { Backoff } from '../../runtime/unavailable';
@@ -27,7 +26,7 @@ async function disableReceiver(
   reason: DisabledReason,
 ): Promise<boolean> {
   const command = { do: 'disableReceiver', at, receiver, reason } as const;
-  return (await changeSubscription(log, subscriptionId, command)).position !== undefined;
+  return (await execute(log, subscriptionDecider, subscriptionId, command)).position !== undefined;
 }
 
 /** Dead letters that are recorded at once: they share commits. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../../kernel/decider';
+import { type DeliveryRequest } from './delivery-requests';
 import { changedReceivers, continuedReceivers, type Receiver } from './receiver-id';
 import { isUsable } from './usable-event';
 
@@ -48,6 +49,9 @@ export interface SubscriptionContent {
 /** Why the system has disabled a receiver (`docs/decisions.md#n8`). */
 export type DisabledReason = 'gone' | 'failing';
 
+/** The state beside its content, but for what the first event says: so a PUT supersedes all events before it. */
+type KeptByPut = Pick<ActiveSubscription, 'secret' | 'replacedSecrets' | 'redeliveriesCancelled'>;
+
 /** `at`: an ISO 8601 instant; `receiver`: its id (`receiver-id.ts`). */
 export type SubscriptionEvent =
   | {
@@ -61,7 +65,12 @@ export type SubscriptionEvent =
     }
   | {
       readonly type: 'SubscriptionReplaced';
-      readonly data: { readonly at: string; readonly subscription: SubscriptionContent };
+      readonly data: {
+        readonly at: string;
+        readonly subscription: SubscriptionContent;
+        /** What a PUT does not replace. Absent in older events: what is there before it. */
+        readonly kept?: KeptByPut;
+      };
     }
   | { readonly type: 'SubscriptionDeleted'; readonly data: { readonly at: string } }
   | {
@@ -71,48 +80,12 @@ export type SubscriptionEvent =
   | { readonly type: 'ReceiverEnabled'; readonly data: { readonly at: string; readonly receiver: string } }
   /** From now on messages are signed with the secret of this number, for a day with the one before it too. */
   | { readonly type: 'SecretRotated'; readonly data: { readonly at: string; readonly secret: number } }
-  /** A message with example values, about a state. */
-  | {
-      readonly type: 'TestRequested';
-      readonly data: { readonly at: string; readonly receiver: string; readonly stateId: number };
-    }
-  /** A receiver that rests is to be tried at once. */
-  | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
-  /**
-   * A message is made of a transition of the past, at `time`: the event before the revision `sequence` of its subject's
-   * stream.
-   */
-  | {
-      readonly type: 'MessageRequested';
-      readonly data: {
-        readonly at: string;
-        readonly receiver: string;
-        readonly message: string;
-        readonly subject: string;
-        readonly sequence: number;
-        readonly stateId: number;
-        readonly time: string;
-        /**
-         * The messages of the backfill about the event exceed what is sent (`docs/decisions.md#n15`): it is a dead
-         * letter.
-         */
-        readonly isBeyond?: true;
-      };
-    }
   /** Messages that were requested before are not sent, unless they were delivered. */
   | { readonly type: 'BackfillsCancelled'; readonly data: { readonly at: string } }
   /** Redeliveries that were asked for before are not made, unless they were attempted. */
   | { readonly type: 'RedeliveriesCancelled'; readonly data: { readonly at: string } }
-  /** A message is to be sent again; `revision` is that of its `MessageDue` in the stream `matched`. */
-  | {
-      readonly type: 'RedeliveryRequested';
-      readonly data: {
-        readonly at: string;
-        readonly receiver: string;
-        readonly message: string;
-        readonly revision: number;
-      };
-    };
+  /** The probes that are due because of a PUT; in old logs all requests. */
+  | DeliveryRequest;
 
 export interface ActiveSubscription {
   readonly is: 'active';
@@ -128,7 +101,7 @@ export interface ActiveSubscription {
   readonly secret: { readonly number: number; readonly since: string };
   /** Secrets before it, oldest first: until when messages are signed with them too. */
   readonly replacedSecrets: readonly { readonly number: number; readonly until: string }[];
-  /** When redeliveries were last cancelled. */
+  /** When redeliveries were last cancelled (an ISO 8601 instant). */
   readonly redeliveriesCancelled?: string;
 }
 
@@ -160,16 +133,8 @@ export type SubscriptionCommand =
       readonly receiver: string;
       readonly reason: DisabledReason;
     }
-  | { readonly do: 'enableReceiver' | 'probe'; readonly at: string; readonly receiver: string }
-  | { readonly do: 'rotateSecret'; readonly at: string }
-  | { readonly do: 'test'; readonly at: string; readonly receiver: string; readonly stateId: number }
-  | {
-      readonly do: 'redeliver';
-      readonly at: string;
-      readonly receiver: string;
-      readonly message: string;
-      readonly revision: number;
-    };
+  | { readonly do: 'enableReceiver'; readonly at: string; readonly receiver: string }
+  | { readonly do: 'rotateSecret'; readonly at: string };
 
 /** How long messages are signed with a secret after it was replaced (ms). */
 const REPLACED_SECRET_MS = 24 * 60 * 60 * 1000;
@@ -183,6 +148,8 @@ export const SUBSCRIPTION = 'subscription';
 export const subscriptionDecider: Decider<SubscriptionCommand, SubscriptionState, SubscriptionEvent> = {
   category: SUBSCRIPTION,
   initial: { is: 'unknown' },
+  supersedes: (event) =>
+    event.type === 'SubscriptionReplaced' && event.data.kept !== undefined && isUsable(event),
   decide(command, state) {
     if (command.do === 'create') {
       const { at, topic, organisationId, subscription } = command;
@@ -215,7 +182,7 @@ function change(
   state: ActiveSubscription,
 ): readonly SubscriptionEvent[] {
   const { at } = command;
-  const { content, disabledReceivers, secret } = state;
+  const { content, disabledReceivers, secret, replacedSecrets, redeliveriesCancelled } = state;
   switch (command.do) {
     case 'replace': {
       const receivers = continuedReceivers(
@@ -227,8 +194,10 @@ function change(
       // A PUT enables what the system has disabled, so one without changes may do something.
       if (isDeepStrictEqual(subscription, content) && Object.keys(disabledReceivers).length === 0) return [];
       const probes = changedReceivers(command.subscriptionId, content.receivers, receivers);
+      const cancelled = redeliveriesCancelled === undefined ? {} : { redeliveriesCancelled };
+      const kept = { secret, replacedSecrets, ...cancelled };
       return [
-        { type: 'SubscriptionReplaced', data: { at, subscription } },
+        { type: 'SubscriptionReplaced', data: { at, subscription, kept } },
         ...probes.map((receiver) => ({ type: 'ProbeRequested' as const, data: { at, receiver } })),
       ];
     }
@@ -247,21 +216,9 @@ function change(
       const { receiver } = command;
       return receiver in disabledReceivers ? [{ type: 'ReceiverEnabled', data: { at, receiver } }] : [];
     }
-    case 'probe': {
-      const { receiver } = command;
-      return receiver in disabledReceivers ? [] : [{ type: 'ProbeRequested', data: { at, receiver } }];
-    }
     case 'rotateSecret':
       if (nextRotation(state, at) !== undefined) return [];
       return [{ type: 'SecretRotated', data: { at, secret: secret.number + 1 } }];
-    case 'test': {
-      const { receiver, stateId } = command;
-      return [{ type: 'TestRequested', data: { at, receiver, stateId } }];
-    }
-    case 'redeliver': {
-      const { receiver, message, revision } = command;
-      return [{ type: 'RedeliveryRequested', data: { at, receiver, message, revision } }];
-    }
   }
 }
 
@@ -271,7 +228,7 @@ function changed(
 ): SubscriptionState {
   switch (event.type) {
     case 'SubscriptionReplaced':
-      return { ...state, content: event.data.subscription, disabledReceivers: {} };
+      return { ...state, ...event.data.kept, content: event.data.subscription, disabledReceivers: {} };
     case 'RedeliveriesCancelled':
       return { ...state, redeliveriesCancelled: event.data.at };
     case 'SubscriptionDeleted':

@@ -9,8 +9,10 @@ export function isUsable({ type, data }: { readonly type: string; readonly data:
   switch (type) {
     case 'SubscriptionCreated':
       return isText(topic) && Number.isInteger(organisationId) && isContent(subscription);
-    case 'SubscriptionReplaced':
-      return isContent(subscription);
+    case 'SubscriptionReplaced': {
+      const { kept } = data as Readonly<Record<string, unknown>>;
+      return isContent(subscription) && (kept === undefined || isKept(kept));
+    }
     case 'ReceiverDisabled':
     case 'ReceiverEnabled':
     case 'ProbeRequested':
@@ -42,6 +44,19 @@ function isContent(value: unknown): boolean {
     receivers.every(isReceiver) &&
     (currencyConversion === undefined || (isObject(currencyConversion) && isText(currencyConversion.to))) &&
     (customAttribute === undefined || isCustomAttribute(customAttribute))
+  );
+}
+
+function isKept(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { secret, replacedSecrets, redeliveriesCancelled } = value;
+  return (
+    isObject(secret) &&
+    Number.isInteger(secret.number) &&
+    isTime(secret.since) &&
+    Array.isArray(replacedSecrets) &&
+    replacedSecrets.every((one) => isObject(one) && Number.isInteger(one.number) && isTime(one.until)) &&
+    (redeliveriesCancelled === undefined || isTime(redeliveriesCancelled))
   );
 }
 

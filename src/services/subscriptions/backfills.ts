@@ -3,14 +3,17 @@ import { Command, CommandBus, CommandHandler, type ICommandHandler } from '@nest
 import { type MissedMessage, missedMessages } from '../../delivery/matching/missed-messages';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
-import { SUBSCRIPTION, type SubscriptionEvent } from '../../domain/subscriptions/subscription';
+import {
+  appendRequests,
+  type DeliveryRequest,
+  lastRequest,
+} from '../../domain/subscriptions/delivery-requests';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
 import { ApiOperation, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
-import { appendIdempotently, toDomainEvent, toNewEvent } from '../../kernel/decider';
-import { type Position, START, streamOf } from '../../kernel/event';
+import { type Position, START } from '../../kernel/event';
 import { EventLog, RevisionConflict } from '../../kernel/event-log';
 import { KeyedMutex } from '../../runtime/concurrency';
 import { type OperationText, shape } from '../../wire/api/description';
@@ -21,6 +24,7 @@ import { type AnswerOf, type PostedOf, record } from '../../wire/record/record';
 import { ChangeSubscription, Subscriptions } from './commands';
 import { postedRedeliveries } from './deliveries.fields';
 import { postedObject } from './fields';
+import { requestsSince } from './requests-since';
 import {
   type OwnedSubscription,
   receiverProblem,
@@ -117,15 +121,14 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
     const { found, next } = await this.find(which, known, period);
     const more = next === undefined ? {} : { cursor: next };
     let [requested, position]: [number, Position | undefined] = [0, undefined];
-    let [current, ids] = [known, await this.requested(which.id, period.minTime)];
+    let before = await this.requested(which.id, period.minTime);
     for (let from = 0; from < found.length;) {
-      const wanted = found.slice(from, from + APPEND).filter(({ message }) => !ids.has(message));
-      const events = wanted.map((message) => this.event(message));
+      const wanted = found.slice(from, from + APPEND).filter(({ message }) => !before.ids.has(message));
+      const events = wanted.map((message) => this.request(message));
       try {
         if (events.length > 0 && !period.dryRun) {
-          const stream = streamOf(SUBSCRIPTION, which.id);
-          const appended = await appendIdempotently(this.log, stream, current.revision, events);
-          current = { ...current, revision: appended.revision };
+          const appended = await appendRequests(this.log, which.id, events, before.revision);
+          before = { ...before, revision: appended.revision };
           ({ position } = appended);
         }
         requested += wanted.length;
@@ -133,10 +136,7 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
         // Another request may have asked for some of them.
-        [current, ids] = [
-          await this.subscriptions.owned(which),
-          await this.requested(which.id, period.minTime),
-        ];
+        before = await this.requested(which.id, period.minTime);
       }
     }
     return { requested, ...more, position: position ?? (await this.log.head()) };
@@ -174,21 +174,17 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
     return await missedMessages(this.log, missed, MOST);
   }
 
-  /** Ids of all messages that were requested about transitions from a time on. */
-  private async requested(id: string, from: string): Promise<ReadonlySet<string>> {
+  /** Ids of all messages that were requested about transitions from a time on, and the revision of the last request. */
+  private async requested(id: string, from: string) {
     const ids = new Set<string>();
-    for await (const batch of this.log.readStream(streamOf(SUBSCRIPTION, id)))
-      for (const event of batch) {
-        if (event.type !== 'MessageRequested') continue;
-        const { data } = toDomainEvent(event) as Extract<SubscriptionEvent, { type: 'MessageRequested' }>;
-        if (data.time >= from) ids.add(data.message);
-      }
-    return ids;
+    const revision = await lastRequest(this.log, id);
+    for await (const { type, data } of requestsSince(this.log, id, revision, Date.parse(from)))
+      if (type === 'MessageRequested' && data.time >= from) ids.add(data.message);
+    return { ids, revision };
   }
 
-  private event(message: MissedMessage) {
-    const data = { at: this.subscriptions.now(), ...message };
-    return toNewEvent({ type: 'MessageRequested', data } satisfies SubscriptionEvent);
+  private request(message: MissedMessage): DeliveryRequest {
+    return { type: 'MessageRequested', data: { at: this.subscriptions.now(), ...message } };
   }
 }
 

@@ -2,7 +2,7 @@ import { createHash, randomInt } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { changeSubscription, loadSubscription } from '../../domain/subscriptions/loaded-subscription';
+import { appendRequests, type DeliveryRequest } from '../../domain/subscriptions/delivery-requests';
 import {
   type ActiveSubscription,
   MOST_ROTATIONS,
@@ -17,7 +17,7 @@ import {
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { Clock } from '../../runtime/clock';
 import { VisibleWrites } from '../../http/visible-writes';
-import { execute, type Executed, type StateAt } from '../../kernel/decider';
+import { execute, type Executed, load, type StateAt } from '../../kernel/decider';
 import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { without } from '../../kernel/without';
@@ -75,8 +75,8 @@ export class ChangeSubscription extends Command<WrittenSubscription> {
 interface ChangedSubscription {
   readonly subscription: ActiveSubscription;
   readonly position: Position;
-  /** Of the events of the command. */
-  readonly ids: readonly string[];
+  /** Whether the command has changed anything. */
+  readonly isChanged: boolean;
 }
 
 /** Executes commands on subscriptions, and waits until lists show the outcome. */
@@ -113,14 +113,23 @@ export class Subscriptions {
     command: Exclude<SubscriptionCommand, CreateCommand>,
     known: StateAt<ActiveSubscription>,
   ): Promise<ChangedSubscription> {
-    const executed = await changeSubscription(this.log, id, command, known);
+    const executed = await execute(this.log, subscriptionDecider, id, command, known);
     const isDeleted = command.do === 'delete' && executed.events.length > 0;
     if (executed.state.is !== 'active' && !isDeleted) throw missingSubscription(id);
     const subscription = executed.state.is === 'active' ? executed.state : known.state;
     if (command.do === 'rotateSecret' && executed.events.length === 0)
       throw tooManyRotations(subscription, command.at);
     const position = await this.visible.after([executed]);
-    return { subscription, position, ids: executed.ids };
+    return { subscription, position, isChanged: executed.events.length > 0 };
+  }
+
+  /** Asks for something to be sent. Of a subscription that is deleted meanwhile nothing is. */
+  async request(
+    id: string,
+    request: DeliveryRequest,
+  ): Promise<{ readonly id: string; readonly position: Position }> {
+    const { ids, ...appended } = await appendRequests(this.log, id, [request]);
+    return { id: ids[0] ?? '', position: await this.visible.after([appended]) };
   }
 }
 
@@ -262,7 +271,7 @@ class NewSubscriptions {
     const idOf = (number: number): string => subscriptionIdOf(organisationId, slot, number);
     const last = await this.lastUsed(idOf);
     if (last === 0) return idOf(1);
-    const { state } = await loadSubscription(this.log, idOf(last));
+    const { state } = await load(this.log, subscriptionDecider, idOf(last));
     return state.is === 'deleted' ? idOf(last + 1) : undefined;
   }
 

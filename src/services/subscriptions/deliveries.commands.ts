@@ -1,19 +1,20 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { oldestDeliveries, type OldestDeliveries } from '../../../projections/deliveries';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { whyUnsendable } from '../../domain/deliveries/delivery-events';
+import {
+  decideRedelivery,
+  isRedeliveredInBulk,
+  pendingSince,
+  redeliveryOf,
+  type RedeliveryRefusal,
+} from '../../domain/deliveries/redelivery';
 import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
-import {
-  type ActiveSubscription,
-  SUBSCRIPTION,
-  type SubscriptionCommand,
-  subscriptionDecider,
-  type SubscriptionEvent,
-} from '../../domain/subscriptions/subscription';
-import { appendIdempotently, toDomainEvent, toNewEvent } from '../../kernel/decider';
-import { type Position, streamOf } from '../../kernel/event';
+import { appendRequests, lastRequest } from '../../domain/subscriptions/delivery-requests';
+import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
+import { type Position, START } from '../../kernel/event';
 import { EventLog, RevisionConflict } from '../../kernel/event-log';
+import { type Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { type Refusals } from '../../wire/api/posted';
 import { ListCursors } from '../../wire/keys/pages';
@@ -24,8 +25,9 @@ import {
   type OutputRedeliveries,
   type PostedRedeliveries,
 } from './deliveries.fields';
-import { DeliveryQueries, heldReceivers, withoutCancelled } from './deliveries.queries';
-import { checkReceiverId, type OwnedSubscription, receiverProblem, type Which } from './subscription.queries';
+import { DeliveryQueries, heldReceivers } from './deliveries.queries';
+import { requestsSince } from './requests-since';
+import { type OwnedSubscription, receiverProblem, type Which } from './subscription.queries';
 
 /** Has a message sent again (`docs/decisions.md#n14`). Raises CON_540 if it is no longer kept. */
 export class RedeliverMessage extends Command<{
@@ -81,37 +83,44 @@ export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage
     const known = await this.subscriptions.owned(which);
     const listed = await this.queries.delivery(which, messageId);
     const message = await this.queries.toSend(which.kind, known, listed);
-    if (message === undefined)
-      throw fault.unknownDelivery(
-        `${messageId}: what was sent is no longer kept, so it cannot be sent again`,
-      );
-    if (message.request === undefined)
-      throw fault.content(`${messageId} cannot be sent: ${whyUnsendable(message)}`);
-    checkReceiverId(which.id, known.state, listed.receiver);
     const redeliveries = new Redeliveries(this.subscriptions, this.log);
     const before = await redeliveries.read(which, Date.parse(listed.at), known);
     const at = this.subscriptions.now();
+    const { state: subscription } = known;
+    const lastRequest = before.lastRequests.get(messageId);
+    const decision = decideRedelivery(
+      { subscription, listed, message, lastRequest },
+      { at, mayRepeat: false },
+    );
+    if (decision.is === 'refused') throw REFUSED[decision.because](decision.reason);
     const { asked, position = await this.probe(which, listed, at) } = await redeliveries.request(
       before,
       [listed],
       at,
     );
-    const { state } = asked.known;
-    const redelivery = pendingSince(listed, asked);
+    const redelivery = pendingIn(asked, listed);
     const pending = { ...listed, ...(redelivery === undefined ? {} : { redelivery }) };
     const details = await this.queries.detailsOf(which, asked.known, pending);
-    const isHeld = heldReceivers(which.id, state).has(listed.receiver);
+    const isHeld = heldReceivers(which.id, asked.known.state).has(listed.receiver);
     return { delivery: isHeld ? details : { ...details, nextAttempt: at }, position };
   }
 
   /** The message is asked for already: if its receiver rests, it is tried now. */
   private async probe(which: Which, { receiver }: ListedDelivery, at: string): Promise<Position> {
     const isResting = (await this.queries.resting([receiver])).size > 0;
-    if (!isResting) return await this.log.head();
-    const known = await this.subscriptions.owned(which);
-    return (await this.subscriptions.change(which.id, { do: 'probe', at, receiver }, known)).position;
+    const { disabledReceivers } = (await this.subscriptions.owned(which)).state;
+    if (!isResting || receiver in disabledReceivers) return await this.log.head();
+    const probe = { type: 'ProbeRequested', data: { at, receiver } } as const;
+    return (await this.subscriptions.request(which.id, probe)).position;
   }
 }
+
+const REFUSED: Readonly<Record<RedeliveryRefusal, (reason: string) => Fault>> = {
+  deleted: fault.unknownSubscription,
+  'no receiver': fault.unknownReceiver,
+  'not kept': fault.unknownDelivery,
+  unsendable: fault.content,
+};
 
 /** Most messages of one command, and of one append. */
 const MOST = 10_000;
@@ -166,38 +175,37 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
       receiverId === undefined ? [...receiversOf(id, asked.known.state.content).keys()] : [receiverId];
     const criteria = { subscriptionId: [id], receiver, states: [{ state }], at };
     const page = { most: MOST, start: cursors.read(keysOf(period)) ?? null };
-    return await oldestDeliveries(this.store, criteria, page, (listed) => {
-      const mayBeSent = listed.attempts.length > 0 || state === 'cancelled' || listed.renderable === true;
-      return mayBeSent && listed.isTest !== true && pendingSince(listed, asked) === undefined;
-    });
+    return await oldestDeliveries(
+      this.store,
+      criteria,
+      page,
+      (listed) => isRedeliveredInBulk(listed) && pendingIn(asked, listed) === undefined,
+    );
   }
 }
 
-/** When each message was last asked for, by ids. */
-type LastRequests = ReadonlyMap<string, string>;
-
-/** A subscription, with the redeliveries that were asked for up to the same revision. */
+/** A subscription, with the redeliveries that were asked for up to a revision of its requests. */
 interface AskedRedeliveries {
   readonly which: Which;
   readonly known: OwnedSubscription;
-  readonly requests: LastRequests;
+  /** The revision of the last request. */
+  readonly revision: number;
+  /** When each message was last asked for, by ids. */
+  readonly lastRequests: ReadonlyMap<string, string>;
   /** Epoch ms; no message of interest is older. */
   readonly since: number;
 }
 
-interface Requested {
+interface RequestedRedeliveries {
   readonly asked: AskedRedeliveries;
   /** Absent if all messages were asked for already. */
   readonly position?: Position;
   readonly count: number;
 }
 
-/** By how much the clocks of those who append may differ (ms), with room to spare. */
-const CLOCKS_MS = 60 * 60 * 1000;
-
 /**
  * Asks for redeliveries: for each message once, until it is attempted (`docs/decisions.md#n17`). What was asked for is
- * read from the stream of the subscription, and appended at the revision that was read. So read models may be behind,
+ * read from the requests of the subscription, and appended at the revision that was read. So read models may be behind,
  * and requests may race.
  */
 class Redeliveries {
@@ -208,12 +216,11 @@ class Redeliveries {
 
   /** `since`: epoch ms; `known`: the subscription, if it was loaded. Raises CON_200 and CON_210. */
   async read(which: Which, since: number, known?: OwnedSubscription): Promise<AskedRedeliveries> {
-    const loaded = known ?? (await this.subscriptions.owned(which));
+    const revision = await lastRequest(this.log, which.id);
     return {
-      which,
-      known: loaded,
-      since,
-      requests: await this.lastRequests(which.id, loaded.revision, since),
+      ...{ which, since, revision },
+      known: known ?? (await this.subscriptions.owned(which)),
+      lastRequests: await this.lastRequests(which.id, revision, since),
     };
   }
 
@@ -222,20 +229,17 @@ class Redeliveries {
     asked: AskedRedeliveries,
     messages: readonly ListedDelivery[],
     at: string,
-  ): Promise<Requested> {
+  ): Promise<RequestedRedeliveries> {
     for (let current = asked; ; current = await this.read(asked.which, asked.since)) {
-      const { which, known, requests } = current;
-      const wanted = messages.filter((listed) => pendingSince(listed, current) === undefined);
+      const { which, revision: before, lastRequests } = current;
+      const wanted = messages.filter((listed) => pendingIn(current, listed) === undefined);
       if (wanted.length === 0) return { asked: current, count: 0 };
-      const events = wanted
-        .flatMap((listed) => subscriptionDecider.decide(redeliveryOf(listed, at), known.state))
-        .map((event) => toNewEvent(event));
+      const events = wanted.map((listed) => redeliveryOf(listed, at));
       try {
-        const stream = streamOf(SUBSCRIPTION, which.id);
-        const { revision, position } = await appendIdempotently(this.log, stream, known.revision, events);
+        const { revision, position } = await appendRequests(this.log, which.id, events, before);
         const own = wanted.map(({ messageId }) => [messageId, at] as const);
         return {
-          asked: { ...current, known: { ...known, revision }, requests: new Map([...requests, ...own]) },
+          asked: { ...current, revision, lastRequests: new Map([...lastRequests, ...own]) },
           count: wanted.length,
           position,
         };
@@ -246,33 +250,23 @@ class Redeliveries {
   }
 
   /** Reads back to `since`: no message is asked for before what it is about has happened. */
-  private async lastRequests(id: string, revision: number, since: number): Promise<LastRequests> {
-    const requests = new Map<string, string>();
-    const options = { backwards: true, from: revision };
-    for await (const batch of this.log.readStream(streamOf(SUBSCRIPTION, id), options)) {
-      for (const recorded of batch) {
-        const { type, data } = toDomainEvent(recorded) as SubscriptionEvent;
-        if (Date.parse(data.at) < since - CLOCKS_MS || type === 'RedeliveriesCancelled') return requests;
-        if (type === 'RedeliveryRequested' && !requests.has(data.message))
-          requests.set(data.message, data.at);
-      }
-    }
-    return requests;
+  private async lastRequests(
+    id: string,
+    revision: number,
+    since: number,
+  ): Promise<ReadonlyMap<string, string>> {
+    const requests = new Map<string, { readonly at: string; readonly position: Position }>();
+    let cancelled = START;
+    for await (const { type, data, position } of requestsSince(this.log, id, revision, since))
+      if (type === 'RedeliveriesCancelled' && position > cancelled) cancelled = position;
+      else if (type === 'RedeliveryRequested' && position > (requests.get(data.message)?.position ?? START))
+        requests.set(data.message, { at: data.at, position });
+    const current = [...requests].filter(([, { position }]) => position > cancelled);
+    return new Map(current.map(([message, { at }]) => [message, at]));
   }
 }
 
 /** Since when a message is to be sent once more; undefined if nobody has asked for it, or it was attempted since. */
-function pendingSince(
-  listed: ListedDelivery,
-  { known, requests }: Pick<AskedRedeliveries, 'known' | 'requests'>,
-): string | undefined {
-  const { messageId, redelivery, redelivered } = withoutCancelled(listed, known.state);
-  const last = requests.get(messageId);
-  return last !== undefined && last !== redelivered ? last : redelivery;
-}
-
-type Redelivery = Extract<SubscriptionCommand, { readonly do: 'redeliver' }>;
-
-function redeliveryOf({ receiver, messageId, matched }: ListedDelivery, at: string): Redelivery {
-  return { do: 'redeliver', at, receiver, message: messageId, revision: matched };
+function pendingIn({ known, lastRequests }: AskedRedeliveries, listed: ListedDelivery): string | undefined {
+  return pendingSince(listed, known.state, lastRequests.get(listed.messageId));
 }

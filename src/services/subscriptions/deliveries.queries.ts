@@ -9,21 +9,25 @@ import { restingUntil, totalsOfReceivers } from '../../../projections/receivers'
 import { Rendering } from '../../delivery/matching/rendering';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
+import { withoutCancelled } from '../../domain/deliveries/redelivery';
 import {
   type ListedDelivery,
   type ReceiverTotals,
   type StoredAttempt,
 } from '../../domain/deliveries/stored-delivery';
-import { loadSubscription } from '../../domain/subscriptions/loaded-subscription';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import { sentUrl } from '../../domain/subscriptions/sent-url';
-import { type ActiveSubscription, type Receiver } from '../../domain/subscriptions/subscription';
+import {
+  type ActiveSubscription,
+  type Receiver,
+  subscriptionDecider,
+} from '../../domain/subscriptions/subscription';
 import { type Topic } from '../../domain/subscriptions/topic';
 import { type FoundList } from '../../http/answer';
+import { load } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { without } from '../../kernel/without';
 import { eachOf } from '../../projector/search-in-parts';
 import { Clock } from '../../runtime/clock';
 import { given } from '../../wire/keys/keys';
@@ -349,17 +353,6 @@ function toEnded({ at, ...rest }: NonNullable<ReceiverTotals['lastFailure']>) {
   return { time: at, ...rest };
 }
 
-/** The delivery as it is since redeliveries were last cancelled, if they were. */
-export function withoutCancelled<Listed extends ListedDelivery>(
-  listed: Listed,
-  { redeliveriesCancelled }: { readonly redeliveriesCancelled?: string | undefined },
-): Listed {
-  const { redelivery } = listed;
-  const isCancelled =
-    redelivery !== undefined && redeliveriesCancelled !== undefined && redelivery <= redeliveriesCancelled;
-  return isCancelled ? (without(listed as ListedDelivery, 'redelivery') as Listed) : listed;
-}
-
 interface OfReceiver {
   readonly subscriptionId: string;
   readonly receiver: string;
@@ -404,7 +397,7 @@ export class AnyWaiting {
   private async heldOf(subscriptionId: string): Promise<HeldMessages> {
     const known = this.subscriptions.get(subscriptionId);
     if (known !== undefined) return known;
-    const { state } = await loadSubscription(this.log, subscriptionId);
+    const { state } = await load(this.log, subscriptionDecider, subscriptionId);
     const read: HeldMessages =
       state.is === 'active'
         ? {

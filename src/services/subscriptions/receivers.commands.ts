@@ -59,8 +59,8 @@ export class EnableReceiverHandler implements ICommandHandler<EnableReceiver> {
     const enabled = await this.subscriptions.change(which.id, { do: 'enableReceiver', at, receiver }, known);
     const isResting =
       (await ifAvailable(restingUntil(this.store, [receiver], Date.parse(at))))?.has(receiver) ?? true;
-    if (enabled.ids.length > 0 || !isResting) return enabled;
-    return await this.subscriptions.change(which.id, { do: 'probe', at, receiver }, known);
+    if (enabled.isChanged || !isResting) return enabled;
+    return await this.subscriptions.request(which.id, { type: 'ProbeRequested', data: { at, receiver } });
   }
 }
 
@@ -106,9 +106,9 @@ export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
     checkEnabled(which.id, known.state, receiver);
     const { stateId = known.state.content.filter.stateIds[0] ?? NaN, isGone } = options;
     const { messageId, position } = await this.asked(`${which.id} ${receiver} ${stateId}`, async () => {
-      const command = { do: 'test', at: this.subscriptions.now(), receiver, stateId } as const;
-      const changed = await this.subscriptions.change(which.id, command, known);
-      return { messageId: messageIdOf(changed.ids[0] ?? '', receiver), position: changed.position };
+      const data = { at: this.subscriptions.now(), receiver, stateId };
+      const { id, position } = await this.subscriptions.request(which.id, { type: 'TestRequested', data });
+      return { messageId: messageIdOf(id, receiver), position };
     });
     const isHeld = receiver in known.state.disabledReceivers;
     const { organisationId } = which.caller;

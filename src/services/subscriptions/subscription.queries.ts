@@ -1,15 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { listSubscriptions } from '../../../projections/subscriptions';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { loadSubscription, type SubscriptionAt } from '../../domain/subscriptions/loaded-subscription';
 import { receiverIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import { type Secrets } from '../../domain/subscriptions/secrets';
 import {
   type ActiveSubscription,
   type Receiver,
   type SubscriptionContent,
+  subscriptionDecider,
 } from '../../domain/subscriptions/subscription';
 import { type SubscriptionKind, type Topic } from '../../domain/subscriptions/topic';
+import { load, type Loaded } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
@@ -108,9 +109,7 @@ export interface Which {
   readonly caller: SubscriptionOwner;
 }
 
-export interface OwnedSubscription extends SubscriptionAt {
-  readonly state: ActiveSubscription;
-}
+export type OwnedSubscription = Loaded<ActiveSubscription>;
 
 /** A subscription of the caller, read from its stream. Raises CON_210 and CON_200. */
 export async function ownedSubscription(
@@ -122,7 +121,7 @@ export async function ownedSubscription(
   }: Omit<Which, 'kind'> & { readonly kind: Pick<Topic, 'name'> },
 ): Promise<OwnedSubscription> {
   if (!ID.test(id)) throw missingSubscription(id);
-  const { state, revision, position } = await loadSubscription(log, id);
+  const { state, revision, position } = await load(log, subscriptionDecider, id);
   if (state.is !== 'active' || state.topic !== kind.name) throw missingSubscription(id);
   if (state.organisationId !== organisationId)
     throw fault.notRelated(`${id}: expected a subscription of yours`);

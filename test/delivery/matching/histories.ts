@@ -66,14 +66,16 @@ const replacement: fc.Arbitrary<Step> = fc
   .tuple(stream, subscriptions)
   .map(([of, next]) => [of, replaced(next)]);
 
+/** Requests have a stream of their own; old logs have them in that of their subscription. */
 const request: fc.Arbitrary<Step> = stream.chain((of) =>
-  fc.tuple(receiver(of), fc.nat(4)).map(([id, kind]): Step => {
-    if (kind === 0) return [of, { type: 'TestRequested', data: { at: AT, receiver: id, stateId: 2 } }];
+  fc.tuple(receiver(of), fc.nat(4), fc.boolean()).map(([id, kind, isOld]): Step => {
+    const own = isOld ? of : of.replace('subscription-', 'deliveryrequests-');
+    if (kind === 0) return [own, { type: 'TestRequested', data: { at: AT, receiver: id, stateId: 2 } }];
     if (kind === 1) return [of, { type: 'ReceiverDisabled', data: { at: AT, receiver: id, reason: 'gone' } }];
-    if (kind === 2) return [of, { type: 'ProbeRequested', data: { at: AT, receiver: id } }];
+    if (kind === 2) return [own, { type: 'ProbeRequested', data: { at: AT, receiver: id } }];
     if (kind === 3) return [of, { type: 'RedeliveriesCancelled', data: { at: AT } }];
     return [
-      of,
+      own,
       { type: 'RedeliveryRequested', data: { at: AT, receiver: id, message: `msg_${id}`, revision: 0 } },
     ];
   }),

@@ -1,10 +1,11 @@
 import { Matcher } from '../../../src/delivery/matching/matcher';
+import { type DeliveryRequest, requestStream } from '../../../src/domain/subscriptions/delivery-requests';
 import { messageIdOf, receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type Receiver, type SubscriptionFilter } from '../../../src/domain/subscriptions/subscription';
 import { type Topic } from '../../../src/domain/subscriptions/topic';
 import { golden } from '../../support/golden';
 import { matchedClaims, urls } from './matched-claims';
-import { AT, claimTopic, created, DELETED, GET, moved, POST, replaced } from './recorded-events';
+import { AT, claimTopic, created, DELETED, GET, moved, POST, Recorded, replaced } from './recorded-events';
 
 const claims = matchedClaims();
 const { happens, messages, subscribed } = claims;
@@ -181,14 +182,17 @@ describe('what is disabled (decisions N8)', () => {
   });
 });
 
-describe('what an organisation asks for (decisions N14)', () => {
+describe.each([
+  ['in the stream of its requests', 'deliveryrequests-s'],
+  ['in old logs in that of the subscription', 'subscription-s'],
+])('what an organisation asks for, %s (decisions N14)', (_, stream) => {
   it('is a test of a receiver: a message about an example, whatever the filter', () => {
     const data = { at: AT, day: '2026-03-01', rates: { USD: 1.125 } };
     happens('exchange-rates', { type: 'ExchangeRatesPublished', data });
     subscribed(1, { receivers: [GET, POST], currencyConversion: { to: 'USD' }, filter: { stateIds: [9] } });
     const receiver = receiverIdOf('s', GET);
     const request = { at: '2026-03-05T00:00:00.000Z', receiver, stateId: 4 };
-    const due = happens('subscription-s', { type: 'TestRequested', data: request });
+    const due = happens(stream, { type: 'TestRequested', data: request });
     const { id, position } = claims.recorded.events.at(-1)!;
     expect(due).toEqual([
       {
@@ -214,15 +218,13 @@ describe('what an organisation asks for (decisions N14)', () => {
   it('is nothing for a receiver that is gone, or that its owner has disabled', () => {
     subscribed(1, { receivers: [{ ...GET, disabled: true }] });
     for (const receiver of [GET, POST].map((one) => receiverIdOf('s', one)))
-      expect(
-        happens('subscription-s', { type: 'TestRequested', data: { at: AT, receiver, stateId: 1 } }),
-      ).toEqual([]);
+      expect(happens(stream, { type: 'TestRequested', data: { at: AT, receiver, stateId: 1 } })).toEqual([]);
   });
 
   it('is a probe of a receiver that rests (decisions N14)', () => {
     subscribed(1);
     const data = { at: AT, receiver: 'r' };
-    expect(happens('subscription-s', { type: 'ProbeRequested', data })).toEqual([
+    expect(happens(stream, { type: 'ProbeRequested', data })).toEqual([
       { type: 'ProbeDue', data: { subscriptionId: 's', organisationId: 1, ...data } },
     ]);
     expect(golden('ProbeDue').event).toMatchObject({ type: 'ProbeDue', data: { at: AT } });
@@ -231,13 +233,30 @@ describe('what an organisation asks for (decisions N14)', () => {
   it('is a message once more, with its old id', () => {
     subscribed(1, { disabled: true });
     const data = { at: AT, receiver: 'r', message: 'msg_1', revision: 17 };
-    expect(happens('subscription-s', { type: 'RedeliveryRequested', data })).toEqual([
+    expect(happens(stream, { type: 'RedeliveryRequested', data })).toEqual([
       {
         type: 'RedeliveryDue',
         data: { id: 'msg_1', subscriptionId: 's', organisationId: 1, receiver: 'r', revision: 17, at: AT },
       },
     ]);
     happens('subscription-s', DELETED);
-    expect(happens('subscription-s', { type: 'RedeliveryRequested', data })).toEqual([]);
+    expect(happens(stream, { type: 'RedeliveryRequested', data })).toEqual([]);
   });
 });
+
+it.each(['TestRequested', 'ProbeRequested', 'RedeliveryRequested', 'MessageRequested'] as const)(
+  '%s is read as it was first stored, in either stream (test/golden)',
+  (type) => {
+    const asked = ['', '-ownStream'].map((variant) => golden<DeliveryRequest>(type, variant));
+    expect(asked.map(({ stream }) => stream)).toEqual(['subscription-7f3c', requestStream('7f3c')]);
+    const due = asked.map(({ stream, event }) => {
+      const [recorded, matcher] = [new Recorded(), new Matcher([claimTopic])];
+      const receivers = [{ ...GET, id: event.data.receiver }];
+      matcher.apply(recorded.append('subscription-7f3c', created(1, { receivers })));
+      return Array.from(matcher.match(recorded.append(stream, event)), ({ data }) => data);
+    });
+    expect(due[1]).toHaveLength(1);
+    expect(due[1]).toMatchObject([{ subscriptionId: '7f3c', receiver: '0123456789abcdef' }]);
+    expect(due[0]).toHaveLength(1);
+  },
+);

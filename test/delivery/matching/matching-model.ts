@@ -57,7 +57,9 @@ export function expectedOf(
         toEach.flatMap((messages) => messages[turn] ?? []),
       ).flat();
     }
-    const asked = active.find(({ id }) => event.stream === `subscription-${id}`);
+    const asked = active.find(({ id }) =>
+      [`subscription-${id}`, `deliveryrequests-${id}`].includes(event.stream),
+    );
     if (asked === undefined) return [];
     const { receiver, message, stateId, at: time } = dataOf(event);
     if (event.type === 'RedeliveryRequested') return [{ id: message ?? '', to: `again ${asked.id}` }];

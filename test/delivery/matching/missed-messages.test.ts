@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { type RecordedEvent, START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
-import { loadSubscription } from '../../../src/domain/subscriptions/loaded-subscription';
+import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
+import { load } from '../../../src/kernel/decider';
 import { missedMessages } from '../../../src/delivery/matching/missed-messages';
 import { Parking } from '../../../src/runtime/parked-events';
 import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
@@ -28,7 +29,7 @@ const EVER = { min: 0, max: Date.parse('2100-01-01') } as const;
 
 /** Ids of the messages that a subscription has missed, `most` at a time. */
 async function missedBy(id: string, most: number, times: { min: number; max: number } = EVER) {
-  const { state } = await loadSubscription(log, id);
+  const { state } = await load(log, subscriptionDecider, id);
   if (state.is !== 'active') return undefined;
   const receivers = new Set(receiversOf(id, state.content).keys());
   const ids: string[] = [];

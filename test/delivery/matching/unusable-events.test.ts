@@ -24,9 +24,14 @@ const POISONED: Readonly<Record<string, Step>> = {
     created(1, { receivers: undefined as unknown as [] }),
   ],
   'a replaced subscription without data': ['subscription-a', { type: 'SubscriptionReplaced', data: {} }],
+  'a replaced subscription that keeps no secret': [
+    'subscription-a',
+    { type: 'SubscriptionReplaced', data: { ...replaced({}).data, kept: { replacedSecrets: [] } } },
+  ],
   'a secret of no number': ['subscription-a', { type: 'SecretRotated', data: {} }],
   'a test of nothing': ['subscription-a', { type: 'TestRequested', data: {} }],
   'a redelivery of nothing': ['subscription-a', { type: 'RedeliveryRequested', data: {} }],
+  'a test of nothing, among requests': ['deliveryrequests-a', { type: 'TestRequested', data: {} }],
   'rates without rates': ['exchange-rates', { type: 'ExchangeRatesPublished', data: {} }],
 };
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decider';
+import { type DomainEvent, execute, load, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
-import { loadSubscription } from '../../../src/domain/subscriptions/loaded-subscription';
+import { appendRequests, requestStream } from '../../../src/domain/subscriptions/delivery-requests';
 import { MESSAGE_BYTES } from '../../../src/delivery/matching/messages-of';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { missedMessages } from '../../../src/delivery/matching/missed-messages';
@@ -103,8 +103,8 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     for (const { error, attempt: number } of dead)
       expect([error, number]).toEqual([expect.stringContaining('more than 16777216 bytes'), undefined]);
     const { id, subscriptionId, receiver, revision } = dead[0]!;
-    const again = { do: 'redeliver', at: AT, receiver, message: id, revision } as const;
-    await execute(world.engines.log, subscriptionDecider, subscriptionId, again);
+    const data = { at: AT, receiver, message: id, revision };
+    await appendRequests(world.engines.log, subscriptionId, [{ type: 'RedeliveryRequested', data }]);
     await until(async () => (await outcomes()).length === all + 1);
     expect((await outcomes()).at(-1)).toMatchObject({ id, outcome: 'delivered', isManual: true });
     expect(attempts.get(id)).toBe(expected);
@@ -131,7 +131,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     await happens('transaction-t1', large);
     await subscribed(1);
     const { log } = world.engines;
-    const loaded = await loadSubscription(log, 's0');
+    const loaded = await load(log, subscriptionDecider, 's0');
     const active = loaded.state as ActiveSubscription;
     // 100 receivers, more than a subscription may have.
     const receivers = Array.from({ length: 10 }, (_, at) =>
@@ -146,7 +146,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     expect([found.length, beyond.length]).toEqual([100, 100 - fitting]);
     expect(found.slice(0, fitting).every(({ isBeyond }) => isBeyond === undefined)).toBe(true);
     const data = { at: AT, ...beyond[0]! };
-    await happens('subscription-s0', { type: 'MessageRequested', data }, loaded.revision);
+    await happens(requestStream('s0'), { type: 'MessageRequested', data });
     const due: unknown[] = [];
     for await (const batch of world.deliveries.readStream('matched'))
       for (const event of batch) if (event.type === 'MessageDue') due.push(JSON.parse(event.data));
@@ -175,8 +175,8 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     const [first] = await outcomes();
     expect(first).toMatchObject({ outcome: 'dead', error: expect.stringContaining('cannot be rendered') });
     const { id: message, receiver, revision } = first!;
-    const again = { do: 'redeliver', at: AT, receiver, message, revision } as const;
-    await execute(world.engines.log, subscriptionDecider, 's0', again);
+    const data = { at: AT, receiver, message, revision };
+    await appendRequests(world.engines.log, 's0', [{ type: 'RedeliveryRequested', data }]);
     await until(async () => (await outcomes()).length === RECEIVERS + 1);
     expect((await outcomes()).at(-1)).toMatchObject({ id: message, outcome: 'delivered', isManual: true });
   });

@@ -129,12 +129,15 @@ describe('a subscription (Document 2, Subscription)', () => {
     ]);
   });
 
-  it('records tests and redeliveries, which do not change it (decisions N14)', () => {
-    const test = { do: 'test', at: LATER, receiver: 'r', stateId: 4 } as const;
-    const again = { do: 'redeliver', at: LATER, receiver: 'r', message: 'msg_1', revision: 3 } as const;
-    expect(decide(test, after(CREATE))).toHaveLength(1);
-    expect(decide(again, after(CREATE))).toHaveLength(1);
-    expect(after(CREATE, test, again)).toEqual(after(CREATE));
+  it('keeps with a PUT what that does not replace, so that nothing before it is read (ADR 35)', () => {
+    const cancelled = after(CREATE, rotation(0), { do: 'cancelRedeliveries', at: AT }) as ActiveSubscription;
+    const replace = { do: 'replace', at: LATER, subscriptionId: 's', subscription: OTHER } as const;
+    const [event] = decide(replace, cancelled) as [SubscriptionEvent];
+    expect(subscriptionDecider.supersedes?.(event)).toBe(true);
+    expect(subscriptionDecider.evolve(after(CREATE), event)).toEqual(
+      subscriptionDecider.evolve(cancelled, event),
+    );
+    expect(subscriptionDecider.evolve(cancelled, event)).toEqual({ ...cancelled, content: OTHER });
   });
 
   it('has one receiver for those that are equal (decisions N15)', () => {
@@ -229,6 +232,7 @@ it.each([
   'SubscriptionCreated',
   'SubscriptionReplaced',
   'SubscriptionReplaced-continued',
+  'SubscriptionReplaced-kept',
   'SubscriptionDeleted',
   'ReceiverDisabled',
   'ReceiverEnabled',
@@ -262,6 +266,12 @@ it.each([
     },
     SubscriptionReplaced: { content: { filter: { stateIds: [1] } } },
     'SubscriptionReplaced-continued': { content: { receivers: [{ id: '0123456789abcdef' }] } },
+    'SubscriptionReplaced-kept': {
+      content: { filter: { stateIds: [1] } },
+      secret: { number: 3, since: '2026-03-01T11:00:00.000Z' },
+      replacedSecrets: [{ number: 2, until: '2026-03-02T11:00:00.000Z' }],
+      redeliveriesCancelled: '2026-03-01T10:00:00.000Z',
+    },
     SubscriptionDeleted: { is: 'deleted' },
     ReceiverDisabled: { disabledReceivers: { '0123456789abcdef': { reason: 'failing' } } },
     ReceiverEnabled: { disabledReceivers: {} },

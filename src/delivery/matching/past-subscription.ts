@@ -1,0 +1,36 @@
+import {
+  SUBSCRIPTION,
+  subscriptionDecider,
+  type SubscriptionEvent,
+  type SubscriptionState,
+} from '../../domain/subscriptions/subscription';
+import { toDomainEvent } from '../../kernel/decider';
+import { type Position, START, streamOf } from '../../kernel/event';
+import { type EventLog } from '../../kernel/event-log';
+
+/** A state of a subscription, between two positions: of the event that made it, and of the next one. */
+export interface PastSubscription {
+  readonly from: Position;
+  readonly until: Position;
+  readonly state: SubscriptionState;
+}
+
+/** After all positions. */
+const END: Position = '9'.repeat(START.length);
+
+/** A subscription as it was when the event at `position` was appended. */
+export async function subscriptionAsOf(
+  log: EventLog,
+  id: string,
+  position: Position,
+): Promise<PastSubscription> {
+  let [from, state]: [Position, SubscriptionState] = [START, subscriptionDecider.initial];
+  if (position === START) return { from, until: START, state };
+  for await (const batch of log.readStream(streamOf(SUBSCRIPTION, id)))
+    for (const event of batch) {
+      if (event.position > position) return { from, until: event.position, state };
+      from = event.position;
+      state = subscriptionDecider.evolve(state, toDomainEvent(event) as SubscriptionEvent);
+    }
+  return { from, until: END, state };
+}

@@ -1,0 +1,105 @@
+import { whyUnsendable, type Message } from './delivery-events';
+import { type ListedDelivery } from './stored-delivery';
+import { without } from '../../kernel/without';
+import { type DeliveryRequest } from '../subscriptions/delivery-requests';
+import { receiversOf } from '../subscriptions/receiver-id';
+import { type ActiveSubscription, type SubscriptionState } from '../subscriptions/subscription';
+
+/** A message that somebody asks to be sent again, with what is known of it. */
+export interface RedeliveredMessage {
+  readonly subscription: SubscriptionState;
+  readonly listed: ListedDelivery;
+  /** As it would be sent now; undefined: it is no longer kept. */
+  readonly message: Message | undefined;
+  /** When it was last asked for; undefined: never, or that was cancelled. */
+  readonly lastRequest: string | undefined;
+}
+
+/** Who asks. */
+export interface RedeliveryAsker {
+  /** An ISO 8601 instant. */
+  readonly at: string;
+  /** Operators may ask for a message again that is asked for already: it is sent once more for each request. */
+  readonly mayRepeat: boolean;
+}
+
+/**
+ * - `deleted`: there is no such subscription any more;
+ * - `no receiver`: the subscription has no such receiver any more;
+ * - `not kept`: what was sent is no longer kept;
+ * - `unsendable`: there is nothing to send, such as for lack of an exchange rate.
+ */
+export type RedeliveryRefusal = 'deleted' | 'no receiver' | 'not kept' | 'unsendable';
+
+export type RedeliveryDecision =
+  | { readonly is: 'requested'; readonly request: DeliveryRequest }
+  /** It is asked for already, since then. */
+  | { readonly is: 'pending'; readonly since: string }
+  | { readonly is: 'refused'; readonly because: RedeliveryRefusal; readonly reason: string };
+
+/**
+ * Whether a message is sent again, whoever asks (`docs/decisions.md#n17`). Of several reasons to refuse it the first
+ * one counts, in the order of `RedeliveryRefusal`.
+ */
+export function decideRedelivery(
+  { subscription, listed, message, lastRequest }: RedeliveredMessage,
+  { at, mayRepeat }: RedeliveryAsker,
+): RedeliveryDecision {
+  const { messageId, subscriptionId, receiver } = listed;
+  if (subscription.is !== 'active')
+    return refused('deleted', `${messageId}: its subscription ${subscriptionId} is deleted`);
+  const receivers = [...receiversOf(subscriptionId, subscription.content).keys()];
+  if (!receivers.includes(receiver))
+    return refused(
+      'no receiver',
+      `${messageId}: its subscription no longer has the receiver ${receiver}; it has ${receivers.join(', ')}`,
+    );
+  if (message === undefined)
+    return refused('not kept', `${messageId}: what was sent is no longer kept, so it cannot be sent again`);
+  if (message.request === undefined)
+    return refused('unsendable', `${messageId} cannot be sent: ${whyUnsendable(message)}`);
+  const since = mayRepeat ? undefined : pendingSince(listed, subscription, lastRequest);
+  return since === undefined
+    ? { is: 'requested', request: redeliveryOf(listed, at) }
+    : { is: 'pending', since };
+}
+
+function refused(because: RedeliveryRefusal, reason: string): RedeliveryDecision {
+  return { is: 'refused', because, reason };
+}
+
+/** Whether a message is among those of a period that are sent again, without those that are asked for already. */
+export function isRedeliveredInBulk({ attempts, state, renderable, isTest }: ListedDelivery): boolean {
+  return isTest !== true && (attempts.length > 0 || state === 'cancelled' || renderable === true);
+}
+
+/**
+ * Since when a message is to be sent once more; undefined if nobody has asked for it, or it was attempted since. Read
+ * models may be behind: `lastRequest` is when it was last asked for, as the log has it.
+ */
+export function pendingSince(
+  listed: ListedDelivery,
+  subscription: Pick<ActiveSubscription, 'redeliveriesCancelled'>,
+  lastRequest: string | undefined,
+): string | undefined {
+  const { redelivery, redelivered } = withoutCancelled(listed, subscription);
+  return lastRequest !== undefined && lastRequest !== redelivered ? lastRequest : redelivery;
+}
+
+export function redeliveryOf({ receiver, messageId, matched }: ListedDelivery, at: string): DeliveryRequest {
+  return {
+    type: 'RedeliveryRequested',
+    data: { at, receiver, message: messageId, revision: matched },
+  };
+}
+
+/** The delivery as it is since redeliveries were last cancelled, if they were. */
+export function withoutCancelled<Listed extends ListedDelivery>(
+  listed: Listed,
+  { redeliveriesCancelled }: { readonly redeliveriesCancelled?: string | undefined },
+): Listed {
+  const { redelivery } = listed;
+  const isCancelled =
+    redelivery !== undefined && redeliveriesCancelled !== undefined && redelivery <= redeliveriesCancelled;
+  return isCancelled ? (without(listed as ListedDelivery, 'redelivery') as Listed) : listed;
+}

@@ -1,0 +1,123 @@
+import { appendIdempotently, toDomainEvent, toNewEvent } from '../../kernel/decider';
+import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
+import { type Appended, type EventLog, RevisionConflict } from '../../kernel/event-log';
+
+/**
+ * What somebody asks to be sent for a subscription, in the stream `deliveryrequests-<subscription id>`: a test, a probe,
+ * a redelivery, or a message of a backfill. It changes no state of the subscription, and there may be any number of it.
+ *
+ * The names and shapes of these events are the storage format: add, never rename. Until requests had a stream of their
+ * own they were in that of their subscription, where old logs have them; probes because of a PUT still are.
+ */
+
+/** `at`: an ISO 8601 instant; `receiver`: its id (`receiver-id.ts`). */
+export type DeliveryRequest =
+  /** A message with example values, about a state. */
+  | {
+      readonly type: 'TestRequested';
+      readonly data: { readonly at: string; readonly receiver: string; readonly stateId: number };
+    }
+  /** A receiver that rests is to be tried at once. */
+  | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
+  /**
+   * A message is made of a transition of the past, at `time`: the event before the revision `sequence` of its subject's
+   * stream.
+   */
+  | {
+      readonly type: 'MessageRequested';
+      readonly data: {
+        readonly at: string;
+        readonly receiver: string;
+        readonly message: string;
+        readonly subject: string;
+        readonly sequence: number;
+        readonly stateId: number;
+        readonly time: string;
+        /**
+         * The messages of the backfill about the event exceed what is sent (`docs/decisions.md#n15`): it is a dead
+         * letter.
+         */
+        readonly isBeyond?: true;
+      };
+    }
+  /** A message is to be sent again; `revision` is that of its `MessageDue` in the stream `matched`. */
+  | {
+      readonly type: 'RedeliveryRequested';
+      readonly data: {
+        readonly at: string;
+        readonly receiver: string;
+        readonly message: string;
+        readonly revision: number;
+      };
+    };
+
+/** The category of the streams. */
+const DELIVERY_REQUESTS = 'deliveryrequests';
+
+/** The streams of all subscriptions. */
+export const REQUEST_STREAMS = `${DELIVERY_REQUESTS}-`;
+
+/** The stream of a subscription's requests. */
+export function requestStream(subscriptionId: string): string {
+  return streamOf(DELIVERY_REQUESTS, subscriptionId);
+}
+
+export interface Requested extends Appended {
+  /** Of the events, in their order. */
+  readonly ids: readonly string[];
+}
+
+/**
+ * Appends requests, as many as an append has room for. At `revision` of the requests, unless there are others by now:
+ * then it raises `RevisionConflict`. By default after whatever is there.
+ */
+export async function appendRequests(
+  log: EventLog,
+  subscriptionId: string,
+  requests: readonly DeliveryRequest[],
+  revision?: number,
+): Promise<Requested> {
+  const stream = requestStream(subscriptionId);
+  const events = requests.map((request) => toNewEvent(request));
+  for (;;) {
+    const expected = revision ?? (await lastRequest(log, subscriptionId));
+    try {
+      const appended = await appendIdempotently(log, stream, expected, events);
+      return { ...appended, ids: events.map(({ id }) => id) };
+    } catch (error) {
+      if (revision !== undefined || !(error instanceof RevisionConflict)) throw error;
+    }
+  }
+}
+
+/** The revision of the last request; `NO_STREAM` without one. */
+export async function lastRequest(log: EventLog, subscriptionId: string): Promise<number> {
+  for await (const [last] of log.readStream(requestStream(subscriptionId), { backwards: true, limit: 1 }))
+    if (last !== undefined) return last.revision;
+  return NO_STREAM;
+}
+
+/** By how much the clocks of those who append may differ (ms), with room to spare. */
+const CLOCKS_MS = 60 * 60 * 1000;
+
+/**
+ * The events of a stream from one back to a time (epoch ms), newest first: those whose `at` is an hour before it
+ * at most, since clocks differ by less.
+ */
+export async function* backTo<
+  Event extends { readonly type: string; readonly data: { readonly at: string } },
+>(
+  log: EventLog,
+  stream: string,
+  since: number,
+  from?: number,
+): AsyncGenerator<Event & { readonly position: Position }, undefined> {
+  if (from === NO_STREAM) return;
+  const options = { backwards: true, batchSize: 100, ...(from === undefined ? {} : { from }) };
+  for await (const batch of log.readStream(stream, options))
+    for (const recorded of batch) {
+      const event = toDomainEvent(recorded) as Event;
+      if (Date.parse(event.data.at) < since - CLOCKS_MS) return;
+      yield { ...event, position: recorded.position };
+    }
+}

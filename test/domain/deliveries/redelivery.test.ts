@@ -1,0 +1,121 @@
+import { type Message } from '../../../src/domain/deliveries/delivery-events';
+import {
+  decideRedelivery,
+  isRedeliveredInBulk,
+  type RedeliveredMessage,
+} from '../../../src/domain/deliveries/redelivery';
+import { type ListedDelivery } from '../../../src/domain/deliveries/stored-delivery';
+import { without } from '../../../src/kernel/without';
+import { receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
+import { type Receiver, subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
+
+const AT = '2026-03-01T12:00:00.000Z';
+const EARLIER = '2026-03-01T11:00:00.000Z';
+const RECEIVER: Receiver = { httpMethod: 'GET', receiverUrl: 'https://shop.example/in' };
+const receiver = receiverIdOf('s', RECEIVER);
+
+const LISTED: ListedDelivery = {
+  ...{ messageId: 'msg_1', subscriptionId: 's', organisationId: 1, receiver, topic: 'transactions' },
+  ...{ subject: 't', sequence: 1, stateId: 4, at: EARLIER, matched: 17, state: 'dead' },
+  ...{ attempted: 1, attempts: [{ attempt: 1, at: EARLIER }] },
+};
+const MESSAGE: Message = {
+  ...{ id: 'msg_1', subscriptionId: 's', organisationId: 1, receiver, topic: 'transactions' },
+  ...{ subject: 't', sequence: 1, stateId: 4, at: EARLIER, cause: '' },
+  request: { method: 'GET', url: 'https://shop.example/in' },
+};
+const ACTIVE = subscriptionDecider.evolve(subscriptionDecider.initial, {
+  type: 'SubscriptionCreated',
+  data: {
+    ...{ at: EARLIER, topic: 'transactions', organisationId: 1 },
+    subscription: { filter: { stateIds: [4] }, receivers: [RECEIVER] },
+  },
+});
+const DELETED = subscriptionDecider.evolve(ACTIVE, { type: 'SubscriptionDeleted', data: { at: AT } });
+const OTHER: ListedDelivery = { ...LISTED, receiver: 'other' };
+const UNSENDABLE: Message = { ...without(MESSAGE, 'request'), unsendable: 'its URL is too long' };
+const AWAITING: Message = {
+  ...without(MESSAGE, 'request'),
+  awaitsRate: { from: 'SEK', to: 'EUR', upTo: '' },
+};
+
+const REQUESTED = {
+  is: 'requested',
+  request: { type: 'RedeliveryRequested', data: { at: AT, receiver, message: 'msg_1', revision: 17 } },
+};
+const refused = (because: string, reason: string) => ({ is: 'refused', because, reason });
+const REMOVED = refused(
+  'no receiver',
+  `msg_1: its subscription no longer has the receiver other; it has ${receiver}`,
+);
+const NOT_KEPT = refused('not kept', 'msg_1: what was sent is no longer kept, so it cannot be sent again');
+
+const CASES: readonly [string, Partial<RedeliveredMessage>, owner: object, operator?: object][] = [
+  ['is sent again', {}, REQUESTED],
+  [
+    'of a deleted subscription is not',
+    { subscription: DELETED },
+    refused('deleted', 'msg_1: its subscription s is deleted'),
+  ],
+  ['to a receiver that was removed is not', { listed: OTHER }, REMOVED],
+  ['that is no longer kept is not', { message: undefined }, NOT_KEPT],
+  [
+    'without a request is not',
+    { message: UNSENDABLE },
+    refused('unsendable', 'msg_1 cannot be sent: its URL is too long'),
+  ],
+  [
+    'that waits for a rate is not',
+    { message: AWAITING },
+    refused('unsendable', 'msg_1 cannot be sent: there is no exchange rate of SEK to EUR'),
+  ],
+  ['of which several of that are true has the first reason', { listed: OTHER, message: undefined }, REMOVED],
+  [
+    'that is asked for already is again by operators only',
+    { lastRequest: EARLIER },
+    { is: 'pending', since: EARLIER },
+    REQUESTED,
+  ],
+  [
+    'that is asked for, as reads show, is again by operators only',
+    { listed: { ...LISTED, redelivery: EARLIER } },
+    { is: 'pending', since: EARLIER },
+    REQUESTED,
+  ],
+  [
+    'that was attempted since is',
+    { listed: { ...LISTED, redelivered: EARLIER }, lastRequest: EARLIER },
+    REQUESTED,
+  ],
+  [
+    'of which the request was cancelled is',
+    {
+      listed: { ...LISTED, redelivery: EARLIER },
+      subscription: { ...ACTIVE, redeliveriesCancelled: AT } as typeof ACTIVE,
+    },
+    REQUESTED,
+  ],
+  ['that is asked for and no longer kept is not', { lastRequest: EARLIER, message: undefined }, NOT_KEPT],
+];
+
+it.each(CASES)('a message %s (decisions N17)', (_, changes, owner, operator = owner) => {
+  const known = {
+    subscription: ACTIVE,
+    listed: LISTED,
+    message: MESSAGE,
+    lastRequest: undefined,
+    ...changes,
+  };
+  expect(decideRedelivery(known, { at: AT, mayRepeat: false })).toEqual(owner);
+  expect(decideRedelivery(known, { at: AT, mayRepeat: true })).toEqual(operator);
+});
+
+it.each<[string, Partial<ListedDelivery>, boolean]>([
+  ['attempted ones', {}, true],
+  ['cancelled ones', { state: 'cancelled', attempts: [] }, true],
+  ['those that can be rendered now', { renderable: true, attempts: [] }, true],
+  ['no others without an attempt', { attempts: [] }, false],
+  ['no tests', { isTest: true }, false],
+])('of a period %s are sent again (decisions N17)', (_, changes, isWanted) => {
+  expect(isRedeliveredInBulk({ ...LISTED, ...changes })).toBe(isWanted);
+});
