@@ -49,7 +49,6 @@ interface ParserError extends Error {
   readonly rawPacket?: unknown;
 }
 
-/** The start of a request line, with any method. */
 const REQUEST = /^[\w!#$%&'*+.^`|~-]+ \S/;
 
 const METHODS = [...CORS.methods, 'OPTIONS'];

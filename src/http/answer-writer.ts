@@ -119,7 +119,6 @@ export class AnswerWriter {
   }
 }
 
-/** The negotiated representation, in `format` if a key requested one. */
 function representationFor({ request }: FastifyReply, format: Format | undefined): Representation {
   const { view, service } = admissionOf(request);
   const wanted = format === undefined ? view : { ...view, format };

@@ -10,8 +10,12 @@ import { type AnswerOf, type Kind, type List, type RecordKind } from '../wire/re
 import { type XmlElement } from '../wire/xml/write';
 import { type Renderings, type Representation } from './representation';
 
+/** An operation as it is described. */
+interface Answering<K extends Kind> {
+  readonly answer: Shape<K>;
+}
+
 interface AnswerDetails {
-  /** HTTP status, by default 200. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Log position of the last event that the request has written: sent as `X-Log-Position`. */
@@ -27,8 +31,12 @@ export class Answer {
     readonly details: AnswerDetails = {},
   ) {}
 
-  /** The same answer in JSON and XML, by the table of its fields. */
-  static of<K extends Kind>(shape: Shape<K>, answer: AnswerOf<K> & object, details?: AnswerDetails): Answer {
+  /** The answer of an operation in JSON and XML, by the table of its fields. */
+  static of<K extends Kind>(
+    { answer: shape }: Answering<K>,
+    answer: AnswerOf<K> & object,
+    details?: AnswerDetails,
+  ): Answer {
     return new Answer({ json: () => answer, xml: () => documentOf(shape)(answer) }, details);
   }
 
@@ -73,18 +81,17 @@ export class ListAnswer {
   constructor(
     readonly begin: (request: ListRequest) => Promise<Listed>,
     readonly details: {
-      /** The format that a key asked for; it overrides negotiation. */
       readonly format?: Format | undefined;
     } = {},
   ) {}
 
-  /** A list of records, written by their table. `keys` may have a format. */
+  /** The answer of an operation: a list of records, written by their table. `keys` may have a format. */
   static of<K extends RecordKind>(
-    shape: Shape<List<K>>,
+    { answer }: Answering<List<K>>,
     find: Find<AnswerOf<K>>,
     keys?: ListAnswer['details'],
   ): ListAnswer {
-    return ListAnswer.written(listTextOf(shape), find, keys);
+    return ListAnswer.written(listTextOf(answer), find, keys);
   }
 
   /** A list that is written by `textOf`. */
@@ -142,7 +149,6 @@ export interface Streamed {
 }
 
 interface StreamDetails {
-  /** The format that a key asked for; it overrides negotiation. */
   readonly format?: Format | undefined;
   /** Compress it even if the client does not accept that. */
   readonly gzip?: boolean;

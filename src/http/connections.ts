@@ -47,7 +47,6 @@ export function watchConnections(fastify: FastifyInstance, stop: AbortController
   });
 }
 
-/** Discards the rest of a request's body, for a while. */
 function discardRest(raw: IncomingMessage): void {
   if (raw.complete) return;
   const late = setTimeout(() => raw.destroy(), LINGER.serving).unref();

@@ -20,7 +20,6 @@ const EXPOSED = [
   'ETag',
 ];
 
-/** Options of Fastify's CORS plugin. */
 export const CORS = {
   origin: '*',
   methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],

@@ -7,7 +7,6 @@ import { type Format } from '../wire/api/format';
 import { type KeyTable, readKeys } from '../wire/keys/keys';
 import { admissionOf } from './request-state';
 
-/** Describes an operation in OpenAPI. */
 export const ApiOperation = Reflector.createDecorator<OperationText>();
 
 /** The kinds of callers that may call an operation, or those of a controller; without it, all that have a token of the service. */

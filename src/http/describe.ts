@@ -334,7 +334,6 @@ const STYLE = `.swagger-ui .scheme-container .schemes .schemes-server-container,
 }
 `;
 
-/** Files of our own. */
 const OWN: ReadonlyMap<string, readonly [type: string, body: string]> = new Map([
   ['start.js', ['text/javascript; charset=utf-8', START]],
   ['page.css', ['text/css; charset=utf-8', STYLE]],

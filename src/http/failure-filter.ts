@@ -89,7 +89,6 @@ function addHeaders(reply: FastifyReply, faults: readonly Fault[]): void {
   }
 }
 
-/** An engine is unavailable, or a read model is not built yet. */
 export function isUnavailable(error: unknown): error is EngineUnavailable | NoGeneration {
   return error instanceof EngineUnavailable || error instanceof NoGeneration;
 }

@@ -111,7 +111,6 @@ class RouteBook implements Routes {
   }
 }
 
-/** Matches the paths of a route. */
 function patternOf(url: string): RegExp {
   const segments = url
     .split('/')

@@ -59,7 +59,6 @@ export class HttpLog extends LogController {
   }
 }
 
-/** Characters of a target that are logged. */
 const MAX_LENGTH = 500;
 
 /** A request target as it is logged: without its token (`docs/decisions.md#x86`). */

@@ -11,7 +11,7 @@ import { networkClaimOperations } from '../../src/operations/rest/claims.control
 import { mappingOperations } from '../../src/operations/rest/mappings.controller';
 import { productOperations } from '../../src/services/products/operations';
 import { TOPICS } from '../../src/domain/topics';
-import { anyDeliveryOperations } from '../../src/services/subscriptions/any-deliveries.controller';
+import { anyDeliveryOperations } from '../../src/services/subscriptions/deliveries.controller';
 import { messageOperations } from '../../src/services/subscriptions/subscriptions.module';
 import { transactionOperations } from '../../src/services/transactions/operations';
 import { voucherOperations } from '../../src/services/vouchers/operations';

@@ -88,7 +88,7 @@ export class NetworkClaimsController {
   @Get()
   @ApiOperation(networkClaimOperations.list)
   list(@MatrixKeys(networkClaimKeys) keys: NetworkClaimKeys): ListAnswer {
-    return ListAnswer.of(CLAIMS, async (query) => {
+    return ListAnswer.of(networkClaimOperations.list, async (query) => {
       const { limit, offset = 0, ...criteria } = keys;
       const page = {
         limit: sizeOf('limit', limit, fault.unusable),

@@ -1,7 +1,7 @@
 import { Controller, type DynamicModule, Get, Module, Res } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { FailureCounts } from '../../http/failure-filter';
-import { anyDeliveriesController } from '../../services/subscriptions/any-deliveries.controller';
+import { anyDeliveriesController } from '../../services/subscriptions/deliveries.controller';
 import { NetworkClaimsController } from './claims.controller';
 import { MappingsController } from './mappings.controller';
 import { opsFaults } from './ops-service';

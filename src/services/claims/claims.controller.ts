@@ -17,14 +17,7 @@ import {
 } from './output';
 import { ClaimQueries, fromLegacy, legacyListKeys, listKeys } from './claim.queries';
 import { CheckClaims, CreateClaims, DeleteClaim, ReviseClaims, RuleOnClaims } from './commands';
-import {
-  CHECKS,
-  CLAIMS,
-  LEGACY_CLAIMS,
-  claimOperations as operations,
-  STATUSES_LIST,
-  VERSIONS,
-} from './operations';
+import { claimOperations as operations } from './operations';
 import { postedClaim, postedLegacyRuling, postedRevision, postedRuling } from './posted-fields';
 import { CLAIM_FORMATS, ignoredIn, type PostedList, postedList, UPDATE_FORMATS } from './posted-list';
 
@@ -54,7 +47,7 @@ export class ClaimsController {
   async check(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const command = new CheckClaims(await claimsIn(body), caller);
     const screenings = await this.commands.execute(command);
-    return Answer.of(CHECKS, screenings.map(toCheck));
+    return Answer.of(operations.checkClaims, screenings.map(toCheck));
   }
 
   @Get()
@@ -62,7 +55,7 @@ export class ClaimsController {
   @Roles(['advertiser', 'publisher'])
   @Produces(['json', 'xml', 'csv'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: Keys<typeof listKeys>): ListAnswer {
-    return ListAnswer.of(CLAIMS, (query) => this.queries.list(keys, caller, query), keys);
+    return ListAnswer.of(operations.listClaims, (query) => this.queries.list(keys, caller, query), keys);
   }
 
   @Delete(':id')
@@ -81,7 +74,7 @@ export class ClaimsController {
   @ApiOperation(operations.listClaimVersions)
   @Roles(['advertiser', 'publisher'])
   versions(@CurrentCaller() caller: Caller, @Param('id') sent: string): ListAnswer {
-    return ListAnswer.of(VERSIONS, async (query) => ({
+    return ListAnswer.of(operations.listClaimVersions, async (query) => ({
       items: await this.queries.versions(claimIdIn(sent), caller, query),
     }));
   }
@@ -138,7 +131,7 @@ export class LegacyClaimsController {
     @CurrentCaller() caller: Caller,
     @MatrixKeys(legacyListKeys) keys: Keys<typeof legacyListKeys>,
   ): ListAnswer {
-    return ListAnswer.of(LEGACY_CLAIMS, async (query) => {
+    return ListAnswer.of(operations.listLegacyClaims, async (query) => {
       const { items, ...page } = await this.queries.list(fromLegacy(keys), caller, query);
       return { items: legacy(items), ...page };
     });
@@ -178,13 +171,13 @@ export class ClaimStatusesController {
   @ApiOperation(operations.listClaimStatuses)
   @Roles(['advertiser', 'publisher'])
   list(): Answer {
-    return Answer.of(STATUSES_LIST, ALL);
+    return Answer.of(operations.listClaimStatuses, ALL);
   }
 
   @Get('uts/claimStatuses')
   @ApiOperation(operations.listLegacyClaimStatuses)
   @Roles(['advertiser'])
   listLegacy(): Answer {
-    return Answer.of(STATUSES_LIST, LEGACY);
+    return Answer.of(operations.listLegacyClaimStatuses, LEGACY);
   }
 }

@@ -16,10 +16,7 @@ import {
 } from './posted-fields';
 
 export const CLAIMS = { ...shape('Claims', listedClaims, 'claims'), hasAllColumns: true } as const;
-export const LEGACY_CLAIMS = shape('LegacyClaims', legacyClaims, 'claims');
-export const STATUSES_LIST = shape('ClaimStatuses', claimStatuses, 'claimStatuses');
-export const CHECKS = shape('CheckedClaims', checkedClaims, 'checks');
-export const VERSIONS = shape('ClaimVersions', claimVersions, 'versions');
+const STATUSES_LIST = shape('ClaimStatuses', claimStatuses, 'claimStatuses');
 
 /** Files of the XML schemas of posted lists; `common` describes the elements of fields. */
 const CLAIM_FILES = {
@@ -101,7 +98,7 @@ export const claimOperations = {
     summary: 'Check claims without filing them',
     description: 'The status that each claim would have, in order. Nothing is stored.',
     body: posted('PostedClaims', 'claims', postedChecks, { csv: csvOf('C-1004') }),
-    answer: CHECKS,
+    answer: shape('CheckedClaims', checkedClaims, 'checks'),
     sends: IGNORED_FIELDS,
   },
   deleteClaim: {
@@ -118,7 +115,7 @@ export const claimOperations = {
     description:
       'The claim after each change, oldest first, with its time and who made it: at most the last 1,000.',
     path: CLAIM_ID(57),
-    answer: VERSIONS,
+    answer: shape('ClaimVersions', claimVersions, 'versions'),
   },
   updateClaims: {
     id: 'updateClaims',
@@ -143,7 +140,7 @@ export const claimOperations = {
     isDeprecated: true,
     summary: 'List claims, on the legacy path',
     example: { limit: 3 },
-    answer: LEGACY_CLAIMS,
+    answer: shape('LegacyClaims', legacyClaims, 'claims'),
     sends: LISTED,
   },
   updateLegacyClaims: {

@@ -271,7 +271,6 @@ async function writeDurably(path: string, text: string): Promise<void> {
   await rename(path, `${path}${SUFFIX.waiting}`);
 }
 
-/** Whether the file is complete. */
 function isNoted(name: string): boolean {
   return Object.values(SUFFIX).some((suffix) => name.endsWith(suffix));
 }

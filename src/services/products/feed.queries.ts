@@ -135,7 +135,6 @@ export class FeedStates {
   }
 }
 
-/** The stream of a feed's category mappings. */
 export function mappingOf(feedId: number): string {
   return streamOf('mapping', feedId);
 }
@@ -144,7 +143,6 @@ function toVersion({ position, at }: Changed): FeedVersion {
   return { position, at: new Date(at).toISOString() };
 }
 
-/** The counts and the version of a feed, as of its products. */
 export interface CountedFeed {
   readonly feedId: number;
   readonly counts: FeedCounts;

@@ -15,7 +15,6 @@ import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../
 import { PostedBody } from '../../http/posted-body';
 import { Fault } from '../../kernel/fault';
 import { mappingsText } from '../../network/categories/category-mappings';
-import { CATEGORY_TREES } from '../../network/categories/category-tree';
 import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
@@ -29,7 +28,7 @@ import { CountDownload, DeleteProducts, LoadProducts } from './commands';
 import { digest } from './download/joined-facts';
 import { DownloadPlans, type DownloadRequest } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
-import { FeedQueries, FeedStates, LAST_UPDATED, toXmlFeeds } from './feed.queries';
+import { FeedQueries, FeedStates, toXmlFeeds } from './feed.queries';
 import {
   categoryKeys,
   csvStyleOf,
@@ -218,7 +217,7 @@ export class DownloadsController {
     const version = state?.version;
     // In UTC and without an offset (`docs/decisions.md#p19`).
     const lastUpdatedTime = version === undefined ? null : new Date(version.at).toISOString().slice(0, -1);
-    return Answer.of(LAST_UPDATED, { feedIds: [id], lastUpdatedTime });
+    return Answer.of(operations.getLastUpdated, { feedIds: [id], lastUpdatedTime });
   }
 
   /** Counts the download, unless nothing is sent (`docs/decisions.md#p18`), and starts to send it. */
@@ -271,7 +270,7 @@ export class FeedsController {
     @MatrixKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
   ): QueuedAnswer {
     return new QueuedAnswer(async () =>
-      Answer.of(CATEGORY_TREES, await this.queries.categoryTrees(caller, language)),
+      Answer.of(operations.getCategoryTree, await this.queries.categoryTrees(caller, language)),
     );
   }
 

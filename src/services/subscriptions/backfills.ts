@@ -60,8 +60,6 @@ const backfill = record(
 
 type OutputBackfill = AnswerOf<typeof backfill>;
 
-const BACKFILL = shape('Backfill', backfill, 'backfill');
-
 export function backfillOperations({ typeName: name, subject }: SubscriptionKind) {
   return {
     backfill: {
@@ -72,7 +70,7 @@ export function backfillOperations({ typeName: name, subject }: SubscriptionKind
         'as long ago as messages are kept. An answer with a cursor has looked at a part of the period: post again with it.',
       path: SUBSCRIPTION_ID,
       body: { name: 'PostedBackfill', kind: postedBackfill },
-      answer: BACKFILL,
+      answer: shape('Backfill', backfill, 'backfill'),
       status: 202,
     },
     cancelBackfills: {
@@ -192,7 +190,6 @@ const CURSOR = new RegExp(`^\\d{${START.length}}$`);
 
 const readPeriod = recordReader(postedBackfill);
 
-/** The controller of messages about what has happened before (`docs/decisions.md#n14`). */
 export function backfillController(kind: SubscriptionKind): Type<object> {
   const operations = backfillOperations(kind);
 
@@ -207,7 +204,7 @@ export function backfillController(kind: SubscriptionKind): Type<object> {
       const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
       const command = new BackfillMessages(which, posted);
       const { position, ...answer } = await this.commands.execute(command);
-      return Answer.of(BACKFILL, answer, { status: 202, position });
+      return Answer.of(operations.backfill, answer, { status: 202, position });
     }
 
     @Delete(':id/backfills')

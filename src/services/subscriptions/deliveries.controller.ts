@@ -1,14 +1,24 @@
 import { Body, Controller, Delete, Get, Param, Post, type Type } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import { listDeliveries } from '../../../projections/deliveries';
+import { listReceivers } from '../../../projections/receivers';
 import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { type ListedDelivery, STATES } from '../../domain/deliveries/stored-delivery';
+import { type TopicName } from '../../domain/subscriptions/subscription';
+import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { TOPICS } from '../../domain/topics';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
-import { ApiOperation, MatrixKeys, Roles } from '../../http/decorators';
+import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
+import { EventLog } from '../../kernel/event-log';
+import { type MakeFault } from '../../kernel/fault';
+import { ReadStore } from '../../kernel/read-store';
+import { type PageInParts } from '../../projector/search-in-parts';
+import { Clock } from '../../runtime/clock';
 import { type OperationText, shape } from '../../wire/api/description';
 import { Refusals } from '../../wire/api/posted';
-import { PAGE_HEADERS } from '../../wire/keys/pages';
-import { TEXT } from '../../wire/keys/keys';
+import { given, INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
+import { CURSOR_KEY, ListCursors, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { recordReader } from '../../wire/record/read';
 import { listOf } from '../../wire/record/record';
 import { ChangeSubscription } from './commands';
@@ -21,27 +31,23 @@ import {
   namedAsTransactions,
   namedFor,
   oneDelivery,
+  type OperatorsDelivery,
+  operatorsDelivery,
+  operatorsReceiver,
   postedRedeliveries,
   redeliveries,
 } from './deliveries.fields';
-import { DeliveryQueries } from './deliveries.queries';
+import {
+  AnyWaiting,
+  DeliveryQueries,
+  toDelivery,
+  toRest,
+  toTotals,
+  type WaitingReceivers,
+} from './deliveries.queries';
 import { postedObject } from './fields';
 import { type Which } from './subscription.queries';
 import { jsonIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
-
-function deliveryShapes(kind: SubscriptionKind) {
-  const { prefix } = kind;
-  return {
-    list: shape(`${prefix}Deliveries`, listOf(listedDelivery(kind), { each: 'delivery' }), 'deliveries'),
-    details: shape(`${prefix}DeliveryDetails`, oneDelivery(kind), 'delivery'),
-  };
-}
-
-const RECEIVERS = {
-  ...shape('Receivers', listOf(listedReceiver, { each: 'receiver' }), 'receivers'),
-  name: 'ReceiverTotalsList',
-};
-const REDELIVERIES = shape('Redeliveries', redeliveries, 'redeliveries');
 
 const MESSAGE = {
   ...SUBSCRIPTION_ID,
@@ -54,15 +60,19 @@ const MESSAGE = {
 
 /** Operations on the messages of a subscription (`docs/decisions.md#n14`). */
 export function deliveryOperations(kind: SubscriptionKind) {
-  const { typeName: name } = kind;
-  const { list, details } = deliveryShapes(kind);
+  const { typeName: name, prefix } = kind;
+  const list = shape(`${prefix}Deliveries`, listOf(listedDelivery(kind), { each: 'delivery' }), 'deliveries');
+  const details = shape(`${prefix}DeliveryDetails`, oneDelivery(kind), 'delivery');
   return {
     receivers: {
       id: `list${name}Receivers`,
       summary: 'List the receivers of a subscription',
       description: 'With their state, and how deliveries to them go.',
       path: SUBSCRIPTION_ID,
-      answer: RECEIVERS,
+      answer: {
+        ...shape('Receivers', listOf(listedReceiver, { each: 'receiver' }), 'receivers'),
+        name: 'ReceiverTotalsList',
+      },
     },
     deliveries: {
       id: `list${name}Deliveries`,
@@ -99,7 +109,7 @@ export function deliveryOperations(kind: SubscriptionKind) {
         'cursor for these. With dryRun nothing is sent.',
       path: SUBSCRIPTION_ID,
       body: { name: 'PostedRedeliveries', kind: postedRedeliveries },
-      answer: REDELIVERIES,
+      answer: shape('Redeliveries', redeliveries, 'redeliveries'),
       status: 202,
     },
     cancelAll: {
@@ -112,10 +122,8 @@ export function deliveryOperations(kind: SubscriptionKind) {
   } as const satisfies Readonly<Record<string, OperationText>>;
 }
 
-/** The controller of the messages of a kind of subscriptions (`docs/decisions.md#n14`, `#n17`). */
 export function deliveriesController(kind: SubscriptionKind): Type<object> {
   const operations = deliveryOperations(kind);
-  const shapes = deliveryShapes(kind);
 
   @Controller(kind.path)
   @Roles(SUBSCRIBERS)
@@ -128,7 +136,9 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     @Get(':id/receivers')
     @ApiOperation(operations.receivers)
     receivers(@Wanted(kind) which: Which): QueuedAnswer {
-      return new QueuedAnswer(async () => Answer.of(RECEIVERS, await this.queries.receivers(which)));
+      return new QueuedAnswer(async () =>
+        Answer.of(operations.receivers, await this.queries.receivers(which)),
+      );
     }
 
     @Get(':id/deliveries')
@@ -138,14 +148,14 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
       @MatrixKeys(namedFor(kind, deliveryKeys)) sent: DeliveryKeys,
     ): ListAnswer {
       const keys = namedAsTransactions(kind, sent);
-      return ListAnswer.of(shapes.list, (query) => this.queries.list(which, keys, query));
+      return ListAnswer.of(operations.deliveries, (query) => this.queries.list(which, keys, query));
     }
 
     @Get(':id/deliveries/:messageId')
     @ApiOperation(operations.delivery)
     one(@Wanted(kind) which: Which, @Param('messageId') messageId: string): QueuedAnswer {
       return new QueuedAnswer(async () =>
-        Answer.of(shapes.details, namedFor(kind, await this.queries.one(which, messageId))),
+        Answer.of(operations.delivery, namedFor(kind, await this.queries.one(which, messageId))),
       );
     }
 
@@ -154,7 +164,7 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     async redeliver(@Wanted(kind) which: Which, @Param('messageId') messageId: string): Promise<Answer> {
       const command = new RedeliverMessage(which, messageId);
       const { delivery, position } = await this.commands.execute(command);
-      return Answer.of(shapes.details, namedFor(kind, delivery), { position, status: 202 });
+      return Answer.of(operations.redeliver, namedFor(kind, delivery), { position, status: 202 });
     }
 
     @Post(':id/redeliveries')
@@ -162,7 +172,7 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     async redeliverAll(@Wanted(kind) which: Which, @Body() body: PostedBody): Promise<Answer> {
       const command = new RedeliverDeadLetters(which, await periodIn(body));
       const { position, ...answer } = await this.commands.execute(command);
-      return Answer.of(REDELIVERIES, answer, { status: 202, position });
+      return Answer.of(operations.redeliverAll, answer, { status: 202, position });
     }
 
     @Delete(':id/redeliveries')
@@ -183,4 +193,169 @@ async function periodIn(body: PostedBody): Promise<UncheckedPeriod> {
   const refusals = new Refusals({ unusable: fault.content });
   const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
   return { period: readPeriod(posted, refusals), refusals };
+}
+
+const whose = {
+  organisationId: { type: INTEGER, multiple: true, description: 'Organisations that are notified' },
+  subscriptionId: { type: TEXT, multiple: true, description: 'Ids of subscriptions' },
+} as const satisfies KeyTable;
+
+const topics = Object.values(TOPICS);
+
+/** Ids and states by the names of each topic; the type has those of transactions only. */
+const subjectKeys: KeyTable = Object.fromEntries(
+  topics.flatMap(({ subject, subjectField, states }): [string, KeyTable[string]][] => [
+    [subjectField, { ...deliveryKeys.transactionId, description: `Ids of ${subject}s` }],
+    [stateField(states), { ...deliveryKeys.messageTypeId, description: `States of ${subject}s` }],
+  ]),
+);
+
+const anyDeliveryKeys = {
+  ...whose,
+  ...deliveryKeys,
+  ...subjectKeys,
+  state: { type: oneOf(...STATES), multiple: true, description: 'States' },
+} as const satisfies KeyTable;
+
+/** Receivers on a page by default: each has a document per day. */
+const RECEIVERS = 100;
+
+const anyReceiverKeys = {
+  ...whose,
+  pageSize: sizeKey('Receivers on a page', `${RECEIVERS} by default`),
+  cursor: CURSOR_KEY,
+} as const satisfies KeyTable;
+
+type AnyDeliveryKeys = Keys<typeof anyDeliveryKeys>;
+type AnyReceiverKeys = Keys<typeof anyReceiverKeys>;
+
+/** The messages of all subscriptions, for operators (`docs/decisions.md#n14`). */
+export const anyDeliveryOperations = {
+  deliveries: {
+    id: 'listAnyDeliveries',
+    summary: 'List the messages of all subscriptions',
+    description: 'Newest first, as long as they are kept; without what is sent.',
+    example: { organisationId: [1], state: ['dead'], pageSize: 3, pretty: true },
+    answer: { name: 'AnyDeliveries', kind: listOf(operatorsDelivery, { each: 'delivery' }) },
+    sends: PAGE_HEADERS,
+  },
+  receivers: {
+    id: 'listAnyReceivers',
+    summary: 'List all receivers that anything was sent to',
+    description: 'With how deliveries to them go; those that were used last come first.',
+    example: { pageSize: 3, pretty: true },
+    answer: { name: 'AnyReceivers', kind: listOf(operatorsReceiver, { each: 'receiver' }) },
+    sends: PAGE_HEADERS,
+  },
+} as const satisfies Readonly<Record<string, OperationText>>;
+
+/** The controller of all messages, for operators (`docs/decisions.md#n14`); `unusable` is a fault of their service. */
+export function anyDeliveriesController(unusable: MakeFault): Type<object> {
+  const rules = { presentation: ['pageSize'], excluded: [], refuse: unusable } as const;
+  const deliveryCursors = new ListCursors<AnyDeliveryKeys>(rules);
+  const receiverCursors = new ListCursors<AnyReceiverKeys>(rules);
+
+  @Controller('/ops/1.0')
+  @Roles(['operator'])
+  @Produces(['json'])
+  class AnyDeliveriesController {
+    constructor(
+      private readonly log: EventLog,
+      private readonly store: ReadStore,
+      private readonly clock: Clock,
+    ) {}
+
+    @Get('deliveries')
+    @ApiOperation(anyDeliveryOperations.deliveries)
+    deliveries(@MatrixKeys(anyDeliveryKeys) keys: AnyDeliveryKeys): ListAnswer {
+      return ListAnswer.of(anyDeliveryOperations.deliveries, async (query) => {
+        const { organisationId, subscriptionId, receiverId, state, pageSize: requested } = keys;
+        const selected = topics.map((topic) => selectedOf(topic, keys));
+        const criteria = {
+          organisationId: given(organisationId),
+          subscriptionId: given(subscriptionId),
+          receiver: given(receiverId),
+          topic: topicsOf(selected),
+          subject: given(selected.flatMap(({ subjects }) => subjects)),
+          stateId: given(selected.flatMap(({ stateIds }) => stateIds)),
+          states: given(state)?.map((one) => ({ state: one })),
+          at: { min: keys.minTime, max: keys.maxTime },
+        };
+        const page = { size: sizeOf('pageSize', requested, unusable), after: deliveryCursors.read(keys) };
+        const found = await listDeliveries(this.store, criteria, page, query);
+        const nextCursor = deliveryCursors.next(keys, found);
+        return { items: this.outputOf(found), total: found.total, requested, nextCursor };
+      });
+    }
+
+    @Get('receivers')
+    @ApiOperation(anyDeliveryOperations.receivers)
+    receivers(@MatrixKeys(anyReceiverKeys) keys: AnyReceiverKeys): ListAnswer {
+      return ListAnswer.of(anyDeliveryOperations.receivers, async (query) => {
+        const { organisationId, subscriptionId, pageSize: requested } = keys;
+        const criteria = { organisationId: given(organisationId), subscriptionId: given(subscriptionId) };
+        const size = sizeOf('pageSize', requested, unusable, RECEIVERS);
+        const page = { size, after: receiverCursors.read(keys) };
+        const found = await listReceivers(this.store, criteria, page, query);
+        const waiting = await new AnyWaiting(this.log, this.store).of(found.receivers, this.clock.now());
+        const output = found.receivers.map(({ receiver, ...totals }) => ({
+          organisationId: totals.organisationId,
+          subscriptionId: totals.subscriptionId,
+          receiverId: receiver,
+          disabled: waiting.isHeld(receiver),
+          ...toRest(waiting.restingUntil.get(receiver)),
+          ...toTotals(totals),
+        }));
+        const nextCursor = receiverCursors.next(keys, found);
+        return { items: [output], total: found.total, requested, nextCursor };
+      });
+    }
+
+    private async *outputOf({
+      groups,
+    }: Pick<PageInParts<ListedDelivery>, 'groups'>): AsyncGenerator<Iterable<OperatorsDelivery>> {
+      const anyWaiting = new AnyWaiting(this.log, this.store);
+      for await (const batch of groups) {
+        const listed = await anyWaiting.current(batch.flat());
+        const waiting = await anyWaiting.of(listed, this.clock.now());
+        yield listed.map((one) => toOutput(one, waiting));
+      }
+    }
+  }
+  return AnyDeliveriesController;
+}
+
+function toOutput(listed: ListedDelivery, waiting: WaitingReceivers): OperatorsDelivery {
+  const { state, ...output } = toDelivery(listed, waiting);
+  return {
+    organisationId: listed.organisationId,
+    subscriptionId: listed.subscriptionId,
+    ...namedFor(TOPICS[listed.topic], output),
+    state: listed.state,
+    held: state === 'held',
+  };
+}
+
+interface SelectedByTopic {
+  readonly topic: TopicName;
+  readonly subjects: readonly string[];
+  readonly stateIds: readonly number[];
+}
+
+function selectedOf(
+  { name, subjectField, states }: (typeof topics)[number],
+  keys: AnyDeliveryKeys,
+): SelectedByTopic {
+  return {
+    topic: name,
+    subjects: keys[subjectField as 'transactionId'],
+    stateIds: keys[stateField(states) as 'messageTypeId'],
+  };
+}
+
+/** Keys of one topic find no messages of another. */
+function topicsOf(selected: readonly SelectedByTopic[]): readonly TopicName[] | undefined {
+  const used = selected.filter(({ subjects, stateIds }) => subjects.length + stateIds.length > 0);
+  if (used.length === 0) return undefined;
+  return used.length === 1 ? used.map(({ topic }) => topic) : [];
 }

@@ -128,7 +128,6 @@ export class DeliveryQueries {
     return message && (await new Rendering(this.log, [topic]).asSent(message, listed.rendered));
   }
 
-  /** As it was made, from the delivery log; undefined if it has expired there. */
   private async message({ matched, messageId }: ListedDelivery): Promise<Message | undefined> {
     return await messageIn(await this.parts.deliveries(), messageId, matched);
   }
@@ -263,7 +262,6 @@ function nextOf(
   return isLater ? new Date(restingUntil).toISOString() : scheduled;
 }
 
-/** `message`: absent if it is no longer kept. */
 function toDetails(
   listed: ListedDelivery,
   message: Message | undefined,

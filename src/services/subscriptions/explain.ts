@@ -222,7 +222,7 @@ export function explainController(kind: SubscriptionKind): Type<object> {
     @Get(`:id/explain/:${kind.subjectField}`)
     @ApiOperation(explain)
     explain(@Wanted(kind) which: Which, @Param(kind.subjectField) subject: string): ListAnswer {
-      return ListAnswer.of(explain.answer, async () => ({
+      return ListAnswer.of(explain, async () => ({
         items: await this.queries.explain(which, subject),
       }));
     }

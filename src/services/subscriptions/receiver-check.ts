@@ -13,7 +13,6 @@ import { isPosted, isUnset, type Refusals, wrong } from '../../wire/api/posted';
 import { parsedUrl } from '../../wire/url';
 import { type FoundReceiver } from './fields';
 
-/** What the receivers of a subscription are checked against. */
 export interface ReceiverRules {
   /** Names of placeholders, the custom attribute included. */
   readonly names: readonly string[];
@@ -156,7 +155,6 @@ function startsWithScheme([first]: Template): boolean {
   return first?.is === 'text' && /^https?:\/\//i.test(first.text);
 }
 
-/** The text with something in the place of each placeholder. */
 function filled(template: Template, sample: string): string {
   return template.map((part) => (part.is === 'text' ? part.text : sample)).join('');
 }

@@ -74,7 +74,6 @@ export class SubscriptionCheck {
     };
   }
 
-  /** Names of unknown fields: they are ignored. */
   unknownFields(posted: Posted): ReadonlySet<string> {
     const unknown = new Set<string>();
     const refusals = new Refusals({ unusable: fault.content }, {}, 0, {
@@ -199,7 +198,6 @@ function storedReceiver(found: FoundReceiver, isNamed: boolean): Receiver {
 interface Access {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'kind' | 'organisationId' | 'siteId'>;
-  /** What the subscription has already. */
   readonly before?: { readonly content: { readonly filter: SubscriptionFilter } } | undefined;
 }
 

@@ -39,17 +39,7 @@ import { EnableReceiver, TestReceiver } from './receivers.commands';
 import { SubscriptionCheck } from './subscription-check';
 import { SubscriptionQueries, toOutput, type Which } from './subscription.queries';
 
-function subscriptionShapes(kind: SubscriptionKind) {
-  const { typeName: name } = kind;
-  const one = listedSubscription(kind);
-  return {
-    one: shape(name, one, 'subscription'),
-    list: shape(`${name}s`, listOf(one, { each: 'subscription' }), 'subscriptions'),
-  };
-}
-
 const SECRET = shape('SubscriptionSecret', subscriptionSecret, 'subscriptionSecret');
-const TEST_OUTCOME = shape('ReceiverTestOutcome', testOutcome, 'receiverTestOutcome');
 
 export const SUBSCRIPTION_ID = {
   id: {
@@ -67,7 +57,8 @@ const RECEIVER = {
 /** Document 2, Endpoints, Subscriptions; beyond it `docs/decisions.md#n14`. */
 export function subscriptionOperations(kind: SubscriptionKind) {
   const { typeName: name, subject } = kind;
-  const { one, list } = subscriptionShapes(kind);
+  const listed = listedSubscription(kind);
+  const one = shape(name, listed, 'subscription');
   const body = { name: `Posted${name}`, kind: postedSubscription(kind) };
   return {
     create: {
@@ -106,7 +97,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       summary: 'List subscriptions',
       description: 'All subscriptions of the caller, oldest first.',
       example: { pretty: true },
-      answer: list,
+      answer: shape(`${name}s`, listOf(listed, { each: 'subscription' }), 'subscriptions'),
     },
     get: { id: `get${name}`, summary: 'Get a subscription', path: SUBSCRIPTION_ID, answer: one },
     secret: {
@@ -142,7 +133,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
         'rests. The answer is its outcome, whatever that is. The body may be absent.',
       path: RECEIVER,
       body: { name: `Tested${name}`, kind: postedTest(kind), isOptional: true },
-      answer: TEST_OUTCOME,
+      answer: shape('ReceiverTestOutcome', testOutcome, 'receiverTestOutcome'),
       also: {
         202: 'There was no outcome within 15 seconds, or the receiver is disabled by the system: GET the message by its id.',
       },
@@ -167,7 +158,6 @@ export const Wanted = createParamDecorator((kind: SubscriptionKind, context): Wh
 /** The controller of a kind of subscriptions (Document 2, Endpoints, Subscriptions; `docs/decisions.md#n14`). */
 export function subscriptionsController(kind: SubscriptionKind): Type<object> {
   const operations = subscriptionOperations(kind);
-  const shapes = subscriptionShapes(kind);
   const check = new SubscriptionCheck(kind);
 
   @Controller(kind.path)
@@ -181,7 +171,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     @Get()
     @ApiOperation(operations.list)
     list(@CurrentCaller() caller: Caller): ListAnswer {
-      return ListAnswer.of(shapes.list, async (query) => ({
+      return ListAnswer.of(operations.list, async (query) => ({
         items: await this.queries.list(kind, caller, query),
       }));
     }
@@ -189,7 +179,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     @Get(':id')
     @ApiOperation(operations.get)
     one(@Wanted(kind) which: Which): QueuedAnswer {
-      return new QueuedAnswer(async () => Answer.of(shapes.one, await this.queries.one(which)));
+      return new QueuedAnswer(async () => Answer.of(operations.get, await this.queries.one(which)));
     }
 
     @Post()
@@ -198,7 +188,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       const command = new CreateSubscription(kind, await this.posted(body), caller);
       const { subscriptionId, subscription, position } = await this.commands.execute(command);
       const created = toOutput(kind, subscriptionId, subscription.content);
-      return Answer.of(shapes.one, created, { status: 201, position });
+      return Answer.of(operations.create, created, { status: 201, position });
     }
 
     @Put(':id')
@@ -209,7 +199,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     ): Promise<Answer> {
       const command = new ReplaceSubscription(which, await this.posted(body));
       const { subscription, position } = await this.commands.execute(command);
-      return Answer.of(shapes.one, toOutput(kind, which.id, subscription.content), { position });
+      return Answer.of(operations.replace, toOutput(kind, which.id, subscription.content), { position });
     }
 
     @Delete(':id')
@@ -222,7 +212,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     @ApiOperation(operations.secret)
     secret(@Wanted(kind) which: Which): QueuedAnswer {
       return new QueuedAnswer(async () =>
-        Answer.of(SECRET, await this.queries.secret(which), { headers: NO_STORE }),
+        Answer.of(operations.secret, await this.queries.secret(which), { headers: NO_STORE }),
       );
     }
 
@@ -231,7 +221,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     async rotate(@Wanted(kind) which: Which): Promise<Answer> {
       const command = new ChangeSubscription(which, 'rotateSecret');
       const { subscription, position } = await this.commands.execute(command);
-      return Answer.of(SECRET, this.queries.secretOf(which.id, subscription), {
+      return Answer.of(operations.rotate, this.queries.secretOf(which.id, subscription), {
         position,
         headers: NO_STORE,
       });
@@ -258,7 +248,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       const isGone = (): boolean => body.isStopping || reply.raw.destroyed;
       const test = new TestReceiver(which, receiver, { stateId, isGone });
       const { answer, isOver, position } = await this.commands.execute(test);
-      return Answer.of(TEST_OUTCOME, answer, { position, status: isOver ? 200 : 202 });
+      return Answer.of(operations.test, answer, { position, status: isOver ? 200 : 202 });
     }
 
     /** The posted subscription. Unknown fields are named in a header, whatever else is wrong. */

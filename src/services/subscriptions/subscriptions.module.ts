@@ -25,7 +25,6 @@ import { SubscriptionParts, SubscriptionQueries } from './subscription.queries';
 
 type Operations = Readonly<Record<string, OperationText>>;
 
-/** All operations on the subscriptions to a topic, and on their messages. */
 export function messageOperations(topic: SubscriptionKind): Operations {
   return {
     ...subscriptionOperations(topic),

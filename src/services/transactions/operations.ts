@@ -14,14 +14,12 @@ import {
   transactionTotals,
 } from '../../domain/transactions/fields';
 
-export const RESULT = shape('TransactionResult', transactionResult, 'result');
-export const RESULTS = shape('TransactionResults', transactionResults, 'results');
-export const TRANSACTIONS = {
+const RESULTS = shape('TransactionResults', transactionResults, 'results');
+const RESULT = shape('TransactionResult', transactionResult, 'result');
+const TRANSACTIONS = {
   ...shape('Transactions', listedTransactions, 'transactions'),
   hasAllColumns: true,
 } as const;
-export const ONE = shape('Transaction', listedTransaction, 'transaction');
-export const TOTALS = shape('TransactionTotals', transactionTotals, 'totals');
 
 const ID = {
   id: {
@@ -48,14 +46,14 @@ export const transactionOperations = {
     summary: 'Sum up transactions by currency and state',
     description: 'Of the transactions that the list would return with the same keys.',
     example: { pretty: true },
-    answer: TOTALS,
+    answer: shape('TransactionTotals', transactionTotals, 'totals'),
   },
   getTransaction: {
     id: 'getTransaction',
     mayConflict: true,
     summary: 'Get a transaction',
     path: ID,
-    answer: ONE,
+    answer: shape('Transaction', listedTransaction, 'transaction'),
   },
   getTransactionHistory: {
     id: 'getTransactionHistory',

@@ -33,14 +33,7 @@ import {
   type TransactionListKeys,
   TransactionQueries,
 } from './transaction.queries';
-import {
-  ONE,
-  transactionOperations as operations,
-  RESULT,
-  RESULTS,
-  TOTALS,
-  TRANSACTIONS,
-} from './operations';
+import { transactionOperations as operations } from './operations';
 
 /** Most bytes of one posted item, and of a list. */
 const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;
@@ -59,14 +52,18 @@ export class TransactionsController {
   @ApiOperation(operations.listTransactions)
   @Produces(['json', 'xml', 'csv'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: TransactionListKeys): ListAnswer {
-    return ListAnswer.of(TRANSACTIONS, (query) => this.queries.list(keys, caller, query), keys);
+    return ListAnswer.of(
+      operations.listTransactions,
+      (query) => this.queries.list(keys, caller, query),
+      keys,
+    );
   }
 
   @Get('totals')
   @ApiOperation(operations.totalTransactions)
   totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: FilterKeys): QueuedAnswer {
     return new QueuedAnswer(async (query) =>
-      Answer.of(TOTALS, await this.queries.totals(keys, caller, query)),
+      Answer.of(operations.totalTransactions, await this.queries.totals(keys, caller, query)),
     );
   }
 
@@ -77,7 +74,9 @@ export class TransactionsController {
     @Param('id') id: string,
     @MatrixKeys(dateKeys) { dateOutputFormat = 'iso8601' }: Keys<typeof dateKeys>,
   ): QueuedAnswer {
-    return new QueuedAnswer(async () => Answer.of(ONE, await this.queries.one(id, caller, dateOutputFormat)));
+    return new QueuedAnswer(async () =>
+      Answer.of(operations.getTransaction, await this.queries.one(id, caller, dateOutputFormat)),
+    );
   }
 
   @Get(':id/transitions')
@@ -87,7 +86,9 @@ export class TransactionsController {
     @Param('id') id: string,
     @MatrixKeys(historyKeys) keys: HistoryKeys,
   ): ListAnswer {
-    return ListAnswer.of(TRANSACTIONS, (query) => this.queries.history(id, caller, keys, query));
+    return ListAnswer.of(operations.getTransactionHistory, (query) =>
+      this.queries.history(id, caller, keys, query),
+    );
   }
 
   @Post()
@@ -133,7 +134,7 @@ export class TransactionsController {
     const [result] = results;
     if (result === undefined) throw new Error('one item has one result');
     if ('faults' in result) throw new Faults(result.faults);
-    return Answer.of(RESULT, toResult(result), {
+    return Answer.of(operations.reportTransaction, toResult(result), {
       status: result.outcome === 'created' ? 201 : 200,
       position,
       headers: ignoredFields(unknownFields(of(), [posted])),
@@ -151,7 +152,10 @@ export class TransactionsController {
     const wanted = { ...list, maxItem: MAX_BODY.one, dropsUnknown: true } as const;
     const { items, unread } = await parsedOr(fault.syntax, () => postedItems(chunks, format, wanted));
     const { results, position } = await this.commands.execute(commandOn(items));
-    return Answer.of(RESULTS, results.map(toResult), { position, headers: ignoredFields(unread) });
+    return Answer.of(operations.reportTransactions, results.map(toResult), {
+      position,
+      headers: ignoredFields(unread),
+    });
   }
 }
 

@@ -25,8 +25,6 @@ export const VOUCHERS = {
   xml: { file: 'VoucherList_v1_0.xsd', root: 'voucherList' },
 } as const satisfies Shape;
 
-export const VOUCHER_VERSIONS = shape('VoucherVersions', voucherVersions);
-
 /** The operations of Document 2, Endpoints, Vouchers, and those beyond it (`docs/decisions.md#v17`). */
 export const voucherOperations = {
   listVouchers: {
@@ -69,6 +67,6 @@ export const voucherOperations = {
     summary: 'List what each edit of a voucher changed',
     description: 'For its owner, even after a deletion; the last 1,000.',
     path: VOUCHER_ID,
-    answer: VOUCHER_VERSIONS,
+    answer: shape('VoucherVersions', voucherVersions),
   },
 } as const satisfies Readonly<Record<string, OperationText>>;

@@ -28,7 +28,7 @@ import {
   VoucherQueries,
   VoucherSettings,
 } from './voucher.queries';
-import { voucherOperations as operations, VOUCHER_VERSIONS, VOUCHERS } from './operations';
+import { voucherOperations as operations, VOUCHERS } from './operations';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
 const MAX_BODY = { one: 1024 * 1024, several: 8 * 1024 * 1024 } as const;
@@ -113,7 +113,7 @@ export class VouchersController {
         ...one,
         time: writeDate(Date.parse(one.time), dateOutputFormat),
       }));
-      return Answer.of(VOUCHER_VERSIONS, { versions });
+      return Answer.of(operations.listVersions, { versions });
     });
   }
 }

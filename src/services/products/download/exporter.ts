@@ -88,7 +88,6 @@ export class Exporter {
     return rendering;
   }
 
-  /** Breaks off whatever is being rendered. */
   async end(): Promise<void> {
     const all = [...this.running];
     for (const [ending] of all) ending.abort(new EngineUnavailable('the download was broken off'));

@@ -15,7 +15,6 @@ const LINGER_MS = 5 * 60_000;
 
 const SUFFIX = '.download';
 
-/** Feeds whose needs are remembered. */
 const REMEMBERED = 1_000;
 
 function tooLarge(needed: number, space: number): string {
@@ -37,14 +36,12 @@ interface Entry {
   lingering?: NodeJS.Timeout;
 }
 
-/** One client's use of a rendered feed. */
 interface Taken {
   readonly body: AsyncIterable<Uint8Array>;
   /** To be called when the client has received all or has gone. */
   readonly release: () => void;
 }
 
-/** What is wanted of a download, and by whom. */
 interface Wanted extends Pick<DownloadPlan, 'key' | 'render'> {
   /** The hash of the token. */
   readonly client: string;
@@ -103,7 +100,6 @@ export class RenderedFeeds {
     }
   }
 
-  /** Breaks off what is under way. */
   async close(): Promise<void> {
     for (const key of [...this.entries.keys()]) this.remove(key);
     await Promise.all(this.closing);
@@ -246,7 +242,6 @@ interface Page {
   readonly to: number;
 }
 
-/** What there is of the file as soon as it has been made. */
 interface Begun {
   readonly file: FileHandle;
   readonly frame: RenderProgress['frame'];

@@ -98,7 +98,6 @@ export class FeedWriter {
   tally = emptyTally();
   private items: WriteItem[] = [];
   private bytes = 0;
-  /** The previous batch. */
   private appending: Promise<AppendedBatch | undefined> = Promise.resolve(undefined);
   /** How often the state has caught up with other writers: decisions made before or meanwhile are void. */
   private catchUps = 0;

@@ -269,7 +269,6 @@ function ownerOf({ programs }: Directory, feedId: number): number | undefined {
   return programId === undefined ? undefined : programs.get(programId)?.organisationId;
 }
 
-/** A loader of this thread. */
 export function makeLoader(
   log: EventLog,
   follower: FollowedDirectory,
@@ -292,7 +291,6 @@ export function makeLoader(
   });
 }
 
-/** A complete body, and the feed to append it to. */
 interface CompleteBody {
   readonly spool: Spool;
   readonly intake: ProductIntake;

@@ -190,7 +190,6 @@ export class LoadHistory {
     this.stream = streamOf(FEED, feedId);
   }
 
-  /** Reads the events after those read before. */
   async catchUp(): Promise<void> {
     for await (const events of this.log.readStream(this.stream, {
       from: this.revision + 1,

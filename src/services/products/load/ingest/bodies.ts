@@ -78,7 +78,6 @@ const MAX_ELEMENT = 1024 * 1024;
 export class XmlBody {
   private readonly cutter: XmlCutter;
   private readonly frame: ProductXml;
-  /** Products so far. */
   private count = 0;
 
   constructor(intake: ProductIntake) {

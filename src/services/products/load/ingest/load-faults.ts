@@ -47,7 +47,6 @@ export class LoadFaults {
   }
 }
 
-/** What another thread reports. */
 export interface FaultCounts {
   readonly products: number;
   readonly listed: readonly LoadFault[];

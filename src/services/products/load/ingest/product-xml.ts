@@ -28,7 +28,6 @@ const LIST_OF = new Map(
   ),
 );
 
-/** Elements that a product may have. */
 const ELEMENTS = namesOf((field: Field) => field.in === undefined);
 
 const IDENTIFIERS: ReadonlySet<string> = new Set(Object.keys(postedProduct.fields.identifiers.kind.fields));
@@ -74,9 +73,7 @@ export class ProductXml {
   private text = '';
   /** True if there is an element in the text. */
   private isMixed = false;
-  /** Paths of what was not read of the product. */
   private unread = new Set<string>();
-  /** Fields of the product that are there more than once. */
   private repeated = new Set<string>();
 
   constructor(private readonly sink: ProductSink) {
@@ -202,7 +199,6 @@ export class ProductXml {
     for (const name in attributes) if (!known.has(name)) this.leave(`${path}@${name}`);
   }
 
-  /** Notes what is not read of the product. */
   private leave(path: string): void {
     this.unread.add(this.counted(path) ?? '');
   }
