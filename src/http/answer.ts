@@ -73,10 +73,7 @@ export interface FoundList<Item> extends AnsweredPage {
 
 type Find<Item> = (query: QueryOptions) => Promise<FoundList<Item>>;
 
-/**
- * Returned by a handler that answers with documents from the read store. `begin` is called when `ReadQueue` admits the
- * request (`docs/decisions.md#x70`), and may raise what a handler may.
- */
+/** Returned by a handler that answers with a list; begun once `ReadQueue` admits it (`docs/decisions.md#x70`). */
 export class ListAnswer {
   constructor(
     readonly begin: (request: ListRequest) => Promise<Listed>,

@@ -5,10 +5,7 @@ import { type Duplex, finished } from 'node:stream';
 import { type FastifyInstance } from 'fastify';
 import { notResponding } from '../wire/api/errors';
 
-/**
- * Milliseconds for which the rest of a body is discarded, so that a client that sends all of it before it reads gets
- * the answer: in general, and once the server stops.
- */
+/** Milliseconds for which the rest of a body is discarded, so that its sender can receive the answer. */
 const LINGER = { serving: 30_000, stopping: 1_000 } as const;
 
 /**
@@ -135,10 +132,7 @@ export function requestOn(socket: Duplex): IncomingMessage | undefined {
   return response === undefined || response.writableFinished ? undefined : response.req;
 }
 
-/**
- * True if all requests of this connection are answered, to the last byte, and nothing of another one has arrived.
- * Node.js calls a connection idle while bytes of the answer wait for a slow client.
- */
+/** True if all requests are answered to the last byte: Node.js ignores bytes that wait for a slow client. */
 function isIdle(socket: Socket): boolean {
   return (
     readBy.get(socket) === socket.bytesRead && requestOn(socket) === undefined && socket.writableLength === 0

@@ -277,10 +277,7 @@ const PATIENCE = 30;
 const PER_SECOND = 1024;
 const SECOND_MS = 1_000;
 
-/**
- * The pace at which a client sends a body. Counts the seconds in which the reader waits for it, one at a time: those in
- * which nobody reads, or in which this thread is busy, are not the client's.
- */
+/** The pace at which a client sends a body: counts the seconds in which the reader waits for it, not those of ours. */
 class BodyPace {
   private left = PATIENCE;
   private late: (() => void) | undefined;

@@ -59,10 +59,7 @@ export class ReadQueue {
 
   constructor(private readonly options: HttpOptions) {}
 
-  /**
-   * Produces an answer once the queue admits the request, and frees its place when the answer has been sent.
-   * Raises `ClientGone`, and 503 when too many requests wait, or this one for too long.
-   */
+  /** Produces an answer once admitted, and frees the place once it is sent. Raises `ClientGone`, 503 if overloaded. */
   async run<Result>(reply: FastifyReply, work: (query: QueryOptions) => Promise<Result>): Promise<Result> {
     const { caller } = admissionOf(reply.request);
     // A connection that is closed already emits no further event.

@@ -89,10 +89,7 @@ function isLegacy(path: string, service: Service | undefined): boolean {
   return service?.legacyPrefixes.some((prefix) => path.startsWith(`/${API_VERSION}/${prefix}/`)) === true;
 }
 
-/**
- * The ways an answer can be written; only the negotiated one is called. CSV and iCalendar are lists: `ListAnswer`. Long
- * lists are written in slices: a list directly in the JSON object, or directly below a child of the XML root.
- */
+/** How an answer can be written: only the negotiated one is called. CSV and iCalendar are lists (`ListAnswer`). */
 export interface Renderings {
   readonly json: () => object;
   readonly xml?: () => XmlElement;

@@ -7,10 +7,7 @@ import { TooSlow } from './send-stream';
 
 const LEVELS = ['trace', 'debug', 'info'];
 
-/**
- * Logs each request in one line, once its answer is sent or its client has disconnected (`docs/decisions.md#x86`).
- * `bytes` is what was sent over the connection, with headers. Call it when the request begins.
- */
+/** Logs each request once it is over (`docs/decisions.md#x86`): call it when one begins. `bytes` includes headers. */
 export function requestLogger({
   log: { level },
 }: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => void {

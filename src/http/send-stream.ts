@@ -23,10 +23,7 @@ export class TooSlow extends Error {
   override readonly name = 'TooSlow';
 }
 
-/**
- * Sends a body at the client's pace. When the client disconnects, or accepts fewer than `leastRate` bytes a second, the
- * body is returned early.
- */
+/** Sends a body at the client's pace; returns it early if the client disconnects or is slower than `leastRate`. */
 export function streamOf(
   body: AsyncIterable<Uint8Array>,
   { gzip, leastRate, patience = PATIENCE_MS }: SendOptions,

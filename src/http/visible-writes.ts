@@ -44,10 +44,7 @@ export class VisibleWrites {
     private readonly readModels: WaitForReadModels,
   ) {}
 
-  /**
-   * Waits until listings include what was written; returns the position from which they do. An item without a position
-   * has written nothing.
-   */
+  /** Waits until lists include what was written, by items with a position; returns that from which they do. */
   async after(written: readonly { readonly position?: Position | undefined }[]): Promise<Position> {
     let last: Position | undefined;
     let changes = 0;

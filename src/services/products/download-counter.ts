@@ -208,13 +208,8 @@ export class DownloadCounter {
     const [base = ''] = name.split('.');
     const waiting = join(folder, `${base}${SUFFIX.waiting}`);
     const taken = join(folder, `${base}.${Date.now()}${SUFFIX.taken}`);
-    if (
-      !(await rename(join(folder, name), taken).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return;
+    const error = await rename(join(folder, name), taken).catch((reason: unknown) => reason);
+    if (error !== undefined) return;
     try {
       await this.record(JSON.parse(await readFile(taken, 'utf8')) as TimedDownload, recorded);
     } catch (error) {

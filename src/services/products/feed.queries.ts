@@ -53,10 +53,7 @@ interface Considered {
 /** Categories changed since a load beyond which they are taken to concern products of every feed. */
 const MOST_CATEGORIES = 100;
 
-/**
- * The states of feeds, each as of the position of its products (`docs/decisions.md#p18`, `#p19`). The read models are
- * separate: where that of feeds is ahead, what came later is left out.
- */
+/** The states of feeds as of the position of their products (`docs/decisions.md#p18`, `#p19`), without later ones. */
 export class FeedStates {
   /** Of each feed. While a load is under way, the version stays though products change that a mapping concerned. */
   private readonly considered = new Map<number, Considered>();

@@ -58,10 +58,7 @@ interface Row {
 
 type MakeCell = (row: Row) => CsvCell;
 
-/**
- * All columns of both layouts. Those of text fields and identifiers come from their tables; the others have other names
- * than the fields, or are made of several, so no table of fields describes them.
- */
+/** All columns of both layouts; those that are no text fields have names of their own, or are made of several. */
 const CELLS = {
   ...each(PRODUCT_TEXTS, ({ product }) => product),
   ...each(OFFER_TEXTS, ({ offer }) => offer),
@@ -284,10 +281,7 @@ function elementsOf<Name extends string>(names: readonly Name[]): Elements<Name>
   return names.map((name) => [name, `ns2:${name}`]);
 }
 
-/**
- * What is being put together, by hand: the tables would take three times as long (ADR 15). Millions are, and spreading
- * many small objects into one takes longer than all the rest.
- */
+/** Put together by hand, without spreading: by the tables it would take three times as long (ADR 15). */
 type ElementDraft = Record<string, XmlElement[string]>;
 
 /** A product as an element `product` of such a result. */

@@ -37,10 +37,7 @@ export const deliveryCursors = new ListCursors<DeliveryKeys>({
 /** What kinds of subscriptions call differently; tables and answers have the names of transactions. */
 type Naming = Pick<SubscriptionKind, 'subjectField' | 'states'>;
 
-/**
- * The same with the names of a kind: `transactionId` and `messageTypeId` are `claimId` and `statusId` of claims. The
- * type keeps the names of transactions.
- */
+/** The same with the names of a kind, such as `claimId` and `statusId`. The type keeps the names of transactions. */
 export function namedFor<Value extends object>(kind: Naming, value: Value): Value {
   const names = new Map(namesOf(kind));
   return renamed(value, (name) => names.get(name) ?? name);

@@ -362,10 +362,7 @@ interface HeldMessages {
   readonly redeliveriesCancelled: string | undefined;
 }
 
-/**
- * What keeps messages of any subscriptions waiting. Whether they are held follows from their subscription, which is
- * read once for all messages of a list. A receiver that is disabled does not rest.
- */
+/** What keeps messages of any subscriptions waiting. Each subscription is read once. Disabled receivers do not rest. */
 export class AnyWaiting {
   private readonly subscriptions = new Map<string, HeldMessages>();
 

@@ -20,10 +20,7 @@ export interface ReceiverRules {
   readonly addressProblem: (url: URL) => string | undefined;
 }
 
-/**
- * Checks what the table of a receiver does not: Document 2, Subscription errors, CON_270 to CON_390 and CON_440.
- * `posted` is the receiver as it was posted, `place` its path: `receivers[0]`.
- */
+/** Checks what the table of a receiver does not (CON_270 to CON_390, CON_440). `place` is its path: `receivers[0]`. */
 export function checkReceiver(
   found: FoundReceiver,
   { posted, place }: { readonly posted: unknown; readonly place: string },
@@ -112,10 +109,7 @@ const SCHEME = /^([a-z][a-z0-9+.-]*):/i;
 /** Stands for a placeholder: a letter is allowed wherever placeholders are. */
 const SAMPLE = 'x';
 
-/**
- * What is wrong with a URL whose placeholders may be in path, query and fragment (`docs/decisions.md#n9`, `#n10`).
- * `addressProblem` says what is wrong with its host and port, if anything.
- */
+/** What is wrong with a URL with placeholders in path, query and fragment (`docs/decisions.md#n9`, `#n10`). */
 export function urlFault(
   template: Template,
   addressProblem: (url: URL) => string | undefined,

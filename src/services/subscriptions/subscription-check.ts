@@ -206,10 +206,7 @@ type IdLists = Readonly<Record<string, readonly number[] | undefined>>;
 /** Sites that a message lists; a network of sites has thousands. */
 const MOST_LISTED = 20;
 
-/**
- * Whether the caller may be notified of what a filter selects (`docs/decisions.md#n11`). Each id that it may not use is
- * a fault, unless the subscription has it already.
- */
+/** Whether the caller may be notified of what a filter selects, unless it is already (`docs/decisions.md#n11`). */
 function checkAccess(filter: IdLists, kind: SubscriptionKind, access: Access, refusals: Refusals): void {
   const gained = (field: 'programIds' | 'eventIds' | 'siteIds'): readonly number[] => {
     const known = new Set(access.before?.content.filter[field]);

@@ -34,10 +34,7 @@ export function messageOperations(topic: SubscriptionKind): Operations {
   };
 }
 
-/**
- * The service of each topic, with Document 2's errors; JSON bodies may omit the charset (`docs/decisions.md#a10`).
- * `others` are further operations of such a service.
- */
+/** The service of each topic; JSON may omit the charset (`docs/decisions.md#a10`). `others`: further operations. */
 export function subscriptionServices(
   others: Partial<Readonly<Record<TopicName, Operations>>>,
 ): readonly Service[] {

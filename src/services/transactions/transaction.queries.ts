@@ -179,10 +179,7 @@ export class TransactionQueries {
     return { found, nextCursor: listCursors.next(keys, found) };
   }
 
-  /**
-   * What has changed after a log position, in the order of the log: so what changes meanwhile is on a later page. The
-   * header has the position for what changes after this answer.
-   */
+  /** What has changed after a log position, in the order of the log; what changes meanwhile is on a later page. */
   private async changed(
     keys: TransactionListKeys & { readonly since: Position },
     criteria: TransactionCriteria,
@@ -226,10 +223,7 @@ export class TransactionQueries {
     return toOutput(await this.visible(id, caller), dates);
   }
 
-  /**
-   * Its state after each of its events, oldest first: all, or a page of them. Raises CON_500 unless the caller may see
-   * it, CON_550 if the id names several.
-   */
+  /** Its state after each event, oldest first, or a page of them. Raises CON_500 and CON_550 as `one` does. */
   async history(
     id: string,
     caller: Caller,

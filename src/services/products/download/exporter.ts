@@ -74,10 +74,7 @@ export class Exporter {
     return this.running.size;
   }
 
-  /**
-   * Renders into a new file of this name. Progress is reported after each block, of which the first is the head. Raises
-   * `EngineUnavailable`, and the reason of the signal.
-   */
+  /** Renders into a new file, reporting each block, first the head. Raises `EngineUnavailable`, the signal's reason. */
   render(request: RenderRequest, path: string, report: ReportProgress, signal: AbortSignal): Promise<void> {
     const ending = new AbortController();
     const either = AbortSignal.any([signal, ending.signal]);
@@ -110,6 +107,7 @@ export class Exporter {
     const isFlat = format === 'csv' && request.flatten;
     const wanted = { ...ofCaller, ...(changes === undefined ? {} : { changes }) };
     const snapshot = offersFromSnapshot(store, wanted, isFlat);
+    let file: FileHandle | undefined;
     try {
       const { checkpoint, customFields, ...found } = await headOf(snapshot);
       if (checkpoint < request.checkpoint) throw new EngineUnavailable('the products have just been rebuilt');
@@ -121,17 +119,16 @@ export class Exporter {
         removedAfter === undefined ? undefined : () => this.removed(request, isVisible, removedAfter);
       const frame = { head: layout.head, gap: layout.gap, foot: layout.foot(), records: found.total };
       const blocks = blocksOf(this.outputOf(snapshot, request), layout, removed);
-      await withFile(path, async (file) => {
-        let bytes = 0;
-        for await (const block of blocks) {
-          signal.throwIfAborted();
-          await append(file, block.bytes);
-          bytes += block.bytes.byteLength;
-          await report({ bytes, ends: block.ends, frame });
-        }
-      });
+      file = await open(path, 'wx', 0o600);
+      let bytes = 0;
+      for await (const block of blocks) {
+        signal.throwIfAborted();
+        await append(file, block.bytes);
+        bytes += block.bytes.byteLength;
+        await report({ bytes, ends: block.ends, frame });
+      }
     } finally {
-      await snapshot.return(undefined);
+      await snapshot.return(undefined).finally(() => file?.close());
     }
   }
 
@@ -181,15 +178,6 @@ async function headOf(snapshot: AsyncGenerator<FeedBatch, undefined>): Promise<F
   const { value } = await snapshot.next();
   if (value === undefined) throw new Error('a snapshot has no batch');
   return value;
-}
-
-async function withFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await write(file);
-  } finally {
-    await file.close();
-  }
 }
 
 async function append(file: FileHandle, bytes: Uint8Array): Promise<void> {

@@ -91,10 +91,7 @@ interface Block {
 /** Bytes of a block, more or less: as many again at most, if no record is larger. */
 export const BLOCK = 1024 * 1024;
 
-/**
- * Renders a feed in blocks: the head, so that it can be sent at once, then records, the last ones with the foot.
- * `removed` is asked for when all records are done.
- */
+/** Renders a feed in blocks: the head, then records, the last ones with the foot, for which `removed` is read. */
 export async function* blocksOf(
   products: AsyncIterable<Iterable<OutputProduct>>,
   format: FeedFormat,

@@ -53,10 +53,7 @@ export function digest(parts: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(parts), 'hex').slice(0, 32);
 }
 
-/**
- * Where a copy of a feed stands (`docs/decisions.md#p28`): a date, in epoch ms; or a position of the log and a digest
- * of the joined facts that the copy was made with.
- */
+/** Where a copy of a feed stands (`docs/decisions.md#p28`): a date (epoch ms), or a log position and joined facts. */
 export type Since = { readonly date: number } | { readonly position: Position; readonly facts: string };
 
 const NEXT = /^(\d{19})-([\da-f]{12})$/;

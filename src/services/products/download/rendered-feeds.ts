@@ -187,10 +187,7 @@ export class RenderedFeeds {
     return true;
   }
 
-  /**
-   * What is removed next: what nobody is sent from, of the token first; if there is enough of it, of others, and then
-   * the feed that has more than its share.
-   */
+  /** What is removed next: idle feeds, of the token first; then, if that is enough, the one beyond its share. */
   private removable(key: string, owner: string, bytes: number): string | undefined {
     const others = [...this.entries].filter(([other]) => other !== key);
     const idle = others.filter(([, { clients }]) => clients.length === 0);
@@ -250,10 +247,7 @@ interface Begun {
 /** Bytes read at once for a client. */
 const CHUNK = 128 * 1024;
 
-/**
- * A feed being rendered at full speed into a file, which any number of clients are sent, each at its own pace and from
- * the start, while it grows and after.
- */
+/** A feed being rendered into a file, from which any number of clients are sent, each at its own pace. */
 class RenderedFeed {
   /** Resolves when there is a file to be read; rejects when there never will be. */
   readonly begun: Promise<Begun>;

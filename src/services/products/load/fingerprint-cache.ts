@@ -148,11 +148,8 @@ export class FingerprintCache {
   }
 
   private async open(feedId: number): Promise<Entry> {
-    let entry = this.entries.get(feedId);
-    if (entry === undefined) {
-      const prints = (await loadFingerprints(this.fileOf(feedId), feedId)) ?? new Fingerprints();
-      entry = { prints, saved: prints.revision };
-    }
+    const known = this.entries.get(feedId);
+    const entry = known ?? entryOf(await loadFingerprints(this.fileOf(feedId), feedId));
     this.entries.delete(feedId);
     this.entries.set(feedId, entry);
     this.evict(feedId);
@@ -162,8 +159,7 @@ export class FingerprintCache {
   /** Replaces fingerprints of another log by empty ones. */
   private async discard(feedId: number): Promise<Entry> {
     await removeFingerprints(this.fileOf(feedId));
-    const prints = new Fingerprints();
-    const entry = { prints, saved: prints.revision };
+    const entry = entryOf();
     this.entries.set(feedId, entry);
     return entry;
   }
@@ -192,6 +188,10 @@ export class FingerprintCache {
   }
 }
 
+function entryOf(prints = new Fingerprints()): Entry {
+  return { prints, saved: prints.revision };
+}
+
 function isFarBehind({ prints, saved }: Entry): boolean {
   return prints.revision - saved >= Math.max(SAVE_AFTER, prints.size / 4);
 }
@@ -202,10 +202,7 @@ const POLL_MS = 100;
 /** Timeouts of the leases (ms). */
 const TIMEOUT_MS = { acquire: 1_000, release: 500 } as const;
 
-/**
- * Locks feeds among processes by leases. Unavailable leases block no load: without one, two processes that load the
- * same feed only cause each other conflicts.
- */
+/** Locks feeds among processes by leases, which block no load if unavailable: two would only cause conflicts. */
 export function feedLeases(leases: Leases): FeedLock {
   const owner = randomUUID();
   return async (feedId, signal, run) => {

@@ -71,10 +71,7 @@ function parsedString(token: string): string | undefined {
 /** Larger elements are parsed here, as a stream. Only odd spelling makes less than 256 KB of JSON this large. */
 const MAX_ELEMENT = 1024 * 1024;
 
-/**
- * Cuts the products out of a body `products/product` (Document 1, XML body shape). The remaining markup, and products
- * that are too large to be cut out, are parsed here. Raises `PF_210`.
- */
+/** Cuts products out of `products/product` (Document 1, XML body shape); parses what cannot be cut. Raises `PF_210`. */
 export class XmlBody {
   private readonly cutter: XmlCutter;
   private readonly frame: ProductXml;

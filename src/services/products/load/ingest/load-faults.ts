@@ -67,10 +67,7 @@ export function toLoadFault({ code, status, message, details }: Fault, sequence:
   return { code, status, message: `products[${sequence - 1}]: ${message}`, sourceProductId };
 }
 
-/**
- * Runs a parser; raises `PF_210` for a malformed body. `origin` completes the message, such as ` of product 7`;
- * `problem` may know better what is wrong.
- */
+/** Runs a parser; raises `PF_210` for a malformed body, with `problem` if that knows better, and `origin`. */
 export function parseOrRefuse(
   parse: () => void,
   origin: () => string,

@@ -10,10 +10,7 @@ const BLOCK = 1024 * 1024;
 /** Bytes read at a time: few enough for young garbage collection. */
 const PIECE = BLOCK / 2;
 
-/**
- * Buffers the products of a body: in memory up to one block, beyond that in a file of `folder`. One block is written
- * while the next is filled.
- */
+/** Buffers the products of a body: one block in memory, more in a file; one is written while the next is filled. */
 export class Spool {
   private block = new RecordBlock();
   private spare: RecordBlock | undefined;
