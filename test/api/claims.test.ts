@@ -1,9 +1,11 @@
 import { faultsBySchema } from '../support/xml-schemas';
+import { type Response } from '../support/app';
 import { claimOf, claimWorld, errorsIn, INQUIRY, type Listed, xmlOf } from './claim-network';
-import { ALWAYS_LISTED, LISTED_CLAIM, POSTED_CLAIM } from './claim-tables';
+import { ALWAYS_LISTED, LISTED_CLAIM, POSTED_CLAIM, STATUS_FIELDS, STATUS_TABLE } from './claim-tables';
 import { DAY, NOW } from './voucher-network';
 
 const world = claimWorld();
+
 const XML = { accept: 'application/xml; charset=utf-8' } as const;
 
 /** Every field that may be posted. */
@@ -315,5 +317,183 @@ describe('versions of a claim (decisions C13)', () => {
     const xml = await world.send('GET', `/claims/${claimId}/versions`, 'nord', { headers: XML });
     expect(xml.body.match(/<by>\w+/g)).toEqual(['<by>publisher', '<by>publisher', '<by>advertiser']);
     expect(await faultsBySchema(world.app, 'ClaimVersions_v1_0.xsd', [xml.body])).toEqual([]);
+  });
+});
+
+const rows = STATUS_TABLE.map(([statusId, statusName, statusState, requireStatusMessage]) => ({
+  statusId,
+  statusName,
+  statusState,
+  requireStatusMessage,
+}));
+const legacy = rows.filter(({ statusId }) => statusId <= 211);
+
+describe('the list of statuses', () => {
+  it.each(['nord', 'preisblick'] as const)(
+    'has each row of the status table, for %s (Document 3, States and transitions; Document 3, Status)',
+    async (client) => {
+      const answer = await world.send('GET', '/claimStatuses', client);
+      expect([answer.statusCode, answer.json()]).toEqual([200, rows]);
+      expect(Object.keys(rows[0]!)).toEqual(STATUS_FIELDS);
+    },
+  );
+
+  it('ends at 211 on the legacy path (Document 3, Legacy advertiser paths; decisions C8)', async () => {
+    for (const path of ['/uts/claimStatuses', '/uts/claimStatuses.json'])
+      expect((await world.send('GET', path, 'nord')).json()).toEqual(legacy);
+    const xml = await world.send('GET', '/uts/claimStatuses.xml', 'nord');
+    expect([xml.headers['content-type'], xml.body.match(/<statusId>/g)?.length]).toEqual([
+      'application/xml; charset=utf-8',
+      legacy.length,
+    ]);
+  });
+
+  it('is XML if Accept says so, and pretty if asked (Document 3, Endpoints: Current paths)', async () => {
+    const headers = { accept: 'application/xml; charset=utf-8' };
+    const answer = await world.send('GET', '/claimStatuses', 'nord', { headers });
+    expect(answer.headers['content-type']).toBe('application/xml; charset=utf-8');
+    expect(answer.body).toContain(
+      '<claimStatus><statusId>111</statusId><statusName>Already tracked for other publisher</statusName>' +
+        '<statusState>REJECTED</statusState><requireStatusMessage>true</requireStatusMessage></claimStatus>',
+    );
+    expect(await faultsBySchema(world.app, 'ClaimStatuses_v1_0.xsd', [answer.body])).toEqual([]);
+    const pretty = await world.send('GET', '/claimStatuses;pretty=true', 'nord');
+    expect(pretty.body).toContain('\n');
+    expect(pretty.json()).toEqual(rows);
+  });
+
+  it('may be read from pages of other origins (Document 3, Conventions)', async () => {
+    const headers = { origin: 'https://shop.example' };
+    for (const path of ['/claimStatuses', '/uts/claimStatuses.xml']) {
+      const answer = await world.send('GET', path, 'nord', { headers });
+      expect(answer.headers['access-control-allow-origin']).toBe('*');
+    }
+  });
+
+  it('on the legacy path is for advertisers only (Document 3, Errors: UTS_304; decisions C1)', async () => {
+    const answer = await world.send('GET', '/uts/claimStatuses', 'preisblick');
+    expect([answer.statusCode, errorsIn(answer)]).toEqual([
+      403,
+      ['UTS_304 the token is one of a publisher: expected advertiser'],
+    ]);
+  });
+});
+
+describe('pages of 1,001 claims (Document 3, List keys; decisions C8)', () => {
+  const world = claimWorld();
+
+  /** The numbers of the orders on a page, the number of all, and the size of the page if it was capped. */
+  async function page(keys: string): Promise<readonly unknown[]> {
+    const answer = await world.send('GET', `/claims${keys}`, 'nord');
+    const orders = answer.json<Listed[]>().map(({ orderNumber }) => orderNumber);
+    const { 'x-total-count': total, 'x-page-size': size } = answer.headers;
+    return [orders.length, orders.at(0), orders.at(-1), total, size];
+  }
+
+  beforeAll(async () => {
+    const claims = Array.from({ length: 1001 }, (_, at) => claimOf(String(at + 1)));
+    for (const some of [claims.slice(0, 1000), claims.slice(1000)])
+      expect((await world.file(some)).statusCode).toBe(200);
+    await world.app.settled();
+  });
+
+  it.each([
+    ['', [1000, '1001', '2', '1001', undefined]],
+    [';limit=1000', [1000, '1001', '2', '1001', undefined]],
+    [';limit=1001', [1000, '1001', '2', '1001', '1000']],
+    [';limit=2', [2, '1001', '1000', '1001', undefined]],
+    [';limit=2;offset=1', [2, '1001', '1000', '1001', undefined]],
+    [';limit=2;offset=0', [2, '1001', '1000', '1001', undefined]],
+    [';limit=2;offset=2', [2, '1000', '999', '1001', undefined]],
+    [';limit=2;offset=1;tdconnect=false', [2, '1001', '1000', '1001', undefined]],
+    [';limit=2;offset=0;tdconnect=true', [2, '1001', '1000', '1001', undefined]],
+    [';limit=2;offset=1;tdconnect=true', [2, '1000', '999', '1001', undefined]],
+    [';offset=1000;tdconnect=true', [1, '1', '1', '1001', undefined]],
+    [';offset=1001;tdconnect=true', [0, undefined, undefined, '1001', undefined]],
+    [';offset=1001', [1, '1', '1', '1001', undefined]],
+  ])('"%s"', async (keys, expected) => {
+    expect(await page(keys)).toEqual(expected);
+  });
+});
+
+describe('a posted list of claims (decisions C3, C7)', () => {
+  const world = claimWorld();
+
+  const post = (body: string, contentType = 'application/json; charset=utf-8'): Promise<Response> =>
+    world.send('POST', '/claims', 'preisblick', { headers: { 'content-type': contentType }, body });
+
+  const numbers = async (): Promise<readonly string[]> =>
+    (await world.list()).map(({ orderNumber }) => orderNumber);
+
+  const one = JSON.stringify({ claims: [claimOf('kept')] });
+  const inXml = xmlOf('claims', [claimOf('kept'), claimOf('kept too', { epi: 'b' })]);
+  const two = (first: string, second: string): string =>
+    `{${first}:[${JSON.stringify(claimOf('lost'))}],${second}:[${JSON.stringify(claimOf('kept'))}]}`;
+  const json = 'application/json; charset=utf-8';
+  const xml = 'application/xml; charset=utf-8';
+  const twice = '"orderValue":1,"orderValue":100';
+
+  it.each([
+    ['the list', 'claims', json, two('"claims"', '"claims"')],
+    ['the list, with escapes', 'claims', json, two('"claims"', String.raw`"cl\u0061ims"`)],
+    ['a field', 'claims[0].orderValue', json, one.replace('"orderValue":100', twice)],
+    ['a field that is the same', 'claims[0].epi', json, one.replace('{"aff', '{"epi":"a","epi":"a","aff')],
+    ['an unknown field', 'claims[0].colour', json, one.replace('{"aff', '{"colour":1,"colour":2,"aff')],
+    ['an element', 'claims[1].epi', xml, inXml.replace('<c:epi>', '<c:epi>a</c:epi><c:epi>')],
+  ])('with %s twice is UTS_211, by name: no value is lost silently', async (_, path, type, body) => {
+    const answer = await post(body, type);
+    expect([answer.statusCode, answer.body]).toEqual([
+      400,
+      expect.stringContaining(`${path} is given more than once: expected one value`),
+    ]);
+    expect(answer.body).toContain('UTS_211');
+    expect(await numbers()).toEqual([]);
+  });
+
+  it('with another list beside it is UTS_211, in JSON as in XML', async () => {
+    const both = JSON.stringify({ claims: [claimOf('kept')], claimUpdates: [{ claimId: 1 }] });
+    const answer = await post(both);
+    expect([answer.statusCode, errorsIn(answer)]).toEqual([
+      400,
+      ['UTS_211 expected an object with claims alone, found claimUpdates'],
+    ]);
+    const other = await post(inXml.replace('</claims>', '<claimUpdate/></claims>'), xml);
+    expect(other.body).toContain('expected a root element claims with claim elements, found claimUpdate');
+    expect(await numbers()).toEqual([]);
+  });
+
+  it('may have an unknown member beside the list, which is ignored (decisions C7)', async () => {
+    const body = JSON.stringify({ version: '1.0', claims: [claimOf('enveloped')] });
+    expect((await post(body)).statusCode).toBe(200);
+    expect(await numbers()).toContain('enveloped');
+  });
+
+  it('may have an unknown element twice, which is ignored (decisions A15)', async () => {
+    const body = xmlOf('claims', [claimOf('noted')]).replace('<c:orderValue>', '<note/><note/>$&');
+    const answer = await post(body, xml);
+    expect([answer.statusCode, answer.headers['x-ignored-fields']]).toEqual([200, 'note']);
+    expect(await numbers()).toContain('noted');
+  });
+
+  it('may have a byte order mark, and its numbers are named as they were sent', async () => {
+    const body = JSON.stringify({ claims: [claimOf('marked', { programId: 9876 })] });
+    const answer = await post(`\ufeff${body.replace('9876', '90071992547409931')}`);
+    expect([answer.statusCode, errorsIn(answer)]).toEqual([
+      400,
+      [expect.stringMatching(/^UTS_\d+ claims\[0\]\.programId: expected .*got '90071992547409931'$/)],
+    ]);
+  });
+
+  it('of updates has at most 1,000 faults in its answer, whatever they come from', async () => {
+    const { claimId } = await world.create('mine');
+    await world.create('taken');
+    const update = { ...claimOf('taken'), claimId, versionNo: 0 };
+    const answer = await world.rule(
+      Array.from({ length: 1000 }, () => update),
+      'preisblick',
+    );
+    const errors = errorsIn(answer);
+    expect([answer.statusCode, errors.length]).toEqual([409, 1001]);
+    expect(errors.at(-1)).toMatch(/^UTS_213 999 more errors/);
   });
 });

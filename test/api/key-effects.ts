@@ -162,7 +162,7 @@ const vouchers: readonly Effect[] = [
   ],
 ];
 
-/** Without a body: what a dry run stores is tested in `test/api/voucher-dry-run.test.ts`. */
+/** Without a body: what a dry run stores is tested in `test/api/vouchers.test.ts`. */
 const dryRuns: readonly Effect[] = (['postVoucher', 'postVouchers'] as const).map((id) => [
   id,
   'dryRun=true',

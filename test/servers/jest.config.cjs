@@ -3,8 +3,7 @@ const { project, run } = require('../support/jest.cjs');
 const ALL = ['**/*.test.ts'];
 
 /** Tests of the API that no engine has a part in. */
-const ABOUT_HTTP_ONLY =
-  '/test/api/(body-messages|docs-page|hostile-transactions|index|openapi|page-size|subscription-errors|transaction-schemas|voucher-schemas|xml-schemas)\\.test\\.ts$';
+const ABOUT_HTTP_ONLY = '/test/api/(docs-page|index|openapi)\\.test\\.ts$';
 
 /**
  * What runs over a server and SQLite: histories of all operations, and rebuilds. Each engine has the whole suite of the API in the pair of

@@ -1,39 +1,46 @@
 import { type Response } from '../support/app';
-import { CLAIM_NETWORK } from './claim-network';
-import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
-import { product, XML_UTF8 } from './posted';
-import { subscription, SUBSCRIPTIONS } from './subscription-network';
-import { CONVERSION_TOKENS, PATH, reportOf } from './transaction-network';
-import { voucher, VOUCHER_TOKENS } from './voucher-network';
-import { worldOf } from './world';
-
-const world = worldOf(CLAIM_NETWORK, () => ({}));
-
-const nord = CONVERSION_TOKENS.nord;
-const twice = (name: string): string => `${name} is given more than once: expected one value`;
-
-/** A member in front of the others of an object. */
-const before = (member: string, object: object): string => JSON.stringify(object).replace('{', `{${member},`);
-
-const head = (): Promise<string> => world.app.engines.log.head();
-
-async function post(path: string, token: string, body: string, headers = {}): Promise<Response> {
-  const [extension] = path.startsWith('/1.0/products') ? [''] : ['.json'];
-  return await world.app.post(headers === XML_UTF8 ? `${path}${extension}` : path, { token, headers, body });
-}
-
-const messages = (answer: Response): readonly string[] =>
-  answer.json<{ errors: { message: string }[] }>().errors.map(({ message }) => message);
-
-const report = reportOf('TWICE');
-const move = { legacyTransactionId: 'A_301_1', action: 'deny' };
-const xmlOf = (root: string, fields: object): string =>
-  `<${root}>${Object.entries(fields)
-    .map(([name, value]) => `<${name}>${String(value)}</${name}>`)
-    .join('')}</${root}>`;
-const XML: object = XML_UTF8;
+import { CLAIM_NETWORK, CLAIM_TOKENS, claimOf } from '../api/claim-network';
+import { FEEDS, OTHER_TOKENS, TOKENS } from '../api/network';
+import { product, XML_UTF8 } from '../api/posted';
+import { subscription, SUBSCRIPTIONS } from '../api/subscription-network';
+import { CONVERSION_TOKENS, PATH, reportOf } from '../api/transaction-network';
+import { voucher, VOUCHER_TOKENS } from '../api/voucher-network';
+import { worldOf } from '../api/world';
+import { forbiddenCharacter } from '../../src/wire/xml/write';
+import { HOSTILE_NAMES } from '../api/hostile-values';
 
 describe('a field that is posted twice is refused by name, and nothing is stored (decisions A21)', () => {
+  const world = worldOf(CLAIM_NETWORK, () => ({}));
+
+  const nord = CONVERSION_TOKENS.nord;
+  const twice = (name: string): string => `${name} is given more than once: expected one value`;
+
+  /** A member in front of the others of an object. */
+  const before = (member: string, object: object): string =>
+    JSON.stringify(object).replace('{', `{${member},`);
+
+  const head = (): Promise<string> => world.app.engines.log.head();
+
+  async function post(path: string, token: string, body: string, headers = {}): Promise<Response> {
+    const [extension] = path.startsWith('/1.0/products') ? [''] : ['.json'];
+    return await world.app.post(headers === XML_UTF8 ? `${path}${extension}` : path, {
+      token,
+      headers,
+      body,
+    });
+  }
+
+  const messages = (answer: Response): readonly string[] =>
+    answer.json<{ errors: { message: string }[] }>().errors.map(({ message }) => message);
+
+  const report = reportOf('TWICE');
+  const move = { legacyTransactionId: 'A_301_1', action: 'deny' };
+  const xmlOf = (root: string, fields: object): string =>
+    `<${root}>${Object.entries(fields)
+      .map(([name, value]) => `<${name}>${String(value)}</${name}>`)
+      .join('')}</${root}>`;
+  const XML: object = XML_UTF8;
+
   it.each<[what: string, path: string, token: string, body: string, field: string, headers?: object]>([
     ['of a voucher', '/1.0/vouchers', VOUCHER_TOKENS.nord, before('"title":"A"', voucher()), 'title'],
     ['unknown, of a voucher', '/1.0/vouchers', VOUCHER_TOKENS.nord, before('"x":1,"x":1', voucher()), 'x'],
@@ -165,4 +172,43 @@ describe('a field that is posted twice is refused by name, and nothing is stored
     expect(xml.body).toContain(twice('name'));
     expect(xml.body).toContain(twice('identifiers.sku'));
   });
+});
+
+describe('hostile names', () => {
+  const world = worldOf(CLAIM_NETWORK, () => ({}));
+
+  /** Each path that names unknown fields: who posts, and the body with fields of other names in addition. */
+  const TARGETS = [
+    ['/1.0/vouchers', VOUCHER_TOKENS.nord, (odd: object) => voucher(odd)],
+    ['/1.0/vouchers/bulk', VOUCHER_TOKENS.nord, (odd: object) => [voucher(odd)]],
+    [PATH, CONVERSION_TOKENS.nord, (odd: object) => reportOf('NAMES', odd)],
+    [`${PATH}/bulk`, CONVERSION_TOKENS.nord, (odd: object) => [reportOf('NAMES', odd)]],
+    [`${PATH}/transitions/bulk`, CONVERSION_TOKENS.nord, (odd: object) => [odd]],
+    [SUBSCRIPTIONS, CONVERSION_TOKENS.nord, (odd: object) => ({ ...subscription(), ...odd })],
+    ['/1.0/claims', CLAIM_TOKENS.preisblick, (odd: object) => ({ claims: [claimOf('NAMES', odd)] })],
+  ] as const;
+
+  /** As JSON.parse makes it: `__proto__` is a field like others. */
+  const bodyOf = (bodyWith: (odd: object) => object, name: string): string =>
+    JSON.stringify(bodyWith({ HOSTILE: 1 })).replace('"HOSTILE"', JSON.stringify(name));
+
+  describe.each(TARGETS)('fields of hostile names posted to %s', (path, token, bodyWith) => {
+    it.each(HOSTILE_NAMES)('are named in X-Ignored-Fields (decisions A15): %j', async (name, expected) => {
+      const answer = await world.app.post(path, { token, body: bodyOf(bodyWith, name) });
+      expect([answer.statusCode < 500, answer.headers['x-ignored-fields']]).toEqual([true, expected]);
+    });
+  });
+
+  it.each(HOSTILE_NAMES)(
+    'a product with a field of such a name is loaded, or refused for a character that XML forbids (decisions A15): %j',
+    async (name, expected) => {
+      const path = `/1.0/products;fid=${FEEDS.german}`;
+      const body = bodyOf((odd) => ({ products: [product('a', odd)] }), name);
+      const { statusCode, headers } = await world.app.post(path, { token: TOKENS.nord, body });
+      const isRefused = forbiddenCharacter(name) !== undefined;
+      expect([statusCode, headers['x-ignored-fields']]).toEqual(
+        isRefused ? [400, undefined] : [200, expected],
+      );
+    },
+  );
 });
