@@ -67,6 +67,8 @@ export class Dispatcher {
   private readonly disabling: Disabling;
   private readonly scheduler: Scheduler;
   private isPumping = false;
+  /** Whether messages of a partition may be started, as it was found while what can be started is started. */
+  private readonly open = new Map<number, boolean>();
   private readonly alarm = new Alarm(() => this.pump());
   private flushing: NodeJS.Timeout | undefined;
   /** Organisations take turns in having messages rendered when they are sent, each of which reads its event. */
@@ -151,6 +153,7 @@ export class Dispatcher {
     this.isPumping = true;
     queueMicrotask(() => {
       this.isPumping = false;
+      this.open.clear();
       const time = now();
       for (let next = this.scheduler.next(time); next !== undefined; next = this.scheduler.next(time))
         this.run(next).catch(this.parts.report);
@@ -365,8 +368,12 @@ export class Dispatcher {
       ratesFor: (...asked) => this.parts.recipients.ratesFor(...asked),
       msUntil,
       isOpen: (number) => {
+        const isKnown = this.open.get(number);
+        if (isKnown !== undefined) return isKnown;
         const partition = this.partitions.get(number);
-        return partition?.isOpen === true && partition.lease.leftMs >= this.longestMs;
+        const isOpen = partition?.isOpen === true && partition.lease.leftMs >= this.longestMs;
+        this.open.set(number, isOpen);
+        return isOpen;
       },
     };
   }

@@ -63,14 +63,18 @@ const OUTCOMES: Readonly<Record<OutcomeKind, true>> = {
 export function isUsableMessage(message: Partial<Record<keyof Message, unknown>>): boolean {
   const { id, subscriptionId, organisationId, receiver, subject, sequence, stateId, at, cause, request } =
     message;
-  const isRequest =
-    request === undefined ||
-    (typeof request === 'object' && request !== null && isText(Reflect.get(request, 'url')));
   return (
-    [id, subscriptionId, receiver, subject, cause].every(isText) &&
-    [organisationId, sequence, stateId].every(Number.isInteger) &&
+    isText(id) &&
+    isText(subscriptionId) &&
+    isText(receiver) &&
+    isText(subject) &&
+    isText(cause) &&
+    Number.isInteger(organisationId) &&
+    Number.isInteger(sequence) &&
+    Number.isInteger(stateId) &&
     isTime(at) &&
-    isRequest
+    (request === undefined ||
+      (typeof request === 'object' && request !== null && isText(Reflect.get(request, 'url'))))
   );
 }
 
