@@ -1,0 +1,622 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { runInNewContext } from 'node:vm';
+import { request } from 'node:http';
+import { METHOD_METADATA } from '@nestjs/common/constants';
+import { ModulesContainer } from '@nestjs/core';
+import { SYSTEMS } from '../../src/network/events';
+import { ApiOperation } from '../../src/http/decorators';
+import { operationsOf } from '../../src/http/describe';
+import { claimOperations } from '../../src/services/claims/operations';
+import { networkClaimOperations } from '../../src/operations/rest/claims.controller';
+import { mappingOperations } from '../../src/operations/rest/mappings.controller';
+import { productOperations } from '../../src/services/products/operations';
+import { TOPICS } from '../../src/domain/topics';
+import { anyDeliveryOperations } from '../../src/services/subscriptions/deliveries.controller';
+import { messageOperations } from '../../src/services/subscriptions/subscriptions.module';
+import { transactionOperations } from '../../src/services/transactions/operations';
+import { voucherOperations } from '../../src/services/vouchers/operations';
+import { type Operation } from '../../src/wire/api/openapi-operation';
+import { type Response, TestApp } from '../support/app';
+import { type DescribedOperation } from '../support/openapi';
+import { SEARCH_KEYS } from '../api/document-tables';
+import { NETWORK, TOKENS } from '../api/network';
+import { RULES } from '../support/openapi-rules';
+import { outcome } from '../api/posted';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await TestApp.start({ network: NETWORK });
+});
+afterAll(() => app.close());
+
+describe('the description of the interface (decisions A8)', () => {
+  interface Problem {
+    readonly ruleId: string;
+    readonly message: string;
+  }
+
+  interface Document {
+    readonly openapi: string;
+    readonly info: { readonly license: { readonly url: string } };
+    readonly servers: readonly { readonly url: string }[];
+    readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+    readonly components: {
+      readonly schemas: Readonly<Record<string, unknown>>;
+      readonly securitySchemes: object;
+      readonly responses: Readonly<Record<string, { readonly description: string }>>;
+    };
+  }
+
+  interface Parameter {
+    readonly name?: string;
+    readonly in?: string;
+    readonly schema?: object;
+    readonly explode?: boolean;
+    readonly required?: boolean;
+  }
+
+  let app: TestApp;
+  let operations: readonly Operation[];
+  let text: string;
+  beforeAll(async () => {
+    app = await TestApp.start({ network: NETWORK });
+    operations = operationsOf(app.http.get(ModulesContainer));
+    text = (await app.get('/1.0/openapi.json')).body;
+  });
+  afterAll(() => app.close());
+
+  /** What a public linter finds. */
+  async function lint(document: string): Promise<readonly Problem[]> {
+    const running = promisify(execFile)(process.execPath, [join(__dirname, '../support/lint-openapi.mjs')]);
+    running.child.stdin?.end(document);
+    return JSON.parse((await running).stdout) as readonly Problem[];
+  }
+
+  it('names no header of an answer that scripts of other origins cannot read', async () => {
+    const sent = operations.flatMap(({ text: { sends = {} } }) => Object.keys(sends));
+    expect(sent).toContain('X-Page-Size');
+    const { headers } = await app.get('/1.0/openapi.json', { headers: { origin: 'https://shop.example' } });
+    const exposed = String(headers['access-control-expose-headers']).split(', ');
+    expect(exposed).toEqual(expect.arrayContaining(sent));
+  });
+
+  it('is served without a token, as JSON only, with an ETag', async () => {
+    const { headers, statusCode } = await app.get('/1.0/openapi.json');
+    expect([statusCode, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+    const again = await app.get('/1.0/openapi.json', { headers: { 'if-none-match': String(headers.etag) } });
+    expect([again.statusCode, again.body]).toEqual([304, '']);
+    for (const other of ['', '.xml']) expect((await app.get(`/1.0/openapi${other}`)).statusCode).toBe(404);
+  });
+
+  it('passes a public linter', async () => {
+    // The ids of claims are integers, so only one of the two paths can be meant; the rule does not look at types.
+    const paths = '`/1.0/claims/{id}/versions` and `/1.0/claims/subscriptions/{id}`';
+    const unambiguous = `Paths should resolve unambiguously. Found two ambiguous paths: ${paths}.`;
+    expect((await lint(text)).map(({ message }) => message)).toEqual([unambiguous]);
+  });
+
+  it('has addresses relative to itself, and no dangling references', () => {
+    const document = JSON.parse(text) as Document;
+    expect(document).toMatchObject({ openapi: '3.1.0', servers: [{ url: '..' }] });
+    // openapi-generator needs an absolute one for the licence.
+    expect(text.split('api.example')).toHaveLength(2);
+    expect(document.info.license.url).toBe('https://api.example/docs');
+    const references = [...text.matchAll(/"\$ref":"#\/([^"]*)"/g)].map(([, path = '']) => path.split('/'));
+    expect(references.length).toBeGreaterThan(0);
+    for (const path of references) {
+      const found = path.reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], document);
+      expect([path, typeof found]).toEqual([path, 'object']);
+    }
+  });
+
+  it('has each key as a typed query parameter, in the order of the documents (decisions A3, X36)', () => {
+    const { paths } = JSON.parse(text) as Document;
+    for (const { method, path, keys, text: its } of operations) {
+      const views = [path, `${path}.{extension}`].flatMap((one) => {
+        const described = paths[one.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+        return described === undefined ? [] : [(described as { parameters: Parameter[] }).parameters];
+      });
+      const all = views.at(-1)?.filter((parameter) => parameter.in === 'query') ?? [];
+      expect([its.id, ...all.map(({ name }) => name)]).toEqual([its.id, ...Object.keys(keys)]);
+      for (const { name = '', schema, explode, required = false } of all) {
+        const { type, multiple, required: always = false, requiredByDefault = false } = keys[name]!;
+        const value = type.schema ?? { type: 'string' };
+        const expected = multiple ? { type: 'array', items: value } : value;
+        expect([its.id, name, schema, explode, required]).toEqual([
+          ...[its.id, name, expected, undefined, always || requiredByDefault],
+        ]);
+      }
+    }
+    const names = (path: string) =>
+      (paths[path]?.get as { parameters: Parameter[] }).parameters.flatMap(({ name = [] }) => name);
+    const documented = SEARCH_KEYS.filter((key) => !['token', 'pretty', 'jsonp'].includes(key));
+    expect(names('/1.0/products').filter((name) => documented.includes(name))).toEqual(documented);
+  });
+
+  it('has the limits of posted bodies, as docs/operations.md lists them', () => {
+    const { paths } = JSON.parse(text) as Document;
+    const described = Object.values(paths).flatMap((methods) => Object.values(methods));
+    const textOf = (id: string): string =>
+      (described as { operationId?: string; description?: string }[]).find(
+        ({ operationId }) => operationId === id,
+      )?.description ?? '';
+    for (const [id, ...limits] of [
+      ['loadProducts', '1 GB by default', '256 KiB'],
+      ['reportTransaction', '256 KiB'],
+      ['reportTransactions', '10,000', '32 MiB', '256 KiB'],
+      ['moveTransaction', '256 KiB'],
+      ['moveTransactions', '10,000', '32 MiB', '256 KiB'],
+      ['postVoucher', '1 MiB'],
+      ['postVouchers', '1,000', '8 MiB', '1 MiB'],
+      ['createClaims', '1,000', '900 KiB'],
+      ['updateClaims', '1,000', '900 KiB'],
+      ['createSubscription', '1 MiB', '128 KiB'],
+      ['replaceClaimSubscription', '1 MiB', '128 KiB'],
+      ['changeMappings', '16 MiB', '10,000', '200,000', '64 KiB'],
+    ] as const)
+      for (const limit of limits) expect(`${id}: ${textOf(id)}`).toContain(limit);
+  });
+
+  it('describes JSON at the path of an operation, and its other formats behind an extension (decisions X36)', () => {
+    const { paths } = JSON.parse(text) as Document;
+    const view = (path: string) => {
+      const { operationId, parameters, responses } = paths[path]?.get as DescribedOperation;
+      const { content = {} } = responses[200] as { content?: object };
+      return [operationId, Object.keys(content), parameters.map(({ name }) => name).includes('csvEmbrace')];
+    };
+    const [json, xml, csv] = ['application/json', 'application/xml', 'text/csv'];
+    expect(view('/1.0/products')).toEqual(['searchProducts', [json], false]);
+    expect(view('/1.0/products.{extension}')).toEqual(['searchProductsAs', [xml, csv], true]);
+    expect(Object.keys(paths).filter((path) => /vouchers\/bulk|mappings\./.test(path))).toEqual([
+      '/1.0/vouchers/bulk',
+    ]);
+    const bodies = (path: string) => {
+      const { requestBody } = paths[path]?.post as { requestBody: { content: object } };
+      return Object.keys(requestBody.content);
+    };
+    expect(bodies('/1.0/claims')).toEqual([json]);
+    expect(bodies('/1.0/claims.{extension}')).toEqual([xml, csv]);
+  });
+
+  it('has the operations of all services with their methods, callers, keys and formats', () => {
+    const told = [
+      ...[productOperations, voucherOperations, transactionOperations, claimOperations, mappingOperations],
+      ...Object.values(TOPICS).map((topic) => messageOperations(topic)),
+      anyDeliveryOperations,
+      networkClaimOperations,
+    ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
+    expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
+    expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');
+    const search = operations.find(({ text: { id } }) => id === 'searchProducts');
+    expect(search).toMatchObject({ callers: ['advertiser', 'publisher'], formats: ['json', 'xml', 'csv'] });
+    expect(search?.keys).toHaveProperty('tdCategoryId');
+  });
+
+  it('includes every route of every service', () => {
+    const controllers = [...app.http.get(ModulesContainer).values()].flatMap((module) => [
+      ...module.controllers.values(),
+    ]);
+    const handlers = controllers
+      .flatMap(({ metatype }) => Object.values(Object.getOwnPropertyDescriptors(metatype?.prototype ?? {})))
+      .map(({ value }) => value as unknown)
+      .filter((handler) => typeof handler === 'function' && Reflect.hasMetadata(METHOD_METADATA, handler));
+    const untold = handlers.filter((handler) => !Reflect.hasMetadata(ApiOperation.KEY, handler as object));
+    // What answers without a token belongs to no service (decisions A8).
+    expect(untold.map((handler) => (handler as { name: string }).name).sort()).toEqual([
+      ...['file', 'index', 'live', 'page', 'ready', 'root', 'schema', 'send', 'version'],
+    ]);
+    expect(handlers.length).toBe(untold.length + operations.length);
+  });
+
+  it('has a token for each system, which its operations need (decisions A4, X82)', () => {
+    const { paths, components } = JSON.parse(text) as Document;
+    expect(Object.keys(components.securitySchemes).sort()).toEqual([...SYSTEMS].sort());
+    for (const [path, methods] of Object.entries(paths))
+      for (const operation of Object.values(methods)) {
+        const { security, description } = operation as { security: object[]; description: string };
+        const [, system = ''] = /, system (\w+)\./.exec(description) ?? [];
+        expect([path, security]).toEqual([path, [{ [system]: [] }]]);
+      }
+  });
+
+  it('describes legacy paths as deprecated, and no other ones (Document 3, Versioning)', () => {
+    const { paths } = JSON.parse(text) as Document;
+    const legacy = Object.keys(paths).filter((path) => path.startsWith('/1.0/uts/'));
+    expect(legacy).toHaveLength(6);
+    const deprecated = Object.entries(paths).filter(([, methods]) =>
+      JSON.stringify(methods).includes('"deprecated":true'),
+    );
+    expect(deprecated.map(([path]) => path)).toEqual(legacy);
+  });
+
+  it('describes each key', () => {
+    for (const {
+      keys,
+      text: { id },
+    } of operations)
+      for (const [name, { description = '' }] of Object.entries(keys))
+        expect([id, name, description]).not.toEqual([id, name, '']);
+  });
+
+  it('bounds the texts of a posted voucher as the document does (Document 2, Voucher posted by an advertiser; decisions V4)', () => {
+    const { PostedVoucher } = (JSON.parse(text) as Document).components.schemas;
+    expect(PostedVoucher).toMatchObject({
+      required: [
+        ...['title', 'programId', 'voucherTypeId', 'shortDescription', 'description', 'startDate', 'endDate'],
+      ],
+      properties: {
+        title: { maxLength: 70, description: 'Title, 70 bytes of UTF-8 at most' },
+        code: { maxLength: 256 },
+        shortDescription: { maxLength: 100 },
+        description: { maxLength: 65_535 },
+        landingUrl: { maxLength: 2048 },
+        siteIds: { maxItems: 1000 },
+      },
+    });
+  });
+
+  it('bounds the texts of a posted claim and order (Document 3, Limits: Order number length; decisions C2, T2)', () => {
+    const { PostedClaim, PostedTransaction } = (JSON.parse(text) as Document).components.schemas;
+    expect(PostedClaim).toMatchObject({
+      properties: {
+        orderNumber: { maxLength: 240, description: 'Order number (at most 240 characters)' },
+        epi: { maxLength: 255 },
+        epi2: { maxLength: 255 },
+        productName: { maxLength: 255 },
+        trackingUrl: { maxLength: 2048 },
+        proofOfClaims: { maxLength: 2048 },
+        advertiserInformation: { maxLength: 4000 },
+      },
+    });
+    expect(PostedTransaction).toMatchObject({ properties: { orderNumber: { maxLength: 240 } } });
+  });
+
+  it('bounds the one key of a new voucher, and the scores of suggestions (Document 2, Vouchers; decisions X60)', () => {
+    const { VoucherKey, SuggestedCategory } = (JSON.parse(text) as Document).components.schemas;
+    expect(VoucherKey).toMatchObject({ items: { type: 'integer' }, minItems: 1, maxItems: 1 });
+    expect(JSON.stringify(SuggestedCategory)).toContain(
+      '"score":{"type":"number","format":"double","minimum":0,"maximum":1,"description":',
+    );
+  });
+
+  it('lists the codes of a service with its operations only, each at its status, and others as default', () => {
+    const { paths, components } = JSON.parse(text) as Document;
+    const codes = (path: string, method: string): Record<string, string[]> => {
+      const { responses } = paths[path]?.[method] as { responses: Record<string, { $ref?: string }> };
+      const told = Object.entries(responses).flatMap(([status, { $ref = '' }]) => {
+        const description = components.responses[$ref.split('/').at(-1) ?? '']?.description;
+        const listed = [...(description ?? '').matchAll(/^- `(\w+)`/gm)].map(([, code = '']) => code);
+        return description === undefined ? [] : [[status, listed] as const];
+      });
+      return Object.fromEntries(told);
+    };
+    const ofVouchers = codes('/1.0/vouchers', 'post');
+    expect(Object.keys(ofVouchers)).toEqual(['400', '403', 'default']);
+    expect(ofVouchers[400]).toEqual(expect.arrayContaining(['1', '101', '102', '103']));
+    expect([ofVouchers[403], ofVouchers.default]).toEqual([
+      ['2'],
+      expect.arrayContaining(['5', '415', '503']),
+    ]);
+    const ofProducts = codes('/1.0/products', 'post');
+    expect(Object.values(ofProducts).flat()).toEqual(
+      expect.arrayContaining(['1', '2', 'PF_200', 'PF_430', '415']),
+    );
+    expect(Object.values(ofProducts).flat()).not.toContain('101');
+    const statuses = (path: string, method: string) => Object.keys(codes(path, method));
+    expect(statuses('/1.0/claims', 'post')).toContain('409');
+    expect(statuses('/1.0/claims', 'get')).not.toContain('409');
+    // A legacy id may name several (decisions T1).
+    for (const path of ['', '/transitions'])
+      expect(codes(`/1.0/conversions/transactions/{id}${path}`, 'get')[409]).toContain('CON_550');
+  });
+});
+
+describe('the description works with generators of clients (decisions X36)', () => {
+  type Json = Readonly<Record<string, unknown>>;
+
+  let app: TestApp;
+  let document: Json;
+  beforeAll(async () => {
+    app = await TestApp.start({ network: NETWORK });
+    const answer = await app.get('/1.0/openapi.json');
+    expect(answer.statusCode).toBe(200);
+    document = answer.json<Json>();
+  });
+  afterAll(() => app.close());
+
+  const get = (operation: Json): Json => ({ paths: { '/a': { get: operation } } });
+  const property = (schema: Json): Json => ({
+    components: { schemas: { Shape: { type: 'object', properties: { a: schema } } } },
+  });
+  const named = (...names: readonly string[]): Json => ({
+    components: { schemas: Object.fromEntries(names.map((name) => [name, { type: 'string' }])) },
+  });
+  const list = { type: 'array', items: { type: 'string' } };
+
+  /** What breaks each rule. */
+  const BROKEN: Readonly<Record<keyof typeof RULES, readonly Json[]>> = {
+    'integers have 64 bits, and numbers double precision': [
+      property({ type: 'integer' }),
+      property({ type: 'array', items: { type: 'number', format: 'float' } }),
+      get({ parameters: [{ name: 'page', in: 'query', schema: { type: 'integer' } }] }),
+    ],
+    'a value has one type': [
+      property({ anyOf: [{ type: 'integer' }, { type: 'string' }] }),
+      property({ type: ['integer', 'string'] }),
+      property({}),
+      get({ responses: { 200: { content: { json: { schema: { oneOf: [{ $ref: '#/a' }] } } } } } }),
+    ],
+    'each object has a name': [
+      property({ type: 'object', properties: {} }),
+      property({ type: 'array', items: { type: 'object', properties: {} } }),
+      get({ requestBody: { content: { json: { schema: { type: 'object', properties: {} } } } } }),
+    ],
+    'a list is repeated keys': [
+      get({ parameters: [{ name: 'fid', in: 'query', explode: false, schema: list }] }),
+      get({ parameters: [{ name: 'fid', in: 'query', style: 'pipeDelimited', schema: list }] }),
+    ],
+    'errors have statuses and a default, no ranges': [
+      get({ responses: { 200: {}, '4XX': {}, default: {} } }),
+      get({ responses: { 200: {}, 400: {} } }),
+    ],
+    'the address of the licence is absolute': [{ info: { license: { url: '../docs' } } }, {}],
+    'names do not collide with those that generators derive': [
+      named('Subscription', 'SubscriptionTest'),
+      named('Delivery', 'delivery'),
+    ],
+    'only operations for operators name operators alone, and reading transactions is for all': [
+      get({ description: 'For tokens of operators, system OPS.' }),
+      get({ description: 'For anybody' }),
+      {
+        paths: {
+          '/1.0/conversions/transactions': {
+            get: { description: 'For tokens of advertisers and publishers, system CONVERSIONS.' },
+          },
+        },
+      },
+    ],
+  };
+
+  it.each(Object.entries(RULES))('%s', (name, brokenAt) => {
+    expect(brokenAt(document)).toEqual([]);
+    for (const broken of BROKEN[name] ?? []) expect([broken, brokenAt(broken)]).not.toEqual([broken, []]);
+    expect(BROKEN[name]?.length).toBeGreaterThan(0);
+  });
+
+  it('bounds amounts alike as number and as text (decisions C2, T2)', async () => {
+    const { schemas } = document.components as {
+      readonly schemas: Record<string, { readonly properties: Record<string, Json> }>;
+    };
+    const maximum = Number(schemas.PostedTransaction?.properties.orderValue?.maximum);
+    const xsd = (await app.get('/1.0/schemas/PostedTransaction_v1_0.xsd')).body;
+    const [, pattern = ''] = /name="money".*?value="([^"]*)"/s.exec(xsd) ?? [];
+    const isAmount = (amount: string): boolean => new RegExp(`^(?:${pattern})$`).test(amount);
+    expect([maximum, isAmount(String(maximum)), isAmount(`${maximum}.00`)]).toEqual([1e11, true, true]);
+    expect([isAmount(String(maximum + 1)), isAmount(`${maximum}.01`)]).toEqual([false, false]);
+  });
+});
+
+describe('the documentation page (decisions A8, X82)', () => {
+  it('is served without a token, and loads nothing from other hosts', async () => {
+    const { statusCode, headers, body } = await app.get('/docs');
+    expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(headers['content-security-policy']).toContain("default-src 'none'; script-src 'self';");
+    expect(headers['content-security-policy']).toContain("connect-src 'self';");
+    expect(body).not.toMatch(/https?:|<script>/);
+    const parts = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
+    expect(parts).toHaveLength(5);
+    for (const part of parts) {
+      const answer = await app.get(`/${part}`);
+      expect([part, answer.statusCode]).toEqual([part, 200]);
+      const known = { 'if-none-match': String(answer.headers.etag) };
+      expect((await app.get(`/${part}`, { headers: known })).statusCode).toBe(304);
+    }
+  });
+
+  it('has no other files, and a single address', async () => {
+    expect((await app.get('/docs/package.json')).statusCode).toBe(404);
+    expect((await app.get('/docs/..%2fpackage.json')).statusCode).toBe(404);
+    const { statusCode, headers } = await app.get('/docs/');
+    expect([statusCode, headers.location]).toEqual([308, '../docs']);
+  });
+
+  it('shows all operations closed, which takes a browser seconds; it took minutes to open them all', async () => {
+    const { options } = await started();
+    expect(options).toMatchObject({
+      ...{ url: '1.0/openapi.json', docExpansion: 'list', tryItOutEnabled: true },
+      defaultModelsExpandDepth: -1,
+    });
+  });
+
+  it('has the description as OpenAPI 3.0, of which it only processes what it shows', async () => {
+    const { read } = await started();
+    const $ref = '#/components/schemas/Filter';
+    const property = { type: ['string', 'null'], pattern: '^a$' };
+    const document = { openapi: '3.1.0', a: [{ $ref }, { $ref, description: 'What' }], property, type: {} };
+    expect(read(JSON.stringify(document))).toEqual({
+      openapi: '3.0.3',
+      a: [{ $ref }, { allOf: [{ $ref }], description: 'What' }],
+      property: { type: 'string', nullable: true, pattern: '^a$' },
+      type: {},
+    });
+    const whole = JSON.stringify(read((await app.get('/1.0/openapi.json')).body));
+    expect(whole).not.toContain('"type":[');
+    expect(whole).toContain('"paths":{"/1.0/products":{"get":{"operationId":"searchProducts"');
+  });
+
+  it('is dark where the browser is', async () => {
+    expect((await started(new Map(), true)).classes).toEqual(['dark-mode']);
+    expect((await started(new Map(), false)).classes).toEqual([]);
+  });
+
+  it('keeps tokens until the tab is closed, and forgets them when they are removed', async () => {
+    const storage = new Map<string, string>();
+    const page = await started(storage);
+    expect(page.restored).toEqual([]);
+    page.change('authorize', { PRODUCTS: { value: 'abc' } });
+    expect((await started(storage)).restored).toEqual([{ authorized: { PRODUCTS: { value: 'abc' } } }]);
+    page.change('logout', {});
+    expect((await started(storage)).restored).toEqual([{ authorized: {} }]);
+  });
+});
+
+interface PageOptions {
+  readonly onComplete: () => void;
+  readonly plugins: readonly (() => {
+    readonly statePlugins: {
+      readonly auth?: { readonly wrapActions: Readonly<Record<string, WrappedAction>> };
+      readonly spec?: { readonly wrapActions: { readonly parseToJson: WrappedAction<string> } };
+    };
+  })[];
+}
+
+type WrappedAction<T = object> = (original: () => void, system: object) => (payload: T) => void;
+
+/** Runs the script of the page as a browser does that has Swagger UI, with these tokens stored. */
+async function started(storage = new Map<string, string>(), isDark = false) {
+  const { body } = await app.get('/docs/start.js');
+  const restored: unknown[] = [];
+  const classes: string[] = [];
+  const found: PageOptions[] = [];
+  const toggle = (name: string, isOn: boolean) => (isOn ? classes.push(name) : undefined);
+  runInNewContext(body, {
+    SwaggerUIBundle: (given: PageOptions) => {
+      found.push(given);
+      return { authActions: { restoreAuthorization: (payload: unknown) => restored.push(payload) } };
+    },
+    matchMedia: () => ({ matches: isDark, addEventListener: () => undefined }),
+    document: { documentElement: { classList: { toggle } } },
+    sessionStorage: {
+      getItem: (key: string) => storage.get(key) ?? null,
+      setItem: (key: string, value: string) => storage.set(key, value),
+    },
+  });
+  const options = found[0]!;
+  options.onComplete();
+  const plugins = options.plugins.map((plugin) => plugin().statePlugins);
+  return {
+    options,
+    restored,
+    classes,
+    change: (action: string, authorized: object) => {
+      const system = { authSelectors: { authorized: () => authorized } };
+      const actions = plugins.find(({ auth }) => auth !== undefined)?.auth?.wrapActions;
+      actions?.[action]?.(() => undefined, system)({});
+    },
+    /** The description that Swagger UI gets of what it has loaded. */
+    read: (text: string): unknown => {
+      let described: unknown;
+      const system = { specActions: { updateJsonSpec: (value: unknown) => (described = value) } };
+      const spec = plugins.find((plugin) => plugin.spec !== undefined)?.spec;
+      spec?.wrapActions.parseToJson(() => undefined, system)(text);
+      return JSON.parse(JSON.stringify(described));
+    },
+  };
+}
+
+const CHROME =
+  'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8';
+const PAGES = ['/', '/1.0', '/1.0/', '/1.0/schemas', '/1.0/schemas/'];
+
+interface Index {
+  readonly name: string;
+  readonly links: readonly { readonly href: string; readonly title: string }[];
+}
+
+/** Where the links of an answer lead, as a browser follows them. */
+function targetsOf(page: string, answer: Response): readonly string[] {
+  const isHtml = String(answer.headers['content-type']).startsWith('text/html');
+  const links = isHtml
+    ? [...answer.body.matchAll(/<a href="([^"]+)">/g)].map(([, href = '']) => href)
+    : answer.json<Index>().links.map(({ href }) => href);
+  return links.map((href) => new URL(href, `https://proxy.example/prefix${page}`).pathname);
+}
+
+describe.each(PAGES)('the index at %s (decisions A8, X85)', (page) => {
+  it.each([
+    [undefined, 'application/json'],
+    ['*/*', 'application/json'],
+    ['application/json', 'application/json'],
+    ['application/json, text/html', 'application/json'],
+    ['text/html;q=0.5, application/json', 'application/json'],
+    ['text/html;q=0, */*', 'application/json'],
+    ['image/png', 'application/json'],
+    ['text/html', 'text/html'],
+    ['text/html, */*', 'text/html'],
+    ['text/html, application/json;q=0.9', 'text/html'],
+    [CHROME, 'text/html'],
+  ])('for Accept: %s is %s', async (accept, type) => {
+    const { statusCode, headers } = await app.get(page, { headers: accept === undefined ? {} : { accept } });
+    expect([statusCode, headers['content-type'], headers.vary]).toEqual([
+      200,
+      `${type}; charset=utf-8`,
+      'Accept',
+    ]);
+  });
+
+  it.each(['*/*', CHROME])('links what there is, also behind a proxy with a prefix: %s', async (accept) => {
+    const targets = targetsOf(page, await app.get(page, { headers: { accept } }));
+    expect(targets).toEqual(
+      expect.arrayContaining(
+        ['/docs', '/1.0/openapi.json', '/1.0/schemas/', '/health/ready'].map((path) => `/prefix${path}`),
+      ),
+    );
+    for (const target of targets)
+      expect([target, (await app.get(target.replace('/prefix', ''))).statusCode]).toEqual([target, 200]);
+  });
+});
+
+it('the index of the schemas links all of them (decisions X85)', async () => {
+  const targets = targetsOf('/1.0/schemas/', await app.get('/1.0/schemas/'));
+  const listed = targets
+    .filter((target) => target.endsWith('.xsd'))
+    .map((target) => target.split('/').at(-1));
+  const { message } = (await app.get('/1.0/schemas/none')).json<{ errors: [{ message: string }] }>()
+    .errors[0];
+  expect(listed).toEqual(
+    message
+      .replace(/.*one of /, '')
+      .split(', ')
+      .sort(),
+  );
+});
+
+it('the HTML of an index loads nothing from other hosts, and runs no scripts (decisions X85)', async () => {
+  const { body, headers } = await app.get('/', { headers: { accept: 'text/html' } });
+  expect(body).not.toMatch(/https?:|<script/);
+  expect(headers['content-security-policy']).toMatch(
+    /^default-src 'none'; style-src 'sha256-[\w+/]+=*'; img-src 'self';/,
+  );
+});
+
+describe('a program that has lost its module (Document 1, Versioning; decisions A8, X85)', () => {
+  const authorization = `Bearer ${TOKENS.nord}`;
+  it.each([
+    ['GET', '/1.0/', { token: TOKENS.nord }, '404 7'],
+    ['GET', '/1.0', { headers: { authorization } }, '404 7'],
+    ['POST', '/1.0/', {}, '404 7'],
+    ['DELETE', '/1.0/', {}, '404 7'],
+    ['GET', '/1.0/unknown', {}, '404 7'],
+    ['GET', '/1.0/schemas.csv', {}, '404 404'],
+    ['POST', '/', {}, '405 405'],
+    ['POST', '/1.0/schemas/', {}, '405 405'],
+  ] as const)('%s %s with %j is %s', async (method, target, details, expected) => {
+    expect(outcome(await app.request(method, target, details))).toBe(expected);
+  });
+});
+
+it.each(['GET', 'HEAD', 'POST'])('%s of a target that is no path is 404, not the index', async (method) => {
+  const own = await app.again();
+  await own.listen(0, '127.0.0.1');
+  const { port } = new URL(await own.getUrl());
+  const status = await new Promise((resolve, reject) => {
+    const asked = request({ port, method, path: `*?token=${TOKENS.nord}` }, ({ statusCode }) =>
+      resolve(statusCode),
+    );
+    asked.on('error', reject).end();
+  });
+  await own.close();
+  expect(status).toBe(404);
+});
