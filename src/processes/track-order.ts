@@ -82,8 +82,8 @@ export async function track(
   const { claimId } = order;
   const key = orderKeyOf(order);
   for (;;) {
-    const reserved = await execute(log, orderOwners, key, { do: 'reserve', owner: claimId, at });
-    const owner = reserved.state ?? claimId;
+    const { state: seen } = await execute(log, orderOwners, key, { next: { owner: claimId, at }, at });
+    const owner = seen?.owner ?? claimId;
     if (owner === claimId) return await trackFirst(order, ordersNow, context);
     const first = await approvedOrder(owner, context);
     if (first !== undefined && orderKeyOf(first) === key)
@@ -91,7 +91,7 @@ export async function track(
     const tracked = await transactionOf(owner, log);
     const found = tracked && trackedOrder(order, [tracked]);
     if (found !== undefined) return await recordTracked(claimId, found.transactionId, context);
-    await execute(log, orderOwners, key, { do: 'release', owner, at });
+    await execute(log, orderOwners, key, { seen, at });
   }
 }
 

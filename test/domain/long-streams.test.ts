@@ -95,8 +95,13 @@ describe.each<[string, Repeat]>([
   [
     'a reservation of a key',
     async (log, id, n) => {
-      const command = { do: n % 2 === 0 ? 'reserve' : 'release', owner: 1, at: AT } as const;
-      await execute(log, reservations('key'), id, command);
+      const one = { owner: 1, at: AT };
+      await execute(
+        log,
+        reservations('key'),
+        id,
+        n % 2 === 0 ? { next: one, at: AT } : { seen: one, at: AT },
+      );
     },
   ],
   [
@@ -243,11 +248,11 @@ const voucherCommand: fc.Arbitrary<VoucherCommand> = fc
     isPost ? { do: 'post', at: time, ...checked({ title }, 'source') } : { do: 'withdraw', at: time },
   );
 
-const keyCommand = fc.record({
-  do: fc.constantFrom('reserve' as const, 'release' as const),
-  owner: fc.constantFrom(1, 2),
-  at,
-});
+const reservation = fc.constantFrom(1, 2).map((owner) => ({ owner, at: AT }));
+const keyCommand = fc.record(
+  { seen: reservation, next: reservation, at: fc.constant(AT) },
+  { requiredKeys: ['at'] },
+);
 
 const download = fc.record(
   {

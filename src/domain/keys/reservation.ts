@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Decider,
   type DomainEvent,
@@ -10,44 +11,50 @@ import { NO_STREAM } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { KeyedMutex } from '../../runtime/concurrency';
 
-/**
- * The stream of a unique key: who owns it, by the last event.
- *
- * The names and shapes of these events are the storage format: add, never rename. `owner` is the integer id of the
- * aggregate that the key belongs to, `at` an ISO 8601 instant.
- */
-export type ReservationEvent =
-  | { readonly type: 'KeyReserved'; readonly data: { readonly owner: number; readonly at: string } }
-  | { readonly type: 'KeyReleased'; readonly data: { readonly owner: number; readonly at: string } };
-
-interface ReservationCommand {
-  readonly do: 'reserve' | 'release';
+/** For which aggregate a key is reserved; `at` is an ISO 8601 instant. */
+export interface Reservation {
+  /** The integer id of the aggregate. */
   readonly owner: number;
   readonly at: string;
+  /** Of a claim (`domain/claims/claim-keys.ts`): the batch that it is created with. */
+  readonly batch?: number;
+  /** The revision that a claim had before an update; absent for a new claim. */
+  readonly revision?: number;
 }
 
 /**
- * Decides who owns a key; the state is the owner. To reserve an owned key, or to release one that another owns, does
- * nothing: the state returned shows whose it is.
+ * The stream of a unique key: who has reserved it, by the last event.
+ *
+ * The names and shapes of these events are the storage format: add, never rename.
  */
+export type ReservationEvent =
+  | { readonly type: 'KeyReserved'; readonly data: Reservation }
+  | { readonly type: 'KeyReleased'; readonly data: Pick<Reservation, 'owner' | 'at'> };
+
+/** Replaces `seen` by `next`; an absent one stands for a key that is free. */
+interface ReservationCommand {
+  readonly seen?: Reservation | undefined;
+  readonly next?: Reservation;
+  readonly at: string;
+}
+
+/** Decides who has reserved a key. Does nothing unless `seen` still is its reservation: the state returned shows whose it is. */
 export function reservations(
   category: string,
-): Decider<ReservationCommand, number | undefined, ReservationEvent> {
+): Decider<ReservationCommand, Reservation | undefined, ReservationEvent> {
   return {
     category,
     initial: undefined,
     supersedes: () => true,
-    decide({ do: action, owner, at }, current) {
-      switch (action) {
-        case 'reserve':
-          return current === undefined ? [{ type: 'KeyReserved', data: { owner, at } }] : [];
-        case 'release':
-          return current === owner ? [{ type: 'KeyReleased', data: { owner, at } }] : [];
-      }
+    decide({ seen, next, at }, current) {
+      if (!isDeepStrictEqual(current, seen)) return [];
+      const events: ReservationEvent[] = [];
+      if (current !== undefined && current.owner !== next?.owner)
+        events.push({ type: 'KeyReleased', data: { owner: current.owner, at } });
+      if (next !== undefined) events.push({ type: 'KeyReserved', data: next });
+      return events;
     },
-    evolve(_, event) {
-      return event.type === 'KeyReserved' ? event.data.owner : undefined;
-    },
+    evolve: (_, event) => (event.type === 'KeyReserved' ? event.data : undefined),
   };
 }
 
@@ -109,10 +116,10 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
 
   /** The aggregate that a command for this key would be executed on; undefined if that would be a new one. */
   async find(key: string): Promise<number | undefined> {
-    const { state: owner } = await load(this.log, this.keys, key);
-    if (owner === undefined) return undefined;
-    const { state } = await load(this.log, this.kind.decider, owner);
-    return this.kind.isRemoved(state) ? undefined : owner;
+    const { state: reservation } = await load(this.log, this.keys, key);
+    if (reservation === undefined) return undefined;
+    const { state } = await load(this.log, this.kind.decider, reservation.owner);
+    return this.kind.isRemoved(state) ? undefined : reservation.owner;
   }
 
   /**
@@ -133,16 +140,17 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
 
   /** After an aggregate was removed: its key becomes free, unless it has another owner. */
   async release(key: string, id: number, at: string): Promise<void> {
-    await execute(this.log, this.keys, key, { do: 'release', owner: id, at });
+    const seen = await load(this.log, this.keys, key);
+    if (seen.state?.owner === id) await execute(this.log, this.keys, key, { seen: seen.state, at }, seen);
   }
 
   /** `isNew`: this call has reserved the key, for an id that nobody else knows yet. */
   private async ownerOf(
     key: string,
-    present: StateAt<number | undefined>,
+    present: StateAt<Reservation | undefined>,
     at: string,
   ): Promise<{ readonly id: number; readonly isNew: boolean }> {
-    if (present.state !== undefined) return { id: present.state, isNew: false };
+    if (present.state !== undefined) return { id: present.state.owner, isNew: false };
     const own = await this.ids.next();
     const id = await this.reserve(key, own, at, present.revision);
     return { id, isNew: id === own };
@@ -151,8 +159,8 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
   /** The owner of a key that was free at `revision`: this one, unless another process was faster. */
   private async reserve(key: string, owner: number, at: string, revision: number): Promise<number> {
     const known = { state: undefined, revision };
-    const { state = owner } = await execute(this.log, this.keys, key, { do: 'reserve', owner, at }, known);
-    return state;
+    const { state } = await execute(this.log, this.keys, key, { next: { owner, at }, at }, known);
+    return state?.owner ?? owner;
   }
 
   /** Undefined if the aggregate of this id was removed. */

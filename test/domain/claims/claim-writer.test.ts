@@ -2,8 +2,10 @@ import { claimDecider, type ClaimEvent, type ClaimState } from '../../../src/dom
 import { claimBatchDecider, type ClaimBatchEvent } from '../../../src/domain/claims/claim-batch';
 import { ClaimKeys } from '../../../src/domain/claims/claim-keys';
 import { ClaimWriter, requireSize } from '../../../src/domain/claims/claim-writer';
-import { load, type StateAt, toNewEvent } from '../../../src/kernel/decider';
+import { CANNOT_VALIDATE } from '../../../src/domain/claims/statuses';
+import { execute, load, type StateAt, toNewEvent } from '../../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
+import { yieldToEventLoop } from '../../../src/runtime/slices';
 import { golden } from '../../support/golden';
 import { eventsOf, overrideLog, withLog } from '../../support/temporary-log';
 import { AT, atAppend, contentOf, endingAt, finishBatches, LATER, newClaim, ordersIn } from './claim-log';
@@ -111,6 +113,37 @@ describe('a key (decisions C4)', () => {
       await first;
       expect(await outcomes([create(log, ['A'])])).toEqual(['UTS_397']);
       await create(log, ['B']);
+    }));
+
+  it('of an update is not lost, though another update of the claim, decided at an older revision, reserves it after', () =>
+    withLog(async (log) => {
+      const unscreened = { ...newClaim('A'), screening: { statusId: CANNOT_VALIDATE } } as const;
+      const [id] = (await new ClaimWriter(log).create([unscreened], AT)).ids;
+      let resume: () => void = () => undefined;
+      const paused = new Promise<void>((resolve) => (resume = resolve));
+      // Reserves B at the later revision, and stores its event when the older one has tried to reserve B too.
+      const later = atAppend(log, 2, async (append) => {
+        await paused;
+        return await append();
+      });
+      let raced: Promise<readonly unknown[]> | undefined;
+      const older = overrideLog(log, {
+        append: async (stream, ...rest) => {
+          if (raced === undefined) {
+            const screen = { do: 'screen', at: AT, version: 0, screening: { statusId: 2 } } as const;
+            await execute(log, claimDecider, id!, screen);
+            raced = outcomes([revise(later.log, id!, 'B')]);
+            while (!later.hasHappened()) await yieldToEventLoop();
+          } else if (stream === `claim-${id}`) {
+            expect(await outcomes([create(log, ['B'])])).toEqual(['UTS_397']);
+            resume();
+            expect(await raced).toEqual(['ok']);
+          }
+          return log.append(stream, ...rest);
+        },
+      });
+      expect(await outcomes([revise(older, id!, 'B')])).toEqual(['UTS_405']);
+      expect(await ordersIn(log)).toEqual(['B']);
     }));
 
   it('of an interrupted update is free after 30 s, and not before; then that update cannot be stored any more', () =>
@@ -267,8 +300,8 @@ describe('events of claims that are stored for ever (test/golden)', () => {
         const { event } = golden<{ type: string; data: object }>(name);
         await log.append(`claimkey-${at}`, -1, [toNewEvent(event)]);
       }
-      expect((await keys.load('0')).reservation).toMatchObject({ owner: 13, batch: 12 });
-      expect((await keys.load('1')).reservation).toMatchObject({ owner: 12, revision: 1 });
+      expect((await keys.load('0')).state).toMatchObject({ owner: 13, batch: 12 });
+      expect((await keys.load('1')).state).toMatchObject({ owner: 12, revision: 1 });
     }));
 
   it('are read: a key that was given to another claim changes nothing of the claim that has reserved it', () => {

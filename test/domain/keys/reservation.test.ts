@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { type Decider, execute, load } from '../../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
 import {
   KeyedAggregates,
   type KeyedResult,
+  type Reservation,
   type ReservationEvent,
   reservations,
 } from '../../../src/domain/keys/reservation';
@@ -13,27 +15,40 @@ import { eventsOf, overrideLog, withLog } from '../../support/temporary-log';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const keys = reservations('notekey');
-const reserve = (owner: number) => ({ do: 'reserve', owner, at: AT }) as const;
-const release = (owner: number) => ({ do: 'release', owner, at: AT }) as const;
+type Holder = Reservation | undefined;
+const by = (owner: number): Reservation => ({ owner, at: AT });
+const reserve = (next: Reservation, seen?: Reservation) => ({ seen, next, at: AT });
+const release = (seen: Reservation) => ({ seen, at: AT });
+const after = (state: Holder, command: ReturnType<typeof reserve>): Holder =>
+  keys.decide(command, state).reduce((holder, event) => keys.evolve(holder, event), state);
 
 describe('A reservation', () => {
-  it('is undone by its owner only, and then free for another', () =>
+  it('is undone or replaced by who has seen it only', () =>
     withLog(async (log) => {
-      await execute(log, keys, 'k', reserve(1));
-      expect((await execute(log, keys, 'k', release(2))).state).toBe(1);
-      expect((await execute(log, keys, 'k', release(1))).state).toBeUndefined();
-      expect((await execute(log, keys, 'k', reserve(2))).state).toBe(2);
+      await execute(log, keys, 'k', reserve(by(1)));
+      expect((await execute(log, keys, 'k', release(by(2)))).state).toEqual(by(1));
+      expect((await execute(log, keys, 'k', reserve(by(2)))).state).toEqual(by(1));
+      expect((await execute(log, keys, 'k', release(by(1)))).state).toBeUndefined();
+      expect((await execute(log, keys, 'k', reserve(by(2)))).state).toEqual(by(2));
+      const renewed = { ...by(2), revision: 1 };
+      expect((await execute(log, keys, 'k', reserve(renewed, by(2)))).state).toEqual(renewed);
+      expect((await execute(log, keys, 'k', reserve(by(3), by(2)))).state).toEqual(renewed);
+      expect((await execute(log, keys, 'k', reserve(by(3), renewed))).state).toEqual(by(3));
       expect((await load(log, keys, 'another')).state).toBeUndefined();
+      const types = (await eventsOf(log)).map(({ type }) => type);
+      const [reserved, released] = ['KeyReserved', 'KeyReleased'];
+      expect(types).toEqual([reserved, released, reserved, reserved, released, reserved]);
     }));
 
   it('is not written twice, whatever is repeated', () => {
-    const commands = fc.oneof(fc.nat(2).map(reserve), fc.nat(2).map(release));
+    const one = fc.nat(2).map(by);
+    const seen = fc.option(one, { nil: undefined });
+    const commands = fc.oneof(fc.tuple(one, seen).map(([next, was]) => reserve(next, was)), one.map(release));
     fc.assert(
       fc.property(fc.array(commands), commands, (before, command) => {
-        const after = (state: number | undefined, one: typeof command) =>
-          keys.decide(one, state).reduce((holder, event) => keys.evolve(holder, event), state);
         const state = [...before, command].reduce(after, keys.initial);
-        expect(keys.decide(command, state)).toEqual([]);
+        const changesNothing = isDeepStrictEqual(command.seen, 'next' in command ? command.next : undefined);
+        if (!changesNothing) expect(keys.decide(command, state)).toEqual([]);
       }),
     );
   });
@@ -45,7 +60,7 @@ describe('A reservation', () => {
     const states = events.map((_, last) =>
       events.slice(0, last + 1).reduce((holder, event) => keys.evolve(holder, event), keys.initial),
     );
-    expect(states).toEqual([17, undefined]);
+    expect(states).toEqual([{ owner: 17, at: '2026-01-05T08:00:00.000Z' }, undefined]);
   });
 });
 
