@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { type ReportedImport } from '../src/domain/products/feed-imports';
+import { type ReportedImport } from '../src/domain/products/import-report';
 import { type Bench, type Figure, quantile, timed } from './harness';
 import { ADVERTISER_TOKEN, PUBLISHER_TOKEN } from './network';
 import { type DownloadFormat, digestOf } from './downloaded';

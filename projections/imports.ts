@@ -4,7 +4,8 @@ import { allOf, filtersOn, type Found, type Order, type QueryOptions } from '../
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { eachOf, searchInParts } from '../src/projector/search-in-parts';
 import { FEED, type FeedEvent, type FeedImport } from '../src/domain/products/feed';
-import { type RefusalEvent, REFUSALS, type ReportedImport } from '../src/domain/products/feed-imports';
+import { type RefusalEvent, REFUSALS } from '../src/domain/products/feed-refusals';
+import { type ReportedImport } from '../src/domain/products/import-report';
 import { type Projection } from '../src/projector/projection';
 
 type ImportEvent = Extract<FeedEvent, { readonly type: 'FeedImported' }> | RefusalEvent;

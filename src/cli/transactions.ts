@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type Engines } from '../engines/open';
-import { type ReviewRequest } from '../services/claims/review';
+import { type ReviewRequest } from '../operations/network-claims';
 import {
   addSettings,
   type CliContext,
@@ -130,7 +130,7 @@ function addReject(claims: Command, context: CliContext): Command {
         { status, message }: { readonly status: number; readonly message?: string },
         command: Command,
       ) => {
-        const { rejectionOf } = await import('../services/claims/review.js');
+        const { rejectionOf } = await import('../operations/network-claims.js');
         await review(command, context, () => ({ claimId, ...rejectionOf(status, message) }));
       },
     );

@@ -19,8 +19,8 @@ import {
   RuleOnClaimsHandler,
 } from '../services/claims/commands';
 import { type PostedClaim } from '../services/claims/posted-fields';
-import { type PostedList } from '../services/claims/posted-list';
-import { rejectionOf, reviewClaim } from '../services/claims/review';
+import { type PostedList } from '../services/claims/claims-body';
+import { rejectionOf, reviewClaim } from '../operations/network-claims';
 import { DEMO, demoNetwork } from './network';
 import { DAY } from './products';
 import { type Random, seededRandom } from './random';

@@ -2,7 +2,7 @@ import { type DeliveryCriteria, deliveryOf, listDeliveries } from '../../project
 import { listReceivers, type ReceiverCriteria } from '../../projections/receivers';
 import { continueFromHere } from '../delivery/matching/cursor';
 import { Rendering } from '../delivery/matching/rendering';
-import { conversionFaults as fault } from '../domain/conversion-faults';
+import { conversionFaults as fault } from '../domain/subscriptions/faults';
 import { takeDeliveries } from '../domain/deliveries/ownership';
 import { decideRedelivery } from '../domain/deliveries/redelivery';
 import { type ListedDelivery, type ReceiverTotals } from '../domain/deliveries/stored-delivery';

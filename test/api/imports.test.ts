@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import { request } from 'undici';
-import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/feed-imports';
+import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/import-report';
 import { TestApp } from '../support/app';
 import { answerIn } from '../support/openapi';
 import { faultsBySchema } from '../support/xml-schemas';

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/feed-imports';
+import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/import-report';
 import { type Response, TestApp } from '../support/app';
 import { answerIn } from '../support/openapi';
 import { faultsBySchema } from '../support/xml-schemas';

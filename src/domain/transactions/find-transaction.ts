@@ -3,7 +3,7 @@ import { NO_STREAM, type RecordedEvent, START, streamOf } from '../../kernel/eve
 import { type EventLog } from '../../kernel/event-log';
 import { type Programs } from '../../network/programs';
 import { inParallel } from '../../runtime/concurrency';
-import { conversionFaults as fault } from '../conversion-faults';
+import { conversionFaults as fault } from '../subscriptions/faults';
 import { TRANSACTION, transactionDecider, type TransactionEvent, type TransactionState } from './transaction';
 import { type StoredFacts, type TransactionFacts } from './transaction-facts';
 import { formerIdOf, idsWith, legacyIdOf, transactionIdOf } from './transaction-id';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { conversionFaults as fault } from '../conversion-faults';
+import { conversionFaults as fault } from '../subscriptions/faults';
 import { type Decider } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import {

@@ -3,7 +3,7 @@ import { execute, load } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { KeyedAggregates } from '../keys/reservation';
-import { voucherFaults as fault } from '../conversion-faults';
+import { voucherFaults as fault } from './faults';
 import {
   type ProgramCurrency,
   type VoucherCommand,

@@ -9,11 +9,10 @@ import { ReadStore } from '../../kernel/read-store';
 import { FollowedDirectory } from '../../network/follower';
 import { OrderSearch } from '../../processes/order-search';
 import { CLAIMS } from '../../services/claims/operations';
-import { rejectionOf, reviewClaim, type ReviewRequest } from '../../services/claims/review';
 import { type OperationText } from '../../wire/api/description';
 import { type Keys, type KeyTable, INTEGER, TEXT } from '../../wire/keys/keys';
 import { atLeast, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
-import { networkClaims } from '../network-claims';
+import { networkClaims, rejectionOf, reviewClaim, type ReviewRequest } from '../network-claims';
 import { opsFaults as fault } from './ops-service';
 
 const ids = { type: INTEGER, multiple: true } as const;

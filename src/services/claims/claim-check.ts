@@ -38,7 +38,7 @@ import {
   postedRevision,
   postedRuling,
 } from './posted-fields';
-import { checkEach, type CheckItem, type PostedList, problemsIn } from './posted-list';
+import { checkEach, type CheckItem, type PostedList, problemsIn } from './claims-body';
 
 // Compiled once: that takes longer than reading a claim.
 const readClaim = recordReader(postedClaim);

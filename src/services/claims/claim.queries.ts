@@ -3,7 +3,7 @@ import { type ClaimCriteria, type ClaimPage, listClaims } from '../../../project
 import { CLAIM, claimDecider, type ClaimEvent, type ClaimState } from '../../domain/claims/claim';
 import { claimFaults as fault } from '../../domain/claims/faults';
 import { storedAfter, type StoredClaim } from '../../domain/claims/stored-claim';
-import { eventsOnDemand } from '../../domain/keys/history';
+import { eventsOnDemand } from '../../kernel/history';
 import { type FoundList } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
 import { toFolded } from '../../kernel/decider';

@@ -19,7 +19,7 @@ import { ClaimQueries, fromLegacy, legacyListKeys, listKeys } from './claim.quer
 import { CheckClaims, CreateClaims, DeleteClaim, ReviseClaims, RuleOnClaims } from './commands';
 import { claimOperations as operations } from './operations';
 import { postedClaim, postedLegacyRuling, postedRevision, postedRuling } from './posted-fields';
-import { CLAIM_FORMATS, ignoredIn, type PostedList, postedList, UPDATE_FORMATS } from './posted-list';
+import { CLAIM_FORMATS, ignoredIn, type PostedList, postedList, UPDATE_FORMATS } from './claims-body';
 
 const deletionKeys = {
   versionNo: { type: INTEGER, required: true, description: 'The latest version of the claim' },

@@ -41,7 +41,7 @@ import { FollowedDirectory } from '../../network/follower';
 import { OrderSearch, screenAll } from '../../processes/order-search';
 import { FairQueue } from '../../runtime/fair-queue';
 import { inParallel } from '../../runtime/concurrency';
-import { type PostedList } from './posted-list';
+import { type PostedList } from './claims-body';
 
 /** The position from which lists include what was written. */
 interface Visible {

@@ -11,7 +11,7 @@ import { DownloadCounter } from './download-counter';
 import { productFaults as fault } from '../../domain/products/faults';
 import { type Loaded, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
-import { FeedRefusals } from '../../domain/products/feed-imports';
+import { FeedRefusals } from '../../domain/products/feed-refusals';
 import { type CountedDownload } from '../../domain/products/quota';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */

@@ -9,7 +9,7 @@ import {
 } from '../../../projections/feeds';
 import { lastImports } from '../../../projections/imports';
 import { lastRemapping, requireUpTo } from '../../../projections/product-download';
-import { type ReportedImport } from '../../domain/products/feed-imports';
+import { type ReportedImport } from '../../domain/products/import-report';
 import { WaitForReadModels } from '../../http/visible-writes';
 import { type Position, START, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';

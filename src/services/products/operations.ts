@@ -1,4 +1,4 @@
-import { IMPORT_REPORT } from '../../domain/products/feed-imports';
+import { IMPORT_REPORT } from '../../domain/products/import-report';
 import { foundProducts, postedProduct, postedProducts } from '../../domain/products/fields';
 import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
 import { CATEGORY_TREES } from '../../network/categories/category-tree';

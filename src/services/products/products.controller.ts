@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common'
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply } from 'fastify';
 import { productFaults as fault } from '../../domain/products/faults';
-import { importsText } from '../../domain/products/feed-imports';
+import { importsText } from '../../domain/products/import-report';
 import {
   Answer,
   ListAnswer,

@@ -16,7 +16,7 @@ import { productFaults as fault, productFaultTable } from '../../domain/products
 import { FeedQueries } from './feed.queries';
 import { Loader } from './load/loader';
 import { ProductQueries, ProductSettings } from './product.queries';
-import { FeedRefusals } from '../../domain/products/feed-imports';
+import { FeedRefusals } from '../../domain/products/feed-refusals';
 import { keyFaults } from './keys';
 import { productSchemas } from './operations';
 

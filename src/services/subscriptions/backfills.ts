@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Post, type Type } from '@nestjs/common';
 import { Command, CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type MissedMessage, missedMessages } from '../../delivery/matching/missed-messages';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   appendRequests,

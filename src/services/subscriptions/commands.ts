@@ -1,7 +1,7 @@
 import { createHash, randomInt } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { appendRequests, type DeliveryRequest } from '../../domain/subscriptions/delivery-requests';
 import {
   type ActiveSubscription,

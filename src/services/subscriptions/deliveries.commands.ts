@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { oldestDeliveries, type OldestDeliveries } from '../../../projections/deliveries';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import {
   decideRedelivery,
   isRedeliveredInBulk,

@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Post, type Type } from '@nestjs/c
 import { CommandBus } from '@nestjs/cqrs';
 import { listDeliveries } from '../../../projections/deliveries';
 import { listReceivers } from '../../../projections/receivers';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { type ListedDelivery, STATES } from '../../domain/deliveries/stored-delivery';
 import { type TopicName } from '../../domain/subscriptions/subscription';
 import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';

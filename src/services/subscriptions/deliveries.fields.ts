@@ -1,4 +1,4 @@
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { STATES } from '../../domain/deliveries/stored-delivery';
 import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';

@@ -7,7 +7,7 @@ import {
 } from '../../../projections/deliveries';
 import { restingUntil, totalsOfReceivers } from '../../../projections/receivers';
 import { Rendering } from '../../delivery/matching/rendering';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
 import { withoutCancelled } from '../../domain/deliveries/redelivery';
 import {

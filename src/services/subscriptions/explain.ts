@@ -1,7 +1,7 @@
 import { Controller, Get, Injectable, Param, type Type } from '@nestjs/common';
 import { deliveryOf } from '../../../projections/deliveries';
 import { type ExplainedEvent, explainMatches, type Explanation } from '../../delivery/matching/explain';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { messageIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';

@@ -1,5 +1,5 @@
 import { type MakeFault } from '../../kernel/fault';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { type ReceiverFormat } from '../../domain/subscriptions/subscription';
 import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { type Caller } from '../../network/organisations';

@@ -1,4 +1,4 @@
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type Receiver,

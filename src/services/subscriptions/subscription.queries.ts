@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { listSubscriptions } from '../../../projections/subscriptions';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { receiverIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import { type Secrets } from '../../domain/subscriptions/secrets';
 import {

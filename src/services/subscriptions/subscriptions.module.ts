@@ -12,7 +12,7 @@ import { RedeliverDeadLettersHandler, RedeliverMessageHandler } from './deliveri
 import { deliveriesController, deliveryOperations } from './deliveries.controller';
 import { DeliveryQueries } from './deliveries.queries';
 import { explainController, explainOperations, ExplainQueries } from './explain';
-import { conversionFaults as fault, conversionFaultTable } from '../../domain/conversion-faults';
+import { conversionFaults as fault, conversionFaultTable } from '../../domain/subscriptions/faults';
 import { type TopicName } from '../../domain/subscriptions/subscription';
 import { type SubscriptionKind } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';

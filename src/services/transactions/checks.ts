@@ -1,4 +1,4 @@
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { postedTransaction, postedTransition } from '../../domain/transactions/fields';
 import { isReportInfo } from '../../domain/transactions/output';
 import { type DeniedReasonId, EVENT_TYPES, RULING_REASONS } from '../../domain/transactions/states';

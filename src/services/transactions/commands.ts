@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';

@@ -7,8 +7,8 @@ import {
   transactionsById,
   transactionsNow,
 } from '../../../projections/transactions';
-import { conversionFaults as fault } from '../../domain/conversion-faults';
-import { eventsOnDemand } from '../../domain/keys/history';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
+import { eventsOnDemand } from '../../kernel/history';
 import { type OutputTotal, type OutputTransaction } from '../../domain/transactions/fields';
 import { onlyOne } from '../../domain/transactions/find-transaction';
 import { toOutput } from '../../domain/transactions/output';

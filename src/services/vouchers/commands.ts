@@ -1,5 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { voucherFaults as fault } from '../../domain/conversion-faults';
+import { voucherFaults as fault } from '../../domain/vouchers/faults';
 import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
 import { type VoucherPost, VoucherWriter, type WrittenVoucher } from '../../domain/vouchers/voucher-writer';
 import { VisibleWrites } from '../../http/visible-writes';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { listVouchers, type VoucherCriteria } from '../../../projections/vouchers';
-import { historyOf, type Version } from '../../domain/keys/history';
-import { voucherFaults as fault } from '../../domain/conversion-faults';
+import { historyOf, type Version } from '../../kernel/history';
+import { voucherFaults as fault } from '../../domain/vouchers/faults';
 import { audiencesIn, type ListedVoucher } from '../../domain/vouchers/stored-voucher';
 import { isOfMoney, postedFields, type VoucherCurrency, voucherDecider } from '../../domain/vouchers/voucher';
 import { type FoundList } from '../../http/answer';

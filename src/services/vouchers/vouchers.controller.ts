@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { voucherFaults as fault } from '../../domain/conversion-faults';
+import { voucherFaults as fault } from '../../domain/vouchers/faults';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';

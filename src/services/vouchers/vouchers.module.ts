@@ -4,7 +4,7 @@ import { VisibleWrites } from '../../http/visible-writes';
 import { EventLog } from '../../kernel/event-log';
 import { schemaFiles } from '../../wire/record/document';
 import { PostVoucherHandler, PostVouchersHandler, WithdrawVoucherHandler } from './commands';
-import { voucherFaults as fault, voucherFaultTable } from '../../domain/conversion-faults';
+import { voucherFaults as fault, voucherFaultTable } from '../../domain/vouchers/faults';
 import { voucherOperations } from './operations';
 import { VoucherQueries, VoucherSettings } from './voucher.queries';
 import { VoucherWriter } from '../../domain/vouchers/voucher-writer';

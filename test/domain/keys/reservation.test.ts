@@ -43,7 +43,10 @@ describe('A reservation', () => {
   it('is not written twice, whatever is repeated', () => {
     const one = fc.nat(2).map(by);
     const seen = fc.option(one, { nil: undefined });
-    const commands = fc.oneof(fc.tuple(one, seen).map(([next, was]) => reserve(next, was)), one.map(release));
+    const commands = fc.oneof(
+      fc.tuple(one, seen).map(([next, was]) => reserve(next, was)),
+      one.map(release),
+    );
     fc.assert(
       fc.property(fc.array(commands), commands, (before, command) => {
         const state = [...before, command].reduce(after, keys.initial);

@@ -1,4 +1,4 @@
-import { type PostedFormat, readPosted } from '../../../src/services/claims/posted-list';
+import { type PostedFormat, readPosted } from '../../../src/services/claims/claims-body';
 import { refusalOf } from './posted';
 
 const read = (text: string, format: PostedFormat) => readPosted('claims', Buffer.from(text), format).items;

@@ -1,7 +1,7 @@
 import { type Command, CommandBus } from '@nestjs/cqrs';
 import { Faults } from '../../../src/kernel/fault';
 import { CheckClaims, CreateClaims, ReviseClaims, RuleOnClaims } from '../../../src/services/claims/commands';
-import { type PostedList } from '../../../src/services/claims/posted-list';
+import { type PostedList } from '../../../src/services/claims/claims-body';
 import { claimOf, claimWorld } from '../../api/claim-network';
 
 const PUBLISHER = { organisationId: 11, kind: 'publisher' } as const;

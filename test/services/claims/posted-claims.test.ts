@@ -4,7 +4,7 @@ import {
   type PostedFormat,
   type PostedList,
   readPosted,
-} from '../../../src/services/claims/posted-list';
+} from '../../../src/services/claims/claims-body';
 import { checkClaims } from '../../../src/services/claims/claim-check';
 import { postedClaim } from '../../../src/services/claims/posted-fields';
 import { POSTED_CLAIM } from '../../api/claim-tables';

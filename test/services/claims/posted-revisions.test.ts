@@ -1,5 +1,5 @@
 import { type Field } from '../../../src/wire/record/record';
-import { readPosted } from '../../../src/services/claims/posted-list';
+import { readPosted } from '../../../src/services/claims/claims-body';
 import { checkClaims, checkRevisions } from '../../../src/services/claims/claim-check';
 import { postedRevision } from '../../../src/services/claims/posted-fields';
 import { POSTED_REVISION } from '../../api/claim-tables';

@@ -1,5 +1,5 @@
 import { type Field } from '../../../src/wire/record/record';
-import { ignoredIn, readPosted } from '../../../src/services/claims/posted-list';
+import { ignoredIn, readPosted } from '../../../src/services/claims/claims-body';
 import { postedLegacyRuling, postedRuling } from '../../../src/services/claims/posted-fields';
 import { checkLegacyRulings, checkRulings, rulingIn } from '../../../src/services/claims/claim-check';
 import { CHANNELS, POSTED_RULING, STATUS_TABLE } from '../../api/claim-tables';

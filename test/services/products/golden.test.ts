@@ -7,7 +7,7 @@ import { type StoredOffer } from '../../../src/domain/products/offer';
 import { Directory } from '../../../src/network/directory';
 import { START } from '../../../src/kernel/event';
 import { evolve, type FeedEvent } from '../../../src/domain/products/feed';
-import { type RefusalEvent } from '../../../src/domain/products/feed-imports';
+import { type RefusalEvent } from '../../../src/domain/products/feed-refusals';
 import { parseChange } from '../../../src/domain/products/feed-codec';
 import { endedLoad } from '../../../src/services/products/load/restore';
 import { Fingerprints } from '../../../src/domain/products/fingerprints';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Decider, type DomainEvent, toFolded } from '../../kernel/decider';
-import { type RecordedEvent, streamOf } from '../../kernel/event';
-import { type EventLog } from '../../kernel/event-log';
+import { type Decider, type DomainEvent, toFolded } from './decider';
+import { type RecordedEvent, streamOf } from './event';
+import { type EventLog } from './event-log';
 
 /** What one event changed in an aggregate. */
 export interface Version {

@@ -1,6 +1,6 @@
-import { type Decider, execute, type StateAt } from '../../../src/kernel/decider';
-import { historyOf } from '../../../src/domain/keys/history';
-import { withLog } from '../../support/temporary-log';
+import { type Decider, execute, type StateAt } from '../../src/kernel/decider';
+import { historyOf } from '../../src/kernel/history';
+import { withLog } from '../support/temporary-log';
 
 type Fields = Readonly<Record<string, unknown>>;
 type BoxEvent =
