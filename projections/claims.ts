@@ -3,6 +3,7 @@ import { type ListedClaim, storedAfter, type StoredClaim, workOn } from '../src/
 import { type ParsedEvent } from '../src/kernel/decider';
 import {
   allOf,
+  type Bounds,
   type Filter,
   filtersOn,
   type Found,
@@ -14,10 +15,10 @@ import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/r
 import { type Projection } from '../src/projector/projection';
 import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
 import { type ClaimBatchField } from './claim-batches';
+import { DAY } from '../src/wire/date';
 
 const FIELDS = {
   id: 'keyword',
-  /** The id, for sorting. */
   claimId: 'number',
   publisherId: 'keyword',
   /** Absent without a program. */
@@ -28,7 +29,6 @@ const FIELDS = {
   orderNumber: 'text',
   /** The day of creation; this and the next three in epoch ms. */
   timeStamp: 'number',
-  /** The day of the transaction. */
   timeStampEvent: 'number',
   /** A day too. */
   statusChanged: 'number',
@@ -57,8 +57,6 @@ export const claims: Projection<StoredClaim, ClaimEvent> = {
   fold: storedAfter,
   describe: (document, id) => ({ document, fields: fieldsOf(document, Number(id)) }),
 };
-
-const DAY = 24 * 60 * 60 * 1000;
 
 /**
  * The first instant of its day (UTC), as lists show it: claims of one day are sorted by their ids
@@ -90,15 +88,9 @@ function fieldsOf(stored: StoredClaim, claimId: number): Readonly<Partial<Record
 
 /** Which claims: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
 export interface ClaimCriteria {
-  /** The values that each field may have. */
   readonly among: Readonly<Partial<Record<ClaimField, readonly number[]>>>;
-  readonly lastChanged: ClaimRange;
-  readonly timeStampEvent: ClaimRange;
-}
-
-interface ClaimRange {
-  readonly min?: number | undefined;
-  readonly max?: number | undefined;
+  readonly lastChanged: Bounds;
+  readonly timeStampEvent: Bounds;
 }
 
 /** A page of them; ties by id, in the same direction. */
@@ -185,24 +177,15 @@ async function listByName(
   const inOrder = [...byName.values()].sort((a, b) => Buffer.from(a.name).compare(Buffer.from(b.name)));
   const stretches = stretchesOf(isDescending ? inOrder.reverse() : inOrder, offset, size);
   async function* parts(): AsyncGenerator<readonly (readonly ListedClaim[])[]> {
-    for (const stretch of stretches) {
-      const inStretch = allOf(
-        filter,
-        among(
-          field,
-          stretch.groups.flatMap(({ ids }) => ids),
-        ),
-      );
-      const wanted = { filter: inStretch, order, offset: stretch.offset, size: stretch.size };
+    for (const { groups: named, ...page } of stretches) {
+      const ids = named.flatMap((group) => group.ids);
+      const wanted = { filter: allOf(filter, among(field, ids)), order, ...page };
       const { groups } = await searchInParts({ store, target: TARGET, read }, wanted, query);
-      if (stretch.groups.length === 1) yield* groups;
-      else yield inOrderOf(stretch.groups, field, await allIn(groups));
+      if (named.length === 1) yield* groups;
+      else yield inOrderOf(named, field, await allIn(groups));
     }
   }
-  return {
-    total: inOrder.reduce((sum, { count }) => sum + count, 0),
-    groups: { [Symbol.asyncIterator]: parts },
-  };
+  return { total: countOf(inOrder), groups: { [Symbol.asyncIterator]: parts } };
 }
 
 /** Claims of several groups that are read and sorted at once. */
@@ -218,12 +201,13 @@ function stretchesOf(groups: readonly NameGroup[], offset: number, size: number)
     if (taken > 0) {
       const last = stretches.at(-1);
       const isWhole = skip === 0 && taken === count;
-      if (isWhole && last?.offset === 0 && isOfWhole(last) && last.size + count <= TOGETHER)
-        stretches[stretches.length - 1] = {
-          groups: [...last.groups, group],
-          offset: 0,
-          size: last.size + count,
-        };
+      if (
+        isWhole &&
+        last?.offset === 0 &&
+        countOf(last.groups) === last.size &&
+        last.size + count <= TOGETHER
+      )
+        stretches.splice(-1, 1, { ...last, groups: [...last.groups, group], size: last.size + count });
       else stretches.push({ groups: [group], offset: skip, size: taken });
       left -= taken;
     }
@@ -233,8 +217,8 @@ function stretchesOf(groups: readonly NameGroup[], offset: number, size: number)
   return stretches;
 }
 
-function isOfWhole({ groups, size }: Stretch): boolean {
-  return groups.reduce((sum, { count }) => sum + count, 0) === size;
+function countOf(groups: readonly NameGroup[]): number {
+  return groups.reduce((sum, { count }) => sum + count, 0);
 }
 
 async function allIn(groups: PageInParts<ListedClaim>['groups']): Promise<readonly ListedClaim[]> {
@@ -256,17 +240,14 @@ function inOrderOf(
 
 const ofBatches = filtersOn<ClaimBatchField>();
 
-/** Claims that the system approves at `now` (epoch ms). */
 export function approvalsDueBy(now: number): Filter {
   return allOf(between('autoApproveAt', { max: now }));
 }
 
-/** Claims that could not be validated. */
 export function unscreened(): Filter {
   return allOf(between('unscreened', { min: 0 }));
 }
 
-/** Approved claims that have not become transactions yet. */
 export function untracked(): Filter {
   return allOf(between('untracked', { min: 0 }));
 }

@@ -34,15 +34,11 @@ export const delistings: Projection<Delisting, Delisted> = {
     sourceProductId: event.data.sourceProductId,
     position: numberOf(event.position),
   }),
-  describe: (document) => ({
-    fields: { feedId: document.feedId, position: document.position },
-    document,
-  }),
+  describe: (document) => ({ document, fields: { feedId: document.feedId, position: document.position } }),
 };
 
 const TARGET = { collection: delistings.collection.name };
 
-/** How many products were removed from a feed after a position. */
 export async function countDelistedAfter(
   store: ReadStore,
   feedId: number,

@@ -13,6 +13,7 @@ import {
 import { type TopicName } from '../src/domain/subscriptions/subscription';
 import {
   allOf,
+  type Bounds,
   type Cursor,
   type Filter,
   filtersOn,
@@ -21,6 +22,7 @@ import {
   type Results,
 } from '../src/kernel/query';
 import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
+import { defined } from '../src/kernel/without';
 import { type Projection } from '../src/projector/projection';
 import { searchInParts } from '../src/projector/search-in-parts';
 
@@ -66,18 +68,8 @@ export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
   fold(before, event) {
     switch (event.type) {
       case 'MessageDue': {
-        const { subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at } =
-          event.data;
-        return {
-          ...{ subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at },
-          matched: event.revision,
-          ...only('made', event.data.made),
-          ...only('isTest', event.data.isTest),
-          ...only('renderable', event.data.renderable),
-          state: 'due',
-          attempted: 0,
-          attempts: [],
-        };
+        const facts = factsOf({ ...event.data, matched: event.revision });
+        return { ...facts, state: 'due', attempted: 0, attempts: [] };
       }
       case 'RedeliveryDue':
         return before && { ...before, redelivery: event.data.at };
@@ -98,59 +90,38 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
     attempted: before.attempted + ended.length,
     attempts: [...before.attempts, ...ended].slice(-ATTEMPTS),
     changed: at,
-    ...only('rendered', attempt === undefined ? before.rendered : outcome.rendered),
-    ...only('redelivery', isManual ? undefined : before.redelivery),
-    ...only('redelivered', isManual ? (before.redelivery ?? before.redelivered) : before.redelivered),
+    ...defined({
+      rendered: attempt === undefined ? before.rendered : outcome.rendered,
+      redelivery: isManual ? undefined : before.redelivery,
+      redelivered: isManual ? (before.redelivery ?? before.redelivered) : before.redelivered,
+    }),
   };
   // A redelivery is one attempt in addition to the schedule: unless it succeeds, everything else stays as it is. If it
   // has succeeded, an attempt of the schedule that was under way meanwhile changes nothing.
   const isDecided = outcome.outcome !== 'delivered' && (isManual || before.state === 'delivered');
   if (isDecided)
-    return { ...after, state: before.state, ...only('next', before.next), ...only('reason', before.reason) };
-  return {
-    ...after,
-    state: STATE_AFTER[outcome.outcome],
-    ...only('next', next),
-    ...only('reason', attempt === undefined ? error : undefined),
-  };
+    return { ...after, state: before.state, ...defined({ next: before.next, reason: before.reason }) };
+  const reason = attempt === undefined ? error : undefined;
+  const state = outcome.outcome === 'failed' ? 'retrying' : outcome.outcome;
+  return { ...after, state, ...defined({ next, reason }) };
 }
 
 /** What does not change. */
-function factsOf(stored: StoredDelivery): Omit<StoredDelivery, 'state' | 'attempted' | 'attempts'> {
+function factsOf(stored: DeliveryFacts) {
   const { subscriptionId, organisationId, receiver, topic, subject } = stored;
-  const { sequence, stateId, at, made, matched, isTest, renderable } = stored;
+  const { sequence, stateId, at, matched, made, isTest, renderable } = stored;
   return {
     ...{ subscriptionId, organisationId, receiver, topic, subject, sequence, stateId, at, matched },
-    ...only('made', made),
-    ...only('isTest', isTest),
-    ...only('renderable', renderable),
+    ...defined({ made, isTest, renderable }),
   };
 }
 
-/** An object with the property, or without it if there is no value. */
-function only<Name extends string, Value>(
-  name: Name,
-  value: Value | undefined,
-): { readonly [_ in Name]?: Value } {
-  return value === undefined ? {} : ({ [name]: value } as { readonly [_ in Name]?: Value });
-}
-
-const STATE_AFTER = {
-  delivered: 'delivered',
-  failed: 'retrying',
-  dead: 'dead',
-  cancelled: 'cancelled',
-} as const;
+type DeliveryFacts = Omit<StoredDelivery, 'made' | 'rendered' | 'state' | 'attempted' | 'attempts'> & {
+  readonly made?: string | undefined;
+};
 
 function attemptOf({ attempt = 0, at, ms, status, error, answer, isManual }: Outcome): StoredAttempt {
-  return {
-    ...{ attempt, at },
-    ...only('ms', ms),
-    ...only('status', status),
-    ...only('error', error),
-    ...only('answer', answer),
-    ...only('isManual', isManual),
-  };
+  return defined({ attempt, at, ms, status, error, answer, isManual });
 }
 
 function fieldsOf(stored: StoredDelivery): Readonly<Record<DeliveryField, FieldValue>> {
@@ -180,7 +151,7 @@ export interface DeliveryCriteria {
   readonly stateId?: readonly number[] | undefined;
   /** Those in one of these states, each to one of the receivers if it names some. */
   readonly states?: readonly StateCriterion[] | undefined;
-  readonly at: { readonly min?: number | undefined; readonly max?: number | undefined };
+  readonly at: Bounds;
 }
 
 export interface StateCriterion {
@@ -235,7 +206,6 @@ export async function oldestDeliveries(
   }
 }
 
-/** One delivery; undefined if there is none. */
 export async function deliveryOf(store: ReadStore, messageId: string): Promise<ListedDelivery | undefined> {
   const [found] = await store.get(TARGET, [messageId]);
   return found && toDelivery(found);
@@ -248,14 +218,9 @@ function toDelivery({ id, body }: Found): ListedDelivery {
 const { among, between } = filtersOn<DeliveryField>();
 
 function filterOf({ states, at, ...lists }: DeliveryCriteria): Filter {
-  const { subscriptionId, organisationId, receiver, topic, subject, stateId } = lists;
+  const fields = Object.keys(lists) as (keyof typeof lists)[];
   return allOf(
-    among('subscriptionId', subscriptionId),
-    among('organisationId', organisationId),
-    among('receiver', receiver),
-    among('topic', topic),
-    among('subject', subject),
-    among('stateId', stateId),
+    ...fields.map((field) => among(field, lists[field])),
     states && { any: states.map(stateFilter) },
     between('at', at),
   );

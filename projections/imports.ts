@@ -2,15 +2,15 @@ import { type ParsedEvent } from '../src/kernel/decider';
 import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
 import { allOf, filtersOn, type Found, type Order, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
+import { defined } from '../src/kernel/without';
 import { eachOf, searchInParts } from '../src/projector/search-in-parts';
-import { FEED, type FeedEvent, type FeedImport } from '../src/domain/products/feed';
+import { FEED, type FeedEvent } from '../src/domain/products/feed';
 import { type RefusalEvent, REFUSALS } from '../src/domain/products/feed-refusals';
 import { type ReportedImport } from '../src/domain/products/import-report';
 import { type Projection } from '../src/projector/projection';
 
 type ImportEvent = Extract<FeedEvent, { readonly type: 'FeedImported' }> | RefusalEvent;
 
-/** A load of a feed. */
 interface StoredImport {
   readonly feedId: number;
   /** Position of its event, as a number. */
@@ -24,13 +24,7 @@ const FIELDS = { feedId: 'number', time: 'number', position: 'number' } as const
 
 /** One document per load, done or refused (`docs/decisions.md#p30`). */
 export const imports: Projection<StoredImport, ImportEvent> = {
-  collection: {
-    name: 'imports',
-    version: 3,
-    fields: FIELDS,
-    partition: 'feedId',
-    sorts: ['time'],
-  },
+  collection: { name: 'imports', version: 3, fields: FIELDS, partition: 'feedId', sorts: ['time'] },
   streams: [`${FEED}-`, `${REFUSALS}-`],
   handles: ['FeedImported', 'FeedImportRefused'],
   replaces: ['FeedImported', 'FeedImportRefused'],
@@ -40,14 +34,10 @@ export const imports: Projection<StoredImport, ImportEvent> = {
     position: numberOf(event.position),
     reported: reportedOf(event),
   }),
-  describe: (document) => ({
-    fields: {
-      feedId: document.feedId,
-      time: Date.parse(document.reported.time),
-      position: document.position,
-    },
-    document,
-  }),
+  describe: (document) => {
+    const { feedId, position, reported } = document;
+    return { document, fields: { feedId, time: Date.parse(reported.time), position } };
+  },
 };
 
 function feedIdOf({ stream }: ParsedEvent<ImportEvent>): number {
@@ -60,20 +50,12 @@ function reportedOf({ type, data }: ImportEvent): ReportedImport {
   const { importId, at: time, mode, durationMs, faults } = data;
   const common = { importId, time, mode, durationMs };
   if (type === 'FeedImportRefused') return { ...common, status: 'refused', ...NOTHING, faults: [...faults] };
-  const { new: listed, revised, repriced, unchanged, removed, refused, ...optional } = data;
+  const { new: listed, revised, repriced, unchanged, removed, refused } = data;
   const counts = { new: listed, revised, repriced, unchanged, removed, refused };
-  return { ...common, status: 'done', ...counts, faults: [...faults], ...optionalOf(optional) };
-}
-
-/** What only some loads have. */
-function optionalOf({ unmapped, largeRemoval, restores, moreFaults, ignoredFields }: Partial<FeedImport>) {
-  return {
-    ...(unmapped === undefined ? {} : { unmapped }),
-    ...(largeRemoval === undefined ? {} : { largeRemoval }),
-    ...(restores === undefined ? {} : { restores }),
-    ...(moreFaults === undefined ? {} : { moreFaults }),
-    ...(ignoredFields === undefined ? {} : { ignoredFields: [...ignoredFields] }),
-  };
+  const { unmapped, largeRemoval, restores, moreFaults } = data;
+  const ignoredFields = data.ignoredFields && [...data.ignoredFields];
+  const optional = defined({ unmapped, largeRemoval, restores, moreFaults, ignoredFields });
+  return { ...common, status: 'done', ...counts, faults: [...faults], ...optional };
 }
 
 const TARGET = { collection: imports.collection.name };
@@ -83,7 +65,6 @@ const LATEST = { field: 'position', descending: true } as const satisfies Order;
 
 const { among, between } = filtersOn<keyof typeof FIELDS>();
 
-/** Loads of a report. */
 const LAST = 50;
 
 /** The last loads of a feed, the newest first, in batches that are read on demand: each may have a thousand faults. */

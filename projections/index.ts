@@ -29,5 +29,4 @@ export const PROJECTIONS: readonly Projection[] = [
   claimBatches,
 ];
 
-/** The read models of the delivery log. */
 export const DELIVERY_PROJECTIONS: readonly Projection[] = [deliveries, receivers, receiverHealth];

@@ -12,15 +12,12 @@ export const OFFER_EVENTS = [
   'ProductDelisted',
 ] as const satisfies readonly OfferEvent['type'][];
 
-/** Prefix of the streams of feeds. */
 export const FEED_STREAMS = [`${FEED}-`] as const;
 
-/** The feed whose stream an event is in. */
 export function feedIdOf({ stream }: ParsedEvent<FeedEvent>): number {
   return Number(stream.slice(FEED.length + 1));
 }
 
-/** The offer that an event is about. */
 export function offerOf(event: ParsedEvent<OfferEvent>): string {
   return offerId(feedIdOf(event), event.data.sourceProductId);
 }

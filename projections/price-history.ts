@@ -1,6 +1,6 @@
 import { type Directory } from '../src/network/directory';
 import { type Position } from '../src/kernel/event';
-import { type QueryOptions } from '../src/kernel/query';
+import { type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/slices';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
@@ -12,7 +12,6 @@ import { type Projection } from '../src/projector/projection';
  */
 export type PriceEntry = readonly [price: number, since: number, position: Position, currency?: string];
 
-/** One document per offer: all its prices, oldest first. */
 interface PriceHistory {
   readonly feedId: number;
   readonly prices: readonly PriceEntry[];
@@ -68,11 +67,6 @@ export async function pricesOf(
   query: QueryOptions = {},
 ): Promise<ReadonlyMap<string, readonly PriceEntry[]>> {
   const found = await store.get({ collection: priceHistory.collection.name }, offerIds, query);
-  return new Map(
-    await mapInSlices(
-      found,
-      ({ id, body }) => [id, (JSON.parse(body) as PriceHistory).prices.toReversed()] as const,
-      query.signal,
-    ),
-  );
+  const read = ({ id, body }: Found) => [id, (JSON.parse(body) as PriceHistory).prices.toReversed()] as const;
+  return new Map(await mapInSlices(found, read, query.signal));
 }

@@ -46,25 +46,21 @@ export interface ProductCriteria extends Readonly<Partial<Record<MatchKey, reado
   readonly maxInStock?: number;
   /** Including their descendants (`docs/decisions.md#p5`). */
   readonly tdCategoryId?: readonly string[];
-  /** Offer ids. */
   readonly tdId?: readonly string[];
   /** Absent: `docs/decisions.md#p7`. */
   readonly orderBy?: ProductOrder;
-  readonly window: SearchWindow;
+  /** The page: `offset + size` is at most `SEARCH_CAP`; `after` pages through all results. */
+  readonly window: Page;
 }
 
 export type ProductOrder = 'priceAsc' | 'priceDesc' | 'modificationDateAsc' | 'modificationDateDesc';
 
-/** The page: `offset + size` is at most `SEARCH_CAP`; `after` pages through all results. */
-type SearchWindow = Page;
-
-/** Products on a page. */
 export function pageSizeOf(requested = 100): number {
   return Math.min(requested, SEARCH_CAP);
 }
 
 /** The part of the results that a page is, within the cap and below `limit` (`docs/decisions.md#p3`). */
-export function searchWindow(page = 1, pageSize?: number, limit = Infinity): SearchWindow {
+export function searchWindow(page = 1, pageSize?: number, limit = Infinity): Page {
   const perPage = pageSizeOf(pageSize);
   const end = Math.min(SEARCH_CAP, limit);
   const offset = Math.min((Math.max(page, 1) - 1) * perPage, end);
@@ -72,12 +68,12 @@ export function searchWindow(page = 1, pageSize?: number, limit = Infinity): Sea
 }
 
 /** The page that begins after a result, or at the first one (`docs/decisions.md#p28`). */
-export function windowAfter(after: Cursor | null, pageSize?: number): SearchWindow {
+export function windowAfter(after: Cursor | null, pageSize?: number): Page {
   return { offset: 0, size: pageSizeOf(pageSize), after };
 }
 
 /** All results that pages by number can reach. */
-export function wholeWindow(limit?: number): SearchWindow {
+export function wholeWindow(limit?: number): Page {
   return searchWindow(1, SEARCH_CAP, limit);
 }
 
@@ -90,11 +86,8 @@ export async function searchProducts(
   criteria: ProductCriteria,
   query: QueryOptions = {},
 ): Promise<FoundProducts> {
-  const wanted = {
-    filter: await filterOf(store, criteria, query),
-    order: orderOf(criteria),
-    ...criteria.window,
-  };
+  const filter = await filterOf(store, criteria, query);
+  const wanted = { filter, order: orderOf(criteria), ...criteria.window };
   return searchInParts({ store, target: TARGET, read: toOffer }, wanted, query);
 }
 

@@ -71,13 +71,7 @@ export const products: Projection<StoredOffer, OfferEvent> = {
       }
       case 'ProductRepriced':
         return (
-          offer && {
-            ...offer,
-            price: event.data.price,
-            currency: event.data.currency,
-            modified,
-            changed,
-          }
+          offer && { ...offer, price: event.data.price, currency: event.data.currency, modified, changed }
         );
       case 'ProductDelisted':
         return undefined;
@@ -96,9 +90,7 @@ export const products: Projection<StoredOffer, OfferEvent> = {
   },
   fanOut: {
     // A category that changed several times is queried once.
-    affectedBy: (changes) => ({
-      any: [...new Map(changes.map(conditionOf)).values()],
-    }),
+    affectedBy: (changes) => ({ any: [...new Map(changes.map(conditionOf)).values()] }),
     streamOf: ({ feedId }) => `${FEED_STREAMS[0]}${feedId}`,
   },
 };

@@ -10,7 +10,6 @@ const FIELDS = {
 } as const satisfies Readonly<Record<string, FieldType>>;
 
 export interface StoredHealth {
-  /** When the last attempt began. */
   readonly at: string;
   readonly health: Health;
 }

@@ -4,8 +4,16 @@ import {
   type ReceiverDay,
   type ReceiverTotals,
 } from '../src/domain/deliveries/stored-delivery';
-import { allOf, type Cursor, filtersOn, type Found, type QueryOptions } from '../src/kernel/query';
+import {
+  allOf,
+  type Cursor,
+  filtersOn,
+  type Found,
+  type GroupSearch,
+  type QueryOptions,
+} from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
+import { defined } from '../src/kernel/without';
 import { type Projection } from '../src/projector/projection';
 import { receiverHealth, type StoredHealth } from './receiver-health';
 
@@ -62,18 +70,12 @@ function afterOutcome(before: ReceiverDay, outcome: Outcome): ReceiverDay {
     failed: before.failed + (isFailure ? 1 : 0),
     delivered: before.delivered + (isSuccess ? 1 : 0),
     dead: before.dead + (kind === 'dead' ? 1 : 0),
-    ...(lastSuccess === undefined ? {} : { lastSuccess }),
-    ...(lastFailure === undefined ? {} : { lastFailure }),
-    ...(failingSince === undefined ? {} : { failingSince }),
+    ...defined({ lastSuccess, lastFailure, failingSince }),
   };
 }
 
 function attemptOf({ at, status, error }: Outcome): ReceiverAttempt {
-  return {
-    at,
-    ...(status === undefined ? {} : { status }),
-    ...(error === undefined ? {} : { error }),
-  };
+  return defined({ at, status, error });
 }
 
 /** Most days that are kept, with the present one. */
@@ -88,12 +90,8 @@ export async function totalsOfReceivers(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, ReceiverTotals>> {
   const filter = { field: 'receiver' satisfies ReceiverField, in: ids };
-  const { found } = await store.search(TARGET, {
-    filter,
-    order: [NEWEST_FIRST],
-    offset: 0,
-    size: Math.max(1, ids.length) * DAYS,
-  });
+  const size = Math.max(1, ids.length) * DAYS;
+  const { found } = await store.search(TARGET, { filter, order: [NEWEST_FIRST], offset: 0, size });
   const totals = new Map<string, ReceiverTotals>();
   for (const day of found.map(toDay)) {
     const newer = totals.get(day.receiver);
@@ -133,39 +131,27 @@ export async function listReceivers(
   { subscriptionId, organisationId }: ReceiverCriteria,
   { size, after }: { readonly size: number; readonly after?: Cursor | null | undefined },
   query: QueryOptions = {},
-): Promise<{
-  readonly receivers: readonly ReceiverTotals[];
-  readonly total: number;
-  readonly next?: Cursor;
-}> {
+) {
   const { among } = filtersOn<ReceiverField>();
-  const { groups, ...paged } = await store.searchGroups(
-    TARGET,
-    {
-      filter: allOf(among('subscriptionId', subscriptionId), among('organisationId', organisationId)),
-      groupBy: 'receiver' satisfies ReceiverField,
-      within: [NEWEST_FIRST],
-      order: [{ by: 'greatest', ...NEWEST_FIRST }],
-      members: DAYS,
-      offset: 0,
-      size,
-      ...(after === undefined ? {} : { after }),
-    },
-    query,
-  );
-  return {
-    ...paged,
-    receivers: groups.flatMap(([newest, ...older]) =>
-      newest === undefined ? [] : older.map(toDay).reduce<ReceiverTotals>(sumOf, toDay(newest)),
-    ),
+  const wanted: GroupSearch = {
+    filter: allOf(among('subscriptionId', subscriptionId), among('organisationId', organisationId)),
+    groupBy: 'receiver' satisfies ReceiverField,
+    within: [NEWEST_FIRST],
+    order: [{ by: 'greatest', ...NEWEST_FIRST }],
+    members: DAYS,
+    ...(after === undefined ? { offset: 0, size } : { offset: 0, size, after }),
   };
+  const { groups, ...paged } = await store.searchGroups(TARGET, wanted, query);
+  const receivers = groups.flatMap(([newest, ...older]) =>
+    newest === undefined ? [] : older.map(toDay).reduce<ReceiverTotals>(sumOf, toDay(newest)),
+  );
+  return { ...paged, receivers };
 }
 
 function toDay({ body }: Found): ReceiverDay {
   return JSON.parse(body) as ReceiverDay;
 }
 
-/** The days of a receiver together. */
 function sumOf(newer: ReceiverTotals, day: ReceiverDay): ReceiverTotals {
   const lastSuccess = newer.lastSuccess ?? day.lastSuccess;
   const lastFailure = newer.lastFailure ?? day.lastFailure;
@@ -179,8 +165,6 @@ function sumOf(newer: ReceiverTotals, day: ReceiverDay): ReceiverTotals {
     failed: newer.failed + day.failed,
     delivered: newer.delivered + day.delivered,
     dead: newer.dead + day.dead,
-    ...(lastSuccess === undefined ? {} : { lastSuccess }),
-    ...(lastFailure === undefined ? {} : { lastFailure }),
-    ...(failingSince === undefined ? {} : { failingSince }),
+    ...defined({ lastSuccess, lastFailure, failingSince }),
   };
 }

@@ -81,18 +81,14 @@ export async function listSubscriptions(
     among('siteId', siteId === undefined ? undefined : [String(siteId)]),
   );
   const order = [{ field: 'created' satisfies SubscriptionField }];
-  return await searchInParts(
-    { store, target: TARGET, read },
-    { filter, order, offset: 0, size: SIZE },
-    query,
-  );
+  const wanted = { filter, order, offset: 0, size: SIZE };
+  return await searchInParts({ store, target: TARGET, read }, wanted, query);
 }
 
 function read({ id, body }: Found): ListedSubscription {
   return { subscriptionId: id, ...(JSON.parse(body) as StoredSubscription) };
 }
 
-/** A subscription as its read model stores it. */
 interface StoredSubscription {
   readonly topic: TopicName;
   readonly organisationId: number;

@@ -5,7 +5,6 @@ import { STANDINGS } from '../src/domain/transactions/states';
 import { type StoredTransaction } from '../src/domain/transactions/stored-transaction';
 import { type TransactionField, transactions } from './transactions';
 
-/** Orders of one advertiser. */
 export interface OrdersOf {
   readonly advertiserId: number;
   readonly orderNumbers: readonly string[];
@@ -37,7 +36,6 @@ export async function trackedOrders(
   return orders;
 }
 
-/** A transaction as claims see it. */
 export function toTrackedOrder(
   transactionId: string,
   { transaction, messageTypeId }: StoredTransaction,

@@ -12,6 +12,7 @@ import { type ParsedEvent } from '../src/kernel/decider';
 import { numberOf, type Position } from '../src/kernel/event';
 import {
   allOf,
+  type Bounds,
   type Cursor,
   type Filter,
   filtersOn,
@@ -112,21 +113,14 @@ function fieldsOf(stored: PositionedTransaction, id: string): Readonly<Record<st
 
 /** Which transactions: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
 export interface TransactionCriteria {
-  /** The values that each field may have. */
   readonly among: Readonly<Partial<Record<TransactionField, readonly (string | number)[]>>>;
-  readonly timeOfEvent: TransactionRange;
-  readonly changed: TransactionRange;
+  readonly timeOfEvent: Bounds;
+  readonly changed: Bounds;
   /** Only those whose last event is after this log position, and at `until` or before. */
   readonly after?: Position;
   readonly until?: Position;
 }
 
-interface TransactionRange {
-  readonly min?: number | undefined;
-  readonly max?: number | undefined;
-}
-
-/** A page of them, in order. */
 export interface TransactionPage {
   readonly orderBy: 'timeOfEvent' | 'changed' | 'position';
   readonly descending: boolean;
@@ -165,22 +159,12 @@ export async function listTransactions(
   return await searchInParts({ store, target, read: toTransaction }, wanted, query);
 }
 
-/** The total of the transactions of one currency in one state; amounts are integers (`wire/record/minor-units.ts`). */
-interface StateTotal {
-  readonly currencyId: string;
-  readonly messageTypeId: number;
-  readonly count: number;
-  readonly orderValue: number;
-  readonly publisherCommission: number;
-  readonly tdCommission: number;
-}
-
-/** Totals by currency and state. */
+/** Totals by currency and state; amounts are integers (`wire/record/minor-units.ts`). */
 export async function totalTransactions(
   store: ReadStore,
   criteria: TransactionCriteria,
   query: QueryOptions = {},
-): Promise<readonly StateTotal[]> {
+) {
   const wanted = {
     filter: filterOf(criteria),
     by: ['currencyId', 'messageTypeId'],
@@ -197,7 +181,6 @@ export async function totalTransactions(
   }));
 }
 
-/** Those of these ids that exist. */
 export async function transactionsById(
   store: ReadStore,
   ids: readonly string[],

@@ -24,7 +24,6 @@ const FIELDS = {
   /** Title, descriptions and code together (Document 2, List keys, `keywords`). */
   text: 'words',
   updated: 'number',
-  /** The id, for ordering. */
   number: 'number',
   startDate: 'number',
   endDate: 'number',
@@ -92,21 +91,16 @@ function fieldsOf(
 
 /** A listing: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
 export interface VoucherCriteria {
-  /** Only of these programs. */
-  readonly programIds?: readonly number[] | undefined;
+  /** The values that each field may have; of a language in lower case. */
+  readonly among: Readonly<Partial<Record<VoucherField, readonly (string | number | boolean)[] | undefined>>>;
   /** Of each list, the voucher's audience must be one (`audienceOf`). */
   readonly audiences: readonly (readonly string[])[];
   /** Only those whose publication window includes this time. */
   readonly publishedAt?: number | undefined;
   readonly minEndDate?: number | undefined;
   readonly maxStartDate?: number | undefined;
-  readonly ids?: readonly number[] | undefined;
-  readonly voucherTypeIds?: readonly number[] | undefined;
   /** Alternatives (`docs/decisions.md#p4`). */
   readonly keywords?: readonly string[] | undefined;
-  readonly siteSpecific?: boolean | undefined;
-  /** In lower case. */
-  readonly languageId?: string | undefined;
   /** Seed of a random order (`docs/decisions.md#v6`); without one, `docs/decisions.md#v12`. */
   readonly seed?: number | undefined;
   readonly offset: number;
@@ -137,14 +131,11 @@ const { among, between, text } = filtersOn<VoucherField>();
 
 /** For keywords see `docs/decisions.md#v11`. */
 function filterOf(criteria: VoucherCriteria): Filter {
-  const { publishedAt, minEndDate, maxStartDate, siteSpecific, languageId } = criteria;
+  const { publishedAt, minEndDate, maxStartDate } = criteria;
+  const fields = Object.keys(criteria.among) as VoucherField[];
   return allOf(
     ...criteria.audiences.map((audience) => among('audience', audience)),
-    among('programId', criteria.programIds?.map(String)),
-    among('id', criteria.ids?.map(String)),
-    among('voucherTypeId', criteria.voucherTypeIds?.map(String)),
-    among('siteSpecific', siteSpecific === undefined ? undefined : [String(siteSpecific)]),
-    among('languageId', languageId === undefined ? undefined : [languageId]),
+    ...fields.map((field) => among(field, criteria.among[field]?.map(String))),
     text(['text'], criteria.keywords?.map(wordsOf)),
     between('publishStart', { max: publishedAt }),
     between('publishEnd', { min: publishedAt }),

@@ -162,7 +162,7 @@ export class QueryTooLong extends Error {
 }
 
 /** Inclusive. */
-interface Bounds {
+export interface Bounds {
   readonly min?: number | undefined;
   readonly max?: number | undefined;
 }

@@ -7,3 +7,14 @@ export function without<Value extends object, Name extends keyof Value>(
   for (const name of names) Reflect.deleteProperty(copy, name);
   return copy as Value extends unknown ? Omit<Value, Name> : never;
 }
+
+type Defined<Value> = {
+  [Name in keyof Value as undefined extends Value[Name] ? never : Name]: Value[Name];
+} & {
+  [Name in keyof Value as undefined extends Value[Name] ? Name : never]?: Exclude<Value[Name], undefined>;
+};
+
+/** A copy of an object without its properties that are undefined. */
+export function defined<Value extends object>(value: Value): Defined<Value> {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Defined<Value>;
+}

@@ -31,7 +31,8 @@ export interface NetworkCriteria {
   readonly claimId: readonly number[];
 }
 
-interface NetworkReviewParts {
+/** What claims are read with. */
+interface ClaimSources {
   readonly store: ReadStore;
   readonly directory: Directory;
   readonly now: Date;
@@ -41,7 +42,7 @@ const AT_NETWORK = (Object.keys(STATUSES).map(Number) as StatusId[]).filter(isAt
 
 /** Claims of all programs as operators list them, the oldest first, and the number of all (`docs/decisions.md#c14`). */
 export async function networkClaims(
-  { store, directory, now }: NetworkReviewParts,
+  { store, directory, now }: ClaimSources,
   { statusId, programId, claimId }: NetworkCriteria,
   { offset, limit }: { readonly offset: number; readonly limit: number },
   query: QueryOptions = {},
@@ -60,14 +61,14 @@ export async function networkClaims(
 
 /** The same as lines, and the number of all. */
 export async function claimLines(
-  surface: NetworkReviewParts,
+  sources: ClaimSources,
   criteria: NetworkCriteria,
   most: number,
 ): Promise<{ readonly lines: readonly string[]; readonly total: number }> {
   const lines: string[] = [];
-  const { claims, total } = await networkClaims(surface, criteria, { offset: 0, limit: most });
+  const { claims, total } = await networkClaims(sources, criteria, { offset: 0, limit: most });
   for await (const some of claims)
-    for (const claim of some) lines.push(lineOf(claim, surface.directory.program(claim.programId)));
+    for (const claim of some) lines.push(lineOf(claim, sources.directory.program(claim.programId)));
   return { lines, total };
 }
 
@@ -96,13 +97,12 @@ class RefusedReview extends Error {
 
 /** Releases or rejects a claim in its latest version, and describes the outcome. Raises `RefusedReview`. */
 export async function decide(
-  { log, store, directory, now }: NetworkReviewParts & { readonly log: EventLog },
+  { store, ...parts }: Omit<ReviewParts, 'search'> & { readonly store: ReadStore },
   requested: () => ReviewRequest,
 ): Promise<string> {
   try {
     const request = requested();
-    const search = OrderSearch.over(store);
-    const { statusId } = await reviewClaim(request, { log, search, directory, now });
+    const { statusId } = await reviewClaim(request, { ...parts, search: OrderSearch.over(store) });
     return `claim ${request.claimId}: ${statusId} ${STATUSES[statusId].name}`;
   } catch (error) {
     throw error instanceof Fault ? new RefusedReview(error.message) : error;
@@ -149,7 +149,7 @@ export function rejectionOf(
 }
 
 /** What a decision is made with. */
-export interface ReviewParts {
+interface ReviewParts {
   readonly log: EventLog;
   readonly search: OrderSearch;
   readonly directory: Directory;

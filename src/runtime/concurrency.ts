@@ -1,25 +1,27 @@
 import { newPromise } from './waitable-position';
 
 /**
- * Works on many items, `atOnce` of them at a time. After a failure no further item is started, and the
- * failure is raised as soon as the items under way have ended.
+ * Works on many items, `atOnce` of them at a time; returns the results in the order of the items. After a failure no
+ * further item is started, and the failure is raised as soon as the items under way have ended.
  */
-export async function inParallel<Item>(
+export async function inParallel<Item, Result>(
   items: Iterable<Item>,
   atOnce: number,
-  work: (item: Item) => Promise<void>,
-): Promise<void> {
+  work: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
   // All workers share one generator: a loop that ends with an error closes it for the others.
   let hasEnded = false;
   const queue = (function* () {
+    let at = 0;
     try {
-      yield* items;
+      for (const item of items) yield [at++, item] as const;
     } finally {
       hasEnded = true;
     }
   })();
   const worker = async (): Promise<void> => {
-    for (const item of queue) await work(item);
+    for (const [at, item] of queue) results[at] = await work(item);
   };
   const workers: Promise<void>[] = [];
   // Most lists are short: they need few workers.
@@ -27,6 +29,7 @@ export async function inParallel<Item>(
   while (!isEnough()) workers.push(worker());
   const ended = await Promise.allSettled(workers);
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
+  return results;
 }
 
 /**

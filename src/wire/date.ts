@@ -1,3 +1,6 @@
+/** In milliseconds. */
+export const DAY = 86_400_000;
+
 const MILLISECONDS = /^-?\d{1,16}$/;
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const DATE_TIME =
@@ -44,8 +47,6 @@ export function readDate(text: string): number | undefined {
   const offset = (sign === '-' ? -1 : 1) * (oh * 60 + om);
   return day + ((h * 60 + m - offset) * 60 + s) * 1000 + Math.trunc(Number(`0.${fraction}`) * 1000 + 1e-6);
 }
-
-const DAY = 86_400_000;
 
 /**
  * As an upper bound, a date without a time of day includes its day, to the last millisecond (`docs/decisions.md#a17`).

@@ -2,17 +2,19 @@ import { inParallel } from '../../src/runtime/concurrency';
 import { yieldToEventLoop } from '../../src/runtime/slices';
 
 describe('Work in parallel', () => {
-  it('is done on every item, and on no more at a time than allowed', async () => {
+  it('is done on every item, on no more at a time than allowed, and gives results in the order of the items', async () => {
     const done: number[] = [];
     let running = 0;
     let most = 0;
-    await inParallel([5, 1, 4, 2, 3].values(), 2, async (item) => {
+    const results = await inParallel([5, 1, 4, 2, 3].values(), 2, async (item) => {
       running += 1;
       most = Math.max(most, running);
       for (let turn = 0; turn < item; turn += 1) await yieldToEventLoop();
       running -= 1;
       done.push(item);
+      return `item ${item}`;
     });
+    expect(results).toEqual(['item 5', 'item 1', 'item 4', 'item 2', 'item 3']);
     expect(most).toBe(2);
     expect(done.toSorted()).toEqual([1, 2, 3, 4, 5]);
   });

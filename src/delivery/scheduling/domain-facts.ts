@@ -54,7 +54,7 @@ export class DeadLetters {
 
   private async recordAll(partition: OwnedPartition): Promise<void> {
     const { deadLetters } = partition.state;
-    const record = (): Promise<void> =>
+    const record = () =>
       inParallel(deadLetters.values(), AT_ONCE, async (deadLetter) => {
         await recordDeadLetter(this.log, deadLetter);
         deadLetters.delete(deadLetter.id);

@@ -20,7 +20,6 @@ interface Priced extends Amounts, StoredDecimals {
   readonly claim: Amounts;
 }
 
-/** With the amounts as an event stores them. */
 export function withStoredAmounts<Data extends Priced>(data: Data): Data {
   const { claim, currencyId = '' } = data;
   if (hasHundredths(currencyId)) return data;

@@ -32,7 +32,6 @@ export type ClaimBatchEvent =
       readonly type: 'ClaimBatchAccepted';
       readonly data: { readonly at: string; readonly claims: readonly StoredFiling[] };
     }
-  /** All of them are filed. */
   | { readonly type: 'ClaimBatchFinished'; readonly data: { readonly at: string } }
   /** As the only event of a stream: the post was interrupted, and none of its claims can be filed any more. */
   | { readonly type: 'ClaimBatchAbandoned'; readonly data: { readonly at: string } };
@@ -47,7 +46,6 @@ export type ClaimBatchCommand =
   /** Ensures that it can no longer be accepted. */
   | { readonly do: 'abandon'; readonly at: string };
 
-/** The category of a batch's stream. */
 export const CLAIM_BATCH = 'claim-batch';
 
 /** A command that does not fit the state does nothing: the state returned shows why. */

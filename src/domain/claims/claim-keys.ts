@@ -16,10 +16,8 @@ export const UNSEEN: SeenKey = { state: undefined, revision: NO_STREAM };
 /** The unique key of a claim, in the stream `claimkey-<hash>` (`docs/decisions.md#c4`). */
 const claimKeys = reservations('claimkey');
 
-/** What identifies a claim. */
 export type KeyFields = Pick<ClaimContent, 'transactionDate' | 'programId' | 'eventId' | 'orderNumber'>;
 
-/** The hash of it. */
 export function keyOf({ transactionDate, programId, eventId, orderNumber }: KeyFields): string {
   return hash('sha256', `${transactionDate}:${programId}:${eventId}:${orderNumber}`);
 }

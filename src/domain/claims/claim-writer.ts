@@ -72,20 +72,17 @@ export class ClaimWriter {
     claims: readonly Claim[],
     at: string,
   ): Promise<readonly (Claim & FoundKey)[]> {
-    const found: (Claim & FoundKey)[] = [];
     const firstOf = new Map<string, number>();
     const wanted = claims.map((claim, index) => {
       const key = keyOf(claim.claim);
-      const earlier = firstOf.get(key);
-      if (earlier === undefined) firstOf.set(key, index);
-      return { claim, key, repeats: earlier };
+      const repeats = firstOf.get(key);
+      if (repeats === undefined) firstOf.set(key, index);
+      return { claim, key, repeats };
     });
-    await inParallel(wanted.entries(), AT_ONCE, async ([index, { claim, key, repeats }]) => {
+    return await inParallel(wanted, AT_ONCE, async ({ claim, key, repeats }) => {
       const seen = await this.keys.load(key);
-      const isTaken = await this.keys.isTaken(key, seen, at, claim.owner);
-      found[index] = { ...claim, seen, isTaken, repeats };
+      return { ...claim, seen, isTaken: await this.keys.isTaken(key, seen, at, claim.owner), repeats };
     });
-    return found;
   }
 
   /** Files claims with different keys, all of them or none. Raises UTS_397 if another claim has one of the keys. */
@@ -150,10 +147,7 @@ export class ClaimWriter {
     batch: number,
     { claims, at }: Extract<ClaimBatchState, { readonly is: 'accepted' }>,
   ): Promise<Written & { readonly claims: readonly Written[] }> {
-    const written: Written[] = [];
-    await inParallel(claims, AT_ONCE, async (filing) => {
-      written.push(await this.file(filing, at));
-    });
+    const written = await inParallel(claims, AT_ONCE, (filing) => this.file(filing, at));
     const finished = await execute(this.log, claimBatchDecider, batch, { do: 'finish', at });
     return { ...finished, claims: written };
   }
@@ -188,7 +182,6 @@ export class ClaimWriter {
     }
   }
 
-  /** A command that leaves the key as it is. */
   async execute(
     id: number,
     command: Extract<ClaimCommand, { readonly do: 'rule' | 'screen' | 'autoApprove' | 'track' }>,
@@ -233,7 +226,6 @@ export function requireSize(claims: readonly Omit<Filing, 'id'>[]): void {
 
 const LONGEST_ID = Number.MAX_SAFE_INTEGER;
 
-/** `docs/decisions.md#c4`. */
 export function notUnique({ transactionDate, programId, eventId, orderNumber }: KeyFields): Fault {
   return fault.notUnique(
     `there is a claim with timeStampEvent ${transactionDate}, programId ${programId}, eventId ${eventId} and orderNumber ${JSON.stringify(orderNumber)}: expected another combination`,

@@ -1,6 +1,7 @@
 import { type Terms } from '../../network/commission';
 import { type Decider } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
+import { defined } from '../../kernel/without';
 import { type StoredDecimals } from '../../wire/record/minor-units';
 import { withAmounts, withStoredAmounts } from './claim-amounts';
 import { claimFaults as fault } from './faults';
@@ -43,7 +44,6 @@ export interface ClaimContent {
 
 /** Of the program, as it was when the claim was filed or revised; absent if there was no such program. */
 export interface ProgramFacts {
-  /** Its owner. */
   readonly advertiserId?: number;
   /** ISO 4217. */
   readonly currencyId?: string;
@@ -51,7 +51,6 @@ export interface ProgramFacts {
   readonly terms?: Terms;
 }
 
-/** Whose claim it is. */
 export interface ClaimOrigin extends ProgramFacts {
   readonly publisherId: number;
 }
@@ -100,11 +99,7 @@ export type ClaimEvent =
   | {
       readonly type: 'ClaimRevised';
       readonly data: ProgramFacts &
-        StoredDecimals & {
-          readonly at: string;
-          readonly version: number;
-          readonly claim: ClaimContent;
-        };
+        StoredDecimals & { readonly at: string; readonly version: number; readonly claim: ClaimContent };
     }
   | { readonly type: 'ClaimRuled'; readonly data: RuledData }
   /** An approved claim has become a transaction, or the order had been tracked before (`docs/decisions.md#c10`). */
@@ -173,7 +168,6 @@ const REFUSED_WITHOUT_CLAIM: ReadonlySet<ClaimCommand['do']> = new Set([
   'withdraw',
 ]);
 
-/** The category of a claim's stream. */
 export const CLAIM = 'claim';
 
 /** Refuses what the version or the status does not allow (UTS_402, UTS_405). Who may do what is the caller's. */
@@ -268,7 +262,6 @@ function decide(command: ClaimCommand, state: ClaimState): readonly ClaimEvent[]
   }
 }
 
-/** As it is stored. */
 function stored(event: ClaimEvent): ClaimEvent {
   return 'claim' in event.data ? ({ ...event, data: withStoredAmounts(event.data) } as ClaimEvent) : event;
 }
@@ -297,11 +290,7 @@ function subjectOf(state: FiledClaim): ClaimSubject {
 
 /** Without the fields that have no value. */
 export function programFacts({ advertiserId, currencyId, terms }: Optional<ProgramFacts>): ProgramFacts {
-  return {
-    ...(advertiserId === undefined ? {} : { advertiserId }),
-    ...(currencyId === undefined ? {} : { currencyId }),
-    ...(terms === undefined ? {} : { terms }),
-  };
+  return defined({ advertiserId, currencyId, terms });
 }
 
 type Optional<Facts> = { readonly [Name in keyof Facts]?: Facts[Name] | undefined };

@@ -4,6 +4,7 @@ import { termsOf } from '../../network/past-terms';
 import { type Program } from '../../network/programs';
 import { type ClaimContent, type ClaimOrigin, type Screening } from './claim';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, type ScreenedStatusId, type TrackedStatusId } from './statuses';
+import { DAY } from '../../wire/date';
 
 /** A transaction of the claim's advertiser with the order number of the claim, of any program and event. */
 export interface TrackedOrder {
@@ -74,7 +75,6 @@ function factsOf(claim: ClaimContent, { programs }: Pick<Directory, 'programs'>,
   };
 }
 
-/** In this order. */
 const RULES: readonly (readonly [ScreenedStatusId, (facts: Facts) => boolean])[] = [
   [101, ({ claim, event }) => event?.inquiry === true && claim.expectedCommission === undefined],
   [102, ({ program }) => program === undefined],
@@ -122,7 +122,6 @@ const TRACKED: readonly (readonly [TrackedStatusId, Relation, readonly TrackedOr
   [108, 'same site', ['refused']],
 ];
 
-/** Whose order it is. */
 type OrderOf = Pick<TrackedOrder, 'programId' | 'siteId'> & { readonly publisherId: number };
 
 interface Tracked {
@@ -152,8 +151,6 @@ function relationOf({ publisherId, siteId }: OrderOf, order: TrackedOrder): Rela
   return order.publisherId === publisherId ? 'same publisher' : 'another publisher';
 }
 
-const DAY = 24 * 60 * 60 * 1000;
-
 type AwaitsApproval = Screening & { readonly statusId: typeof AWAITING_APPROVAL };
 
 /** It awaits approval, from now on (`docs/decisions.md#c11`). */
@@ -164,7 +161,6 @@ export function awaiting(program: Program | undefined, now: Date): AwaitsApprova
   return { statusId, autoApproveAt: new Date(now.getTime() + days * DAY).toISOString() };
 }
 
-/** Whose claim it is, by the directory. */
 export function originOf(
   { programId, eventId }: ClaimContent,
   publisherId: number,

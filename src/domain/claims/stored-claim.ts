@@ -1,3 +1,4 @@
+import { defined } from '../../kernel/without';
 import { type ClaimContent, type ClaimEvent, type ClaimOrigin, inMemory, programFacts } from './claim';
 import { APPROVED, AWAITING_APPROVAL, CANNOT_VALIDATE, type StatusId } from './statuses';
 
@@ -15,7 +16,6 @@ export interface StoredClaim {
   readonly lastChanged: number;
   /** What the approval has corrected. */
   readonly adjusted?: { readonly orderValue?: number; readonly expectedCommission?: number };
-  /** Of the approved claim. */
   readonly transactionId?: string;
 }
 
@@ -27,7 +27,6 @@ interface StoredStatus {
   readonly autoApproveAt?: number;
 }
 
-/** With its id. */
 export interface ListedClaim extends StoredClaim {
   readonly claimId: number;
 }
@@ -55,10 +54,7 @@ export function storedAfter(before: StoredClaim | undefined, stored: ClaimEvent)
     }
     case 'ClaimRuled': {
       const { version, statusId, message, orderValue, expectedCommission } = event.data;
-      const adjusted = {
-        ...(orderValue === undefined ? {} : { orderValue }),
-        ...(expectedCommission === undefined ? {} : { expectedCommission }),
-      };
+      const adjusted = defined({ orderValue, expectedCommission });
       const status = entered(before, statusId, at, message);
       return { ...before, version, status, adjusted, lastChanged: at };
     }

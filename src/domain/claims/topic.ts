@@ -4,8 +4,8 @@ import { type Occurrence, type SubscriptionKind } from '../subscriptions/topic';
 import { decimalOf } from '../../wire/record/minor-units';
 import { CLAIM, type ClaimContent, type ClaimEvent, inMemory, type Ruling } from './claim';
 import { type StatusId, STATUSES } from './statuses';
+import { DAY } from '../../wire/date';
 
-/** The events that give a claim a status. */
 type StatusEvent = Extract<ClaimEvent, { readonly type: 'ClaimScreened' | 'ClaimRuled' }>;
 
 /** Of a listed claim, without what needs the directory, the creation and the countdown. */
@@ -46,12 +46,8 @@ export const claimTopic: SubscriptionKind = {
   handles: ['ClaimScreened', 'ClaimRuled'] satisfies StatusEvent['type'][],
   attributes: ATTRIBUTES,
   occurrence: (event) => {
-    const { stream, revision } = event;
-    return occurrenceOf(
-      Number(stream.slice(CLAIM.length + 1)),
-      event as StatusEvent & ParsedEvent,
-      revision + 1,
-    );
+    const claimId = Number(event.stream.slice(CLAIM.length + 1));
+    return occurrenceOf(claimId, event as StatusEvent & ParsedEvent, event.revision + 1);
   },
   example: (statusId, now) => occurrenceOf(1, exampleOf(statusId as StatusId, now), 1),
   service: {
@@ -79,6 +75,7 @@ function occurrenceOf(claimId: number, event: StatusEvent, sequence: number): Oc
   const { at, statusId, message, publisherId, advertiserId, currencyId = '', version, claim } = data;
   const { siteId, programId, eventId } = claim;
   const { name, state } = STATUSES[statusId];
+  const adjusted: Partial<Ruling> = type === 'ClaimRuled' ? data : {};
   const values: Readonly<Partial<Record<Attribute, string | number | undefined>>> = {
     claimId,
     statusId,
@@ -90,7 +87,8 @@ function occurrenceOf(claimId: number, event: StatusEvent, sequence: number): Oc
     affiliateSiteId: siteId,
     programId,
     ...contentOf(claim, currencyId),
-    ...(type === 'ClaimRuled' ? adjustedBy(data, currencyId) : {}),
+    adjustedOrderValue: decimal(adjusted.orderValue, currencyId),
+    adjustedExpectedCommission: decimal(adjusted.expectedCommission, currencyId),
     currencyId,
     versionNo: version,
   };
@@ -124,18 +122,9 @@ function contentOf(claim: ClaimContent, currency: string) {
   };
 }
 
-function adjustedBy({ orderValue, expectedCommission }: Ruling, currency: string) {
-  return {
-    adjustedOrderValue: decimal(orderValue, currency),
-    adjustedExpectedCommission: decimal(expectedCommission, currency),
-  };
-}
-
 function decimal(amount: number | undefined, currency: string): number | undefined {
   return amount === undefined ? undefined : decimalOf(amount, currency);
 }
-
-const DAY = 24 * 60 * 60 * 1000;
 
 /** A claim with a value for each attribute that its status has. */
 function exampleOf(statusId: StatusId, now: Date): StatusEvent {

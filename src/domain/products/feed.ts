@@ -98,11 +98,9 @@ export interface FeedImport {
     readonly sourceProductId?: string;
     readonly message: string;
   }[];
-  /** Number of further faults, if any. */
   readonly moreFaults?: number;
   /** How many of the new and revised products no category maps; absent from early versions. */
   readonly unmapped?: number;
-  /** Posted fields that were ignored, if any. */
   readonly ignoredFields?: readonly IgnoredField[];
   /** A replacement has removed most products of a large feed (`docs/decisions.md#x89`). */
   readonly largeRemoval?: true;
@@ -149,7 +147,6 @@ export function evolve(state: Fingerprints, change: ProductChange): number {
 
 // Decisions
 
-/** A command about one product. */
 export type ProductCommand =
   | { readonly kind: 'post'; readonly product: ProductFingerprint }
   | { readonly kind: 'delist'; readonly product: Pick<ProductFingerprint, 'sourceProductId'> };

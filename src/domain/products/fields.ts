@@ -25,7 +25,6 @@ export function parsePrice(value: unknown): number | undefined {
   return Number.isSafeInteger(minor) ? minor : undefined;
 }
 
-/** The highest price. */
 const MAX_PRICE = Number.MAX_SAFE_INTEGER / 100;
 
 /** Minor units as text with two decimals: `1250` is `12.50`. */
@@ -137,6 +136,8 @@ const IDENTIFIER_FIELDS = {
 
 export const IDENTIFIERS = Object.keys(IDENTIFIER_FIELDS) as readonly (keyof typeof IDENTIFIER_FIELDS)[];
 
+const ATTRIBUTE = { in: 'attribute', optional: true } as const;
+
 /** Fields that are answered as they were posted: on a product the required ones, and the others. */
 const REQUIRED = {
   name: { kind: TEXT, required: true, description: 'Title', example: 'Lamp' },
@@ -156,8 +157,8 @@ const REQUIRED = {
           description: 'Address of the image',
           example: 'https://img.example/lamp-1.jpg',
         },
-        width: { kind: PIXELS, in: 'attribute', optional: true, description: 'Pixels' },
-        height: { kind: PIXELS, in: 'attribute', optional: true, description: 'Pixels' },
+        width: { kind: PIXELS, ...ATTRIBUTE, description: 'Pixels' },
+        height: { kind: PIXELS, ...ATTRIBUTE, description: 'Pixels' },
       },
       { expected: 'an object with a url' },
     ),
@@ -167,24 +168,11 @@ const REQUIRED = {
   categories: {
     kind: listOf(
       record({
-        id: {
-          kind: CODE,
-          in: 'attribute',
-          optional: true,
-          description: 'Category of the platform',
-          example: '221',
-        },
-        name: {
-          kind: TEXT,
-          in: 'attribute',
-          optional: true,
-          description: 'The advertiser’s own name',
-          example: 'Lamps',
-        },
+        id: { kind: CODE, ...ATTRIBUTE, description: 'Category of the platform', example: '221' },
+        name: { kind: TEXT, ...ATTRIBUTE, description: 'The advertiser’s own name', example: 'Lamps' },
         tdCategoryName: {
           kind: TEXT,
-          in: 'attribute',
-          optional: true,
+          ...ATTRIBUTE,
           description: 'Name of the category of the platform, in English',
         },
       }),

@@ -1,3 +1,5 @@
+import { defined } from '../../kernel/without';
+
 /** A posted field that the document does not name: in how many products it was, and an example of these. */
 export interface IgnoredField {
   /** Its path in a product, list indexes left out: `colour`, `categories.colour`; an attribute is `@colour`. */
@@ -9,6 +11,8 @@ export interface IgnoredField {
 
 /** Different fields that are counted, and characters of a path. */
 const MOST = { fields: 100, characters: 100 } as const;
+
+type OfProducts = Omit<IgnoredField, 'sourceProductId'> & { readonly sourceProductId?: string | undefined };
 
 interface Counted {
   products: number;
@@ -26,13 +30,9 @@ export class IgnoredFields {
     const field = beginningOf(path);
     const known = this.fields.get(field);
     if (known?.last === sequence) return;
-    this.count(
-      { field, products: 1, ...(sourceProductId === undefined ? {} : { sourceProductId }) },
-      sequence,
-    );
+    this.count({ field, products: 1, sourceProductId }, sequence);
   }
 
-  /** Adds the counts of other products. */
   addAll(others: readonly IgnoredField[]): void {
     for (const other of others) this.count(other, 0);
   }
@@ -41,14 +41,10 @@ export class IgnoredFields {
   listed(): readonly IgnoredField[] {
     return [...this.fields]
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([field, { products, example }]) => ({
-        field,
-        products,
-        ...(example === undefined ? {} : { sourceProductId: example }),
-      }));
+      .map(([field, { products, example }]) => defined({ field, products, sourceProductId: example }));
   }
 
-  private count({ field, products, sourceProductId }: IgnoredField, last: number): void {
+  private count({ field, products, sourceProductId }: OfProducts, last: number): void {
     const known = this.fields.get(field);
     if (known !== undefined) {
       known.products += products;

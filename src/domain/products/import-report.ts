@@ -68,12 +68,7 @@ const IMPORTS = listOf(reportedImport, { each: 'import' });
 /** The load report of a feed (`docs/decisions.md#p30`; in XML `#x35`). */
 export const IMPORT_REPORT = {
   name: 'ImportReport',
-  kind: record({
-    imports: {
-      kind: IMPORTS,
-      description: 'The last posts, the latest first',
-    },
-  }),
+  kind: record({ imports: { kind: IMPORTS, description: 'The last posts, the latest first' } }),
   xml: { file: 'Imports_v1_0.xsd' },
 } as const satisfies Shape;
 

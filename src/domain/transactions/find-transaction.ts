@@ -49,12 +49,11 @@ export async function transactionsWith(
   programs: Pick<Programs, 'everWithEvent'>,
   legacyId: string,
 ): Promise<readonly Named[]> {
-  const named: Named[] = [];
-  await inParallel(idsWith(legacyId, programs), AT_ONCE, async (transactionId) => {
+  const named = await inParallel(idsWith(legacyId, programs), AT_ONCE, async (transactionId) => {
     const first = await firstEvent(log, transactionId);
-    if (first !== undefined) named.push({ transactionId, advertiserId: first.data.transaction.advertiserId });
+    return first === undefined ? [] : [{ transactionId, advertiserId: first.data.transaction.advertiserId }];
   });
-  return named;
+  return named.flat();
 }
 
 async function firstEvent(log: EventLog, transactionId: string): Promise<TransactionEvent | undefined> {

@@ -3,7 +3,7 @@ import { type DateFormat, writeDate } from '../../wire/date';
 import { listedTransaction, type OutputTransaction } from './fields';
 import { type StateName, STATES } from './states';
 import { type ListedTransaction } from './stored-transaction';
-import { AMOUNTS, postedValue, type TransactionFacts } from './transaction-facts';
+import { AMOUNTS, postedValue } from './transaction-facts';
 import { legacyIdOf } from './transaction-id';
 
 /** Attributes that these states do not have (Document 2, Message attributes; `docs/decisions.md#n2`). */
@@ -16,17 +16,15 @@ export function toOutput(listed: ListedTransaction, dates: DateFormat): OutputTr
   const { name } = STATES[messageTypeId];
   const { reportInfo, visitorId, timeOfEvent, timeOfVisit, ...facts } = transaction;
   const date = (time: string | number) => writeDate(new Date(time).getTime(), dates);
-  const isVisitShown = !WITHOUT_VISIT.has(name);
   return inTableOrder({
     ...facts,
-    ...amountsOf(transaction),
+    ...Object.fromEntries(AMOUNTS.map((amount) => [amount, postedValue(transaction, amount)])),
     ...(WITH_PERIOD.has(name) ? periodOf(listed, date) : {}),
-    ...(paymentId === undefined || name !== 'Paid' ? {} : { paymentId }),
+    ...(WITHOUT_VISIT.has(name) ? {} : { reportInfo, visitorId }),
     ...(reportInfo === undefined ? {} : productsIn(reportInfo)),
-    ...(reportInfo === undefined || !isVisitShown ? {} : { reportInfo }),
-    ...(visitorId === undefined || !isVisitShown ? {} : { visitorId }),
-    ...(timeOfVisit === undefined ? {} : { timeOfVisit: date(timeOfVisit) }),
-    ...(name === 'Tracked' ? {} : { transactionId }),
+    paymentId: name === 'Paid' ? paymentId : undefined,
+    timeOfVisit: timeOfVisit && date(timeOfVisit),
+    transactionId: name === 'Tracked' ? undefined : transactionId,
     legacyTransactionId: legacyIdOf(transaction),
     timeOfEvent: date(timeOfEvent),
     sequenceNumber: String(sequenceNumber),
@@ -36,36 +34,23 @@ export function toOutput(listed: ListedTransaction, dates: DateFormat): OutputTr
   });
 }
 
-type AmountFields = Pick<OutputTransaction, (typeof AMOUNTS)[number]>;
-
-function amountsOf(facts: TransactionFacts): AmountFields {
-  const present = AMOUNTS.filter((name) => facts[name] !== undefined);
-  return Object.fromEntries(
-    present.map((name) => [name, postedValue(facts, name)]),
-  ) as unknown as AmountFields;
-}
-
 const NAMES = Object.keys(listedTransaction.fields) as readonly (keyof OutputTransaction)[];
 
-function inTableOrder(output: OutputTransaction): OutputTransaction {
-  const present = NAMES.filter((name) => name in output);
-  return Object.fromEntries(present.map((name) => [name, output[name]])) as unknown as OutputTransaction;
+type Attributes = { readonly [Name in keyof OutputTransaction]?: OutputTransaction[Name] | undefined };
+
+/** Those that have a value. */
+function inTableOrder(attributes: Attributes): OutputTransaction {
+  const present = NAMES.filter((name) => attributes[name] !== undefined);
+  return Object.fromEntries(present.map((name) => [name, attributes[name]])) as unknown as OutputTransaction;
 }
 
-type PeriodFields = Pick<
-  OutputTransaction,
-  'autoApproveDate' | 'autoDenyDate' | 'pendingStatusDateChanged' | 'deniedReasonId'
->;
-
-function periodOf(listed: ListedTransaction, date: (time: string) => string | number): PeriodFields {
+function periodOf(listed: ListedTransaction, date: (time: string) => string | number): Attributes {
   const { autoApproveDate, autoDenyDate, pendingStatusDateChanged, deniedReasonId } = listed;
   return {
-    ...(autoApproveDate === undefined ? {} : { autoApproveDate: date(autoApproveDate) }),
-    ...(autoDenyDate === undefined ? {} : { autoDenyDate: date(autoDenyDate) }),
-    ...(pendingStatusDateChanged === undefined
-      ? {}
-      : { pendingStatusDateChanged: date(pendingStatusDateChanged) }),
-    ...(deniedReasonId === undefined ? {} : { deniedReasonId }),
+    autoApproveDate: autoApproveDate && date(autoApproveDate),
+    autoDenyDate: autoDenyDate && date(autoDenyDate),
+    pendingStatusDateChanged: pendingStatusDateChanged && date(pendingStatusDateChanged),
+    deniedReasonId,
   };
 }
 

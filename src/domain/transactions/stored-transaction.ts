@@ -29,7 +29,6 @@ export interface PositionedTransaction extends StoredTransaction {
   readonly position: number;
 }
 
-/** With its id. */
 export interface ListedTransaction extends StoredTransaction {
   readonly transactionId: string;
 }

@@ -8,6 +8,7 @@ import { type ListedTransaction, storedAfter } from './stored-transaction';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from './transaction';
 import { type TransactionFacts } from './transaction-facts';
 import { legacyIdOf, transactionIdOf } from './transaction-id';
+import { DAY } from '../../wire/date';
 
 /** In lists, but no attributes of messages. */
 const NOT_IN_MESSAGES: ReadonlySet<string> = new Set(['stateName', 'changed']);
@@ -24,11 +25,8 @@ export const transactionTopic: SubscriptionKind = {
   attributes: Object.keys(listedTransaction.fields).filter((name) => !NOT_IN_MESSAGES.has(name)),
   occurrence: (event) => {
     const { stream, revision } = event;
-    const transactionId = stream.slice(TRANSACTION.length + 1);
-    return occurrenceOf(
-      { ...storedAfter(undefined, event as TransactionEvent & ParsedEvent, revision), transactionId },
-      revision + 1,
-    );
+    const stored = storedAfter(undefined, event as TransactionEvent & ParsedEvent, revision);
+    return occurrenceOf({ ...stored, transactionId: stream.slice(TRANSACTION.length + 1) }, revision + 1);
   },
   example: (stateId, now) => occurrenceOf(exampleOf(stateId as StateId, now), 1),
   service: {
@@ -80,8 +78,6 @@ function attributesOf(listed: ListedTransaction): Attributes {
   const output = Object.entries(toOutput(listed, 'iso8601'));
   return Object.fromEntries(output.filter(([name]) => !NOT_IN_MESSAGES.has(name)));
 }
-
-const DAY = 24 * 60 * 60 * 1000;
 
 /** A transaction with a value for each attribute that its state has. */
 function exampleOf(messageTypeId: StateId, now: Date): ListedTransaction {

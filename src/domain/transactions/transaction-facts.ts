@@ -43,17 +43,6 @@ export interface TransactionFacts {
   readonly claimId?: number;
 }
 
-/** Fields that an advertiser may amend in the pending period. */
-export const AMENDABLE = [
-  'orderValue',
-  'publisherCommission',
-  'tdCommission',
-  'mediaCost',
-  'reportInfo',
-] as const satisfies readonly (keyof TransactionFacts)[];
-
-export type Amendments = Partial<Pick<TransactionFacts, (typeof AMENDABLE)[number]>>;
-
 /** The amounts in `currencyId`. */
 export const AMOUNTS = [
   'orderValue',
@@ -61,6 +50,11 @@ export const AMOUNTS = [
   'tdCommission',
   'mediaCost',
 ] as const satisfies readonly (keyof TransactionFacts)[];
+
+/** Fields that an advertiser may amend in the pending period. */
+export const AMENDABLE = [...AMOUNTS, 'reportInfo'] as const;
+
+export type Amendments = Partial<Pick<TransactionFacts, (typeof AMENDABLE)[number]>>;
 
 export function isAmount(field: string): field is (typeof AMOUNTS)[number] {
   return (AMOUNTS as readonly string[]).includes(field);

@@ -21,6 +21,7 @@ import {
 } from './transaction-facts';
 import { type Terms } from '../../network/commission';
 import { failuresOf, type Surroundings, triggerOf } from './surroundings';
+import { DAY } from '../../wire/date';
 
 /**
  * A transaction, in the stream `transaction-<transactionId>`: one event for each state it enters, in order.
@@ -124,10 +125,8 @@ export type TransactionCommand =
   | { readonly do: 'pay'; readonly at: string; readonly paymentId: number }
   | { readonly do: 'amend'; readonly at: string; readonly amendments: Amendments; readonly terms?: Terms };
 
-/** The category of a transaction's stream. */
 export const TRANSACTION = 'transaction';
 
-/** A state that is being made. */
 type Draft = { -readonly [Name in keyof KnownTransaction]: KnownTransaction[Name] };
 
 export type KnownTransaction = Exclude<TransactionState, { readonly name: 'Unknown' }>;
@@ -195,7 +194,6 @@ function decide(given: TransactionCommand, state: TransactionState): readonly Tr
   }
 }
 
-/** As it is stored. */
 function stored(event: TransactionEvent): TransactionEvent {
   const { data } = event;
   const facts = storedFacts(data.transaction);
@@ -293,8 +291,6 @@ function periodFrom(at: string, { pendingDays = 0, autoDeny }: Surroundings): Pe
   return autoDeny ? { autoDenyDate: end } : { autoApproveDate: end };
 }
 
-const DAY = 24 * 60 * 60 * 1000;
-
 /** By the clock, not by the time of the last event. */
 function isOver(at: string, { name, period }: KnownTransaction): boolean {
   return name === 'Pending' && period !== undefined && Date.parse(at) >= endOf(period);
@@ -328,10 +324,7 @@ function pendingApproved(
 ): TransactionEvent {
   requireMove(state, 'approved');
   const transaction = amendedBy(state.transaction, amendments, terms);
-  const ruling = {
-    pendingStatusDateChanged: at,
-    deniedReasonId: reason ?? RULING_REASONS[action].otherwise,
-  };
+  const ruling = { pendingStatusDateChanged: at, deniedReasonId: reason ?? RULING_REASONS[action].otherwise };
   return { type: 'TransactionPendingApproved', data: { at, transaction, ...periodOf(state), ...ruling } };
 }
 
@@ -341,10 +334,7 @@ function deleted(
 ): TransactionEvent {
   requireMove(state, action === 'deny' ? 'denied' : 'deleted');
   const { transaction, period } = state;
-  const ruling = {
-    pendingStatusDateChanged: at,
-    deniedReasonId: reason ?? RULING_REASONS[action].otherwise,
-  };
+  const ruling = { pendingStatusDateChanged: at, deniedReasonId: reason ?? RULING_REASONS[action].otherwise };
   return { type: 'TransactionDeleted', data: { at, transaction, ...period, ...ruling } };
 }
 

@@ -10,7 +10,6 @@ export interface StoredVoucher {
   readonly currency: VoucherCurrency;
 }
 
-/** With its id. */
 export interface ListedVoucher extends StoredVoucher {
   readonly id: number;
 }

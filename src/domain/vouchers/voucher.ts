@@ -98,7 +98,6 @@ export type VoucherCommand =
     })
   | { readonly do: 'withdraw'; readonly at: string };
 
-/** The category of a voucher's stream. */
 export const VOUCHER = 'voucher';
 
 /**

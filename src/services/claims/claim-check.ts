@@ -16,21 +16,14 @@ import {
   STATUSES,
 } from '../../domain/claims/statuses';
 import { type StateAt } from '../../kernel/decider';
-import { Fault } from '../../kernel/fault';
+import { type Fault, faultsIn, type MakeFault } from '../../kernel/fault';
 import { type Directory } from '../../network/directory';
 import { type Caller } from '../../network/organisations';
 import { type Program } from '../../network/programs';
-import {
-  isPosted,
-  isUnset,
-  nameOf,
-  type Place,
-  type Posted,
-  type Refusals,
-  wrong,
-} from '../../wire/api/posted';
+import { isPosted, isUnset, type Posted, type Refusals, wrong } from '../../wire/api/posted';
 import { amountsIn } from '../../wire/record/minor-units';
 import { type FoundIn, recordReader } from '../../wire/record/read';
+import { type PostedOf } from '../../wire/record/record';
 import {
   type PostedClaim,
   postedClaim,
@@ -46,7 +39,6 @@ const readRevision = recordReader(postedRevision);
 const readRuling = recordReader(postedRuling);
 const readLegacyRuling = recordReader(postedLegacyRuling);
 
-/** Who sends a command. */
 export type ClaimsCaller = Pick<Caller, 'organisationId' | 'kind' | 'siteId'>;
 
 /** Raises UTS_395 for an advertiser, UTS_304 for an operator (`docs/decisions.md#c1`). */
@@ -82,13 +74,11 @@ function checkedClaim(
   { directory }: ClaimContext,
 ): CheckedClaim {
   const currencyId = directory.program(others.programId)?.currency;
-  const amounts = amountsIn(others, AMOUNTS, currencyId ?? '', notRefused);
+  const amounts = amountsIn(others, AMOUNTS, currencyId ?? '', () => {
+    throw new Error('checked above');
+  });
   const claim = { siteId: affiliateSiteId, transactionDate: timeStampEvent, ...others, ...amounts };
   return { claim, ...(currencyId === undefined ? {} : { currencyId }) };
-}
-
-function notRefused(): never {
-  throw new Error('checked above');
 }
 
 /**
@@ -96,40 +86,30 @@ function notRefused(): never {
  * expected commission.
  */
 function claimChecker({ directory, caller }: ClaimContext, lacksCommission: (posted: Posted) => boolean) {
-  return (found: Partial<PostedClaim>, place: Place, refusals: Refusals, posted: Posted): void => {
-    const { affiliateSiteId, programId, eventId, expectedCommission } = found;
-    if (affiliateSiteId !== undefined && !isOwnSite(affiliateSiteId, directory, caller))
-      refusals.add(
-        fault.foreignSite,
-        wrong(() => `${nameOf(place)}.affiliateSiteId`, affiliateSiteId, ownSites(directory, caller)),
-      );
-    const program = programId === undefined ? undefined : directory.program(programId);
+  return (found: Partial<PostedClaim>, place: string, refusals: Refusals, posted: Posted): void => {
+    const { affiliateSiteId: site, programId = NaN, eventId, expectedCommission } = found;
+    const refuse = (make: MakeFault, name: keyof PostedClaim, expected: string): void =>
+      refusals.add(make, wrong(`${place}.${name}`, found[name], expected));
+    if (site !== undefined && !isOwnSite(site, directory, caller))
+      refuse(fault.foreignSite, 'affiliateSiteId', ownSites(directory, caller));
+    const { programs } = directory;
+    const program = programs.get(programId);
     amountsIn(found, AMOUNTS, program?.currency ?? '', (name, decimal, expected) =>
-      refusals.wrong(() => `${nameOf(place)}.${name}`, decimal, expected),
+      refusals.wrong(`${place}.${name}`, decimal, expected),
     );
     if (program === undefined) return;
-    if (!isConnected(program.id, directory, caller))
-      refusals.add(
-        fault.notConnected,
-        wrong(
-          () => `${nameOf(place)}.programId`,
-          programId,
-          'a program that one of your sites is connected to',
-        ),
-      );
+    const sites = programs.sitesOf(caller.organisationId);
+    if (!sites.some((id) => programs.connectionsOf(id).has(program.id)))
+      refuse(fault.notConnected, 'programId', 'a program that one of your sites is connected to');
     const event = program.events.find(({ id }) => id === eventId);
+    if (event === undefined) return;
     // `docs/decisions.md#c6`
-    if (event?.inquiry === true && lacksCommission(posted))
-      refusals.missing(() => `${nameOf(place)}.expectedCommission`, whyNeeded(event, program));
-    if (event !== undefined && !event.inquiry && expectedCommission !== undefined)
-      refusals.add(
-        fault.illegalValue,
-        wrong(
-          () => `${nameOf(place)}.expectedCommission`,
-          expectedCommission,
-          `none, because event ${event.id} is not the inquiry event of program ${program.id}`,
-        ),
-      );
+    if (event.inquiry && lacksCommission(posted))
+      refusals.missing(`${place}.expectedCommission`, whyNeeded(event, program));
+    if (!event.inquiry && expectedCommission !== undefined) {
+      const why = `event ${event.id} is not the inquiry event of program ${program.id}`;
+      refuse(fault.illegalValue, 'expectedCommission', `none, because ${why}`);
+    }
   };
 }
 
@@ -157,14 +137,6 @@ function ownSites({ programs }: Directory, { organisationId, siteId }: ClaimCont
   return ids.length === 0
     ? 'a site of yours, but you have none'
     : `a site of yours, such as ${ids.join(', ')}`;
-}
-
-function isConnected(
-  programId: number,
-  { programs }: Directory,
-  { organisationId }: ClaimContext['caller'],
-): boolean {
-  return programs.sitesOf(organisationId).some((id) => programs.connectionsOf(id).has(programId));
 }
 
 /** A claim as its publisher updates it. */
@@ -229,18 +201,13 @@ export function rulingIn(
   return { ruling: { ...ruling, ...amounts }, faults };
 }
 
-/** Checks updates posted by an advertiser (Document 3, Claim update posted by an advertiser). Raises all faults. */
-export function checkRulings(posted: PostedList): readonly CheckedRuling[] {
-  return checkEach<typeof postedRuling>(posted, readRuling, rulesFor(Infinity)).map(
-    ({ versionNo, ...ruling }) => checkedRuling(ruling, versionNo),
-  );
-}
-
-/** The same on the legacy path: of version 0, with the statuses of its list (Document 3, Legacy advertiser paths). */
-export function checkLegacyRulings(posted: PostedList): readonly CheckedRuling[] {
-  return checkEach(posted, readLegacyRuling, rulesFor(LAST_LEGACY_STATUS)).map((ruling) =>
-    checkedRuling(ruling, 0),
-  );
+/**
+ * Checks updates posted by an advertiser (Document 3, Claim update posted by an advertiser); on legacy paths of version
+ * 0, with the statuses of its list. Raises all faults.
+ */
+export function checkRulings(posted: PostedList, isLegacy = false): readonly CheckedRuling[] {
+  if (isLegacy) return checkEach(posted, readLegacyRuling, rulesFor(LAST_LEGACY_STATUS)).map(checkedRuling);
+  return checkEach<typeof postedRuling>(posted, readRuling, rulesFor(Infinity)).map(checkedRuling);
 }
 
 type FoundRuling = FoundIn<typeof postedLegacyRuling>;
@@ -256,7 +223,12 @@ function rulesFor(last: number): CheckItem<typeof postedLegacyRuling> {
       return;
     }
     checkMessage(found, posted, id, place, refusals);
-    if (id !== APPROVED) checkNoCorrections(found, place, refusals);
+    if (id === APPROVED) return;
+    for (const name of AMOUNTS) {
+      const { [name]: amount } = found;
+      if (amount !== undefined)
+        refusals.wrong(`${place}.${name}`, amount, `none, unless statusIdClaim is ${APPROVED}`);
+    }
   };
 }
 
@@ -275,48 +247,20 @@ function checkMessage(
   if (!('needsMessage' in status)) return;
   const expected = `one of ${CHANNELS.join(', ')}`;
   const field = `${place}.statusMessageClaim`;
-  if (isUnset(posted['statusMessageClaim']))
-    refusals.missing(
-      field,
-      ` where statusIdClaim is ${id} (${status.name}): ${expected}`,
-      fault.missingParameter,
-    );
+  const where = ` where statusIdClaim is ${id} (${status.name}): ${expected}`;
+  if (isUnset(posted['statusMessageClaim'])) refusals.missing(field, where, fault.missingParameter);
   else if (message !== undefined && !CHANNELS.some((channel) => channel === message))
     refusals.wrong(field, message, expected);
 }
 
-function checkNoCorrections(found: FoundRuling, place: string, refusals: Refusals): void {
-  for (const name of AMOUNTS) {
-    const { [name]: amount } = found;
-    if (amount !== undefined)
-      refusals.wrong(`${place}.${name}`, amount, `none, unless statusIdClaim is ${APPROVED}`);
-  }
-}
-
 function checkedRuling(
-  {
-    claimId,
-    statusIdClaim,
-    statusMessageClaim,
-    ...corrections
-  }: Required<Pick<FoundRuling, 'claimId' | 'statusIdClaim'>> & FoundRuling,
-  version: number,
+  found: PostedOf<typeof postedLegacyRuling> & { readonly versionNo?: number },
 ): CheckedRuling {
-  if (!isRuling(statusIdClaim)) throw new Error('checked above');
+  const { claimId, statusIdClaim: statusId, statusMessageClaim, versionNo = 0, ...corrections } = found;
+  if (!isRuling(statusId)) throw new Error('checked above');
   const message = statusMessageClaim === undefined ? {} : { message: statusMessageClaim };
-  return { claimId, version, ruling: { statusId: statusIdClaim, ...message, ...corrections } };
+  return { claimId, version: versionNo, ruling: { statusId, ...message, ...corrections } };
 }
-
-/** What an update may omit (Document 3, Claim update posted by a publisher). */
-const OPTIONAL = [
-  'epi',
-  'epi2',
-  'trackingUrl',
-  'productName',
-  'proofOfClaims',
-  'expectedCommission',
-  'advertiserInformation',
-] as const satisfies readonly (keyof ClaimContent)[];
 
 /**
  * The claim after an update by its publisher: what the update omits stays, what it has empty is cleared
@@ -330,13 +274,10 @@ export function revisedClaim(
 ): ClaimContent {
   const event = directory.program(claim.programId)?.events.find(({ id }) => id === claim.eventId);
   const mayExpect = event?.inquiry !== false && before.currencyId === currencyId;
-  const kept = OPTIONAL.filter(
-    (name) =>
-      before.claim[name] !== undefined &&
-      !cleared.includes(name) &&
-      (name !== 'expectedCommission' || mayExpect),
+  const kept = Object.entries(before.claim).filter(
+    ([name]) => !cleared.includes(name) && (name !== 'expectedCommission' || mayExpect),
   );
-  return { ...Object.fromEntries(kept.map((name) => [name, before.claim[name]])), ...claim };
+  return { ...Object.fromEntries(kept), ...claim };
 }
 
 /** What is wrong with the claim after an update: it has no expected commission, though its event needs one. */
@@ -379,7 +320,6 @@ export function updateFaults(
     claimDecider.decide(command, ownClaim(claimId, known.state, caller));
     return [];
   } catch (error) {
-    if (error instanceof Fault) return [error];
-    throw error;
+    return faultsIn(error);
   }
 }

@@ -72,19 +72,8 @@ export const legacyListKeys = {
   ...pageKeys,
 } as const satisfies KeyTable;
 
-type ClaimListKeys = Keys<typeof listKeys>;
-type LegacyListKeys = Keys<typeof legacyListKeys>;
-
-/** The keys of a legacy list: those that it lacks are absent. */
-export function fromLegacy(keys: LegacyListKeys): ClaimListKeys {
-  const none = {
-    minTransactionDate: undefined,
-    maxTransactionDate: undefined,
-    tdconnect: undefined,
-    format: undefined,
-  };
-  return { ...keys, ...none };
-}
+/** Those of a legacy list too. */
+type ClaimListKeys = Partial<Keys<typeof listKeys>> & Keys<typeof filterKeys>;
 
 /** One of these, in any case and with spaces; `status change` is `statusChanged` (`docs/decisions.md#c8`). */
 function orderAmong<const Order extends ClaimOrder>(orders: readonly Order[]): KeyType<Order> {

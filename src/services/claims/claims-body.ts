@@ -1,4 +1,5 @@
 import { claimFaults as fault, MOST_FAULTS, RefusedItems } from '../../domain/claims/faults';
+import { type PostedBody } from '../../http/posted-body';
 import {
   isPosted,
   notesOf,
@@ -43,20 +44,20 @@ const VERSION = '1.0';
 /** Most bytes of a body (`docs/decisions.md#c3`). */
 const MAX_BODY = 900 * 1024;
 
-/** A body that has not been read. */
-interface Body {
-  format<Accepted extends PostedFormat>(accepted: readonly Accepted[]): Accepted;
-  bytes(limit: number): Promise<Buffer>;
-}
-
-/** The list in a body, in a format that is accepted. Raises faults of the body too. */
+/**
+ * The list in a body, in a format that is accepted. Raises faults of the body too. Unknown fields are named in a
+ * header, whatever else is wrong.
+ */
 export async function postedList(
   name: PostedList['name'],
-  body: Body,
+  body: PostedBody,
   accepted: readonly PostedFormat[],
+  kind: RecordKind,
 ): Promise<PostedList> {
   const format = body.format(accepted);
-  return readPosted(name, await body.bytes(MAX_BODY), format);
+  const posted = readPosted(name, await body.bytes(MAX_BODY), format);
+  body.report(ignoredIn(posted, kind));
+  return posted;
 }
 
 /**

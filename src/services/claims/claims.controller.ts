@@ -6,6 +6,7 @@ import { LAST_LEGACY_STATUS, STATUSES, type StatusId } from '../../domain/claims
 import { Answer, type FoundList, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
+import { defined } from '../../kernel/without';
 import { type Caller } from '../../network/organisations';
 import { INTEGER, type Keys, type KeyTable } from '../../wire/keys/keys';
 import {
@@ -15,11 +16,11 @@ import {
   type OutputStatus,
   toLegacyOutput,
 } from './output';
-import { ClaimQueries, fromLegacy, legacyListKeys, listKeys } from './claim.queries';
+import { ClaimQueries, legacyListKeys, listKeys } from './claim.queries';
 import { CheckClaims, CreateClaims, DeleteClaim, ReviseClaims, RuleOnClaims } from './commands';
 import { claimOperations as operations } from './operations';
 import { postedClaim, postedLegacyRuling, postedRevision, postedRuling } from './posted-fields';
-import { CLAIM_FORMATS, ignoredIn, type PostedList, postedList, UPDATE_FORMATS } from './claims-body';
+import { CLAIM_FORMATS, postedList, UPDATE_FORMATS } from './claims-body';
 
 const deletionKeys = {
   versionNo: { type: INTEGER, required: true, description: 'The latest version of the claim' },
@@ -37,7 +38,7 @@ export class ClaimsController {
   @ApiOperation(operations.createClaims)
   @Roles(['publisher'])
   async create(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    const command = new CreateClaims(await claimsIn(body), caller);
+    const command = new CreateClaims(await postedList('claims', body, CLAIM_FORMATS, postedClaim), caller);
     return Answer.none(await this.commands.execute(command), 200);
   }
 
@@ -45,7 +46,7 @@ export class ClaimsController {
   @ApiOperation(operations.checkClaims)
   @Roles(['publisher'])
   async check(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    const command = new CheckClaims(await claimsIn(body), caller);
+    const command = new CheckClaims(await postedList('claims', body, CLAIM_FORMATS, postedClaim), caller);
     const screenings = await this.commands.execute(command);
     return Answer.of(operations.checkClaims, screenings.map(toCheck));
   }
@@ -80,13 +81,6 @@ export class ClaimsController {
   }
 }
 
-/** The posted claims. Unknown fields are named in a header, whatever else is wrong. */
-async function claimsIn(body: PostedBody): Promise<PostedList> {
-  const posted = await postedList('claims', body, CLAIM_FORMATS);
-  body.report(ignoredIn(posted, postedClaim));
-  return posted;
-}
-
 /** Raises UTS_260 for what is no id. */
 function claimIdIn(sent: string): number {
   if (/^\d{1,15}$/.test(sent)) return Number(sent);
@@ -94,9 +88,8 @@ function claimIdIn(sent: string): number {
 }
 
 function toCheck({ statusId, message }: Screening): OutputCheck {
-  const { name, state } = STATUSES[statusId];
-  const statusMessage = message === undefined ? {} : { statusMessage: message };
-  return { statusId, statusName: name, statusState: state, ...statusMessage };
+  const { name: statusName, state: statusState } = STATUSES[statusId];
+  return defined({ statusId, statusName, statusState, statusMessage: message });
 }
 
 /** Updates of claims, by role (Document 3, Endpoints: Current paths). */
@@ -108,9 +101,9 @@ export class ClaimUpdatesController {
   @ApiOperation(operations.updateClaims)
   @Roles(['advertiser', 'publisher'])
   async update(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    const posted = await postedList('claimUpdates', body, UPDATE_FORMATS);
     const isRuling = caller.kind === 'advertiser';
-    body.report(ignoredIn(posted, isRuling ? postedRuling : postedRevision));
+    const kind = isRuling ? postedRuling : postedRevision;
+    const posted = await postedList('claimUpdates', body, UPDATE_FORMATS, kind);
     const command = isRuling ? new RuleOnClaims(posted, caller) : new ReviseClaims(posted, caller);
     return Answer.none(await this.commands.execute(command), 200);
   }
@@ -132,7 +125,7 @@ export class LegacyClaimsController {
     @MatrixKeys(legacyListKeys) keys: Keys<typeof legacyListKeys>,
   ): ListAnswer {
     return ListAnswer.of(operations.listLegacyClaims, async (query) => {
-      const { items, ...page } = await this.queries.list(fromLegacy(keys), caller, query);
+      const { items, ...page } = await this.queries.list(keys, caller, query);
       return { items: legacy(items), ...page };
     });
   }
@@ -142,8 +135,7 @@ export class LegacyClaimsController {
   @ApiOperation(operations.updateLegacyClaims)
   @Roles(['advertiser'])
   async update(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    const posted = await postedList('claimUpdates', body, UPDATE_FORMATS);
-    body.report(ignoredIn(posted, postedLegacyRuling));
+    const posted = await postedList('claimUpdates', body, UPDATE_FORMATS, postedLegacyRuling);
     const { position } = await this.commands.execute(new RuleOnClaims(posted, caller, true));
     return Answer.errors([], { position });
   }
@@ -155,12 +147,8 @@ async function* legacy(claims: FoundList<OutputClaim>['items']): AsyncGenerator<
 
 const ALL = Object.entries(STATUSES).map(([id, status]): OutputStatus => {
   const { name: statusName, state: statusState } = status;
-  return {
-    statusId: Number(id) as StatusId,
-    statusName,
-    statusState,
-    requireStatusMessage: 'needsMessage' in status,
-  };
+  const statusId = Number(id) as StatusId;
+  return { statusId, statusName, statusState, requireStatusMessage: 'needsMessage' in status };
 });
 const LEGACY = ALL.filter(({ statusId }) => statusId <= LAST_LEGACY_STATUS);
 

@@ -43,11 +43,7 @@ export const claimService = defineService({
       notDate: fault.notDate,
       notCommaSeparated: fault.notCommaSeparated,
     },
-    body: {
-      type: fault.contentType,
-      syntax: fault.contentTypeSyntax,
-      charset: fault.encoding,
-    },
+    body: { type: fault.contentType, syntax: fault.contentTypeSyntax, charset: fault.encoding },
   },
 });
 

@@ -6,12 +6,10 @@ import {
   type CheckedClaim,
   type CheckedRevision,
   type CheckedRuling,
-  checkLegacyRulings,
   checkRevisions,
   checkRulings,
   type ClaimContext,
   type ClaimsCaller,
-  type LoadedClaim,
   ownClaim,
   requirePublisher,
   revisedClaim,
@@ -53,8 +51,7 @@ interface FiledClaims extends Visible {
   readonly ids: readonly number[];
 }
 
-/** Files claims of a publisher, all of them or none. Raises all faults (`docs/decisions.md#c3`). */
-export class CreateClaims extends Command<FiledClaims> {
+class ListCommand<Result> extends Command<Result> {
   constructor(
     readonly posted: PostedList,
     readonly caller: ClaimsCaller,
@@ -63,41 +60,27 @@ export class CreateClaims extends Command<FiledClaims> {
   }
 }
 
-/**
- * The screening that each claim would have, in their order. Raises all faults, stores nothing
- * (`docs/decisions.md#c13`).
- */
-export class CheckClaims extends Command<readonly Screening[]> {
-  constructor(
-    readonly posted: PostedList,
-    readonly caller: ClaimsCaller,
-  ) {
-    super();
-  }
-}
+/** Files claims of a publisher, all of them or none. Raises all faults (`docs/decisions.md#c3`). */
+export class CreateClaims extends ListCommand<FiledClaims> {}
+
+/** The screening that each claim would have, in order. Raises all faults, stores nothing (`docs/decisions.md#c13`). */
+export class CheckClaims extends ListCommand<readonly Screening[]> {}
 
 /**
  * Updates claims of a publisher. If one of the updates is refused, nothing is changed, and all faults are raised;
  * otherwise each is executed on its own (`docs/decisions.md#c9`).
  */
-export class ReviseClaims extends Command<Visible> {
-  constructor(
-    readonly posted: PostedList,
-    readonly caller: ClaimsCaller,
-  ) {
-    super();
-  }
-}
+export class ReviseClaims extends ListCommand<Visible> {}
 
 /** Rules on claims of an advertiser, in the same way. */
-export class RuleOnClaims extends Command<Visible> {
+export class RuleOnClaims extends ListCommand<Visible> {
   constructor(
-    readonly posted: PostedList,
-    readonly caller: ClaimsCaller,
+    posted: PostedList,
+    caller: ClaimsCaller,
     /** As legacy paths have it: of version 0, and with fewer statuses. */
     readonly isLegacy = false,
   ) {
-    super();
+    super(posted, caller);
   }
 }
 
@@ -165,24 +148,15 @@ export class Claims {
   /** New claims as they would be filed; raises all faults. */
   async checked(
     claims: readonly CheckedClaim[],
-    caller: ClaimsCaller,
+    { organisationId: publisherId }: ClaimsCaller,
     now: Date,
   ): Promise<readonly NewClaim[]> {
-    const found = await this.writer.withKeys(postedBy(caller, claims), now.toISOString());
+    const posted = claims.map((claim) => ({ publisherId, ...claim }));
+    const found = await this.writer.withKeys(posted, now.toISOString());
     raiseAll('claims', found, (claim) => keyFaults('claims', claim));
     const checked = await this.screened(found, now);
     requireSize(checked);
     return checked;
-  }
-
-  /** New claims as they would be filed, if their keys are free; raises all other faults. */
-  async unseen(
-    claims: readonly CheckedClaim[],
-    caller: ClaimsCaller,
-    now: Date,
-  ): Promise<readonly NewClaim[]> {
-    const posted = postedBy(caller, claims).map((claim) => ({ ...claim, seen: UNSEEN }));
-    return await this.screened(posted, now);
   }
 
   /** Each with its screening, and with its origin by the same directory. */
@@ -219,17 +193,15 @@ export class Claims {
 
   /** The updates, each with the present state of its claim. */
   async loaded<Update extends { readonly claimId: number }>(updates: readonly Update[]) {
-    const loaded: (Update & LoadedClaim)[] = [];
     const ids = new Set<number>();
     const wanted = updates.map((update) => {
       const isRepeated = ids.has(update.claimId);
       ids.add(update.claimId);
-      return { update, isRepeated };
+      return { ...update, isRepeated };
     });
-    await inParallel(wanted.entries(), AT_ONCE, async ([index, { update, isRepeated }]) => {
-      loaded[index] = { ...update, isRepeated, known: await this.writer.load(update.claimId) };
+    return await inParallel(wanted, AT_ONCE, async (update) => {
+      return { ...update, known: await this.writer.load(update.claimId) };
     });
-    return loaded;
   }
 
   /** Executes checked updates; where another request was faster, raises the faults afterwards. */
@@ -264,10 +236,12 @@ export class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
 
   private async create(claims: readonly CheckedClaim[], caller: ClaimsCaller): Promise<FiledClaims> {
     const now = this.claims.now();
+    const [first, ...others] = claims;
+    const single = { publisherId: caller.organisationId, seen: UNSEEN };
     // The key of a single claim is not read before it is reserved: if it is taken, that is the only fault left.
     const checked =
-      claims.length === 1
-        ? await this.claims.unseen(claims, caller, now)
+      first !== undefined && others.length === 0
+        ? await this.claims.screened([{ ...single, ...first }], now)
         : await this.claims.checked(claims, caller, now);
     const { ids, written } = await this.claims.writer.create(checked, now.toISOString());
     return { ids, position: await this.claims.visible.after(written) };
@@ -310,17 +284,11 @@ export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
     });
     const checked = await writer.withKeys(loaded, at);
     raiseAll('claimUpdates', checked, (update) => {
-      const { claimId, version, claim } = update;
+      const { version, claim } = update;
       const change = { do: 'revise', at, version, claim, screening: UNSCREENED } as const;
-      const refused = updateFaults(
-        { claimId, known: update.known, isRepeated: update.isRepeated },
-        change,
-        caller,
-      );
-      return [
-        ...(refused.length > 0 ? refused : revisionFaults(update, claim)),
-        ...keyFaults('claimUpdates', update),
-      ];
+      const refused = updateFaults(update, change, caller);
+      const others = refused.length > 0 ? refused : revisionFaults(update, claim);
+      return [...others, ...keyFaults('claimUpdates', update)];
     });
     const screened = await this.claims.screened(checked, now);
     return await this.claims.each(screened, async ({ claimId, version, claim, screening, origin, known }) => {
@@ -336,7 +304,7 @@ export class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
 
   async execute({ posted, caller, isLegacy }: RuleOnClaims): Promise<Visible> {
     if (caller.kind !== 'advertiser') throw fault.tokenType();
-    const updates = isLegacy ? checkLegacyRulings(posted) : checkRulings(posted);
+    const updates = checkRulings(posted, isLegacy);
     return await this.claims.inTurn(caller, updates, () => this.rule(updates, caller));
   }
 
@@ -368,9 +336,8 @@ class DeleteClaimHandler implements ICommandHandler<DeleteClaim> {
     const known = await writer.load(claimId);
     ownClaim(claimId, known.state, caller);
     const at = this.claims.now().toISOString();
-    return {
-      position: await this.claims.visible.after([await writer.withdraw(claimId, { at, version }, known)]),
-    };
+    const withdrawn = await writer.withdraw(claimId, { at, version }, known);
+    return { position: await this.claims.visible.after([withdrawn]) };
   }
 }
 
@@ -384,21 +351,11 @@ export const claimHandlers = [
   DeleteClaimHandler,
 ];
 
-function postedBy({ organisationId: publisherId }: ClaimsCaller, claims: readonly CheckedClaim[]) {
-  return claims.map((claim) => ({ publisherId, ...claim }));
-}
-
-interface KeyedItem {
-  readonly claim: KeyFields;
-  readonly index: number;
-  readonly owner?: number;
-}
-
 /** The key that was found in an item of a list; of an update, with the claim that may have it. */
 function keyedItem(
   { timeStampEvent, programId, eventId, orderNumber, claimId }: Readonly<Record<string, unknown>>,
   index: number,
-): readonly KeyedItem[] {
+): readonly { readonly claim: KeyFields; readonly index: number; readonly owner?: number }[] {
   if (typeof timeStampEvent !== 'string' || typeof orderNumber !== 'string') return [];
   if (typeof programId !== 'number' || typeof eventId !== 'number') return [];
   const claim = { transactionDate: timeStampEvent, programId, eventId, orderNumber };
@@ -412,11 +369,8 @@ function keyFaults(
 ): readonly Fault[] {
   if (isTaken) return [notUnique(claim)];
   if (repeats === undefined) return [];
-  return [
-    fault.notUnique(
-      `timeStampEvent, programId, eventId and orderNumber are those of ${list}[${repeats}]: expected each combination once`,
-    ),
-  ];
+  const names = 'timeStampEvent, programId, eventId and orderNumber';
+  return [fault.notUnique(`${names} are those of ${list}[${repeats}]: expected each combination once`)];
 }
 
 /** Raises the faults of all items; their messages say of which one. */

@@ -63,9 +63,7 @@ const csvOf = (orderNumber: string): string =>
   'affiliateSiteId,programId,timeStampEvent,eventId,orderNumber,orderValue\r\n' +
   `1101,101,2026-02-20,1011,${orderNumber},129.90\r\n`;
 
-const CLAIM_ID = (example: number) => ({
-  id: { type: INTEGER, description: 'Id of the claim', example },
-});
+const CLAIM_ID = (example: number) => ({ id: { type: INTEGER, description: 'Id of the claim', example } });
 
 const LISTED = {
   'X-Total-Count': 'The number of all claims that match',

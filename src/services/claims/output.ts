@@ -4,6 +4,7 @@ import { type Directory } from '../../network/directory';
 import { boolean, day, idOf, instant, integer, text, wordOf } from '../../wire/record/kinds';
 import { decimalOf, money, textOf } from '../../wire/record/minor-units';
 import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
+import { DAY } from '../../wire/date';
 
 const optional = { optional: true } as const;
 
@@ -78,10 +79,7 @@ export type OutputLegacyClaim = AnswerOf<typeof legacyClaim>;
 
 /** Document 3, Status. */
 const claimStatus = record(
-  {
-    ...STATUS,
-    requireStatusMessage: { kind: boolean(), description: 'Whether it needs a message' },
-  },
+  { ...STATUS, requireStatusMessage: { kind: boolean(), description: 'Whether it needs a message' } },
   { name: 'ClaimStatus' },
 );
 
@@ -110,8 +108,6 @@ export const claimVersions = listOf(claimVersion, { each: 'version' });
 
 export type OutputVersion = AnswerOf<typeof claimVersion>;
 
-const DAY = 24 * 60 * 60 * 1000;
-
 /**
  * A claim as it is listed (Document 3, Claim as listed); fields without a value are undefined. `now`: for the days
  * until it is approved.
@@ -123,6 +119,8 @@ export function toOutput(listed: ListedClaim, directory: Directory, now: Date): 
   const { epi, epi2, trackingUrl, productName, expectedCommission, proofOfClaims, advertiserInformation } =
     claim;
   const { name: statusName, state: statusState } = STATUSES[status.id];
+  // As text with the decimals of the currency (`docs/decisions.md#c2`).
+  const textIn = (amount?: number) => (amount === undefined ? undefined : textOf(amount, currency));
   const eventName = directory.program(programId)?.events.find(({ id }) => id === eventId)?.name;
   const output: OrUndefined<Required<OutputClaim>> = {
     claimId,
@@ -141,14 +139,13 @@ export function toOutput(listed: ListedClaim, directory: Directory, now: Date): 
     eventId,
     orderNumber,
     orderValue: decimalOf(claim.orderValue, currency),
-    adjustedOrderValue:
-      adjusted.orderValue === undefined ? undefined : decimalOf(adjusted.orderValue, currency),
+    adjustedOrderValue: adjusted.orderValue && decimalOf(adjusted.orderValue, currency),
     epi,
     epi2,
     trackingUrl,
     productName,
-    expectedCommission: textIn(currency, expectedCommission),
-    adjustedExpectedCommission: textIn(currency, adjusted.expectedCommission),
+    expectedCommission: textIn(expectedCommission),
+    adjustedExpectedCommission: textIn(adjusted.expectedCommission),
     proofOfClaims,
     advertiserInformation,
     daysToAutoApprove: daysUntil(status.autoApproveAt, now),
@@ -179,11 +176,6 @@ export function programName({ programs }: Directory, id: number): string {
 /** `YYYY-MM-DD`, UTC. */
 function dayOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
-}
-
-/** As text with the decimals of the currency (`docs/decisions.md#c2`). */
-function textIn(currency: string, amount: number | undefined): string | undefined {
-  return amount === undefined ? undefined : textOf(amount, currency);
 }
 
 /** Rounded up (`docs/decisions.md#c11`). */

@@ -18,6 +18,7 @@ import { amountOf, expectedAmount } from '../../wire/record/minor-units';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
 import { type PostedOf } from '../../wire/record/record';
 import { postedVoucher } from './fields';
+import { DAY } from '../../wire/date';
 
 /** A posted voucher, published or edited: its id, and the position from which listings include it. */
 interface PostedVoucher {
@@ -25,12 +26,14 @@ interface PostedVoucher {
   readonly position: Position;
 }
 
-/** What became of one of several posted vouchers: its id, or why it was refused. */
-type PostResult = { readonly id: number } | { readonly faults: readonly Fault[] };
+/** Why one of several vouchers was not posted. */
+interface Refused {
+  readonly faults: readonly Fault[];
+}
 
+/** For each voucher, in their order, its id or why it was refused. */
 interface PostResults {
-  /** One for each voucher, in their order. */
-  readonly results: readonly PostResult[];
+  readonly results: readonly ({ readonly id: number } | Refused)[];
   readonly position: Position;
 }
 
@@ -117,29 +120,29 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
   async execute({ posted, organisationId, dryRun, texts }: PostVouchers): Promise<PostResults> {
     const now = this.clock.now();
     const options = { directory: this.follower.directory, caller: { organisationId }, now };
-    const checked = await mapInSlices(posted.entries(), ([at, one]) =>
-      checkedOrFaults(() => checkVoucher(one, { ...options, ...spellings(texts[at]) })),
-    );
+    const checked = await mapInSlices(posted.entries(), ([at, one]): VoucherPost | Refused => {
+      try {
+        return checkVoucher(one, { ...options, ...spellings(texts[at]) });
+      } catch (error) {
+        return refused(error);
+      }
+    });
     const last = new Map<string | number, VoucherPost>();
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
-    const written = new Map<string | number, WrittenVoucher | { readonly faults: readonly Fault[] }>();
+    const written = new Map<string | number, WrittenVoucher | Refused>();
     const write = async ([key, post]: readonly [string | number, VoucherPost]): Promise<void> => {
       const { vouchers } = this;
       const writing = this.inMemory.run(String(organisationId), () =>
         dryRun ? vouchers.tryPost(post) : vouchers.post(post, now.toISOString()),
       );
-      written.set(key, await writing.catch((error: unknown) => ({ faults: faultsIn(error) })));
+      written.set(key, await writing.catch(refused));
     };
     // First those with a `sourceId`: it must not stand for a voucher that gets its id in this post
     // (`docs/decisions.md#v15`).
-    const hasSourceId = ([, { sourceId }]: readonly [unknown, VoucherPost]): boolean =>
-      sourceId !== undefined;
-    await inParallel([...last].filter(hasSourceId), AT_ONCE, write);
-    await inParallel(
-      [...last].filter((one) => !hasSourceId(one)),
-      AT_ONCE,
-      write,
-    );
+    for (const hasSourceId of [true, false]) {
+      const some = [...last].filter(([, { sourceId }]) => (sourceId !== undefined) === hasSourceId);
+      await inParallel(some, AT_ONCE, write);
+    }
     const done = [...written.values()].flatMap((one) => ('faults' in one ? [] : [one]));
     const position = await this.visible.after(done);
     const results = checked.map((one, at) => {
@@ -172,12 +175,8 @@ function spellings(text: string | undefined): Pick<VoucherCheckOptions, 'spellin
   return text === undefined ? {} : { spelling: spellingsIn(text) };
 }
 
-function checkedOrFaults(check: () => VoucherPost): VoucherPost | { readonly faults: readonly Fault[] } {
-  try {
-    return check();
-  } catch (error) {
-    return { faults: faultsIn(error) };
-  }
+function refused(error: unknown): Refused {
+  return { faults: faultsIn(error) };
 }
 
 /** Posts with the same key are of one voucher. A voucher without a `sourceId` is always a new one. */
@@ -187,8 +186,6 @@ function keyOf({ programId, sourceId }: VoucherPost, at: number): string | numbe
 
 /** Days that `endDate` may lie ahead (Document 2, Limits; `docs/decisions.md#v16`). */
 const MAX_DAYS = 366;
-const DAY = 24 * 60 * 60 * 1000;
-
 /** What a post is checked against. */
 interface VoucherCheckOptions extends Pick<Origin, 'spelling'> {
   readonly directory: Directory;
@@ -227,8 +224,11 @@ function checkVoucher(posted: unknown, options: VoucherCheckOptions): VoucherPos
 
 /** Document 2, Limits; `docs/decisions.md#v16`. */
 function checkTimes(found: FoundVoucher, now: Date, refusals: Refusals): void {
-  checkOrder(found, ['startDate', 'endDate'], refusals);
-  checkOrder(found, ['publishStartDate', 'publishEndDate'], refusals);
+  for (const [first, last] of PERIODS) {
+    const [start, end] = [timeOf(found[first]), timeOf(found[last])];
+    if (end <= start)
+      refusals.refuse('unusable', `${last} is ${end}: expected a time after ${first}, which is ${start}`);
+  }
   const latest = now.getTime() + MAX_DAYS * DAY;
   const end = timeOf(found.endDate);
   if (end > latest)
@@ -238,17 +238,10 @@ function checkTimes(found: FoundVoucher, now: Date, refusals: Refusals): void {
     );
 }
 
-type DateField = 'startDate' | 'endDate' | 'publishStartDate' | 'publishEndDate';
-
-function checkOrder(
-  found: FoundVoucher,
-  [first, last]: readonly [DateField, DateField],
-  refusals: Refusals,
-): void {
-  const [start, end] = [timeOf(found[first]), timeOf(found[last])];
-  if (end <= start)
-    refusals.refuse('unusable', `${last} is ${end}: expected a time after ${first}, which is ${start}`);
-}
+const PERIODS = [
+  ['startDate', 'endDate'],
+  ['publishStartDate', 'publishEndDate'],
+] as const;
 
 /** NaN for a date that is absent: no comparison with it is true. */
 function timeOf(date: string | undefined): number {

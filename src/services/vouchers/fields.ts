@@ -2,10 +2,9 @@ import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/re
 import { amount, boolean, date, idOf, integer, language, text, url } from '../../wire/record/kinds';
 import { errorList } from '../../wire/api/errors';
 import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
+import { DAY } from '../../wire/date';
 
 const VOUCHER_TYPE = { kind: idOf(VOUCHER_TYPES), description: 'Type' } as const;
-
-const DAY = 86_400_000;
 
 /** The start of a day in milliseconds, so many days from now. */
 function dayFrom(now: Date, days: number): number {
@@ -119,10 +118,7 @@ export const voucherKey = listOf(integer(), { each: 'long', least: 1, most: 1 })
 
 /** What became of one posted voucher: its id, or why it was refused. */
 const bulkResult = record(
-  {
-    id: { ...LISTED.id, optional: true },
-    errors: { ...errorList.fields.errors, optional: true },
-  },
+  { id: { ...LISTED.id, optional: true }, errors: { ...errorList.fields.errors, optional: true } },
   { name: 'BulkResult' },
 );
 

@@ -57,11 +57,7 @@ export const voucherOperations = {
     answer: { name: 'BulkResults', kind: bulkResults },
     sends: POSTED,
   },
-  deleteVoucher: {
-    id: 'deleteVoucher',
-    summary: 'Delete a voucher',
-    path: VOUCHER_ID,
-  },
+  deleteVoucher: { id: 'deleteVoucher', summary: 'Delete a voucher', path: VOUCHER_ID },
   listVersions: {
     id: 'listVersions',
     summary: 'List what each edit of a voucher changed',

@@ -56,10 +56,7 @@ export const listKeys = {
   programId: { ...ids, description: 'Programs' },
   keywords: { type: TEXT, multiple: true, description: 'Words to find in title, descriptions and code' },
   voucherTypeId: { ...ids, description: 'Types' },
-  siteSpecific: {
-    type: BOOLEAN,
-    description: 'Only vouchers for some sites, or only those for any site',
-  },
+  siteSpecific: { type: BOOLEAN, description: 'Only vouchers for some sites, or only those for any site' },
   siteId: { ...ids, description: 'Sites that can use the voucher' },
   pageSize: sizeKey('Vouchers on a page'),
   page: PAGE_KEY,
@@ -134,17 +131,19 @@ function criteriaOf(keys: VoucherListKeys, asker: Asker): VoucherCriteria {
   const isOwner = caller.kind === 'advertiser';
   const page = pageOf(keys, fault.invalidVoucher);
   return {
-    programIds: isOwner ? ownPrograms(keys, asker) : given(keys.programId),
+    among: {
+      programId: isOwner ? ownPrograms(keys, asker) : given(keys.programId),
+      id: given(keys.id),
+      voucherTypeId: given(keys.voucherTypeId),
+      siteSpecific: keys.siteSpecific === undefined ? undefined : [keys.siteSpecific],
+      languageId: keys.languageId === undefined ? undefined : [keys.languageId],
+    },
     audiences: [
       ...(isOwner ? [] : [audiencesOf(directory.sitesOf(caller), directory, 'active')]),
       ...(keys.siteId.length === 0 ? [] : [audiencesOf(sitesNamed(keys, asker), directory, 'any')]),
     ],
     ...timesOf(keys, asker),
-    ids: given(keys.id),
-    voucherTypeIds: given(keys.voucherTypeId),
     keywords: given(keys.keywords),
-    siteSpecific: keys.siteSpecific,
-    languageId: keys.languageId,
     seed: keys.random,
     ...page,
   };

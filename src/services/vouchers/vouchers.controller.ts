@@ -7,8 +7,7 @@ import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../
 import { PostedBody } from '../../http/posted-body';
 import { type Caller } from '../../network/organisations';
 import { errorsAsJson } from '../../wire/api/errors';
-import { type BodyFormat, type Format } from '../../wire/api/format';
-import { type PostedItems, postedItems } from '../../wire/api/posted-items';
+import { postedItems } from '../../wire/api/posted-items';
 import { writeDate } from '../../wire/date';
 import { calendar } from '../../wire/icalendar';
 import { postedFromJson } from '../../wire/json/read';
@@ -17,7 +16,7 @@ import { ignoredFieldsOf } from '../../wire/keys/name-list';
 import { NotParsable, parsedOr } from '../../wire/bytes';
 import { type ListText, listWriter } from '../../wire/record/list';
 import { postedFromXml } from '../../wire/xml/posted';
-import { parseXml, type XmlNode } from '../../wire/xml/read';
+import { parseXml } from '../../wire/xml/read';
 import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
 import { type OutputVoucher, postedVoucher, postedVouchers } from './fields';
 import {
@@ -49,7 +48,7 @@ export class VouchersController {
   @Produces(['json', 'xml', 'csv', 'ics'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: VoucherListKeys): ListAnswer {
     return ListAnswer.written(
-      (view) => listText(view, this.settings.vendor),
+      (view) => (view.format === 'ics' ? calendarText(this.settings.vendor) : vouchersText(view)),
       (query) => this.queries.list(keys, caller, this.clock.now(), query),
       keys,
     );
@@ -65,7 +64,9 @@ export class VouchersController {
   ): Promise<Answer> {
     const format = body.format();
     const bytes = await body.bytes(MAX_BODY.one);
-    const posted = await readVoucher(bytes, format);
+    const posted = await parsedOr(fault.invalidVoucher, () =>
+      format === 'json' ? postedFromJson(bytes) : fromXml(bytes),
+    );
     const text = format === 'json' ? bytes.toString() : undefined;
     body.report(await ignoredFieldsOf(postedVoucher, [posted]));
     const command = new PostVoucher(posted, caller.organisationId, dryRun, text);
@@ -83,7 +84,9 @@ export class VouchersController {
     @Body() body: PostedBody,
   ): Promise<Answer> {
     body.format(['json']);
-    const { items, texts } = await readVouchers(body.upTo(MAX_BODY.several).chunks(), MAX_BODY.one);
+    const chunks = body.upTo(MAX_BODY.several).chunks();
+    const list = { kind: postedVouchers, maxItem: MAX_BODY.one };
+    const { items, texts } = await parsedOr(fault.invalidVoucher, () => postedItems(chunks, 'json', list));
     body.report(await ignoredFieldsOf(postedVoucher, items));
     const command = new PostVouchers(items, caller.organisationId, dryRun, texts);
     const { results, position } = await this.commands.execute(command);
@@ -123,36 +126,14 @@ function voucherIdIn(sent: string): number | undefined {
   return /^[1-9]\d{0,14}$/.test(sent) ? Number(sent) : undefined;
 }
 
-/**
- * A posted voucher in the shape of the JSON one (Document 2, Voucher posted by an advertiser); raises 101 for what
- * cannot be read.
- */
-async function readVoucher(bytes: Buffer, format: BodyFormat): Promise<unknown> {
-  return await parsedOr(fault.invalidVoucher, () =>
-    format === 'json' ? postedFromJson(bytes) : fromXml(parseXml(bytes)),
-  );
-}
-
-/** A posted list of vouchers, each still to be checked (`docs/decisions.md#v17`); raises 101. */
-async function readVouchers(chunks: AsyncIterable<Buffer>, maxItem: number): Promise<PostedItems> {
-  const list = { kind: postedVouchers, maxItem };
-  return await parsedOr(fault.invalidVoucher, () => postedItems(chunks, 'json', list));
-}
-
-function fromXml(root: XmlNode): object {
+/** In the shape of the JSON one (Document 2, Voucher posted by an advertiser). */
+function fromXml(bytes: Buffer): object {
+  const root = parseXml(bytes);
   if (root.name !== 'voucher') throw new NotParsable(`expected the root element voucher, found ${root.name}`);
   return postedFromXml(postedVoucher, root);
 }
 
 const vouchersText = listWriter(VOUCHERS);
-
-/** Writes a listing (Document 2, Voucher returned by the list operation; `docs/decisions.md#v17`). */
-function listText(
-  view: { readonly format: Format; readonly pretty: boolean },
-  vendor: string,
-): ListText<OutputVoucher> {
-  return view.format === 'ics' ? calendarText(vendor) : vouchersText(view);
-}
 
 /** One event for each voucher, from its start to its end. */
 function calendarText(vendor: string): ListText<OutputVoucher> {

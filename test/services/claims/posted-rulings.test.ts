@@ -1,7 +1,7 @@
 import { type Field } from '../../../src/wire/record/record';
 import { ignoredIn, readPosted } from '../../../src/services/claims/claims-body';
 import { postedLegacyRuling, postedRuling } from '../../../src/services/claims/posted-fields';
-import { checkLegacyRulings, checkRulings, rulingIn } from '../../../src/services/claims/claim-check';
+import { checkRulings, rulingIn } from '../../../src/services/claims/claim-check';
 import { CHANNELS, POSTED_RULING, STATUS_TABLE } from '../../api/claim-tables';
 import { refusalOf } from './posted';
 
@@ -139,7 +139,7 @@ describe('corrections', () => {
 });
 
 describe('updates on the legacy path', () => {
-  const legacy = (changes: object = {}) => checkLegacyRulings(list(ruling(changes)));
+  const legacy = (changes: object = {}) => checkRulings(list(ruling(changes)), true);
 
   it('are of version 0, whatever versionNo says (Document 3, Legacy advertiser paths; decisions C8)', () => {
     expect(legacy({ versionNo: undefined })).toEqual([{ claimId: 7, version: 0, ruling: { statusId: 3 } }]);
