@@ -30,7 +30,7 @@ type Standing = 'holds it' | 'gone' | 'under way';
 
 /**
  * Reserves the keys of claims. Whatever races and whichever process is killed, a key identifies one claim at a time
- * (why not as `KeyedAggregates` does: `docs/adr/0035-claims-take-keys-over.md`).
+ * (why not as `KeyedAggregates` does: `docs/adr/0037-claims-take-keys-over.md`).
  *
  * - A claim has a key if its last content has it. The key is reserved before the event with this content is appended.
  * - That event is appended at a revision which the claim, or its batch, had before the reservation. So whoever finds a

@@ -36,15 +36,15 @@ export function toOutput(listed: ListedTransaction, dates: DateFormat): OutputTr
 
 const NAMES = Object.keys(listedTransaction.fields) as readonly (keyof OutputTransaction)[];
 
-type Attributes = { readonly [Name in keyof OutputTransaction]?: OutputTransaction[Name] | undefined };
+type AttributeValues = { readonly [Name in keyof OutputTransaction]?: OutputTransaction[Name] | undefined };
 
 /** Those that have a value. */
-function inTableOrder(attributes: Attributes): OutputTransaction {
+function inTableOrder(attributes: AttributeValues): OutputTransaction {
   const present = NAMES.filter((name) => attributes[name] !== undefined);
   return Object.fromEntries(present.map((name) => [name, attributes[name]])) as unknown as OutputTransaction;
 }
 
-function periodOf(listed: ListedTransaction, date: (time: string) => string | number): Attributes {
+function periodOf(listed: ListedTransaction, date: (time: string) => string | number): AttributeValues {
   const { autoApproveDate, autoDenyDate, pendingStatusDateChanged, deniedReasonId } = listed;
   return {
     autoApproveDate: autoApproveDate && date(autoApproveDate),

@@ -27,13 +27,13 @@ interface PostedVoucher {
 }
 
 /** Why one of several vouchers was not posted. */
-interface Refused {
+interface RefusedVoucher {
   readonly faults: readonly Fault[];
 }
 
 /** For each voucher, in their order, its id or why it was refused. */
 interface PostResults {
-  readonly results: readonly ({ readonly id: number } | Refused)[];
+  readonly results: readonly ({ readonly id: number } | RefusedVoucher)[];
   readonly position: Position;
 }
 
@@ -120,7 +120,7 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
   async execute({ posted, organisationId, dryRun, texts }: PostVouchers): Promise<PostResults> {
     const now = this.clock.now();
     const options = { directory: this.follower.directory, caller: { organisationId }, now };
-    const checked = await mapInSlices(posted.entries(), ([at, one]): VoucherPost | Refused => {
+    const checked = await mapInSlices(posted.entries(), ([at, one]): VoucherPost | RefusedVoucher => {
       try {
         return checkVoucher(one, { ...options, ...spellings(texts[at]) });
       } catch (error) {
@@ -129,7 +129,7 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
     });
     const last = new Map<string | number, VoucherPost>();
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
-    const written = new Map<string | number, WrittenVoucher | Refused>();
+    const written = new Map<string | number, WrittenVoucher | RefusedVoucher>();
     const write = async ([key, post]: readonly [string | number, VoucherPost]): Promise<void> => {
       const { vouchers } = this;
       const writing = this.inMemory.run(String(organisationId), () =>
@@ -175,7 +175,7 @@ function spellings(text: string | undefined): Pick<VoucherCheckOptions, 'spellin
   return text === undefined ? {} : { spelling: spellingsIn(text) };
 }
 
-function refused(error: unknown): Refused {
+function refused(error: unknown): RefusedVoucher {
   return { faults: faultsIn(error) };
 }
 
