@@ -33,7 +33,7 @@ export interface ListedTransaction extends StoredTransaction {
   readonly transactionId: string;
 }
 
-/** The document after an event; `revision` is that of the event in its stream. */
+/** The document after an event, a new object; `revision` is that of the event in its stream. */
 export function storedAfter(
   before: StoredTransaction | undefined,
   { type, data }: TransactionEvent,
