@@ -12,10 +12,7 @@ const TARGET = { collection: products.collection.name };
 
 const { among } = filtersOn<ProductField>();
 
-/**
- * The distinct sets of categories of a feed's products, in batches; each product is counted once. `categoryIds`: only
- * products that are mapped to one of these.
- */
+/** Distinct sets of categories of a feed’s products, each counted once; only those mapped to one of `categoryIds`. */
 export async function* categorySets(
   store: ReadStore,
   feedId: number,

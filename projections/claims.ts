@@ -58,10 +58,7 @@ export const claims: Projection<StoredClaim, ClaimEvent> = {
   describe: (document, id) => ({ document, fields: fieldsOf(document, Number(id)) }),
 };
 
-/**
- * The first instant of its day (UTC), as lists show it: claims of one day are sorted by their ids
- * (`docs/decisions.md#c8`).
- */
+/** The first instant of its day (UTC): claims of one day are sorted by their ids (`docs/decisions.md#c8`). */
 function dayOf(time: number): number {
   return Math.floor(time / DAY) * DAY;
 }
@@ -153,10 +150,7 @@ interface Stretch {
   readonly size: number;
 }
 
-/**
- * Counts the claims by id, puts the ids into the order of their names, and reads only the groups on the page: a large
- * one by itself, small ones together.
- */
+/** Counts the claims by id, orders the ids by name, and reads the groups on the page: small ones together. */
 async function listByName(
   store: ReadStore,
   { field, nameOf }: NamedField,

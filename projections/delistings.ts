@@ -19,10 +19,7 @@ const FIELDS = { feedId: 'number', position: 'number' } as const satisfies Reado
   Record<string, FieldType>
 >;
 
-/**
- * Every product that was ever removed, with its last removal: what copies of a feed must remove
- * (`docs/decisions.md#p28`). At most one document per offer ever listed.
- */
+/** Every product ever removed, with its last removal: what copies of a feed must remove (`docs/decisions.md#p28`). */
 export const delistings: Projection<Delisting, Delisted> = {
   collection: { name: 'delistings', version: 1, fields: FIELDS, partition: 'feedId', sorts: ['position'] },
   streams: FEED_STREAMS,

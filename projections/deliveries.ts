@@ -52,10 +52,7 @@ type DeliveryChange = Extract<
   { readonly type: 'MessageDue' | 'RedeliveryDue' | 'MessageAttempted' }
 >;
 
-/**
- * The state of each message (`docs/decisions.md#n14`), from the delivery log. Without what is sent, which is read
- * from there.
- */
+/** The state of each message (`docs/decisions.md#n14`); what is sent is read from the delivery log. */
 export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
   collection: { name: 'deliveries', version: 5, fields: FIELDS, sorts: ['at'] },
   streams: [MATCHED, 'partition-'],

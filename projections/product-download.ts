@@ -63,10 +63,7 @@ export async function* offersFromSnapshot(
   }
 }
 
-/**
- * The same offers, without a snapshot. They are counted first, as often there are none, and a count takes less than a
- * scan.
- */
+/** The same offers, without a snapshot. Counted first: often there are none, and a count takes less than a scan. */
 export async function* scanOffers(store: ReadStore, wanted: WantedOffers): AsyncGenerator<readonly Offer[]> {
   if ((await countOffers(store, wanted)) === 0) return;
   for await (const found of store.scan(TARGET, filterOf(wanted))) yield found.map(toOffer);

@@ -91,10 +91,7 @@ export async function searchProducts(
   return searchInParts({ store, target: TARGET, read: toOffer }, wanted, query);
 }
 
-/**
- * Matching offers grouped by product, the cheapest first (`docs/decisions.md#p8`): products are what is counted and
- * divided into pages.
- */
+/** Matching offers grouped by product, the cheapest first (`docs/decisions.md#p8`): products are counted and paged. */
 export async function searchGroupedProducts(
   store: ReadStore,
   criteria: ProductCriteria,

@@ -25,10 +25,7 @@ type HealthChange = Extract<
  */
 const REMEMBERED_MS = 2 * 24 * 60 * 60 * 1000;
 
-/**
- * How each receiver fares, by its id: as for those who send, since it is folded from the same outcomes
- * (`docs/decisions.md#n7`).
- */
+/** The health of each receiver, by its id, folded from the outcomes that senders fold too (`docs/decisions.md#n7`). */
 export const receiverHealth: Projection<StoredHealth, HealthChange> = {
   collection: { name: 'receiver-health', version: 2, fields: FIELDS, sorts: [] },
   streams: [MATCHED, 'partition-'],

@@ -29,10 +29,7 @@ type ReceiverField = keyof typeof FIELDS;
 
 type ReceiverChange = Extract<PartitionEvent, { readonly type: 'MessageAttempted' }>;
 
-/**
- * How deliveries to each receiver go, by day (`docs/decisions.md#n14`): days expire as the delivery log does, so that a
- * rebuild gives the same.
- */
+/** Deliveries to each receiver by day (`docs/decisions.md#n14`); days expire as the delivery log does. */
 export const receivers: Projection<ReceiverDay, ReceiverChange> = {
   collection: { name: 'receivers', version: 1, fields: FIELDS, sorts: ['at'] },
   streams: ['partition-'],
@@ -102,10 +99,7 @@ export async function totalsOfReceivers(
 
 const HEALTH = { collection: receiverHealth.collection.name };
 
-/**
- * Until when (epoch ms) some receivers rest after `now`, by id; those that do not rest are missing
- * (`docs/decisions.md#n7`).
- */
+/** Until when receivers rest (epoch ms), by id; without those that do not at `now` (`docs/decisions.md#n7`). */
 export async function restingUntil(
   store: ReadStore,
   ids: Iterable<string>,

@@ -107,10 +107,7 @@ export interface VoucherCriteria {
   readonly size: number;
 }
 
-/**
- * The vouchers of a listing, in order, to the last one (`docs/decisions.md#x41`), in batches that are read on
- * demand.
- */
+/** The vouchers of a listing to the last one (`docs/decisions.md#x41`), in batches that are read on demand. */
 export async function listVouchers(
   store: ReadStore,
   criteria: VoucherCriteria,

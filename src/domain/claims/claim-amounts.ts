@@ -6,10 +6,7 @@ import {
   toStored,
 } from '../../wire/record/minor-units';
 
-/**
- * Of a claim, and of a ruling that corrects them: integers (`wire/record/minor-units.ts`), where they are posted
- * decimal numbers.
- */
+/** Of claims and rulings: posted as decimal numbers, integers in memory (`wire/record/minor-units.ts`). */
 export const AMOUNTS = ['orderValue', 'expectedCommission'] as const;
 
 type Amounts = { readonly [Name in (typeof AMOUNTS)[number]]?: number | undefined };

@@ -16,10 +16,7 @@ import { claimBatchDecider, type ClaimBatchState, type Filing, storedFiling } fr
 import { ClaimKeys, type KeyFields, keyOf, type SeenKey } from './claim-keys';
 import { claimFaults as fault, placed } from './faults';
 
-/**
- * The key of a claim as it was loaded, whether another claim has it, and the index of the earlier one in the list that
- * has it too.
- */
+/** A key as loaded, whether another claim has it, and the index of an earlier item of the list with it. */
 export interface FoundKey {
   readonly seen: SeenKey;
   readonly isTaken: boolean;

@@ -87,10 +87,7 @@ export type ClaimEvent =
       readonly type: 'ClaimFiled';
       readonly data: ClaimOrigin & StoredDecimals & { readonly at: string; readonly claim: ClaimContent };
     }
-  /**
-   * Follows each `ClaimFiled` and `ClaimRevised`; again when it could not be validated, and when an operator has
-   * decided.
-   */
+  /** Follows each `ClaimFiled` and `ClaimRevised`; again after a later validation or an operator’s decision. */
   | {
       readonly type: 'ClaimScreened';
       readonly data: (Screening | Review) & ClaimSubject & { readonly at: string; readonly by?: 'operator' };

@@ -53,10 +53,7 @@ export function raiseFaults(faults: readonly Fault[], more = 0): void {
   if (faults.length > 0) throw new Faults(listed(faults, more), faults[0]?.status);
 }
 
-/**
- * Items of a list are refused for their fields. Whoever catches it may add what else is wrong, by what was `found` in
- * each item.
- */
+/** Items of a list are refused for their fields. Who catches it may add other faults, by what was `found` in each. */
 export class RefusedItems extends Faults {
   constructor(
     readonly ofFields: readonly Fault[],

@@ -129,10 +129,7 @@ interface Tracked {
   readonly transactionId: string;
 }
 
-/**
- * The transaction by which an order of this program and site is tracked already, and the status for it; undefined if it
- * is not.
- */
+/** The transaction by which an order of this program and site is tracked already, and the status for it. */
 export function trackedOrder(of: OrderOf, orders: readonly TrackedOrder[]): Tracked | undefined {
   for (const [statusId, relation, standings] of TRACKED) {
     const found = orders.find(

@@ -56,10 +56,7 @@ export type TrackedStatusId = Extract<StatusId, 106 | 107 | 108 | 109 | 110 | 11
 /** What an advertiser may set (`docs/decisions.md#c9`). */
 export type RulingStatusId = Exclude<StatusId, ScreenedStatusId | 1>;
 
-/**
- * What operators may decide: that it awaits approval, or any rejection (Document 3, States and transitions;
- * `docs/decisions.md#c14`).
- */
+/** What operators may decide: that it awaits approval, or any rejection (`docs/decisions.md#c14`). */
 export type ReviewStatusId = Exclude<StatusId, 1 | 3 | 100 | 105>;
 
 /** Whether a claim is pending at the network, where operators decide. */

@@ -2,10 +2,7 @@ import { defined } from '../../kernel/without';
 import { type ClaimContent, type ClaimEvent, type ClaimOrigin, inMemory, programFacts } from './claim';
 import { APPROVED, AWAITING_APPROVAL, CANNOT_VALIDATE, type StatusId } from './statuses';
 
-/**
- * A document of the read model; names come from the directory when answering. Times in epoch ms, amounts are integers
- * (`wire/record/minor-units.ts`).
- */
+/** A document of the read model. Times in epoch ms, amounts are integers (`wire/record/minor-units.ts`). */
 export interface StoredClaim {
   readonly origin: ClaimOrigin;
   readonly version: number;

@@ -198,10 +198,7 @@ const decider: Decider<number, number, IdsAllotted> = {
 /** Integers per block. Those unused when a process ends are lost. */
 const BLOCK_SIZE = 100;
 
-/**
- * Unique integers from 1, shared by all processes and ascending within each. Processes allot blocks of them in the
- * stream `sequence-<name>`.
- */
+/** Unique integers from 1, ascending within a process. Each process allots blocks in the stream `sequence-<name>`. */
 export class Sequence {
   private upcoming = 1;
   private last = 0;

@@ -53,10 +53,7 @@ const HEAD =
   /^\{"sourceProductId":"([^"\\]*)",(?:"price":(\d{1,15}),(?:"currency":"([A-Z]{3})",)?)?"at":"[^"\\]*"/;
 const META = /^\{"content":"([^"\\]*)"[,}]/;
 
-/**
- * The change that an event of a feed records; undefined for events about no product. `currencyAt` is called for events
- * that do not record the currency.
- */
+/** The change of a product that an event records. `currencyAt`: for events that do not record the currency. */
 export function parseChange(
   { type, data, meta, position }: RecordedEvent,
   currencyAt?: CurrencyAt,

@@ -158,10 +158,7 @@ export interface ProductFingerprint {
   readonly content: Digest;
 }
 
-/**
- * Decides a command (Document 1, Behaviour rules for posting); undefined if there is nothing to do. `currency` is that
- * of posted prices, empty if it is unknown.
- */
+/** Decides a command (Document 1, Behaviour rules for posting). `currency`: of posted prices, empty if unknown. */
 export function decide(
   state: Fingerprints,
   command: ProductCommand,

@@ -51,10 +51,7 @@ const PIXELS = count('a number of pixels');
 const DIGITS = text({ isSearched, orInteger: true, isTrimmed: true });
 const EAN = only(DIGITS, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
 
-/**
- * An id is named in every fault of its product, and in keys: this is its limit in bytes of UTF-8
- * (`docs/decisions.md#x22`).
- */
+/** Bytes (UTF-8) of an id, which every fault of its product and keys contain (`docs/decisions.md#x22`). */
 export const MAX_ID = 1000;
 const SOURCE_ID = text({ isSearched, orInteger: true, isId: true, maxBytes: MAX_ID });
 

@@ -54,10 +54,7 @@ function periodOf(listed: ListedTransaction, date: (time: string) => string | nu
   };
 }
 
-/**
- * The attributes taken from `reportInfo`, by the parameters of an item (Document 2, Message attributes;
- * `docs/decisions.md#t2`).
- */
+/** Attributes taken from `reportInfo`, and the parameter of an item with each (`docs/decisions.md#t2`). */
 const PARAMETERS = {
   productNumber: 'f1',
   productName: 'f2',
@@ -73,10 +70,7 @@ export function isReportInfo(text: string): boolean {
   return text.split('|').every((item) => ITEM.test(item) && isReadable(item));
 }
 
-/**
- * One value for each item, separated by `|`; `|` and `%` within a value stay percent-encoded. An attribute that no item
- * has is absent.
- */
+/** A value for each item, separated by `|`; within values `|` and `%` stay encoded. Absent if no item has it. */
 function productsIn(reportInfo: string): Partial<Record<ProductAttribute, string>> {
   const items = reportInfo.split('|').map(parametersOf);
   const attributes = Object.entries(PARAMETERS)

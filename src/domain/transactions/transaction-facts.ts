@@ -97,10 +97,7 @@ export function postedValues(facts: TransactionFacts): Readonly<Record<string, s
   return Object.fromEntries(names.map((name) => [name, postedValue(facts, name)]));
 }
 
-/**
- * The facts with amendments. A commission by the event's terms follows the order value (`docs/decisions.md#t5`);
- * without `terms` it does not.
- */
+/** With amendments; a commission by `terms`, if given, follows the order value (`docs/decisions.md#t5`). */
 export function amendedBy(
   facts: TransactionFacts,
   amendments: Amendments = {},

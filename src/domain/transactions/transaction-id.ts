@@ -4,19 +4,13 @@ import { type TransactionFacts } from './transaction-facts';
 
 type Key = Pick<TransactionFacts, 'orderNumber' | 'eventId' | 'advertiserId' | 'claimId'>;
 
-/**
- * Document 2, Message attributes: order number, event id and advertiser id joined by underscores;
- * `docs/decisions.md#c10`.
- */
+/** Order number, event id and advertiser id (Document 2, Message attributes; `docs/decisions.md#c10`). */
 export function legacyIdOf({ orderNumber, eventId, advertiserId, claimId }: Key): string {
   const legacyId = `${orderNumber}_${eventId}_${advertiserId}`;
   return claimId === undefined ? legacyId : `${legacyId}_claim${claimId}`;
 }
 
-/**
- * The id of the transaction of a program with a legacy id, and of its stream (`docs/decisions.md#t1`): 32 hexadecimal
- * digits.
- */
+/** The id of a program’s transaction, and of its stream (`docs/decisions.md#t1`): 32 hexadecimal digits. */
 export function transactionIdOf(legacyId: string, programId: number): string {
   return digest(`${legacyId}_program${programId}`);
 }

@@ -228,10 +228,7 @@ function differences(fields: readonly string[], sent: Values, stored: Values): r
     .map((field) => `${field} is ${shown(stored[field])}, got ${shown(sent[field])}`);
 }
 
-/**
- * A ruling or payment in a state that it leads to: raises CON_520 if it would change what is stored. Defaults are not
- * compared.
- */
+/** A repeated ruling or payment: raises CON_520 if it would change what is stored. Defaults are not compared. */
 function unchanged(
   command: CommandTo<'approve' | 'deny' | 'delete' | 'pay'>,
   { name, transaction, deniedReasonId, paymentId }: KnownTransaction,

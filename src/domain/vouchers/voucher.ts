@@ -157,10 +157,7 @@ export function isOfMoney({ discountAmount, isPercentage }: VoucherContent): boo
   return discountAmount !== undefined && isPercentage !== true;
 }
 
-/**
- * The fields of a published voucher by the names they are posted by. The same amount in another currency is another
- * amount.
- */
+/** A published voucher by the names of posted fields. The same amount in another currency is another amount. */
 export function postedFields(
   state: VoucherState,
   codeOf: (currency: VoucherCurrency, programId: number) => string,

@@ -53,10 +53,7 @@ export interface ClaimContext {
   readonly caller: Pick<Caller, 'organisationId' | 'siteId'>;
 }
 
-/**
- * Checks posted claims: fields, access to sites and programs. Raises everything that is wrong as `Faults`; their status
- * is that of the first.
- */
+/** Checks posted claims. Raises everything that is wrong as `Faults`; their status is that of the first. */
 export function checkClaims(posted: PostedList, context: ClaimContext): readonly CheckedClaim[] {
   const check = claimChecker(context, (sent) => isUnset(sent['expectedCommission']));
   return checkEach(posted, readClaim, check).map((claim) => checkedClaim(claim, context));
@@ -81,10 +78,7 @@ function checkedClaim(
   return { claim, ...(currencyId === undefined ? {} : { currencyId }) };
 }
 
-/**
- * Rules between fields and access, of claims and of their updates by publishers. `lacksCommission`: whether one has no
- * expected commission.
- */
+/** Rules between fields and access. `lacksCommission`: whether one is posted without an expected commission. */
 function claimChecker({ directory, caller }: ClaimContext, lacksCommission: (posted: Posted) => boolean) {
   return (found: Partial<PostedClaim>, place: string, refusals: Refusals, posted: Posted): void => {
     const { affiliateSiteId: site, programId = NaN, eventId, expectedCommission } = found;

@@ -108,10 +108,7 @@ export const claimVersions = listOf(claimVersion, { each: 'version' });
 
 export type OutputVersion = AnswerOf<typeof claimVersion>;
 
-/**
- * A claim as it is listed (Document 3, Claim as listed); fields without a value are undefined. `now`: for the days
- * until it is approved.
- */
+/** As listed (Document 3, Claim as listed). `now`: for the days until it is approved. */
 export function toOutput(listed: ListedClaim, directory: Directory, now: Date): OutputClaim {
   const { claimId, origin, version, claim, status, created, adjusted = {} } = listed;
   const { currencyId: currency = '' } = origin;
