@@ -1,10 +1,24 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
-import { type TestRequest } from '../support/app';
-import { subscription, SUBSCRIPTIONS, subscriptionWorld } from './subscription-network';
-import { CONVERSION_TOKENS } from './transaction-network';
+import { type Response, type TestRequest } from '../support/app';
+import { headersOf } from '../../src/delivery/sending/signature';
+import { type Attempt } from '../../src/delivery/sending/attempt';
+import { attemptTo } from '../delivery/sending/receivers';
+import { SETTINGS } from '../../src/settings/settings';
+import { type Copy, copyOf, subscription, SUBSCRIPTIONS, subscriptionWorld } from './subscription-network';
+import {
+  CONVERSION_CLIENTS,
+  CONVERSION_NETWORK,
+  CONVERSION_TOKENS,
+  type ConversionClient,
+} from './transaction-network';
 import { refusalOf } from './voucher-network';
 
 const world = subscriptionWorld();
+
 const { post, put, remove, get, send, create, ids } = world;
 
 /** What subscriptions need of a process. */
@@ -156,5 +170,194 @@ describe('requests about subscriptions', () => {
     });
     await http.close();
     for (const id of await ids('casa')) await remove(id, 'casa');
+  });
+});
+
+describe('subscription access', () => {
+  const { send, put, remove, get, create, ids } = world;
+
+  const ORGANISATIONS: Readonly<Record<ConversionClient, number>> = {
+    ...{ nord: 1, casa: 2, preisblick: 11, preisblickAll: 11, deals: 12, lonely: 13, operator: 99 },
+  };
+  const SUBSCRIBERS = CONVERSION_CLIENTS.filter((client) => client !== 'operator');
+
+  /** Subscriptions with the clients that have created them, in this order. */
+  const made: { readonly id: string; readonly by: ConversionClient; readonly copy: Copy }[] = [];
+
+  beforeAll(async () => {
+    for (let round = 0; round < 3; round += 1)
+      for (const by of SUBSCRIBERS) {
+        const copy = await create({ subscriptionName: `${by} ${round}` }, by);
+        made.push({ id: copy.subscriptionId, by, copy });
+      }
+  });
+
+  /** Whether a client has a subscription (decisions N11). */
+  const has = (client: ConversionClient, by: ConversionClient): boolean =>
+    ORGANISATIONS[client] === ORGANISATIONS[by] && (client !== 'preisblick' || by === 'preisblick');
+
+  const outcome = ({ statusCode, body }: Response): string =>
+    `${statusCode} ${statusCode < 300 ? '' : (/CON_\d+/.exec(body)?.[0] ?? body)}`.trim();
+
+  describe.each(CONVERSION_CLIENTS)('%s (Document 2, Authentication 4; decisions N11)', (client) => {
+    const isOperator = client === 'operator';
+
+    it('lists exactly its own subscriptions', async () => {
+      const own = made.filter(({ by }) => has(client, by)).map(({ id }) => id);
+      if (isOperator) return expect(outcome(await get('', client))).toBe('400 CON_330');
+      expect(await ids(client)).toEqual(own);
+      const inXml = (await get('.xml', client)).body.matchAll(/<subscriptionId>(\w+)/g);
+      expect([...inXml].map(([, id]) => id)).toEqual(own);
+    });
+
+    it('reads, changes and deletes its own ones only', async () => {
+      for (const { id, by, copy } of made) {
+        const foreign = isOperator ? '400 CON_330' : '403 CON_200';
+        const expected = has(client, by) ? '200' : foreign;
+        const head = await world.app.engines.log.head();
+        const one = await get(`/${id}`, client);
+        expect(outcome(one)).toBe(expected);
+        if (expected === '200') expect(one.json()).toEqual(copy);
+        expect(outcome(await get(`/${id}/secret`, client))).toBe(expected);
+        if (has(client, by)) continue;
+        expect(outcome(await put(id, subscription(), client))).toBe(foreign);
+        expect(outcome(await remove(id, client))).toBe(foreign);
+        expect(outcome(await send('POST', `/${id}/secret/rotations`, client))).toBe(foreign);
+        expect(await world.app.engines.log.head()).toBe(head);
+      }
+    });
+  });
+
+  it('a subscription of a token for one site stays for this site, whoever replaces it (decisions N11, N16)', async () => {
+    const { subscriptionId: id, ...copy } = await create({}, 'preisblick');
+    expect(copy).toEqual({ ...copyOf(subscription()), siteId: 1101 });
+    const named = subscription({ subscriptionName: 'By all' });
+    expect((await put(id, named, 'preisblickAll')).json()).toEqual({
+      ...copyOf(named),
+      ...{ subscriptionId: id, siteId: 1101 },
+    });
+    const outside = subscription({ filter: { siteIds: [1102], messageTypeIds: [4] } });
+    expect(outcome(await put(id, outside, 'preisblickAll'))).toBe('400 CON_430');
+    expect(outcome(await get(`/${id}`, 'preisblick'))).toBe('200');
+    expect((await create({}, 'preisblickAll'))['siteId']).toBeUndefined();
+  });
+
+  describe('a subscription whose ids may not be selected any more', () => {
+    const FILTER = { messageTypeIds: [4], programIds: [101], eventIds: [305], siteIds: [1101] };
+    beforeEach(() => world.app.import(network({ status: 'active' }), { prune: true }));
+
+    /** The network after a change. */
+    const changes: Readonly<Record<string, object>> = {
+      'a program that is paused': network({ status: 'paused' }),
+      'an event that is removed': network({ events: [] }),
+      'a site that is not connected': network({}, { connections: [] }),
+      'a program that is closed': network({ status: 'closed' }),
+    };
+
+    /** With program 101 changed, and other lists. */
+    function network(program: object, others: object = {}): object {
+      const { programs } = CONVERSION_NETWORK;
+      const changed = programs.map((one) => ('id' in one && one.id === 101 ? { ...one, ...program } : one));
+      return { ...CONVERSION_NETWORK, programs: changed, ...others };
+    }
+
+    it.each(Object.entries(changes))(
+      'keeps %s when it is replaced, and may not gain it (decisions N11)',
+      async (_, after) => {
+        const { subscriptionId: id } = await create({ filter: FILTER });
+        const { subscriptionId: other } = await create({ filter: { messageTypeIds: [4] } });
+        await world.app.import(after, { prune: true });
+        const disabled = await put(id, subscription({ filter: FILTER, disabled: true }));
+        expect([disabled.statusCode, disabled.body]).toEqual([
+          200,
+          expect.stringContaining('"disabled":true'),
+        ]);
+        const gaining = await put(other, subscription({ filter: FILTER }));
+        expect(outcome(gaining)).toMatch(/^40[034] CON_(220|230|240|430)$/);
+        // What it has given up is gone.
+        expect((await put(id, subscription({ filter: { messageTypeIds: [4] } }))).statusCode).toBe(200);
+        expect(outcome(await put(id, subscription({ filter: FILTER })))).toBe(outcome(gaining));
+        for (const one of [id, other]) await remove(one);
+      },
+    );
+  });
+});
+
+const ROOT = join(__dirname, '../..');
+const PAGE = readFileSync(join(ROOT, 'docs/notifications.md'), 'utf8');
+const run = promisify(execFile);
+
+const SECRETS = new Secrets(Buffer.alloc(32, 7));
+const TARGET = '/in?order=a%20b&value=1';
+
+/** A request as a server in Node.js gets it. */
+function arrived(contentType: string | undefined, body: string) {
+  const url = `https://receiver.example${TARGET}`;
+  const request: Attempt['request'] =
+    contentType === undefined ? { method: 'GET', url } : { method: 'POST', url, contentType, body };
+  const attempt = attemptTo(url, { request, secrets: [SECRETS.bytes('s', 1)] });
+  const list = headersOf(attempt, TARGET, Buffer.from(body), Date.now());
+  const pairs = Array.from({ length: list.length / 2 }, (_, n) => list.slice(2 * n, 2 * n + 2));
+  return { url: TARGET, body, headers: Object.fromEntries(pairs) as Readonly<Record<string, string>> };
+}
+
+/** Runs the lines in Node.js of the page: all of them for a GET, otherwise those before it. Raises an error if they do. */
+async function verify(request: ReturnType<typeof arrived>): Promise<void> {
+  const blocks = [...PAGE.matchAll(/^```js\n([^]*?)^```/gm)].map(([, lines = '']) => lines);
+  const isGet = 'webhook-signature-target' in request.headers;
+  const lines = isGet ? blocks : blocks.slice(0, 1);
+  const given = `const { url, body, headers } = ${JSON.stringify(request)};`;
+  await run(process.execPath, ['--input-type=module', '--eval', [given, ...lines].join('\n')], {
+    cwd: ROOT,
+    env: { WEBHOOK_SECRET: SECRETS.text('s', 1) },
+  });
+}
+
+describe('docs/notifications.md', () => {
+  test.each([
+    ['JSON', 'application/json; charset=utf-8', '{"order": "ü"}'],
+    ['XML', 'application/xml; charset=utf-8', '<order>ü</order>'],
+    ['plain text', 'text/plain; charset=utf-8', 'order=ü'],
+    ['a GET', undefined, ''],
+  ])('has lines in Node.js that verify %s, and refuse what has been changed', async (_, type, body) => {
+    const request = arrived(type, body);
+    await verify(request);
+    const forged = type === undefined ? { url: `${TARGET}0` } : { body: `${body} ` };
+    await expect(verify({ ...request, ...forged })).rejects.toThrow('No matching signature found');
+  });
+
+  test('has all headers of a message, and no others (decisions N5)', () => {
+    const described = [...PAGE.matchAll(/^\| `([\w-]+)` +\|/gm)].map(([, name]) => name);
+    const sent = headersOf(
+      attemptTo('https://receiver.example', {
+        ...{ request: { method: 'GET', url: 'https://receiver.example' }, isManual: true, isTest: true },
+      }),
+      ...([TARGET, Buffer.from(''), 0] as const),
+    ).filter((name) => name.startsWith('webhook-'));
+    expect([...described].sort()).toEqual([...sent].sort());
+    expect(described).toEqual(expect.arrayContaining(PAGE.match(/webhook-[a-z]+(?:-[a-z]+)?/g) ?? []));
+  });
+
+  test('has operations that exist only (decisions N14)', async () => {
+    const { paths } = (await world.app.get('/1.0/openapi.json')).json<{
+      readonly paths: Readonly<Record<string, object>>;
+    }>();
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '{}')}`),
+    );
+    const inText = [...PAGE.matchAll(/`(GET|POST)\s+…(\/[^`]+)`/g)].map(
+      ([, method = '', path = '']) => `${method} ${SUBSCRIPTIONS}/<id>${path}`,
+    );
+    const inShell = [...PAGE.matchAll(/^curl -sS (?:-X (\w+) )?"\$BASE([^;?"]+)/gm)].map(
+      ([, method = 'GET', path = '']) => `${method} ${path}`,
+    );
+    expect([inText.length, inShell.length]).toEqual([9, 5]);
+    for (const operation of [...inText, ...inShell])
+      expect(operations).toContain(operation.replaceAll(/<\w+>|\$[A-Z]+/g, '{}'));
+  });
+
+  test('has the default of NOTIFY_KEEP', () => {
+    const [, days] = /kept for (\d+) days.*\n?.*`NOTIFY_KEEP`/.exec(PAGE) ?? [];
+    expect(SETTINGS.NOTIFY_KEEP.default).toBe(`${days}d`);
   });
 });
