@@ -1,5 +1,5 @@
 import { KINDS } from './catalogue';
-import { type DemoLanguage, inLanguage, type Words } from './random';
+import { type DemoLanguage, inLanguage, type Words, wordsIn } from './random';
 
 /** Ids of the demo organisations and sites. */
 export const DEMO = {
@@ -51,47 +51,12 @@ export function demoNetwork() {
       { organisationId: publishers.bargainLane, system: 'CLAIMS' },
     ],
     programs: [
-      program(
-        101,
-        advertisers.lindner,
-        'Lindner Deutschland',
-        'DE',
-        'EUR',
-        'https://lindner.example/logo.png',
-      ),
-      program(102, advertisers.lindner, 'Lindner UK', 'GB', 'GBP', 'https://lindner.example/logo-uk.png'),
-      program(
-        201,
-        advertisers.harbour,
-        'Harbour & Pine',
-        'GB',
-        'GBP',
-        'https://harbourpine.example/logo.png',
-      ),
-      program(
-        programs.withoutClaims,
-        advertisers.harbour,
-        'Harbour & Pine DE',
-        'DE',
-        'EUR',
-        'https://harbourpine.example/logo.png',
-      ),
-      program(
-        programs.closed,
-        advertisers.lindner,
-        'Lindner Österreich',
-        'AT',
-        'EUR',
-        'https://lindner.example/logo.png',
-      ),
-      program(
-        programs.suspended,
-        advertisers.harbour,
-        'Harbour & Pine IE',
-        'IE',
-        'EUR',
-        'https://harbourpine.example/logo.png',
-      ),
+      program(101, advertisers.lindner, 'Lindner Deutschland', 'DE', 'lindner.example/logo.png'),
+      program(102, advertisers.lindner, 'Lindner UK', 'GB', 'lindner.example/logo-uk.png'),
+      program(201, advertisers.harbour, 'Harbour & Pine', 'GB', HARBOUR_LOGO),
+      program(programs.withoutClaims, advertisers.harbour, 'Harbour & Pine DE', 'DE', HARBOUR_LOGO),
+      program(programs.closed, advertisers.lindner, 'Lindner Österreich', 'AT', 'lindner.example/logo.png'),
+      program(programs.suspended, advertisers.harbour, 'Harbour & Pine IE', 'IE', HARBOUR_LOGO),
     ],
     sites: [
       site(sites.preisfuchs, publishers.preisfuchs, 'Preisfuchs', 'https://preisfuchs.example/'),
@@ -127,14 +92,11 @@ export function demoNetwork() {
   };
 }
 
-function program(
-  id: number,
-  organisationId: number,
-  name: string,
-  country: string,
-  currency: string,
-  logoUrl: string,
-) {
+const HARBOUR_LOGO = 'harbourpine.example/logo.png';
+
+function program(id: number, organisationId: number, name: string, country: string, logo: string) {
+  const currency = country === 'GB' ? 'GBP' : 'EUR';
+  const logoUrl = `https://${logo}`;
   const events = [
     { id: id * 10 + 1, name: 'Sale', kind: 'sale', pendingDays: 30, commission: { percent: 6 } },
     { id: id * 10 + 2, name: 'Newsletter', kind: 'lead', pendingDays: 0, commission: { fixed: 1.5 } },
@@ -148,55 +110,32 @@ function site(id: number, organisationId: number, name: string, url: string) {
   return { id, organisationId, name, url };
 }
 
-/** Platform categories in three levels; the parent's id is a prefix of the child's. */
-export const CATEGORIES: Readonly<Record<string, Words>> = {
-  '1': ['Electronics', 'Elektronik'],
-  '11': ['Audio', 'Audio'],
-  '111': ['Headphones', 'Kopfhörer'],
-  '112': ['Speakers', 'Lautsprecher'],
-  '113': ['Turntables', 'Plattenspieler'],
-  '12': ['Computers', 'Computer'],
-  '121': ['Laptops', 'Notebooks'],
-  '122': ['Monitors', 'Monitore'],
-  '123': ['Keyboards', 'Tastaturen'],
-  '13': ['Phones and wearables', 'Telefone und Wearables'],
-  '131': ['Smartphones', 'Smartphones'],
-  '132': ['Smart watches', 'Smartwatches'],
-  '14': ['Photography', 'Fotografie'],
-  '141': ['Cameras', 'Kameras'],
-  '2': ['Home and garden', 'Haus und Garten'],
-  '21': ['Furniture', 'Möbel'],
-  '211': ['Chairs', 'Stühle'],
-  '212': ['Tables', 'Tische'],
-  '213': ['Shelves', 'Regale'],
-  '22': ['Lighting', 'Beleuchtung'],
-  '221': ['Table lamps', 'Tischleuchten'],
-  '222': ['Pendant lamps', 'Pendelleuchten'],
-  '23': ['Kitchen', 'Küche'],
-  '231': ['Coffee machines', 'Kaffeemaschinen'],
-  '232': ['Cookware', 'Töpfe und Pfannen'],
-  '24': ['Garden', 'Garten'],
-  '241': ['Barbecues', 'Grills'],
-  '3': ['Fashion', 'Mode'],
-  '31': ['Clothing', 'Bekleidung'],
-  '311': ['Jackets', 'Jacken'],
-  '312': ['Trousers', 'Hosen'],
-  '313': ['Jumpers', 'Pullover'],
-  '32': ['Shoes', 'Schuhe'],
-  '321': ['Trainers', 'Sneaker'],
-  '322': ['Boots', 'Stiefel'],
-  '33': ['Bags', 'Taschen'],
-  '331': ['Backpacks', 'Rucksäcke'],
-  '4': ['Sport', 'Sport'],
-  '41': ['Cycling', 'Radsport'],
-  '411': ['Bicycles', 'Fahrräder'],
-  '412': ['Cycle helmets', 'Fahrradhelme'],
-  '42': ['Camping', 'Camping'],
-  '421': ['Tents', 'Zelte'],
-  '422': ['Sleeping bags', 'Schlafsäcke'],
-  '43': ['Fitness', 'Fitness'],
-  '431': ['Yoga mats', 'Yogamatten'],
-};
+/** Platform categories in three levels, `English / German`; the parent's id is a prefix of the child's. */
+export const CATEGORIES: Readonly<Record<string, Words>> = Object.fromEntries(
+  `
+  1 Electronics / Elektronik
+    11 Audio / Audio; 111 Headphones / Kopfhörer; 112 Speakers / Lautsprecher; 113 Turntables / Plattenspieler
+    12 Computers / Computer; 121 Laptops / Notebooks; 122 Monitors / Monitore; 123 Keyboards / Tastaturen
+    13 Phones and wearables / Telefone und Wearables; 131 Smartphones / Smartphones; 132 Smart watches / Smartwatches
+    14 Photography / Fotografie; 141 Cameras / Kameras
+  2 Home and garden / Haus und Garten
+    21 Furniture / Möbel; 211 Chairs / Stühle; 212 Tables / Tische; 213 Shelves / Regale
+    22 Lighting / Beleuchtung; 221 Table lamps / Tischleuchten; 222 Pendant lamps / Pendelleuchten
+    23 Kitchen / Küche; 231 Coffee machines / Kaffeemaschinen; 232 Cookware / Töpfe und Pfannen
+    24 Garden / Garten; 241 Barbecues / Grills
+  3 Fashion / Mode
+    31 Clothing / Bekleidung; 311 Jackets / Jacken; 312 Trousers / Hosen; 313 Jumpers / Pullover
+    32 Shoes / Schuhe; 321 Trainers / Sneaker; 322 Boots / Stiefel
+    33 Bags / Taschen; 331 Backpacks / Rucksäcke
+  4 Sport / Sport
+    41 Cycling / Radsport; 411 Bicycles / Fahrräder; 412 Cycle helmets / Fahrradhelme
+    42 Camping / Camping; 421 Tents / Zelte; 422 Sleeping bags / Schlafsäcke
+    43 Fitness / Fitness; 431 Yoga mats / Yogamatten
+  `
+    .trim()
+    .split(/\n\s*|; /)
+    .map((line) => [line.split(' ', 1)[0] ?? '', wordsIn(line.replace(/^\d+ /, ''))]),
+);
 
 /** A demo feed and its advertiser's conventions. */
 export interface DemoFeed {

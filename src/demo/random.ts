@@ -48,6 +48,12 @@ export type DemoLanguage = 'en' | 'de';
 /** A text in both languages. */
 export type Words = readonly [en: string, de: string];
 
+/** `English / German` */
+export function wordsIn(text: string): Words {
+  const [en = '', de = ''] = text.split(' / ');
+  return [en, de];
+}
+
 export function inLanguage(words: Words, language: DemoLanguage): string {
   return language === 'en' ? words[0] : words[1];
 }
