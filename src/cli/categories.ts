@@ -3,10 +3,11 @@ import { type EventLog } from '../kernel/event-log';
 import { type MappingChange, type MappingLine } from '../network/categories/change-mappings';
 import { type Fact } from '../network/decider';
 import { type Directory } from '../network/directory';
+import { CommandError, UsageError } from '../operations/command-error';
 import { type CountedFeeds } from '../services/products/feed.queries';
 import { isLanguage } from '../wire/iso-codes';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
-import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
+import { type CliContext, integerFrom, withDirectory } from './settings';
 
 interface CategoryFlags extends ChangeFlags {
   readonly language: string;
@@ -18,7 +19,7 @@ interface CategoryFlags extends ChangeFlags {
 export function addCategories(affilog: Command, context: CliContext): void {
   const { stdout } = context;
   const categories = affilog.command('categories').description('The platform category tree.');
-  const importing = addChangeFlags(
+  addChangeFlags(
     categories
       .command('import')
       .description(
@@ -54,22 +55,12 @@ export function addCategories(affilog: Command, context: CliContext): void {
       });
     },
   );
-  addSettings(importing, isOfEngines);
 }
 
 function toCode(value: string): string {
   const code = value.toLowerCase();
   if (!isLanguage(code)) throw new InvalidArgumentError('Expected a language code of ISO 639-1 such as de.');
   return code;
-}
-
-class UnknownFeed extends Error {
-  override readonly name = 'UnknownFeed';
-}
-
-/** Some lines were refused; the report has been printed. */
-class RefusedMapping extends Error {
-  override readonly name = 'RefusedMapping';
 }
 
 /** What queries need. */
@@ -93,18 +84,15 @@ export function addMappings(affilog: Command, context: CliContext): void {
   const mappings = affilog
     .command('mappings')
     .description('Mappings from category names in feeds to platform categories. Works while servers run.');
-  const feed = new Option('--feed <id>', 'Feed id.').argParser(toNumber);
-  const name = new Option('--name <name>', 'Category name in the feed, exactly as posted.');
+  const feed = (): Option => new Option('--feed <id>', 'Feed id.').argParser(integerFrom(1));
+  const name = (): Option => new Option('--name <name>', 'Category name in the feed, exactly as posted.');
   const printRow = (...cells: readonly (string | number | undefined)[]): unknown =>
     stdout.write(`${cells.map((cell) => cell ?? '').join('\t')}\n`);
 
   const change = async (
     command: Command,
     lines: readonly MappingLine[],
-    apply: (
-      tools: { readonly log: EventLog; readonly directory: Directory },
-      facts: readonly Fact[],
-    ) => Promise<unknown>,
+    apply: (tools: Pick<MappingTools, 'log' | 'directory'>, facts: readonly Fact[]) => Promise<unknown>,
   ): Promise<void> => {
     const { notingUnused, planMappings } = await import('../network/categories/change-mappings.js');
     await withTools(command, context, async ({ log, directory, counted }) => {
@@ -113,7 +101,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
       for (const { line, outcome, message } of report) printRow(`line ${line}`, outcome, message);
       await apply({ log, directory }, plan.facts);
       const refused = report.filter(({ outcome }) => outcome === 'refused').length;
-      if (refused > 0) throw new RefusedMapping(`${refused} of ${report.length} lines were refused`);
+      if (refused > 0) throw new CommandError(`${refused} of ${report.length} lines were refused`);
     });
   };
   const changeOne = (command: Command, one: MappingChange): Promise<void> =>
@@ -122,43 +110,37 @@ export function addMappings(affilog: Command, context: CliContext): void {
       await appendFacts(log, facts, directory);
     });
 
-  const listing = mappings
+  mappings
     .command('list')
     .description('List the category names of a feed and what each is mapped to.')
-    .addOption(required(feed))
+    .addOption(feed().makeOptionMandatory())
     .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
     .action(async ({ feed: feedId = NaN, state }: MappingFlags, command: Command) => {
       const { listMappings } = await import('../network/categories/category-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
-        for (const mapping of listMappings(directory, await counted.of([feedId]), state))
-          printRow(
-            mapping.state,
-            mapping.productCount,
-            mapping.categoryName,
-            mapping.tdCategoryId,
-            mapping.tdCategoryName,
-          );
+        for (const one of listMappings(directory, await counted.of([feedId]), state))
+          printRow(one.state, one.productCount, one.categoryName, one.tdCategoryId, one.tdCategoryName);
       });
     });
-  const mapping = mappings
+  mappings
     .command('map')
     .description('Map a name to a platform category.')
-    .addOption(required(feed))
-    .addOption(required(name))
+    .addOption(feed().makeOptionMandatory())
+    .addOption(name().makeOptionMandatory())
     .requiredOption('--category <id>', 'Platform category id.')
     .action(({ feed: feedId = NaN, name: value = '', category = '' }: MappingFlags, command: Command) =>
       changeOne(command, { feedId, name: value, categoryId: category }),
     );
-  const unmapping = mappings
+  mappings
     .command('unmap')
     .description('Remove the mapping of a name.')
-    .addOption(required(feed))
-    .addOption(required(name))
+    .addOption(feed().makeOptionMandatory())
+    .addOption(name().makeOptionMandatory())
     .action(({ feed: feedId = NaN, name: value = '' }: MappingFlags, command: Command) =>
       changeOne(command, { feedId, name: value }),
     );
-  const importing = addChangeFlags(
+  addChangeFlags(
     mappings
       .command('import')
       .description(
@@ -171,27 +153,26 @@ export function addMappings(affilog: Command, context: CliContext): void {
     const lines = mappingLines(await readTextFile(file));
     await change(command, lines, (tools, facts) => changeNetwork(context, flags, tools, facts));
   });
-  const suggesting = mappings
+  mappings
     .command('suggest')
     .description('Suggest platform categories for the unmapped names of a feed, or for a name.')
-    .addOption(feed)
-    .addOption(name)
-    .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(toNumber))
-    .action(async ({ feed: feedId, name: value, most = 3 }: MappingFlags, command: Command) => {
+    .addOption(feed())
+    .addOption(name())
+    .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(integerFrom(1)))
+    .action(async ({ feed: feedId = NaN, name: value, most = 3 }: MappingFlags, command: Command) => {
       const { listMappings } = await import('../network/categories/category-mappings.js');
       const { suggestMappings } = await import('../network/categories/suggest-mappings.js');
       await withTools(command, context, async ({ directory, counted }) => {
-        if (value === undefined) requireFeed(directory, feedId ?? NaN);
+        if (value === undefined) requireFeed(directory, feedId);
         const names =
           value === undefined
-            ? listMappings(directory, await counted.of([feedId ?? NaN]), 'unmapped')
+            ? listMappings(directory, await counted.of([feedId]), 'unmapped')
             : [{ categoryName: value }];
         for (const { categoryName, suggestions } of await suggestMappings(directory, names, most))
           for (const { score, categoryId, path } of suggestions)
             printRow(categoryName, score.toFixed(3), categoryId, path);
       });
     });
-  for (const verb of [listing, mapping, unmapping, importing, suggesting]) addSettings(verb, isOfEngines);
 }
 
 async function withTools(
@@ -199,8 +180,7 @@ async function withTools(
   context: CliContext,
   work: (tools: MappingTools) => Promise<void>,
 ): Promise<void> {
-  const { CountedFeeds } = await import('../services/products/feed.queries.js');
-  const { FeedStates } = await import('../services/products/feed.queries.js');
+  const { CountedFeeds, FeedStates } = await import('../services/products/feed.queries.js');
   await withDirectory(command, context, async ({ log, store }, directory) => {
     // Products that are newer than the directory are counted by it all the same.
     const reachedInTime = (): Promise<void> => Promise.resolve();
@@ -211,18 +191,7 @@ async function withTools(
 
 function requireFeed(directory: Directory, feedId: number): void {
   if (directory.feed(feedId) === undefined)
-    throw new UnknownFeed(
+    throw new UsageError(
       Number.isNaN(feedId) ? '--feed or --name is missing' : `--feed ${feedId}: expected the id of a feed`,
     );
-}
-
-function required(option: Option): Option {
-  return new Option(option.flags, option.description)
-    .argParser(option.parseArg ?? String)
-    .makeOptionMandatory();
-}
-
-function toNumber(value: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidArgumentError('Expected an integer of at least 1.');
-  return Number(value);
 }

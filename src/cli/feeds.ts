@@ -1,6 +1,6 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command } from 'commander';
 import { type LoadHistory, type Undo } from '../services/products/load/restore';
-import { addSettings, type CliContext, configOf, isOfEngines, withEngines } from './settings';
+import { type CliContext, configOf, confirm, integerFrom, withEngines } from './settings';
 
 interface RestoreFlags {
   readonly before: string;
@@ -21,17 +21,17 @@ const VERBS = {
 /** `affilog feeds restore`. */
 export function addFeeds(affilog: Command, context: CliContext): void {
   const { stdout, stopSignal } = context;
-  const feeds = affilog.command('feeds').description('Product feeds. Works while servers run.');
-  const restoring = feeds
+  affilog
+    .command('feeds')
+    .description('Product feeds. Works while servers run.')
     .command('restore')
     .description('Undo a load or a deletion: bring back what was in the feed before it.')
-    .argument('<feed>', 'feed id', feedIdIn)
+    .argument('<feed>', 'feed id', integerFrom(1))
     .requiredOption('--before <load>', 'Load id: X-Load-Id of the answer, importId of the load report.')
     .option('--dry-run', 'Show what would change, and change nothing.')
     .option('--yes', 'Do not ask.')
     .action(async (feedId: number, { before, dryRun, yes = false }: RestoreFlags, command: Command) => {
       const { loadHistory, undoLoad } = await import('../operations/restore-load.js');
-      const { confirm } = await import('./settings.js');
       const { dataDir } = await configOf(command, context);
       await withEngines(command, context, async (engines) => {
         const load = { feedId, loadId: before };
@@ -48,7 +48,6 @@ export function addFeeds(affilog: Command, context: CliContext): void {
         );
       });
     });
-  addSettings(restoring, isOfEngines);
 }
 
 /** Prints what would be done, and returns for how many products. */
@@ -74,9 +73,4 @@ function printChangedAgain(changed: Iterable<Undo>, print: (line: string) => voi
   for (const { sourceProductId } of changed) if ((count += 1) <= NAMED) ids.push(sourceProductId);
   const more = count > NAMED ? ', …' : '';
   if (count > 0) print(`changed since by later loads, left alone: ${count} (${ids.join(', ')}${more})`);
-}
-
-function feedIdIn(value: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidArgumentError('Expected an integer of at least 1.');
-  return Number(value);
 }

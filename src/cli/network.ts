@@ -5,11 +5,8 @@ import { type AppendedFacts } from '../network/append-facts';
 import { type Change } from '../network/changes';
 import { type Fact } from '../network/decider';
 import { type Directory } from '../network/directory';
-import { addSettings, type CliContext, confirm, isOfEngines, withDirectory } from './settings';
-
-class NotJson extends Error {
-  override readonly name = 'NotJson';
-}
+import { type CliContext, confirm, onDirectory, withDirectory } from './settings';
+import { CommandError } from '../operations/command-error';
 
 interface ImportFlags extends ChangeFlags {
   readonly prune?: boolean;
@@ -21,7 +18,7 @@ export function addNetwork(affilog: Command, context: CliContext): void {
   const network = affilog
     .command('network')
     .description('Reference data: organisations, programs, feeds and more.');
-  const importing = addChangeFlags(
+  addChangeFlags(
     network
       .command('import')
       .description('Import a network file; appends only what has changed. Works while servers run.')
@@ -44,16 +41,15 @@ export function addNetwork(affilog: Command, context: CliContext): void {
       stdout.write(done.events === 0 ? 'nothing has changed\n' : `imported: ${done.events} events\n`);
     });
   });
-  const exporting = network
+  network
     .command('export')
     .description('Print the reference data as a network file, without tokens. Importing it changes nothing.')
-    .action(async (_: object, command: Command) => {
-      const { exportNetwork } = await import('../network/network-file.js');
-      await withDirectory(command, context, async (_engines, directory) => {
+    .action(
+      onDirectory(context, async (_engines, directory) => {
+        const { exportNetwork } = await import('../network/network-file.js');
         stdout.write(`${JSON.stringify(exportNetwork(directory), null, 2)}\n`);
-      });
-    });
-  for (const verb of [importing, exporting]) addSettings(verb, isOfEngines);
+      }),
+    );
   network
     .command('schema')
     .description('Print the JSON Schema of network files.')
@@ -68,7 +64,7 @@ async function readJson(file: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new NotJson(`${file}: expected JSON: ${String(error)}`);
+    throw new CommandError(`${file}: expected JSON: ${String(error)}`);
   }
 }
 
@@ -92,8 +88,7 @@ type Asks = (change: Change) => boolean;
 
 /**
  * Prints what the facts change in the reference data, asks before something is removed, and appends them
- * (`docs/decisions.md#x93`). Undefined for a dry run. Raises `NotConfirmed`, `Declined`; nothing has been appended
- * then.
+ * (`docs/decisions.md#x93`). Undefined for a dry run. Raises `CommandError`; nothing has been appended then.
  */
 export async function changeNetwork(
   context: CliContext,

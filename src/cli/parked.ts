@@ -1,7 +1,8 @@
 import { userInfo } from 'node:os';
 import { type Command } from 'commander';
-import { type Engines } from '../engines/open';
-import { addSettings, type CliContext, isOfEngines, withEngines } from './settings';
+import { type CliContext, onEngines } from './settings';
+
+const operations = async () => await import('../operations/parked.js');
 
 /** `affilog parked list|show|retry|skip`. */
 export function addParked(affilog: Command, context: CliContext): void {
@@ -11,68 +12,53 @@ export function addParked(affilog: Command, context: CliContext): void {
     .description(
       'Documents that an event could not be folded into, and what the matcher, automations and the directory cannot use. Works while servers run.',
     );
-  const add = (usage: string, description: string, work: Work): Command =>
-    parked
-      .command(usage)
-      .description(description)
-      .action(async (...actionArgs: readonly unknown[]) => {
-        const command = actionArgs.at(-1) as Command;
-        const { args } = command;
-        const options = command.opts<ParkedFlags>();
-        const operations = await import('../operations/parked.js');
-        await withEngines(command, context, (engines) => work({ engines, args, options, operations }));
-      });
-
-  const verbs = [
-    add(
-      'list [projection]',
+  parked
+    .command('list [projection]')
+    .description(
       'List what is parked with the error, one per line: of a projection, matcher, automations or directory.',
-      async ({ operations, engines, args }) => {
-        const found = await operations.parkedIn(engines, args[0] ?? 'all');
+    )
+    .action(
+      onEngines(context, async (engines, projection = 'all') => {
+        const found = await (await operations()).parkedIn(engines, projection);
         for (const { name, id, entry } of found) stdout.write(`${name} ${id}: ${firstLineOf(entry.error)}\n`);
         if (found.length === 0) stdout.write('nothing is parked\n');
-      },
-    ),
-    add(
-      'show <projection> <id>',
-      'Show all details of a parked document or event as JSON.',
-      async ({ operations, engines, args }) => {
-        const { entry } = await operations.parkedById(engines, args[0] ?? '', args[1] ?? '');
+      }),
+    );
+  parked
+    .command('show <projection> <id>')
+    .description('Show all details of a parked document or event as JSON.')
+    .action(
+      onEngines(context, async (engines, projection: string, id: string) => {
+        const { entry } = await (await operations()).parkedById(engines, projection, id);
         stdout.write(`${JSON.stringify(entry, null, 2)}\n`);
-      },
-    ),
-    add(
-      'retry [projection] [id]',
-      'Retry what is parked. A new version of the code retries it automatically.',
-      async ({ operations, engines, args }) => {
-        const count = await operations.retry(engines, args[0] ?? 'all', args[1], new Date().toISOString());
+      }),
+    );
+  parked
+    .command('retry [projection] [id]')
+    .description('Retry what is parked. A new version of the code retries it automatically.')
+    .action(
+      onEngines(context, async (engines, projection: string | undefined, id: string | undefined) => {
+        const now = new Date().toISOString();
+        const count = await (await operations()).retry(engines, projection ?? 'all', id, now);
         stdout.write(`retry requested for ${count} documents and events\n`);
-      },
-    ),
-    add(
-      'skip <projection> <id>',
-      'Exclude the event that fails from the projection, or from matching, permanently.',
-      async ({ operations, engines, args, options }) => {
-        const document = { name: args[0] ?? '', id: args[1] ?? '' };
-        const decision = { reason: options.reason, by: userInfo().username, at: new Date().toISOString() };
-        const { event, stream, isRetried } = await operations.skip(engines, document, decision);
-        stdout.write(`skipped event ${event} of ${stream}${isRetried ? '; retry requested' : ''}\n`);
-      },
-    ).requiredOption('--reason <text>', 'Reason: saved in the log with your user name.'),
-  ];
-  for (const verb of verbs) addSettings(verb, isOfEngines);
+      }),
+    );
+  parked
+    .command('skip <projection> <id>')
+    .description('Exclude the event that fails from the projection, or from matching, permanently.')
+    .requiredOption('--reason <text>', 'Reason: saved in the log with your user name.')
+    .action(
+      onEngines(
+        context,
+        async (engines, name: string, id: string, { reason }: { readonly reason: string }) => {
+          const decision = { reason, by: userInfo().username, at: new Date().toISOString() };
+          const { skip } = await operations();
+          const { event, stream, isRetried } = await skip(engines, { name, id }, decision);
+          stdout.write(`skipped event ${event} of ${stream}${isRetried ? '; retry requested' : ''}\n`);
+        },
+      ),
+    );
 }
-
-interface ParkedFlags {
-  readonly reason: string;
-}
-
-type Work = (run: {
-  readonly engines: Engines;
-  readonly args: readonly string[];
-  readonly options: ParkedFlags;
-  readonly operations: typeof import('../operations/parked');
-}) => Promise<void>;
 
 function firstLineOf(text: string): string {
   return text.split('\n', 1)[0] ?? '';

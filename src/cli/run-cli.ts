@@ -3,7 +3,7 @@ import { version } from '../../package.json';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type Role, ROLES, serve } from '../app/serve';
 import { type Engines } from '../engines/open';
-import { secretValue, SETTINGS } from '../settings/settings';
+import { secretValue } from '../settings/settings';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
 import { addFeeds } from './feeds';
@@ -17,7 +17,6 @@ import {
   closeFolder,
   configOf,
   integerFrom,
-  isOfEngines,
   noticesOf,
   withEngines,
 } from './settings';
@@ -46,36 +45,16 @@ const COMMANDS = [
 
 /** Exit codes of expected errors: by name, so that none of their modules is loaded. */
 const EXPECTED: Readonly<Record<string, ExitCode>> = {
+  UsageError: 2,
   InvalidSetting: 2,
-  UnusableSecret: 2,
   UnusableFile: 2,
   UnknownEngine: 2,
-  UnknownFeed: 2,
-  UnknownLoad: 2,
-  UnknownMessage: 2,
-  UnknownProjection: 2,
-  UnknownSubject: 2,
-  UnknownTransaction: 2,
-  RefusedReceiver: 2,
-  UnusableReason: 2,
-  NotConfirmed: 2,
-  UnusableToken: 2,
-  Declined: 1,
+  CommandError: 1,
   EngineUnavailable: 1,
   CategoryFaults: 1,
-  UndeliveredTest: 1,
-  UnreadableFile: 1,
   UnusableCsv: 1,
-  RefusedMapping: 1,
-  RefusedReview: 1,
-  RefusedTransactions: 1,
   NetworkFaults: 1,
-  NotJson: 1,
   AbortError: 1,
-  IncompleteDemo: 1,
-  LogsDiffer: 1,
-  NotParked: 1,
-  NothingToSkip: 1,
   OtherLog: 1,
   RebuildRefused: 1,
   RebuildUnderWay: 1,
@@ -115,6 +94,7 @@ function commandsOf(context: CliContext): Command {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .showHelpAfterError('(--help lists what is expected)');
   for (const add of COMMANDS) add(affilog, context);
+  addSettings(affilog);
   return affilog;
 }
 
@@ -151,7 +131,7 @@ interface ServeFlags {
 /** `affilog serve`. */
 function addServe(affilog: Command, context: CliContext): void {
   const { stdout, stopSignal, start } = context;
-  const serving = affilog
+  affilog
     .command('serve')
     .description('Run the server until it is stopped (SIGTERM, SIGINT).')
     .option('--demo', 'Fill an empty data folder with a demo network.')
@@ -165,7 +145,6 @@ function addServe(affilog: Command, context: CliContext): void {
       const config = await configOf(command, context);
       await serve(start, config, { demo, roles }, signal, (line) => stdout.write(`${line}\n`));
     });
-  addSettings(serving, () => true);
 }
 
 function toRoles(value: string): readonly Role[] {
@@ -179,7 +158,7 @@ function toRoles(value: string): readonly Role[] {
 /** `affilog rebuild`. */
 function addRebuild(affilog: Command, context: CliContext): void {
   const { stdout, stderr, stopSignal, threads } = context;
-  const rebuilding = affilog
+  affilog
     .command('rebuild')
     .description('Rebuild a read model from the log and swap it in.')
     .argument('<projection>', 'name of the projection, or all')
@@ -198,7 +177,6 @@ function addRebuild(affilog: Command, context: CliContext): void {
       };
       await withEngines(command, context, work, threads);
     });
-  addSettings(rebuilding, isOfEngines);
 }
 
 interface CopyFlags {
@@ -209,8 +187,9 @@ interface CopyFlags {
 /** `affilog log copy`. */
 function addLog(affilog: Command, context: CliContext): void {
   const { stdout, stderr, stopSignal } = context;
-  const log = affilog.command('log').description('The event log.');
-  const copying = log
+  affilog
+    .command('log')
+    .description('The event log.')
     .command('copy')
     .description('Copy the log from one engine to another. Run it again to continue an interrupted copy.')
     .requiredOption(
@@ -236,7 +215,6 @@ function addLog(affilog: Command, context: CliContext): void {
       });
       stdout.write(`${events} events in both logs, ${before} of them copied earlier; SHA-256 ${digest}\n`);
     });
-  addSettings(copying, (setting) => setting === SETTINGS.DATA_DIR);
 }
 
 interface ReceiverFlags {

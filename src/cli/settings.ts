@@ -20,6 +20,7 @@ import {
   withoutPassword,
 } from '../settings/settings';
 import { type Output } from './progress';
+import { CommandError, UsageError } from '../operations/command-error';
 
 /** What a run of the program gets from its process or from a test. */
 export interface CliContext {
@@ -38,7 +39,7 @@ export interface CliContext {
 /** `affilog settings`. */
 export function addSettingsVerb(affilog: Command, context: CliContext): void {
   const { stdout, stderr } = context;
-  const settings = affilog
+  affilog
     .command('settings')
     .description('Print the settings in force and where each comes from: flag, environment or default.')
     .option('--markdown', 'Print the table of all settings with their descriptions instead.')
@@ -49,7 +50,6 @@ export function addSettingsVerb(affilog: Command, context: CliContext): void {
       const { warningsOf } = await import('../settings/config.js');
       for (const line of warningsOf(config)) stderr.write(`affilog: ${line}\n`);
     });
-  addSettings(settings, () => true);
 }
 
 type SettingFlags = Readonly<Partial<Record<SettingName, string>>>;
@@ -67,22 +67,30 @@ function settingsInForce({ environment }: CliContext, flags: SettingFlags): stri
   return rows.map((row) => `${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}\n`).join('');
 }
 
-/** Adds a flag for each setting that applies to the command. */
-export function addSettings(command: Command, applies: (setting: Setting) => boolean): void {
+/** Commands that do not have the settings of the engines, and the settings that they have. */
+const OTHER_SETTINGS: Readonly<Record<string, (setting: Setting) => boolean>> = {
+  serve: () => true,
+  settings: () => true,
+  'log copy': (setting) => setting === SETTINGS.DATA_DIR,
+  'network schema': () => false,
+  receiver: () => false,
+};
+
+/** Adds a flag to each command for each setting that applies to it. */
+export function addSettings(command: Command, path = ''): void {
+  for (const sub of command.commands) addSettings(sub, `${path} ${sub.name()}`.trim());
+  if (command.commands.length > 0) return;
+  const applies = OTHER_SETTINGS[path] ?? (({ serving }) => serving !== true);
+  const settings = SETTING_NAMES.filter((name) => applies(SETTINGS[name]));
+  if (settings.length === 0) return;
   command.optionsGroup(
     'Settings, also available as environment variables. `ps` shows flags to other users: give secrets by the environment or @FILE.',
   );
-  for (const name of SETTING_NAMES) {
-    const setting: Setting = SETTINGS[name];
-    const fallback = setting.default === undefined ? '' : `, default ${setting.default}`;
-    if (applies(setting))
-      command.option(`${flagOf(name)} <value>`, `${describedSetting(name)} (${name}${fallback})`);
+  for (const name of settings) {
+    const { default: value }: Setting = SETTINGS[name];
+    const fallback = value === undefined ? '' : `, default ${value}`;
+    command.option(`${flagOf(name)} <value>`, `${describedSetting(name)} (${name}${fallback})`);
   }
-}
-
-/** Whether a setting applies to commands that only need the engines. */
-export function isOfEngines({ serving }: Setting): boolean {
-  return serving !== true;
 }
 
 /** The settings from flags and environment; flags win. Raises `InvalidSetting`. */
@@ -140,8 +148,43 @@ export async function withDirectory(
   context: CliContext,
   work: (engines: Engines, directory: Directory) => Promise<void>,
 ): Promise<void> {
-  const { directoryAt } = await import('../network/directory.js');
-  await withEngines(command, context, async (engines) => work(engines, await directoryAt(engines.log)));
+  await onDirectory(context, work)(command);
+}
+
+/** The action of a command that works with the engines: `work` gets them, and the arguments and options as parsed. */
+export function onEngines<Args extends readonly unknown[]>(
+  context: CliContext,
+  work: (engines: Engines, ...args: Args) => Promise<void>,
+  threads = false,
+): (...args: readonly unknown[]) => Promise<void> {
+  return async (...args) => {
+    const command = args.at(-1) as Command;
+    await withEngines(command, context, (engines) => work(engines, ...(args as unknown as Args)), threads);
+  };
+}
+
+/** The same with the directory, as `withDirectory`. */
+export function onDirectory<Args extends readonly unknown[]>(
+  context: CliContext,
+  work: (engines: Engines, directory: Directory, ...args: Args) => Promise<void>,
+): (...args: readonly unknown[]) => Promise<void> {
+  return onEngines(context, async (engines: Engines, ...args: Args) => {
+    const { directoryAt } = await import('../network/directory.js');
+    await work(engines, await directoryAt(engines.log), ...args);
+  });
+}
+
+/** Prints lines, and returns their number. */
+export async function printLines(
+  { stdout }: CliContext,
+  lines: AsyncIterable<string> | Iterable<string>,
+): Promise<number> {
+  let printed = 0;
+  for await (const line of lines) {
+    stdout.write(`${line}\n`);
+    printed += 1;
+  }
+  return printed;
 }
 
 /** Prints failures of engines that are retried. */
@@ -156,31 +199,18 @@ function attributeOf(name: SettingName): string {
 
 /** Parses the value of an option. */
 export function integerFrom(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
-  const expected =
-    most === Number.MAX_SAFE_INTEGER
-      ? `an integer of at least ${least}`
-      : `an integer from ${least} to ${most}`;
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
   return (text) => {
     const number = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
     if (number >= least && number <= most) return number;
-    throw new InvalidArgumentError(`Expected ${expected}.`);
+    throw new InvalidArgumentError(`Expected an integer ${range}.`);
   };
-}
-
-/** A command needs a confirmation, and there is no terminal to ask on. */
-class NotConfirmed extends Error {
-  override readonly name = 'NotConfirmed';
-}
-
-/** The answer to the question was no. */
-class Declined extends Error {
-  override readonly name = 'Declined';
 }
 
 /**
  * Asks on the terminal whether to continue. For commands with `--yes`, and `--dry-run` unless said otherwise, before
- * they have changed anything. `what` will happen: "2 to be removed". Raises `Declined`, and without a terminal
- * `NotConfirmed`.
+ * they have changed anything. `what` will happen: "2 to be removed". Raises `CommandError`, and without a terminal
+ * `UsageError`.
  */
 export async function confirm(
   { stdin, stderr, stopSignal }: CliContext,
@@ -189,7 +219,7 @@ export async function confirm(
 ): Promise<void> {
   if (stdin?.isTTY !== true) {
     const dryRun = hasDryRun ? ', or --dry-run to only see it' : '';
-    throw new NotConfirmed(`${what}: nothing has been changed; add --yes to confirm${dryRun}`);
+    throw new UsageError(`${what}: nothing has been changed; add --yes to confirm${dryRun}`);
   }
   const terminal = createInterface({ input: stdin, output: stderr });
   const answer = await new Promise<string>((resolve) => {
@@ -199,5 +229,5 @@ export async function confirm(
     terminal.setPrompt(`${what}. Continue? [y/N] `);
     terminal.prompt();
   }).finally(() => terminal.close());
-  if (!/^y(es)?$/i.test(answer.trim())) throw new Declined('nothing has been changed');
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('nothing has been changed');
 }

@@ -1,7 +1,7 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { type System, SYSTEMS } from '../network/events';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
-import { addSettings, type CliContext, isOfEngines, withDirectory } from './settings';
+import { type CliContext, integerFrom, onDirectory, withDirectory } from './settings';
 
 interface IssueFlags extends ChangeFlags {
   readonly organisation: number;
@@ -12,40 +12,35 @@ interface IssueFlags extends ChangeFlags {
 
 /** `affilog tokens list|issue|revoke`. */
 export function addTokens(affilog: Command, context: CliContext): void {
+  const { stdout, stderr } = context;
   const tokens = affilog
     .command('tokens')
     .description('Tokens of organisations. Works while servers run, which apply changes within a second.');
-  const verbs = [addList(tokens, context), addIssue(tokens, context), addRevoke(tokens, context)];
-  for (const verb of verbs) addSettings(verb, isOfEngines);
-}
-
-function addList(tokens: Command, context: CliContext): Command {
-  return tokens
+  tokens
     .command('list')
     .description(
       'List tokens: holder, fingerprint, expiry and the day of the last use. No token itself is stored.',
     )
     .addOption(new Option('--organisation <id>', 'Only tokens of this organisation.').argParser(toId))
-    .action(async ({ organisation }: { readonly organisation?: number }, command: Command) => {
-      const { listTokens } = await import('../operations/tokens.js');
-      await withDirectory(command, context, async ({ store }, directory) => {
-        const rows = (await listTokens(directory, store, new Date(), organisation)).map((token) => [
-          token.fingerprint,
-          `${token.organisationId}`,
-          token.organisation,
-          token.system,
-          token.siteId === undefined ? 'all sites' : `site ${token.siteId}`,
-          token.expires === undefined
-            ? 'does not expire'
-            : `${token.isExpired ? 'expired' : 'expires'} ${token.expires}`,
-          token.lastUsed === undefined ? 'never used' : `used ${token.lastUsed}`,
-        ]);
-        for (const row of rows) context.stdout.write(`${row.join('\t')}\n`);
-      });
-    });
-}
-
-function addIssue(tokens: Command, context: CliContext): Command {
+    .action(
+      onDirectory(context, async ({ store }, directory, flags: { readonly organisation?: number }) => {
+        const { listTokens } = await import('../operations/tokens.js');
+        for (const token of await listTokens(directory, store, new Date(), flags.organisation)) {
+          const row = [
+            token.fingerprint,
+            `${token.organisationId}`,
+            token.organisation,
+            token.system,
+            token.siteId === undefined ? 'all sites' : `site ${token.siteId}`,
+            token.expires === undefined
+              ? 'does not expire'
+              : `${token.isExpired ? 'expired' : 'expires'} ${token.expires}`,
+            token.lastUsed === undefined ? 'never used' : `used ${token.lastUsed}`,
+          ];
+          stdout.write(`${row.join('\t')}\n`);
+        }
+      }),
+    );
   const issuing = tokens
     .command('issue')
     .description(
@@ -55,10 +50,9 @@ function addIssue(tokens: Command, context: CliContext): Command {
     .addOption(new Option('--system <system>', 'What it is for.').choices(SYSTEMS).makeOptionMandatory())
     .addOption(new Option('--site <id>', 'Limit it to this site of a publisher.').argParser(toId))
     .option('--expires <time>', 'When it becomes invalid: 2030-01-31, 2030-01-31T12:00:00Z or 90d.');
-  return addChangeFlags(issuing).action(
+  addChangeFlags(issuing).action(
     async ({ organisation, system, site, expires, ...flags }: IssueFlags, command: Command) => {
       const { issueToken, readExpiry } = await import('../operations/tokens.js');
-      const { stdout, stderr } = context;
       const now = new Date();
       const options = {
         at: now.toISOString(),
@@ -72,40 +66,27 @@ function addIssue(tokens: Command, context: CliContext): Command {
       await withDirectory(command, context, async ({ log }, directory) => {
         const { token, fact } = issueToken(directory, holder, options);
         // Standard output has the token alone, so that a script can store it.
-        const asks = { asks: ({ does }: { readonly does: string }) => does !== 'created' };
-        const done = await changeNetwork(
-          { ...context, stdout: stderr },
-          flags,
-          { log, directory },
-          [fact],
-          asks,
-        );
+        const onStderr = { ...context, stdout: stderr };
+        const asks = ({ does }: { readonly does: string }) => does !== 'created';
+        const done = await changeNetwork(onStderr, flags, { log, directory }, [fact], { asks });
         if (done === undefined) return;
         stdout.write(`${token}\n`);
         stderr.write('This token is not shown again.\n');
       });
     },
   );
-}
-
-function addRevoke(tokens: Command, context: CliContext): Command {
   const revoking = tokens
     .command('revoke')
     .description('Revoke a token.')
     .argument('<fingerprint>', 'fingerprint as listed, or its first digits');
-  return addChangeFlags(revoking).action(
-    async (fingerprint: string, flags: ChangeFlags, command: Command) => {
+  addChangeFlags(revoking).action(
+    onDirectory(context, async ({ log }, directory, fingerprint: string, flags: ChangeFlags) => {
       const { revokeToken } = await import('../operations/tokens.js');
-      await withDirectory(command, context, async ({ log }, directory) => {
-        const fact = revokeToken(directory, fingerprint, new Date().toISOString());
-        const done = await changeNetwork(context, flags, { log, directory }, [fact]);
-        if (done !== undefined) context.stdout.write('revoked\n');
-      });
-    },
+      const fact = revokeToken(directory, fingerprint, new Date().toISOString());
+      const done = await changeNetwork(context, flags, { log, directory }, [fact]);
+      if (done !== undefined) stdout.write('revoked\n');
+    }),
   );
 }
 
-function toId(value: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(value)) throw new InvalidArgumentError('Expected an integer of at least 1.');
-  return Number(value);
-}
+const toId = integerFrom(1);

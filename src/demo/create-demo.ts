@@ -16,15 +16,11 @@ import { ClaimCommands, demoClaims } from './claims';
 import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED, type PostedProduct } from './products';
 import { DEMO, demoNetwork, FEEDS } from './network';
 import { demoTransactions, TransactionCommands } from './transactions';
-
-/** The demo is incomplete and its tokens were never printed, so it is useless. */
-class IncompleteDemo extends Error {
-  override readonly name = 'IncompleteDemo';
-}
+import { CommandError } from '../operations/command-error';
 
 /**
  * Fills an empty log with the demo network and returns the lines to print; none if the log is not empty. `show`
- * receives what it does, with the share that is done. Raises `IncompleteDemo` if an earlier start was interrupted.
+ * receives what it does, with the share that is done. Raises `CommandError` if an earlier start was interrupted.
  */
 export async function createDemo(
   log: EventLog,
@@ -38,7 +34,7 @@ export async function createDemo(
       () => true,
     );
     if (isComplete) return () => [];
-    throw new IncompleteDemo(
+    throw new CommandError(
       'creating the demo network was interrupted: remove the data folder and start again',
     );
   }

@@ -3,6 +3,7 @@ import { ProgressMeter, type Progress } from '../projector/progress-meter';
 import { NO_STREAM, type NewEvent, type RecordedEvent, START } from '../kernel/event';
 import { batchesOf } from '../runtime/concurrency';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../kernel/event-log';
+import { CommandError } from './command-error';
 
 export interface CopyProgress extends Progress {
   readonly phase: 'copy' | 'verify';
@@ -25,15 +26,10 @@ export interface Copied {
   readonly digest: string;
 }
 
-/** The target is not a prefix of the source. */
-export class LogsDiffer extends Error {
-  override readonly name = 'LogsDiffer';
-}
-
 /**
  * Copies a log: the same events in the same streams and the same order, at other positions. Events that the target
  * already has are compared, the others appended. Then the target is read again and verified by count and digest.
- * Events appended to the source meanwhile are copied too. Raises `LogsDiffer`.
+ * Events appended to the source meanwhile are copied too. Raises `CommandError`.
  */
 export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions = {}): Promise<Copied> {
   const { signal, onProgress, now = Date.now } = options;
@@ -80,7 +76,7 @@ async function verify(
     onProgress?.({ phase: 'verify', ...meter.towards(end, position) });
   }
   if (copied.count !== digest.count || copied.hex() !== digest.hex())
-    throw new LogsDiffer(
+    throw new CommandError(
       `the copy differs from the source (${copied.count} events, expected ${digest.count}): make sure that nothing else writes to the target`,
     );
 }
@@ -92,7 +88,7 @@ async function* eventsOf(log: EventLog): AsyncGenerator<RecordedEvent, undefined
 
 function requireSame(expected: RecordedEvent | undefined, found: RecordedEvent | undefined): void {
   if (found === undefined || (expected !== undefined && keyOf(expected) === keyOf(found))) return;
-  throw new LogsDiffer(
+  throw new CommandError(
     `the target has event ${found.id} of ${found.stream}, which the source does not have at this position: expected an empty target or an incomplete copy of the source`,
   );
 }
@@ -121,7 +117,7 @@ async function append(to: EventLog, run: readonly RecordedEvent[]): Promise<void
     await to.append(first.stream, first.revision === 0 ? NO_STREAM : first.revision - 1, events);
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error;
-    throw new LogsDiffer(`${error.message}: make sure that nothing else writes to the target`, {
+    throw new CommandError(`${error.message}: make sure that nothing else writes to the target`, {
       cause: error,
     });
   }

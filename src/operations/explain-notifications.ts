@@ -17,16 +17,12 @@ import { type SubscriptionKind } from '../domain/subscriptions/topic';
 import { transactionTopic } from '../domain/transactions/topic';
 import { TRANSACTION } from '../domain/transactions/transaction';
 import { transactionNamed } from './show-transaction';
+import { UsageError } from './command-error';
 
 /** Which subject an id names: a claim, or a transaction by either of its ids. */
 async function subjectOf(log: EventLog, id: string) {
   if (/^\d{1,16}$/.test(id)) return { topic: claimTopic, stream: CLAIM, id };
   return { topic: transactionTopic, stream: TRANSACTION, id: (await transactionNamed(log, id)) ?? id };
-}
-
-/** No transaction or claim has this id. */
-class UnknownSubject extends Error {
-  override readonly name = 'UnknownSubject';
 }
 
 interface ExplainRequest {
@@ -38,7 +34,7 @@ interface ExplainRequest {
 /**
  * Why messages about a transaction or claim were sent, or not, as text: for each of its transitions, what each
  * subscription of its parties made of it, and the states of its messages. `id` is a `transactionId`, a
- * `legacyTransactionId` or a `claimId`. Raises `UnknownSubject`.
+ * `legacyTransactionId` or a `claimId`. Raises `UsageError`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
@@ -51,7 +47,7 @@ export async function* explainNotifications(
   const stream = streamOf(subject.stream, subject.id);
   const explained = [...(await explainMatches(log, subject.topic, stream, { only }))];
   if (explained.length === 0)
-    throw new UnknownSubject(
+    throw new UsageError(
       `${id}: expected the transactionId or the legacyTransactionId of a transaction, or the claimId of a claim`,
     );
   yield `${kind.subject} ${subject.id}`;

@@ -14,6 +14,7 @@ import {
 import { isPosted, type Posted } from '../wire/api/posted';
 import { csvRows, isUnclosed, separatorOf } from '../wire/csv/read';
 import { fileLines, type Line, MAX_LINE_BYTES } from './text-files';
+import { CommandError } from './command-error';
 
 /** `events` are lines. */
 export interface ImportProgress extends Progress {
@@ -125,15 +126,10 @@ type ReportLine = { readonly line: number } & ReadReport;
 
 type ReadReport = { readonly posted: Posted } | { readonly problem: string };
 
-/** The first line of a CSV file is unusable; no report has been read. */
-class UnusableCsv extends Error {
-  override readonly name = 'UnusableCsv';
-}
-
 /**
  * Reads the reports of a file: CSV if its name ends in `.csv` or `.csv.gz`, otherwise one JSON object a line. Empty
- * lines are skipped. `onRead` receives the number of bytes of the file that have been read. Raises `UnusableCsv`,
- * `UnreadableFile` and system errors.
+ * lines are skipped. `onRead` receives the number of bytes of the file that have been read. Raises `CommandError` and
+ * system errors.
  */
 function reportLines(
   path: string,
@@ -170,7 +166,7 @@ async function* csvLines(lines: AsyncIterable<Line>): AsyncGenerator<ReportLine>
   let header: CsvHeader | undefined;
   for await (const row of rowsOf(lines)) {
     if (header === undefined) {
-      if (row.text === undefined) throw new UnusableCsv(`the first line: ${row.problem}`);
+      if (row.text === undefined) throw new CommandError(`the first line: ${row.problem}`);
       header = headerIn(row.text);
     } else if (row.text === undefined) yield { line: row.line, problem: row.problem };
     else
@@ -195,15 +191,15 @@ function headerIn(text: string): CsvHeader {
   const unknown = columns.filter((name) => !FIELDS.includes(name));
   const missing = REQUIRED.filter((name) => !columns.includes(name));
   if (unknown.length > 0)
-    throw new UnusableCsv(
+    throw new CommandError(
       `unknown columns in the first line: ${unknown.join(', ')}: expected some of ${FIELDS.join(', ')}`,
     );
   if (missing.length > 0)
-    throw new UnusableCsv(
+    throw new CommandError(
       `missing columns in the first line: expected at least ${REQUIRED.join(', ')}, missing ${missing.join(', ')}`,
     );
   const repeated = columns.find((name, at) => columns.indexOf(name) !== at);
-  if (repeated !== undefined) throw new UnusableCsv(`the first line has the column ${repeated} twice`);
+  if (repeated !== undefined) throw new CommandError(`the first line has the column ${repeated} twice`);
   return { columns, separator };
 }
 

@@ -23,6 +23,7 @@ import { eachOf } from '../projector/search-in-parts';
 import { type OutputClaim, toOutput } from '../services/claims/output';
 import { PAGE_CAP } from '../wire/keys/pages';
 import { forbiddenCharacter } from '../wire/xml/write';
+import { CommandError } from './command-error';
 
 /** Which claims; those in no status are those that are pending at the network. */
 export interface NetworkCriteria {
@@ -90,22 +91,17 @@ function lineOf(claim: OutputClaim, program: Program | undefined): string {
   ].join('\t');
 }
 
-/** A claim cannot be released or rejected. */
-class RefusedReview extends Error {
-  override readonly name = 'RefusedReview';
-}
-
-/** Releases or rejects a claim in its latest version, and describes the outcome. Raises `RefusedReview`. */
+/** Releases or rejects a claim in its latest version, and describes the outcome. Raises `CommandError`. */
 export async function decide(
   { store, ...parts }: Omit<ReviewParts, 'search'> & { readonly store: ReadStore },
-  requested: () => ReviewRequest,
+  requested: () => Promise<ReviewRequest>,
 ): Promise<string> {
   try {
-    const request = requested();
+    const request = await requested();
     const { statusId } = await reviewClaim(request, { ...parts, search: OrderSearch.over(store) });
     return `claim ${request.claimId}: ${statusId} ${STATUSES[statusId].name}`;
   } catch (error) {
-    throw error instanceof Fault ? new RefusedReview(error.message) : error;
+    throw error instanceof Fault ? new CommandError(error.message) : error;
   }
 }
 

@@ -41,11 +41,7 @@ import { type Config } from '../settings/config';
 import { counted, deliveryText } from './explain-notifications';
 import { ownerOf, secretsOf } from './installation';
 import { transactionIdsOf } from './show-transaction';
-
-/** No message has this id, or it cannot be sent again. */
-class UnknownMessage extends Error {
-  override readonly name = 'UnknownMessage';
-}
+import { UsageError } from './command-error';
 
 const PAGE = 1000;
 const RECEIVERS = 100;
@@ -152,7 +148,7 @@ function deliveryLine(listed: ListedDelivery, waiting: WaitingReceivers): string
 
 /**
  * Has a message sent again, as its owner may, also if it is asked for already. Returns when it is attempted next (an ISO 8601 instant), as the API
- * answers it; undefined if it is held. Raises `UnknownMessage`.
+ * answers it; undefined if it is held. Raises `UsageError`.
  */
 export async function redeliver(
   { log, store, deliveries }: Pick<Engines, 'log' | 'store' | 'deliveries'>,
@@ -161,7 +157,7 @@ export async function redeliver(
 ): Promise<{ readonly nextAttempt: string | undefined }> {
   const listed = await deliveryOf(store, messageId);
   if (listed === undefined)
-    throw new UnknownMessage(`${messageId}: expected the id of a message that is still kept`);
+    throw new UsageError(`${messageId}: expected the id of a message that is still kept`);
   const { subscriptionId, receiver, matched, topic } = listed;
   const { state: subscription, position } = await load(log, subscriptionDecider, subscriptionId);
   const kept = await messageIn(await deliveries(), messageId, matched);
@@ -173,15 +169,10 @@ export async function redeliver(
   const at = now.toISOString();
   const known = { subscription, listed, message, lastRequest: undefined };
   const decision = decideRedelivery(known, { at, mayRepeat: true });
-  if (decision.is === 'refused') throw new UnknownMessage(decision.reason);
+  if (decision.is === 'refused') throw new UsageError(decision.reason);
   if (decision.is === 'requested') await appendRequests(log, subscriptionId, [decision.request]);
   const isHeld = subscription.is === 'active' && heldReceivers(subscriptionId, subscription).has(receiver);
   return { nextAttempt: isHeld ? undefined : at };
-}
-
-/** The subscription or its receiver is unknown, or cannot be tested. */
-class RefusedReceiver extends Error {
-  override readonly name = 'RefusedReceiver';
 }
 
 export interface ReceiverOf {
@@ -199,7 +190,7 @@ export interface TestOptions {
 
 type ReceiverParts = Pick<Engines, 'log' | 'store'>;
 
-/** Sends a test to a receiver of any owner, as its owner may (`docs/decisions.md#n16`). Raises `RefusedReceiver`. */
+/** Sends a test to a receiver of any owner, as its owner may (`docs/decisions.md#n16`). Raises `UsageError`. */
 export async function testReceiver(
   { log, store }: ReceiverParts,
   { subscriptionId, receiverId }: ReceiverOf,
@@ -216,7 +207,7 @@ export async function testReceiver(
 
 /**
  * Enables a receiver of any owner, or has one that rests tried at once, as its owner may. False: its owner has disabled
- * it, which stays so. Raises `RefusedReceiver`.
+ * it, which stays so. Raises `UsageError`.
  */
 export async function enableReceiver(
   { log, store }: ReceiverParts,
@@ -258,13 +249,13 @@ async function checkedState(
   return postedState(kind, Buffer.from(posted), owner);
 }
 
-/** Raises `RefusedReceiver` for what the API would answer as a fault. */
+/** Raises `UsageError` for what the API would answer as a fault. */
 async function refusing<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     const isFault = error instanceof Fault || error instanceof Faults;
-    throw isFault ? new RefusedReceiver(error.message) : error;
+    throw isFault ? new UsageError(error.message) : error;
   }
 }
 

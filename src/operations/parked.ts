@@ -10,6 +10,7 @@ import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { MATCHER } from '../delivery/matching/matcher';
 import { type Projection } from '../projector/projection';
 import { logOf, type ProjectedEngines, projectionsNamed } from './rebuild';
+import { CommandError, UsageError } from './command-error';
 
 /** What is parked: a document of a live read model or of an automation, or an event. */
 export type ParkedIn = {
@@ -28,32 +29,13 @@ export type ParkedIn = {
 
 const DIRECTORY = 'directory';
 
-class NotParked extends Error {
-  override readonly name = 'NotParked';
-}
-
-/**
- * The document failed at a directory change, not at one of its own events; or nothing is done about the event anyway.
- */
-class NothingToSkip extends Error {
-  override readonly name = 'NothingToSkip';
-}
-
-class NothingToRetry extends Error {
-  override readonly name = 'NothingToRetry';
-}
-
-class UnusableReason extends Error {
-  override readonly name = 'UnusableReason';
-}
-
 const MAX_REASON = 1000;
 
 type ParkedEngines = Pick<ProjectedEngines, 'log' | 'store'>;
 
 /**
  * What is parked in the live read model of a projection, in the matcher, the automations or the directory, or in `all`,
- * by these and id. Raises `UnknownProjection`.
+ * by these and id. Raises `UsageError` for another name.
  */
 export async function parkedIn({ log, store }: ParkedEngines, name: string): Promise<readonly ParkedIn[]> {
   const isNamed = (other: string): boolean => name === other || name === 'all';
@@ -87,18 +69,18 @@ export function parkedEventCounter(log: EventLog): () => Promise<number> {
   return async () => (await parking.refresh()).parked.size;
 }
 
-/** What is parked with this id. Raises `UnknownProjection`, `NotParked`. */
+/** What is parked with this id. Raises `CommandError`. */
 export async function parkedById(engines: ParkedEngines, name: string, id: string): Promise<ParkedIn> {
-  if (name === 'all') throw new NotParked(`${id} needs the name of its projection in place of all`);
+  if (name === 'all') throw new CommandError(`${id} needs the name of its projection in place of all`);
   const found = (await parkedIn(engines, name)).find((parked) => parked.id === id);
   if (found === undefined)
-    throw new NotParked(`${id} is not parked in ${name}: "affilog parked list" shows what is`);
+    throw new CommandError(`${id} is not parked in ${name}: "affilog parked list" shows what is`);
   return found;
 }
 
 /**
  * Asks those who could not use it to retry what is parked: one document or event, or all of a projection or other name,
- * or of `all`. Returns their number. Raises `UnknownProjection`, `NotParked`, `NothingToRetry`.
+ * or of `all`. Returns their number. Raises `CommandError`.
  */
 export async function retry(
   engines: ParkedEngines,
@@ -107,7 +89,7 @@ export async function retry(
   at: string,
 ): Promise<number> {
   if (name === DIRECTORY)
-    throw new NothingToRetry(
+    throw new CommandError(
       'events of the reference data are tried again by each process when it starts: restart those with a version that can use them',
     );
   const found = id === undefined ? await parkedIn(engines, name) : [await parkedById(engines, name, id)];
@@ -123,8 +105,7 @@ export async function retry(
 
 /**
  * Permanently excludes the event at which a document is parked from its projection, and requests a retry; or gives up
- * an event that is parked (`docs/decisions.md#x47`). Raises `UnknownProjection`, `NotParked`, `NothingToSkip`,
- * `UnusableReason`, `OtherLog`.
+ * an event that is parked (`docs/decisions.md#x47`). Raises `CommandError`, `OtherLog`.
  */
 export async function skip(
   engines: ProjectedEngines,
@@ -132,7 +113,7 @@ export async function skip(
   { reason, by, at }: { readonly reason: string; readonly by: string; readonly at: string },
 ): Promise<{ readonly event: string; readonly stream: string; readonly isRetried: boolean }> {
   if (reason.trim() === '' || reason.length > MAX_REASON)
-    throw new UnusableReason(`--reason: expected a text of 1 to ${MAX_REASON} characters`);
+    throw new UsageError(`--reason: expected a text of 1 to ${MAX_REASON} characters`);
   const found = await parkedById(engines, name, id);
   if (found.is === 'event') {
     const { event, stream } = found.entry;
@@ -140,15 +121,15 @@ export async function skip(
     return { event, stream, isRetried: false };
   }
   if (found.is === 'of the directory')
-    throw new NothingToSkip(`${id} is ignored anyway: append what should be true instead`);
+    throw new CommandError(`${id} is ignored anyway: append what should be true instead`);
   const { entry } = found;
   const { event, stream, document } = entry;
   if (name === AUTOMATIONS)
-    throw new NothingToSkip(
+    throw new CommandError(
       `${id} is a document that an automation cannot act on: it is retried every minute`,
     );
   if (event === undefined)
-    throw new NothingToSkip(
+    throw new CommandError(
       `${id} failed at a change of the directory, not at an event of its own: retry it instead`,
     );
   const log = await logOf(engines, name);
@@ -158,7 +139,6 @@ export async function skip(
   return { event, stream, isRetried: true };
 }
 
-/** Raises `UnknownProjection`. */
 function projectionsIn(name: string): readonly Projection[] {
   return [AUTOMATIONS, MATCHER, DIRECTORY].includes(name) ? [] : projectionsNamed(name);
 }

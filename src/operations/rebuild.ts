@@ -6,6 +6,7 @@ import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../proje
 import { recordOrigin, refuseOtherLog } from '../projector/origin';
 import { rebuild, type RebuildOptions, type Rebuilt } from '../projector/rebuild';
 import { runningCode } from '../projector/running-code';
+import { UsageError } from './command-error';
 
 /** The logs and the read store. */
 export type ProjectedEngines = Pick<Engines, 'log' | 'store' | 'deliveries'>;
@@ -29,7 +30,7 @@ const PROJECTED: readonly Projected[] = [
 type ProjectOptions = Pick<RebuildOptions, 'onProgress' | 'signal' | 'force' | 'keepMs'>;
 
 /**
- * Rebuilds a read model, or `all` of them in one pass over each log, and swaps it in. Raises `UnknownProjection`,
+ * Rebuilds a read model, or `all` of them in one pass over each log, and swaps it in. Raises `UsageError`,
  * `RebuildUnderWay`, `RebuildRefused`, and `OtherLog` unless all of a log are rebuilt with `force`.
  */
 export async function rebuildProjections(
@@ -66,15 +67,11 @@ export async function logOf(engines: ProjectedEngines, projection: string): Prom
   return engines.log;
 }
 
-class UnknownProjection extends Error {
-  override readonly name = 'UnknownProjection';
-}
-
-/** The projection of this name, or all of them for `all`. Raises `UnknownProjection`. */
+/** The projection of this name, or all of them for `all`. Raises `UsageError`. */
 export function projectionsNamed(name: string): readonly Projection[] {
   const all = PROJECTED.flatMap(({ projections }) => projections);
   const chosen = all.filter(({ collection }) => name === 'all' || collection.name === name);
   if (chosen.length > 0) return chosen;
   const names = all.map(({ collection }) => collection.name);
-  throw new UnknownProjection(`${name}: expected the name of a projection: ${names.join(', ')} or all`);
+  throw new UsageError(`${name}: expected the name of a projection: ${names.join(', ')} or all`);
 }

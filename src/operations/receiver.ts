@@ -3,11 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { type AddressInfo } from 'node:net';
 import { printable } from '../delivery/sending/answer';
 import { problemOfSignature } from '../delivery/sending/signature';
-
-/** A secret is not what `GET …/subscriptions/{id}/secret` returns. */
-class UnusableSecret extends Error {
-  override readonly name = 'UnusableSecret';
-}
+import { UsageError } from './command-error';
 
 export interface ReceiverOptions {
   readonly host: string;
@@ -26,7 +22,7 @@ const MOST_BYTES = 256 * 1024;
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
- * Receives messages until `signal` aborts, and prints each. For people who write receivers. Raises `UnusableSecret`.
+ * Receives messages until `signal` aborts, and prints each. For people who write receivers. Raises `UsageError`.
  */
 export async function receive(
   options: ReceiverOptions,
@@ -70,7 +66,7 @@ export async function receive(
 
 function secretOf(text: string): Buffer {
   if (!SECRET.test(text))
-    throw new UnusableSecret('the secret of the subscription: expected whsec_ and base64, as it is answered');
+    throw new UsageError('the secret of the subscription: expected whsec_ and base64, as it is answered');
   return Buffer.from(text.slice('whsec_'.length), 'base64');
 }
 

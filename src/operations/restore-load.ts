@@ -3,11 +3,7 @@ import { directoryAt } from '../network/directory';
 import { type Engines } from '../engines/open';
 import { feedLeases, FingerprintCache } from '../services/products/load/fingerprint-cache';
 import { LoadHistory, type Restored, restoreLoad } from '../services/products/load/restore';
-
-/** The network has no such feed, or the feed no such load. */
-class UnknownLoad extends Error {
-  override readonly name = 'UnknownLoad';
-}
+import { UsageError } from './command-error';
 
 /** Identifies a load of a feed. */
 export interface LoadOfFeed {
@@ -16,18 +12,18 @@ export interface LoadOfFeed {
   readonly loadId: string;
 }
 
-/** What a load has changed and what has changed since, read from the log. Raises `UnknownLoad`. */
+/** What a load has changed and what has changed since, read from the log. Raises `UsageError`. */
 export async function loadHistory({ log }: Pick<Engines, 'log'>, load: LoadOfFeed): Promise<LoadHistory> {
   const { feedId, loadId } = load;
   const directory = await directoryAt(log);
-  if (directory.feed(feedId) === undefined) throw new UnknownLoad(`${feedId}: expected the id of a feed`);
+  if (directory.feed(feedId) === undefined) throw new UsageError(`${feedId}: expected the id of a feed`);
   const history = new LoadHistory(log, feedId, loadId, (position) =>
     directory.currencies.ofFeed(feedId, position),
   );
   await history.catchUp();
   if (history.found !== undefined) return history;
   const last = history.last.map(({ importId = 'without an id', at, what }) => `${importId} (${what}, ${at})`);
-  throw new UnknownLoad(
+  throw new UsageError(
     `--before ${loadId}: expected the id of a load of feed ${feedId}; ` +
       (last.length === 0 ? 'it has none' : `the last are ${last.join(', ')}`),
   );

@@ -10,15 +10,11 @@ import { type Terms } from '../network/commission';
 import { FollowedDirectory } from '../network/follower';
 import { type Programs } from '../network/programs';
 import { textOf } from '../wire/record/minor-units';
-
-/** No transaction has this id. */
-class UnknownTransaction extends Error {
-  override readonly name = 'UnknownTransaction';
-}
+import { UsageError } from './command-error';
 
 /**
  * The history of a transaction as text: for each event its number, time and state, and what it has changed. `id` is a
- * `transactionId` or a `legacyTransactionId`. Raises `UnknownTransaction`.
+ * `transactionId` or a `legacyTransactionId`. Raises `UsageError`.
  */
 export async function* transactionHistory(log: EventLog, id: string): AsyncGenerator<string> {
   const transactionId = (await transactionNamed(log, id)) ?? id;
@@ -35,9 +31,7 @@ export async function* transactionHistory(log: EventLog, id: string): AsyncGener
     }
   }
   if (Object.keys(before).length === 0)
-    throw new UnknownTransaction(
-      `${id}: expected the transactionId or the legacyTransactionId of a transaction`,
-    );
+    throw new UsageError(`${id}: expected the transactionId or the legacyTransactionId of a transaction`);
 }
 
 function headingOf({ type, data }: TransactionEvent, number: number): string {

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { promisify, types } from 'node:util';
 import { createGunzip, gunzip } from 'node:zlib';
 import { foreignByte } from '../wire/bytes';
+import { CommandError } from './command-error';
 
 /** A line without its end, or why it cannot be read: it is longer than `MAX_LINE_BYTES`, or not UTF-8. */
 export type Line = { readonly line: number } & LineText;
@@ -11,14 +12,9 @@ type LineText = { readonly text: string } | { readonly text: undefined; readonly
 
 export const MAX_LINE_BYTES = 256 * 1024;
 
-/** The file is too large, damaged or not UTF-8. */
-class UnreadableFile extends Error {
-  override readonly name = 'UnreadableFile';
-}
-
 /**
  * The lines of a file of any size, gzip-compressed or not. `onRead` receives the number of bytes of the file that have
- * been read. Raises `UnreadableFile` and system errors.
+ * been read. Raises `CommandError` and system errors.
  */
 export async function* fileLines(path: string, onRead: (bytes: number) => void): AsyncGenerator<Line> {
   const file = createReadStream(path);
@@ -32,7 +28,7 @@ export async function* fileLines(path: string, onRead: (bytes: number) => void):
     } else yield* linesOf(file, onChunk);
   } catch (error) {
     if (!isZlib(error)) throw error;
-    throw new UnreadableFile(`${path}: cannot be decompressed: ${error.message}`);
+    throw new CommandError(`${path}: cannot be decompressed: ${error.message}`);
   } finally {
     file.destroy();
   }
@@ -100,13 +96,13 @@ function textOf(bytes: Buffer, isFirst: boolean): LineText {
 /** Limit for a file, compressed and decompressed. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
-/** The text of a UTF-8 file, gzip-compressed or not. Raises `UnreadableFile` and system errors. */
+/** The text of a UTF-8 file, gzip-compressed or not. Raises `CommandError` and system errors. */
 export async function readTextFile(path: string): Promise<string> {
   const bytes = await decompress(path, await readBytes(path));
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new UnreadableFile(`${path}: expected text in UTF-8`);
+    throw new CommandError(`${path}: expected text in UTF-8`);
   }
 }
 
@@ -128,10 +124,10 @@ async function decompress(path: string, bytes: Buffer): Promise<Buffer> {
     return await promisify(gunzip)(bytes, { maxOutputLength: MAX_FILE_BYTES });
   } catch (error) {
     if (String(error).includes('ERR_BUFFER_TOO_LARGE')) throw tooLarge(path);
-    throw new UnreadableFile(`${path}: cannot be decompressed: ${String(error)}`);
+    throw new CommandError(`${path}: cannot be decompressed: ${String(error)}`);
   }
 }
 
-function tooLarge(path: string): UnreadableFile {
-  return new UnreadableFile(`${path}: expected at most ${MAX_FILE_BYTES} bytes`);
+function tooLarge(path: string): CommandError {
+  return new CommandError(`${path}: expected at most ${MAX_FILE_BYTES} bytes`);
 }

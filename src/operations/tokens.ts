@@ -9,11 +9,7 @@ import { isExpired, tokenHash } from '../network/organisations';
 import { readDate } from '../wire/date';
 import { lastUses } from '../network/token-uses';
 import { type ReadStore } from '../kernel/read-store';
-
-/** Something that a command about tokens cannot use; the message names the flag. */
-class UnusableToken extends Error {
-  override readonly name = 'UnusableToken';
-}
+import { UsageError } from './command-error';
 
 /** Who a token is for. */
 export interface TokenHolder {
@@ -75,7 +71,7 @@ export async function listTokens(
     );
 }
 
-/** A new token for a holder, and the fact that issues it. Raises `UnusableToken`. */
+/** A new token for a holder, and the fact that issues it. Raises `UsageError`. */
 export function issueToken(
   directory: Directory,
   holder: TokenHolder,
@@ -89,15 +85,15 @@ export function issueToken(
   };
 }
 
-/** The fact that revokes the token whose fingerprint starts with these digits. Raises `UnusableToken`. */
+/** The fact that revokes the token whose fingerprint starts with these digits. Raises `UsageError`. */
 export function revokeToken(directory: Directory, fingerprint: string, at: string): Fact {
   const [token, ...others] = /^[0-9a-f]{6,64}$/i.test(fingerprint)
     ? tokensIn(directory).filter(({ hash }) => hash.startsWith(fingerprint.toLowerCase()))
     : [];
   if (token === undefined)
-    throw new UnusableToken(`${fingerprint}: expected a fingerprint that "affilog tokens list" shows`);
+    throw new UsageError(`${fingerprint}: expected a fingerprint that "affilog tokens list" shows`);
   if (others.length > 0)
-    throw new UnusableToken(
+    throw new UsageError(
       `${fingerprint}: expected more digits, since ${others.length + 1} tokens have these`,
     );
   const { organisationId, hash } = token;
@@ -108,7 +104,7 @@ export function revokeToken(directory: Directory, fingerprint: string, at: strin
   };
 }
 
-/** When a token expires: a date or date-time of ISO 8601, or days from now such as `90d`. Raises `UnusableToken`. */
+/** When a token expires: a date or date-time of ISO 8601, or days from now such as `90d`. Raises `UsageError`. */
 export function readExpiry(text: string, now: Date): string {
   const days = /^([1-9]\d{0,4})d$/.exec(text)?.[1];
   const time =
@@ -118,7 +114,7 @@ export function readExpiry(text: string, now: Date): string {
         : readDate(text)
       : now.getTime() + Number(days) * 86_400_000;
   if (time === undefined || time <= now.getTime())
-    throw new UnusableToken(
+    throw new UsageError(
       `--expires ${text}: expected a time in the future such as 2030-01-31, 2030-01-31T12:00:00Z or 90d`,
     );
   return new Date(time).toISOString();
@@ -145,6 +141,6 @@ function requireHolder(directory: Directory, holder: TokenHolder): void {
     const lines = error.faults.map(
       ({ path, message }) => `${FLAGS[path.replace('$.tokens[0].', '')] ?? path}: ${message}`,
     );
-    throw new UnusableToken(lines.join('\n'));
+    throw new UsageError(lines.join('\n'));
   }
 }
