@@ -108,11 +108,13 @@ interface MarkupHandlers {
   /** A `<` at this index of the chunk. */
   readonly begins: (at: number) => void;
   /** The `<` did not begin a start tag. */
-  readonly isNoStart: () => void;
+  readonly isNoStart?: () => void;
+  /** The value of an attribute begins with this quote. */
+  readonly quoted?: (quote: number) => void;
   /** A tag ends before this index of the chunk: it opens an element (1), closes one (-1) or is empty (0). */
-  readonly tagEnded: (end: number, change: -1 | 0 | 1) => void;
+  readonly tagEnded?: (end: number, change: -1 | 0 | 1) => void;
   /** The markup is not allowed; no handler is called any more. */
-  readonly isLost: () => void;
+  readonly isLost?: () => void;
 }
 
 /** The context of the next byte; `start` is within a start tag, `end` within an end tag. */
@@ -129,7 +131,7 @@ const BEGINNINGS: ReadonlyMap<string, Section> = new Map([
   ['[CDATA[', 'cdata'],
 ]);
 
-const LESS = 0x3c;
+export const LESS = 0x3c;
 const GREATER = 0x3e;
 const SLASH = 0x2f;
 const BANG = 0x21;
@@ -141,7 +143,7 @@ const APOSTROPHE = 0x27;
  * Finds the tags of a well-formed XML document in UTF-8 (or another encoding that has ASCII in it) as its bytes come
  * in. It does not check that the document is well-formed: a parser must.
  */
-class XmlMarkup {
+export class XmlMarkup {
   private place: ByteContext = 'text';
   /** The quote that ends the value of an attribute. */
   private quote = 0;
@@ -194,7 +196,7 @@ class XmlMarkup {
   private less(chunk: Buffer, at: number): number {
     const byte = chunk[at];
     if (byte !== SLASH && byte !== BANG && byte !== QUESTION) return this.enter('start', at);
-    this.handlers.isNoStart();
+    this.handlers.isNoStart?.();
     return this.enter(byte === SLASH ? 'end' : byte === BANG ? 'declaration' : 'instruction', at + 1);
   }
 
@@ -203,11 +205,12 @@ class XmlMarkup {
       const byte = chunk[at];
       if (byte === GREATER) {
         const isEmpty = at > from ? chunk[at - 1] === SLASH : this.before === '/';
-        this.handlers.tagEnded(at + 1, isEmpty ? 0 : 1);
+        this.handlers.tagEnded?.(at + 1, isEmpty ? 0 : 1);
         return this.enter('text', at + 1);
       }
       if (byte === QUOTE || byte === APOSTROPHE) {
         this.quote = byte;
+        this.handlers.quoted?.(byte);
         return this.enter('value', at + 1);
       }
     }
@@ -223,7 +226,7 @@ class XmlMarkup {
   private end(chunk: Buffer, from: number): number {
     const at = chunk.indexOf(GREATER, from);
     if (at < 0) return chunk.length;
-    this.handlers.tagEnded(at + 1, -1);
+    this.handlers.tagEnded?.(at + 1, -1);
     return this.enter('text', at + 1);
   }
 
@@ -233,7 +236,7 @@ class XmlMarkup {
     const section = BEGINNINGS.get(this.before);
     if (section !== undefined) return this.enter(section, at + 1);
     if ([...BEGINNINGS.keys()].some((beginning) => beginning.startsWith(this.before))) return at + 1;
-    this.handlers.isLost();
+    this.handlers.isLost?.();
     return this.enter('lost', at + 1);
   }
 
