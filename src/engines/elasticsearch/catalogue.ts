@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type CollectionSpec, type Generation, NoGeneration, type Target } from '../../kernel/read-store';
-import { type Connection, NoSuchIndex, RefusedRequest, type Request } from './connection';
+import { type Connection, NoSuchIndex, type Request } from './connection';
 import { type Control } from './control';
 import { Layout, type Names, NO_REFRESH } from './layout';
 
@@ -40,15 +40,8 @@ export class Catalogue {
     const number = await this.nextNumber(spec.name);
     const index = this.names.index(spec.name, number);
     const aliases = { [this.names.generation(spec.name, number)]: {} };
-    try {
-      await this.ask((client, options) =>
-        client.indices.create({ index, aliases, ...layout.index() }, options),
-      );
-    } catch (error) {
-      // Nobody else has this number, so an earlier attempt created the index and its answer was lost.
-      if (!(error instanceof RefusedRequest) || error.type !== 'resource_already_exists_exception')
-        throw error;
-    }
+    const { retryMs } = this.connection;
+    await this.connection.createIndex({ index, aliases, ...layout.index() }, retryMs.write);
     return { collection: spec.name, version: spec.version, number, state: 'building' };
   }
 

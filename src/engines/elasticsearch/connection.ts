@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { type Client, errors, type TransportRequestOptions } from '@elastic/elasticsearch';
+import { type Client, errors, type estypes, type TransportRequestOptions } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../../kernel/query';
 import { Backoff, noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
@@ -28,6 +28,8 @@ export interface IndexContext {
   readonly alias: string;
   readonly layout: Layout;
   readonly retryMs: number;
+  /** As `Connection.ask`, for `retryMs`. */
+  readonly ask: <Answer>(request: Request<Answer>) => Promise<Answer>;
 }
 
 /** How failures that are retried are reported. */
@@ -103,6 +105,16 @@ export class Connection {
       // Closing ends the wait early; the next attempt then fails at once.
       await backoff.wait(this.closing.signal);
     }
+  }
+
+  /** Creates an index that nobody else creates: if it exists, an earlier attempt did, and its answer was lost. */
+  async createIndex(request: estypes.IndicesCreateRequest, retryMs?: number): Promise<void> {
+    await this.ask((client, options) => client.indices.create(request, options), retryMs).catch(
+      (error: unknown) => {
+        const exists = error instanceof RefusedRequest && error.type === 'resource_already_exists_exception';
+        if (!exists) throw error;
+      },
+    );
   }
 
   /** Cancels the requests in progress. */

@@ -103,23 +103,13 @@ export class Control {
   }
 
   private ensureIndex(): Promise<void> {
-    this.created ??= this.create().catch((error: unknown) => {
+    const settings = { number_of_shards: 1, auto_expand_replicas: '0-1' };
+    const request = { index: this.index, settings, mappings: { dynamic: false } };
+    this.created ??= this.connection.createIndex(request).catch((error: unknown) => {
       this.created = undefined;
       throw error;
     });
     return this.created;
-  }
-
-  private async create(): Promise<void> {
-    const settings = { number_of_shards: 1, auto_expand_replicas: '0-1' };
-    try {
-      await this.connection.ask((client, options) =>
-        client.indices.create({ index: this.index, settings, mappings: { dynamic: false } }, options),
-      );
-    } catch (error) {
-      if (!(error instanceof RefusedRequest) || error.type !== 'resource_already_exists_exception')
-        throw error;
-    }
   }
 }
 

@@ -38,16 +38,17 @@ interface Group {
  * keys of all matching documents, then the documents of the groups on the page, from the same snapshot.
  */
 export async function searchGroups(
-  { connection, alias, layout, retryMs }: IndexContext,
+  context: IndexContext,
   wanted: GroupSearch,
   bodyLimit?: number,
 ): Promise<GroupResults> {
+  const { layout } = context;
   const { filter, groupBy, within, order, members } = wanted;
   const group = layout.field(groupBy, 'column').name;
   const query = queryOf(filter, layout);
   const all = new Ranks([...within, ...order], layout, group);
   const inGroup = compareRanks(within);
-  const snapshot = await Snapshot.open(connection, alias, retryMs);
+  const snapshot = await Snapshot.open(context);
   try {
     const groups = new Map<string, Group>();
     for await (const ranked of all.keys(snapshot, query)) {
@@ -116,23 +117,21 @@ interface CountedGroup {
 
 /** One page of groups in ascending order of their values, each with one of its documents. */
 export async function countGroups(
-  { connection, alias, layout, retryMs }: IndexContext,
+  { alias, layout, ask }: IndexContext,
   wanted: GroupCount,
 ): Promise<GroupCounts> {
-  const ask: AskGroups = (request) =>
-    connection.ask(
-      (client, options) =>
-        client.search<Found, Grouped>(
-          { index: alias, allow_partial_search_results: false, ...request },
-          options,
-        ),
-      retryMs,
+  const askGroups: AskGroups = (request) =>
+    ask((client, options) =>
+      client.search<Found, Grouped>(
+        { index: alias, allow_partial_search_results: false, ...request },
+        options,
+      ),
     );
   const groups: GroupCounts['groups'][number][] = [];
   let characters = 0;
   let next = wanted.after;
   // One more than requested, to find out whether there is a next page.
-  for await (const page of groupPages(ask, wanted, layout, wanted.size + 1))
+  for await (const page of groupPages(askGroups, wanted, layout, wanted.size + 1))
     for (const { key, count, one } of page) {
       if (groups.length === wanted.size || characters > GROUPS_CHARACTERS)
         return { groups, ...(next === undefined ? {} : { next }) };

@@ -91,6 +91,15 @@ function addressOf(text: string): { node: string; prefix: string; username: stri
   };
 }
 
+/** How a target is accessed: by default it is read, over the connection of the store. */
+interface Access {
+  readonly kind?: 'read' | 'write';
+  readonly mustBeFinished?: boolean;
+  readonly connection?: Connection;
+}
+
+const FINISHED: Access = { mustBeFinished: true };
+
 /** A read store in Elasticsearch. Each generation is an index. */
 class ElasticsearchStore extends ReadStore {
   private readonly checkpoints: Checkpoints;
@@ -134,7 +143,7 @@ class ElasticsearchStore extends ReadStore {
   }
 
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
-    await this.at(target, (context) => writeBatch(context, writes, checkpoint), 'write');
+    await this.at(target, (context) => writeBatch(context, writes, checkpoint), { kind: 'write' });
   }
 
   async checkpoint(target: Target): Promise<Position> {
@@ -142,8 +151,8 @@ class ElasticsearchStore extends ReadStore {
   }
 
   async refresh(target: Target): Promise<void> {
-    await this.at(target, ({ alias, retryMs }) =>
-      this.connection.ask((client, options) => client.indices.refresh({ index: alias }, options), retryMs),
+    await this.at(target, ({ alias, ask }) =>
+      ask((client, options) => client.indices.refresh({ index: alias }, options)),
     );
   }
 
@@ -152,49 +161,41 @@ class ElasticsearchStore extends ReadStore {
   }
 
   async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
-    return await this.query(target, options, async (context) => {
-      await this.requireFinished(target);
-      return await search(context, wanted, options.bodyLimit);
-    });
+    const work = (context: IndexContext): Promise<Results> => search(context, wanted, options.bodyLimit);
+    return await this.query(target, options, work, FINISHED);
   }
 
   async searchGroups(target: Target, wanted: GroupSearch, options: QueryOptions = {}): Promise<GroupResults> {
-    return await this.query(target, options, async (context) => {
-      await this.requireFinished(target);
-      return await searchGroups(context, wanted, options.bodyLimit);
-    });
+    const work = (context: IndexContext): Promise<GroupResults> =>
+      searchGroups(context, wanted, options.bodyLimit);
+    return await this.query(target, options, work, FINISHED);
   }
 
   async count(target: Target, filter: Filter): Promise<number> {
-    return await this.atFinished(target, async ({ alias, layout, retryMs }) => {
+    const counting = async ({ alias, layout, ask }: IndexContext): Promise<number> => {
       const query = queryOf(filter, layout);
-      const { count } = await this.connection.ask(
-        (client, options) => client.count({ index: alias, query }, options),
-        retryMs,
-      );
-      return count;
-    });
+      return (await ask((client, options) => client.count({ index: alias, query }, options))).count;
+    };
+    return await this.at(target, counting, FINISHED);
   }
 
   async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return await this.atFinished(target, (context) => countGroups(context, wanted));
+    return await this.at(target, (context) => countGroups(context, wanted), FINISHED);
   }
 
   async totals(target: Target, wanted: TotalsSearch, options: QueryOptions = {}): Promise<readonly Totals[]> {
-    return await this.query(target, options, async (context) => {
-      await this.requireFinished(target);
-      return await totals(context, wanted);
-    });
+    return await this.query(target, options, (context) => totals(context, wanted), FINISHED);
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
     // In this order, so that the snapshot includes everything up to the checkpoint.
     const checkpoint = await this.checkpoint(target);
     await this.refresh(target);
-    const { snapshot, layout } = await this.atFinished(target, async ({ alias, layout, retryMs }) => ({
-      snapshot: await Snapshot.open(this.connection, alias, retryMs),
-      layout,
-    }));
+    const opening = async (context: IndexContext) => ({
+      snapshot: await Snapshot.open(context),
+      layout: context.layout,
+    });
+    const { snapshot, layout } = await this.at(target, opening, FINISHED);
     try {
       yield* scan(snapshot, filter, layout, checkpoint, samplesOf);
     } finally {
@@ -223,26 +224,11 @@ class ElasticsearchStore extends ReadStore {
     target: Target,
     options: QueryOptions,
     work: (context: IndexContext) => Promise<Result>,
+    access: Access = {},
   ): Promise<Result> {
     return await this.connection.query(options, (connection) =>
-      this.at(target, (context) => work({ ...context, connection })),
+      this.at(target, work, { ...access, connection }),
     );
-  }
-
-  /** Like `at`, but requires a finished generation. */
-  private async atFinished<Result>(
-    target: Target,
-    work: (context: IndexContext) => Promise<Result>,
-  ): Promise<Result> {
-    return await this.at(target, async (context) => {
-      await this.requireFinished(target);
-      return await work(context);
-    });
-  }
-
-  private async requireFinished(target: Target): Promise<void> {
-    const { isFinished } = await this.catalogue.find(target);
-    if (!isFinished) throw new Error('the generation is not finished: finish it before searching it');
   }
 
   /**
@@ -252,14 +238,16 @@ class ElasticsearchStore extends ReadStore {
   private async at<Result>(
     target: Target,
     work: (context: IndexContext) => Promise<Result>,
-    kind: 'read' | 'write' = 'read',
+    { kind = 'read', mustBeFinished = false, connection = this.connection }: Access = {},
   ): Promise<Result> {
     const { layout, isFinished } = await this.catalogue.find(target);
-    const { connection } = this;
+    if (mustBeFinished && !isFinished)
+      throw new Error('the generation is not finished: finish it before searching it');
     const alias = this.names.of(target);
     try {
       const retryMs = connection.retryMs[isFinished ? kind : 'fill'];
-      return await work({ connection, alias, layout, retryMs });
+      const ask: IndexContext['ask'] = (request) => connection.ask(request, retryMs);
+      return await work({ connection, alias, layout, retryMs, ask });
     } catch (error) {
       throw this.catalogue.translate(target, error);
     }
@@ -290,18 +278,18 @@ async function get(
 
 /** The entries with these names: documents, and for removed documents just the version. */
 async function entries(
-  { connection, alias, retryMs }: IndexContext,
+  { alias, ask }: IndexContext,
   names: readonly string[],
 ): Promise<readonly (Found | Pick<Found, 'version'>)[]> {
   const request = { index: alias, ids: [...names], filter_path: ['docs._source', 'docs.error'] };
-  return await connection.ask(async (client, options) => {
+  return await ask(async (client, options) => {
     const { docs } = await client.mget<Found>(request, options);
     // The server omits an empty list.
     return ((docs as typeof docs | undefined) ?? []).flatMap((entry) => {
       if ('error' in entry) throw failureOf({ status: 500, type: entry.error.type, reason: '' });
       return entry._source ?? [];
     });
-  }, retryMs);
+  });
 }
 
 /**
@@ -347,7 +335,7 @@ interface Answered {
 
 /** Counts and sums per combination of values, in ascending order of the values. */
 async function totals(
-  { connection, alias, layout, retryMs }: IndexContext,
+  { alias, layout, ask }: IndexContext,
   { filter, by, sums }: TotalsSearch,
 ): Promise<readonly Totals[]> {
   const sources = by.map((name, at) => ({
@@ -371,9 +359,8 @@ async function totals(
         },
       },
     };
-    const { aggregations } = await connection.ask(
-      (client, options) => client.search<unknown, Answered>(request, options),
-      retryMs,
+    const { aggregations } = await ask((client, options) =>
+      client.search<unknown, Answered>(request, options),
     );
     const buckets = aggregations?.totals.buckets;
     if (!Array.isArray(buckets)) throw new Error('the answer of an aggregation has no buckets');

@@ -16,7 +16,7 @@ import { Snapshot } from './snapshot';
 /** One page in order, and the number of all matching documents. */
 export async function search(context: IndexContext, wanted: Search, bodyLimit?: number): Promise<Results> {
   const { order, filter, offset, after } = wanted;
-  const { layout, connection, alias, retryMs } = context;
+  const { layout, alias, ask } = context;
   if (!isSortable(order)) return await searchAll(context, wanted, bodyLimit);
   const score = new Score(order.filter(isMatches), layout);
   const size = sizeOf(wanted);
@@ -34,7 +34,7 @@ export async function search(context: IndexContext, wanted: Search, bodyLimit?: 
     allow_partial_search_results: false,
     filter_path: ['hits.total', 'hits.hits._source', ...(after === undefined ? [] : ['hits.hits.sort'])],
   };
-  const { hits } = await connection.ask((client, options) => client.search<Found>(request, options), retryMs);
+  const { hits } = await ask((client, options) => client.search<Found>(request, options));
   // The server omits an empty list.
   const rows = (hits.hits as typeof hits.hits | undefined) ?? [];
   const stored = rows.slice(0, wanted.size).flatMap(({ _source }) => _source ?? []);
@@ -137,12 +137,13 @@ function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombina
 
 /** Searches in an order that the server does not support, by reading the sort keys of all matching documents. */
 async function searchAll(
-  { connection, alias, layout, retryMs }: IndexContext,
+  context: IndexContext,
   wanted: Search,
   bodyLimit: number | undefined,
 ): Promise<Results> {
   const { filter, order, offset } = wanted;
-  const snapshot = await Snapshot.open(connection, alias, retryMs);
+  const { layout } = context;
+  const snapshot = await Snapshot.open(context);
   try {
     const ranks = new Ranks(order, layout);
     const query = queryOf(filter, layout);

@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
-import { type Connection, RefusedRequest } from './connection';
+import { type IndexContext, RefusedRequest } from './connection';
 
 /** How long the server retains a snapshot between two requests. */
 const KEEP_ALIVE = '2m';
@@ -23,17 +23,15 @@ export type SnapshotPage = Omit<estypes.SearchRequest, 'index' | 'pit' | 'search
 /** An index as of one moment (a point in time). Callers must close it. */
 export class Snapshot {
   private constructor(
-    private readonly connection: Connection,
+    private readonly context: IndexContext,
     private id: string,
-    private readonly retryMs: number,
   ) {}
 
-  static async open(connection: Connection, alias: string, retryMs: number): Promise<Snapshot> {
-    const { id } = await connection.ask(
-      (client, options) => client.openPointInTime({ index: alias, keep_alive: KEEP_ALIVE }, options),
-      retryMs,
+  static async open(context: IndexContext): Promise<Snapshot> {
+    const { id } = await context.ask((client, options) =>
+      client.openPointInTime({ index: context.alias, keep_alive: KEEP_ALIVE }, options),
     );
-    return new Snapshot(connection, id, retryMs);
+    return new Snapshot(context, id);
   }
 
   /** All matching documents, page by page. `sizeAfter` computes the size of the next page. */
@@ -59,7 +57,8 @@ export class Snapshot {
   async close(): Promise<void> {
     // If this fails, the snapshot expires by itself. The connection of a cancelled query is closed, so use that of the
     // store.
-    await (this.connection.parent ?? this.connection)
+    const { connection } = this.context;
+    await (connection.parent ?? connection)
       .ask((client, options) => client.closePointInTime({ id: this.id }, options), 0)
       .catch(() => undefined);
   }
@@ -77,13 +76,11 @@ export class Snapshot {
     request: Omit<estypes.SearchRequest, 'index' | 'pit'>,
   ): Promise<estypes.SearchResponse<Source, Aggregations>> {
     try {
-      const answer = await this.connection.ask(
-        (client, options) =>
-          client.search<Source, Aggregations>(
-            { allow_partial_search_results: false, ...request, pit: { id: this.id, keep_alive: KEEP_ALIVE } },
-            options,
-          ),
-        this.retryMs,
+      const answer = await this.context.ask((client, options) =>
+        client.search<Source, Aggregations>(
+          { allow_partial_search_results: false, ...request, pit: { id: this.id, keep_alive: KEEP_ALIVE } },
+          options,
+        ),
       );
       this.id = answer.pit_id ?? this.id;
       return answer;

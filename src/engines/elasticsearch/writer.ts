@@ -69,12 +69,9 @@ function tombstone(version: Position): string {
 }
 
 /** Sends operations; retries only those that failed because the server is busy. */
-async function send(
-  { connection, alias, retryMs }: IndexContext,
-  operations: readonly Operation[],
-): Promise<void> {
+async function send({ alias, ask }: IndexContext, operations: readonly Operation[]): Promise<void> {
   let left = operations;
-  await connection.ask(async (client, options) => {
+  await ask(async (client, options) => {
     const { errors, items } = await client.bulk(
       {
         index: alias,
@@ -92,7 +89,7 @@ async function send(
     const fatal = failures.find(({ status }) => status < 429);
     const [worst] = fatal === undefined ? failures : [fatal];
     if (worst !== undefined) throw failureOf(worst);
-  }, retryMs);
+  });
 }
 
 /** Written, or older than the stored version. */
