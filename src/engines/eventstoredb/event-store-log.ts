@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { type NewEvent, type Position, type RecordedEvent } from '../../kernel/event';
+import { type NewEvent, NO_STREAM, type Position, type RecordedEvent } from '../../kernel/event';
 import {
   type Appended,
   type EventBatch,
@@ -23,7 +23,7 @@ import { type Messages } from './messages';
 import { type Namespace } from './namespace';
 import { isIndexed, readIndex } from './reference-index';
 import { backwardsRequest, RetryBudget, streamRequest } from './requests';
-import { type SentEvent } from './sent-event';
+import { metadataEvent, type SentEvent } from './sent-event';
 import { type Tail } from './tail';
 
 /** Minimum events to request once a stream turned out to contain events of other programs. */
@@ -200,19 +200,26 @@ export class EventStoreLog extends EventLog {
     return await this.shared.appender.append({ stream: name, expected, events });
   }
 
+  /** Sets the metadata of a stream of the server, unless they have another revision than expected. */
+  protected async setMetadata(name: string, metadata: object, expected = NO_STREAM): Promise<void> {
+    try {
+      await this.appendTo(`$$${name}`, expected, [metadataEvent(metadata)]);
+    } catch (error) {
+      if (!(error instanceof RevisionConflict)) throw error;
+    }
+  }
+
   /** Keeps the index of the reference streams up to date until the signal aborts; several processes may. */
   async keepIndex(signal: AbortSignal, everyMs?: number): Promise<void> {
-    const last = (name: string): Promise<SentEvent | undefined> => this.eventIn(name, 'last');
-    const appendTo = async (...append: Parameters<IndexedLog['appendTo']>): Promise<number> =>
-      (await this.appendTo(...append)).revision;
-    const end = async (): Promise<End & { readonly passed: number }> => ({
-      ...(await this.#readEnd()),
-      passed: this.shared.head.passed,
-    });
-    const subscribe: EventLog['subscribe'] = (options) => this.subscribe(options);
-    const lastRevision = (name: string): Promise<number> => this.#lastRevision(name, name);
-    const eventsFrom = (name: string, from: number): AsyncIterable<SentEvent> => this.#eventsFrom(name, from);
-    await keepIndex({ subscribe, last, lastRevision, eventsFrom, end, appendTo }, signal, everyMs);
+    const log: IndexedLog = {
+      subscribe: (options) => this.subscribe(options),
+      last: (name) => this.eventIn(name, 'last'),
+      lastRevision: (name) => this.#lastRevision(name, name),
+      eventsFrom: (name, from) => this.#eventsFrom(name, from),
+      end: async () => ({ ...(await this.#readEnd()), passed: this.shared.head.passed }),
+      appendTo: async (...append) => (await this.appendTo(...append)).revision,
+    };
+    await keepIndex(log, signal, everyMs);
   }
 
   /** The first event of a stream of the server from a revision on, or the last one; undefined if there is none. */

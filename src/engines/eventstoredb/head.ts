@@ -56,7 +56,12 @@ export class Head {
 
   /** Records that the log has an event at this position. */
   advanceTo(position: Position): void {
-    this.#end = { head: maxPosition(this.#end.head, position), last: maxPosition(this.#end.last, position) };
+    this.#advance(position, position);
+  }
+
+  #advance(head: Position, last: Position): End {
+    this.#end = { head: maxPosition(this.#end.head, head), last: maxPosition(this.#end.last, last) };
+    return this.#end;
   }
 
   async #start(): Promise<End> {
@@ -67,11 +72,7 @@ export class Head {
   async #find(): Promise<End> {
     if (this.#isKnown) return await this.#findBackwards();
     const known = await this.findKnown();
-    if (known !== undefined)
-      this.#end = {
-        head: maxPosition(this.#end.head, known.head),
-        last: maxPosition(this.#end.last, known.last),
-      };
+    if (known !== undefined) this.#advance(known.head, known.last);
     const end = await this.#findBackwards(known === undefined);
     this.#isKnown = true;
     return end;
@@ -91,13 +92,8 @@ export class Head {
           count += 1;
           last ??= position;
           before = position;
-          if (sent.isOfLog || position <= this.#end.last) {
-            this.#end = {
-              head: sent.isOfLog ? maxPosition(this.#end.head, position) : this.#end.head,
-              last: maxPosition(this.#end.last, last),
-            };
-            return this.#end;
-          }
+          if (sent.isOfLog || position <= this.#end.last)
+            return this.#advance(sent.isOfLog ? position : START, last);
         }
       } catch (error) {
         if (!isFiltered || !(error instanceof NoAnswer)) throw error;
@@ -108,8 +104,7 @@ export class Head {
       if (count < limit) break;
       isFiltered = filters;
     }
-    this.#end = { head: this.#end.head, last: maxPosition(this.#end.last, last ?? START) };
-    return this.#end;
+    return this.#advance(START, last ?? START);
   }
 
   async *#read(before: Position | undefined, limit: number, isFiltered: boolean): AsyncGenerator<SentEvent> {

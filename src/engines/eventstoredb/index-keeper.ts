@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Backoff } from '../../runtime/unavailable';
 import { batchesOf } from '../../runtime/concurrency';
@@ -15,7 +14,7 @@ import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
 import { without } from '../../kernel/without';
 import { INDEX_STREAM, type IndexMark, MARK, recordIn, toIndexEvent } from './reference-index';
 import { type End as LogEnd } from './head';
-import { type SentEvent } from './sent-event';
+import { type Metadata, metadataEvent, metadataIn, type SentEvent } from './sent-event';
 
 /** What the keeper needs of the log in EventStoreDB. */
 export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
@@ -56,7 +55,7 @@ interface KeptUpTo {
   readonly chain: Chain;
   /** The last mark. */
   readonly marked: Position;
-  readonly metadata: { readonly content: Content; readonly revision: number };
+  readonly metadata: { readonly content: Metadata; readonly revision: number };
 }
 
 /** Records that can be read, each of which continues where the one before it ends. */
@@ -67,8 +66,6 @@ interface Chain {
   /** Up to where the last record is. */
   readonly upTo: Position;
 }
-
-type Content = Readonly<Record<string, unknown>>;
 
 const NO_CHAIN: Chain = { first: NO_STREAM, last: NO_STREAM, upTo: START };
 
@@ -181,15 +178,12 @@ class IndexEnd {
   async read(): Promise<KeptUpTo> {
     const revision = await this.log.lastRevision(INDEX_STREAM);
     const found = await this.log.last(`$$${INDEX_STREAM}`);
-    const content = contentOf(found);
+    const content = metadataIn(found);
     const metadata = { content, revision: found?.revision ?? NO_STREAM };
     const chain = await this.chain();
     // Readers stop where records do not continue each other, and so would those that are appended.
     if (chain === undefined) {
-      const behind = {
-        content: { ...without(content, MARK), $tb: revision + 1 },
-        revision: metadata.revision,
-      };
+      const behind = { ...metadata, content: { ...without(content, MARK), $tb: revision + 1 } };
       return { upTo: START, revision, chain: NO_CHAIN, marked: START, metadata: behind };
     }
     const mark = content[MARK] as Partial<IndexMark> | null | undefined;
@@ -205,30 +199,20 @@ class IndexEnd {
     for await (const { revision, dataText } of this.log.eventsFrom(INDEX_STREAM, chain.last + 1)) {
       const record = recordIn(dataText);
       if (record?.after !== chain.upTo) return undefined;
-      chain = {
-        first: chain.first === NO_STREAM ? revision : chain.first,
-        last: revision,
-        upTo: record.upTo,
-      };
+      chain = extended(chain, revision, record.upTo);
     }
     this.checked = chain;
     return chain;
   }
 }
 
+function extended({ first }: Chain, revision: number, upTo: Position): Chain {
+  return { first: first === NO_STREAM ? revision : first, last: revision, upTo };
+}
+
 async function firstRevision(log: IndexedLog): Promise<number> {
   for await (const { revision } of log.eventsFrom(INDEX_STREAM, 0)) return revision;
   return NO_STREAM;
-}
-
-/** Empty if another program wrote something else than an object. */
-function contentOf(metadata: SentEvent | undefined): Content {
-  try {
-    const content: unknown = JSON.parse(metadata?.dataText ?? '{}');
-    return typeof content === 'object' && content !== null ? { ...content } : {};
-  } catch {
-    return {};
-  }
 }
 
 /** Appends what the index lacks, then the mark. Raises `RevisionConflict` if another process has. */
@@ -244,7 +228,7 @@ async function extend(
     const isLast = last === events.at(-1);
     const record = { after: chain.upTo, upTo: isLast ? upTo : (last?.position ?? upTo), events: part };
     revision = await log.appendTo(INDEX_STREAM, revision, [toIndexEvent(record)]);
-    chain = { first: chain.first === NO_STREAM ? revision : chain.first, last: revision, upTo: record.upTo };
+    chain = extended(chain, revision, record.upTo);
   }
   return await mark(log, { ...end, upTo, revision, chain });
 }
@@ -254,12 +238,9 @@ async function mark(log: IndexedLog, end: Omit<KeptUpTo, 'marked'>, last?: Posit
   const { upTo, chain } = end;
   const value: IndexMark = { upTo, revision: chain.last, ...(last === undefined ? {} : { last }) };
   const content = { ...without(end.metadata.content, ...LIMITS), [MARK]: value };
-  const event = { id: randomUUID(), type: '$metadata', data: JSON.stringify(content), meta: '{}' };
-  const metadata = {
-    content,
-    revision: await log.appendTo(`$$${INDEX_STREAM}`, end.metadata.revision, [event]),
-  };
-  return { ...end, marked: upTo, metadata };
+  const events = [metadataEvent(content)];
+  const revision = await log.appendTo(`$$${INDEX_STREAM}`, end.metadata.revision, events);
+  return { ...end, marked: upTo, metadata: { content, revision } };
 }
 
 function sizeOf({ stream, type, data, meta }: RecordedEvent): number {

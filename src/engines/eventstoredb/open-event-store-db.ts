@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { NO_STREAM } from '../../kernel/event';
-import { type ExpiringLog, RevisionConflict } from '../../kernel/event-log';
+import { type ExpiringLog } from '../../kernel/event-log';
 import { type Leases } from '../../kernel/leases';
 import { type Clocks } from '../../runtime/clock';
 import { noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
@@ -12,7 +10,7 @@ import { LogLeases } from './log-leases';
 import { Namespace } from './namespace';
 import { Readers } from './stream-reads';
 import { readMark } from './reference-index';
-import { type SentEvent } from './sent-event';
+import { metadataIn, type SentEvent } from './sent-event';
 import { Tail } from './tail';
 
 interface Timing {
@@ -136,14 +134,8 @@ class EventStoreDeliveries extends EventStoreLog implements ExpiringLog {
     const revision = await this.#firstSince(name, extent, before);
     if (revision <= extent.first.revision) return;
     const metadata = await this.eventIn(`$$${name}`, 'last');
-    const content = { ...objectOf(metadata?.dataText ?? '{}'), $tb: revision };
-    const event = { id: randomUUID(), type: '$metadata', data: JSON.stringify(content), meta: '{}' };
-    try {
-      await this.appendTo(`$$${name}`, metadata?.revision ?? NO_STREAM, [event]);
-    } catch (error) {
-      // Another process was faster, or an operator has changed the metadata: the next time will do.
-      if (!(error instanceof RevisionConflict)) throw error;
-    }
+    // If another process was faster, or an operator has changed the metadata, the next time will do.
+    await this.setMetadata(name, { ...metadataIn(metadata), $tb: revision }, metadata?.revision);
   }
 
   /** The first revision that is not older, at most the last one. */
@@ -165,20 +157,10 @@ class EventStoreDeliveries extends EventStoreLog implements ExpiringLog {
   }
 }
 
-function objectOf(text: string): object {
-  const value: unknown = JSON.parse(text);
-  return typeof value === 'object' && value !== null ? value : {};
-}
-
 /** The streams of leases in EventStoreDB. */
 class EventStoreLeaseLog extends EventStoreLog {
   /** Sets the metadata of a stream, unless it has some. */
   async describe(stream: string, metadata: object): Promise<void> {
-    const event = { id: randomUUID(), type: '$metadata', data: JSON.stringify(metadata), meta: '{}' };
-    try {
-      await this.appendTo(`$$${this.serverName(stream)}`, NO_STREAM, [event]);
-    } catch (error) {
-      if (!(error instanceof RevisionConflict)) throw error;
-    }
+    await this.setMetadata(this.serverName(stream), metadata);
   }
 }

@@ -8,7 +8,7 @@ import { type ReadSelection } from './history';
 import { INDEX, type Namespace } from './namespace';
 import { eventsIn, type Readers } from './stream-reads';
 import { streamRequest } from './requests';
-import { type SentEvent } from './sent-event';
+import { metadataIn } from './sent-event';
 
 /** Up to where the index is complete, and the revision of its last record by then. */
 export interface IndexMark {
@@ -27,12 +27,6 @@ export const MARK = 'affilogIndex';
 /** A list of prefixes has a stream of its own, so that a version with another list reads another index. */
 export const INDEX_STREAM = `${INDEX}reference-${createHash('sha256').update(REFERENCE_STREAMS.join()).digest('hex').slice(0, 8)}`;
 
-/** The mark in the metadata of the index's stream. */
-function markIn(metadata: SentEvent | undefined): IndexMark | undefined {
-  const content: unknown = JSON.parse(metadata?.dataText ?? '{}');
-  return (content as { readonly [MARK]?: IndexMark } | null)?.[MARK];
-}
-
 /** The end of the log as of the last mark: reads in search of its end need not look before it. */
 export async function readMark(
   readers: Readers,
@@ -40,13 +34,23 @@ export async function readMark(
   signal: AbortSignal,
 ): Promise<End | undefined> {
   try {
-    for await (const metadata of lastOf(readers, namespace, `$$${INDEX_STREAM}`, signal)) {
-      const { upTo, last = upTo } = markIn(metadata) ?? {};
-      return upTo === undefined || last === undefined || upTo === START ? undefined : { head: upTo, last };
-    }
+    const { upTo, last = upTo } = (await markOf(readers, namespace, signal)) ?? {};
+    return upTo === undefined || last === undefined || upTo === START ? undefined : { head: upTo, last };
   } catch (error) {
     if (!isUnreadable(error)) throw error;
+    return undefined;
   }
+}
+
+/** The mark in the metadata of the index's stream. */
+async function markOf(
+  readers: Readers,
+  namespace: Namespace,
+  signal: AbortSignal,
+): Promise<IndexMark | undefined> {
+  const request = streamRequest(`$$${INDEX_STREAM}`, { from: undefined, backwards: true, limit: 1 });
+  for await (const sent of eventsIn(readers.read(request, signal), namespace))
+    return metadataIn(sent)[MARK] as IndexMark | undefined;
   return undefined;
 }
 
@@ -68,9 +72,7 @@ export async function* readIndex(
   signal: AbortSignal,
 ): AsyncGenerator<EventBatch> {
   try {
-    let mark: IndexMark | undefined;
-    for await (const metadata of lastOf(readers, namespace, `$$${INDEX_STREAM}`, signal))
-      mark = markIn(metadata);
+    const mark = await markOf(readers, namespace, signal);
     if (mark === undefined || mark.upTo <= after) return;
     let at = START;
     let revision = -1;
@@ -91,18 +93,7 @@ export async function* readIndex(
 
 /** Whether reading the index has failed for good, and is done without. */
 function isUnreadable(error: unknown): boolean {
-  return !isTransient(error) && (detailsOf(error).code !== undefined || error instanceof SyntaxError);
-}
-
-/** The last event of a stream of the server. */
-function lastOf(
-  readers: Readers,
-  namespace: Namespace,
-  stream: string,
-  signal: AbortSignal,
-): AsyncGenerator<SentEvent> {
-  const request = streamRequest(stream, { from: undefined, backwards: true, limit: 1 });
-  return eventsIn(readers.read(request, signal), namespace);
+  return !isTransient(error) && detailsOf(error).code !== undefined;
 }
 
 function* batchesIn(

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
-import { type Position, type RecordedEvent, START } from '../../kernel/event';
+import { type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { Refused } from './failure';
 import { type Namespace } from './namespace';
 
@@ -87,6 +88,23 @@ export class SentEvent {
       meta: textOf(this.record.getCustomMetadata_asU8()) || '{}',
     };
   }
+}
+
+/** Metadata of a stream. */
+export type Metadata = Readonly<Record<string, unknown>>;
+
+/** The metadata of a stream in their last event; none if another program wrote something else than an object. */
+export function metadataIn(sent: SentEvent | undefined): Metadata {
+  try {
+    const content: unknown = JSON.parse(sent?.dataText ?? '{}');
+    return typeof content === 'object' && content !== null ? { ...content } : {};
+  } catch {
+    return {};
+  }
+}
+
+export function metadataEvent(metadata: object): NewEvent {
+  return { id: randomUUID(), type: '$metadata', data: JSON.stringify(metadata), meta: '{}' };
 }
 
 function textOf(bytes: Uint8Array | undefined): string {

@@ -1,11 +1,9 @@
 import { CategoryFaults, type CategoryFile, type FileCategory } from './category-file';
 import { type Fact } from '../decider';
 import { type CategoryDefinition } from '../events';
-import { type Directory, directoryAt } from '../directory';
-import { type EventLog } from '../../kernel/event-log';
-import { type AppendedFacts, appendFacts } from '../append-facts';
+import { type Directory } from '../directory';
 
-export interface CategoryImport {
+interface CategoryImport {
   /** Time of the events: ISO 8601. */
   readonly at: string;
   /** ISO 639-1. A file in another language than English only adds names to existing categories. */
@@ -17,7 +15,7 @@ export interface CategoryImport {
 }
 
 /** What an import would append. */
-export interface CategoryPlan {
+interface CategoryPlan {
   readonly facts: readonly Fact[];
   /** Number of categories in the file that are imported. */
   readonly categories: number;
@@ -28,22 +26,9 @@ export interface CategoryPlan {
 const ENGLISH = 'en';
 
 /**
- * Imports a category tree, appending only what changes (`docs/decisions.md#p29`). Running an interrupted import again
- * completes it. It cannot create a cycle, since the file contains the path of each category up to a root.
- */
-export async function importCategories(
-  log: EventLog,
-  file: CategoryFile,
-  options: CategoryImport,
-): Promise<AppendedFacts & CategoryPlan> {
-  const directory = await directoryAt(log);
-  const plan = planCategories(directory, file, options);
-  return { ...(await appendFacts(log, plan.facts, directory)), ...plan };
-}
-
-/**
- * Decides what an import appends. Raises `CategoryFaults` for ids of categories with other names
- * (`docs/decisions.md#x95`), and if nothing in the file can be imported.
+ * Decides what an import of a category tree appends: only what changes (`docs/decisions.md#p29`). It cannot create a
+ * cycle, since the file contains the path of each category up to a root. Raises `CategoryFaults` for ids of categories
+ * with other names (`docs/decisions.md#x95`), and if nothing in the file can be imported.
  */
 export function planCategories(
   directory: Directory,

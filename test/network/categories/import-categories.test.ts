@@ -1,15 +1,22 @@
 import { readCategories } from '../../../src/network/categories/category-file';
 import { directoryAt } from '../../../src/network/directory';
 import { type EventLog } from '../../../src/kernel/event-log';
-import { importCategories } from '../../../src/network/categories/import-categories';
+import { appendFacts } from '../../../src/network/append-facts';
+import { planCategories } from '../../../src/network/categories/import-categories';
 import { importNetwork } from '../../../src/operations/import-network';
 import { smallNetwork } from '../../support/small-network';
 import { withLog } from '../../support/temporary-log';
 
 const AT = '2026-01-05T08:00:00.000Z';
 
-function importInto(log: EventLog, text: string, { language = 'en', prune = false, merge = false } = {}) {
-  return importCategories(log, readCategories(text), { at: AT, language, prune, merge });
+async function importInto(
+  log: EventLog,
+  text: string,
+  { language = 'en', prune = false, merge = false } = {},
+) {
+  const directory = await directoryAt(log);
+  const plan = planCategories(directory, readCategories(text), { at: AT, language, prune, merge });
+  return { ...(await appendFacts(log, plan.facts, directory)), ...plan };
 }
 
 async function namesIn(log: EventLog): Promise<Readonly<Record<string, unknown>>> {
