@@ -3,7 +3,7 @@ import { type EventFilter } from './event-filter';
 import { type Checkpoint } from './messages';
 import { END } from './client-values';
 import { PAGE, type Pace } from './read-options';
-import { type ClientEvent, toClientEvent } from './stored-event';
+import { type ClientEvent } from './client-log';
 
 /** What a subscription sends next: the events, then the checkpoint, then whether it has caught up. */
 export interface SubscriptionPart {
@@ -53,6 +53,7 @@ export class AllSubscription {
 
   /** `head`: the end of the log when the subscription started. Without `pace` it sends no checkpoints. */
   constructor(
+    private readonly toClient: (event: RecordedEvent) => ClientEvent,
     private readonly eventFilter: EventFilter,
     private readonly pace: Pace | undefined,
     private readonly head: Position,
@@ -116,7 +117,7 @@ export class AllSubscription {
     if (this.pace === undefined) {
       const last = events.at(-1);
       if (last !== undefined) this.#advance(last.position, last.position, true);
-      yield { events: events.map(toClientEvent) };
+      yield { events: events.map(this.toClient) };
       return;
     }
     const { window, interval } = this.pace;
@@ -131,7 +132,7 @@ export class AllSubscription {
       if (this.#countLive(event)) this.#missed = event.position;
       if (isMatch(matches, index)) {
         page.matched += 1;
-        selected.push(toClientEvent(event));
+        selected.push(this.toClient(event));
         this.#advance(event.position, event.position, true);
       }
       if (page.considered < window && page.matched < PAGE) continue;
@@ -153,7 +154,7 @@ export class AllSubscription {
       const { position } = event;
       const matched = isMatch(matches, index);
       if (matched) {
-        selected.push(toClientEvent(event));
+        selected.push(this.toClient(event));
         this.#advance(position, position, true);
       }
       if (!this.#countLive(event)) continue;

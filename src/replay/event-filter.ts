@@ -1,8 +1,6 @@
 import { type Context, createContext, Script } from 'node:vm';
 import { type RecordedEvent } from '../kernel/event';
-import { storedPrefixes } from './client-values';
 import { invalid, type ServerRefusal } from './refusal';
-import { clientStream, clientType } from './stored-event';
 
 /** A client's filter of events. */
 export interface Filter {
@@ -28,10 +26,10 @@ export class EventFilter {
 
   constructor(private readonly filter: Filter | undefined) {}
 
-  /** Prefixes of stored names that cover all matching events; undefined for no limit. */
+  /** Prefixes of the streams that all matching events are in; undefined for no limit. */
   get prefixes(): readonly string[] | undefined {
-    const { filter } = this;
-    return filter?.on === 'stream' && !(filter.by instanceof RegExp) ? storedPrefixes(filter.by) : undefined;
+    const { on, by } = this.filter ?? {};
+    return on === 'stream' && Array.isArray(by) && !by.includes('') ? by : undefined;
   }
 
   /** The matching events. */
@@ -45,7 +43,7 @@ export class EventFilter {
     const { filter } = this;
     if (filter === undefined) return undefined;
     const { by } = filter;
-    const names = events.map(filter.on === 'stream' ? clientStream : clientType);
+    const names = events.map(filter.on === 'stream' ? ({ stream }) => stream : ({ type }) => type);
     if (!(by instanceof RegExp)) return names.map((name) => by.some((prefix) => name.startsWith(prefix)));
     this.#match(by, new Set(names));
     return names.map((name) => this.#cache.get(name) === true);

@@ -3,13 +3,7 @@ import { ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type Position } from '../kernel/event';
 import { type IdEncoding, TICKS_PER_MS, toOffset, toUuid } from './client-values';
 import { toIdentifier } from './refusal';
-import { type ClientEvent } from './stored-event';
-
-/** An event, or a link with its target, if that still exists. */
-export interface ReadEvent {
-  readonly event: ClientEvent | undefined;
-  readonly link: ClientEvent | undefined;
-}
+import { type ClientEvent, type ReadEvent } from './client-log';
 
 /** The progress of a filtered subscription. If `prepare` is before `commit`, the event at `commit` is not included. */
 export interface Checkpoint {

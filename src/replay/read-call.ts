@@ -2,50 +2,47 @@ import { randomUUID } from 'node:crypto';
 import { type ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ServerWritableStream } from '@grpc/grpc-js';
 import { NO_STREAM, type Position, type RecordedEvent, START } from '../kernel/event';
-import { type EventLog } from '../kernel/event-log';
 import { AllSubscription, LIVE, type SubscriptionPart } from './all-subscription';
-import { metastreamOf, storedName } from './client-values';
+import { BATCH, type ClientEvent, type ClientLog } from './client-log';
 import { EventFilter } from './event-filter';
-import { checkpointMessage, eventMessage, notFoundMessage, type ReadEvent } from './messages';
+import { checkpointMessage, eventMessage, notFoundMessage } from './messages';
 import { type Pace, PAGE, type ReadOptions, readOptions, type Start } from './read-options';
-import { failing, invalid, streamDeleted } from './refusal';
-import { type ClientEvent, toClientEvent, TOMBSTONE } from './stored-event';
-import { lastOf, stateOf, type StreamState } from './stream-state';
+import { failing, invalid } from './refusal';
 
 /**
  * Answers a `Read` call with backpressure, until the client disconnects or `signal` ends it. Raises `Refusal`,
  * `EngineUnavailable`.
  */
 export async function answerRead(
-  log: EventLog,
+  view: ClientLog,
   call: ServerWritableStream<ReadReq, ReadResp>,
   signal: AbortSignal,
 ): Promise<void> {
   const options = readOptions(call.request);
   const writer = new CallWriter(call, signal);
-  if (options.count === undefined) await sendFollowed(log, writer, options);
-  else await sendRead(log, writer, options, options.count);
+  if (options.count === undefined) await sendFollowed(view, writer, options);
+  else await sendRead(view, writer, options, options.count);
 }
 
 async function sendRead(
-  log: EventLog,
+  view: ClientLog,
   writer: CallWriter<ReadResp>,
   options: ReadOptions,
   count: number,
 ): Promise<void> {
   const { from, backwards, filter } = options;
   if (from.stream !== undefined) {
-    await sendStream(log, writer, options, { ...from, count });
+    await sendStream(view, writer, options, { ...from, count });
     return;
   }
   const readAll = backwards ? readAllBackwards : readAllForwards;
   const batchSize = filter === undefined ? Math.min(BATCH, Math.max(1, count)) : BATCH;
-  const batches = atMost(count, readAll(log, from.position, new EventFilter(filter), batchSize));
-  await sendBatches(log, writer, batches, options);
+  const batches = atMost(count, readAll(view, from.position, new EventFilter(filter), batchSize));
+  await sendBatches(view, writer, batches, options);
 }
 
 async function sendStream(
-  log: EventLog,
+  view: ClientLog,
   writer: CallWriter<ReadResp>,
   options: ReadOptions,
   { stream, revision, count }: { stream: string; revision: number | undefined; count: number },
@@ -53,7 +50,7 @@ async function sendStream(
   const { backwards, compatibility } = options;
   // EventStoreDB refuses this, though it allows it for all streams.
   if (revision === undefined && !backwards) throw failing('A stream cannot be read forwards from its end');
-  const read = await readStream(log, stream, { from: revision, backwards, count });
+  const read = await view.readStream(stream, { from: revision, backwards, count });
   if (read === undefined) return writer.send(notFoundMessage(stream));
   const { first, last } = read;
   const from = revision ?? last;
@@ -62,45 +59,45 @@ async function sendStream(
   const isEmpty = next === first || Math.max(from, first) > last;
   if (compatibility >= 1 && !backwards && isEmpty && from !== next)
     await writer.send(new ReadResp().setFirstStreamPosition(String(next)));
-  await sendBatches(log, writer, read.events, options);
+  await sendBatches(view, writer, read.events, options);
   if (compatibility >= 1) await writer.send(new ReadResp().setLastStreamPosition(String(last)));
 }
 
 async function sendBatches(
-  log: EventLog,
+  view: ClientLog,
   writer: CallWriter<ReadResp>,
   batches: AsyncIterable<readonly ClientEvent[]>,
   options: ReadOptions,
 ): Promise<void> {
   for await (const events of batches) {
-    await sendEvents(log, writer, events, options);
+    await sendEvents(view, writer, events, options);
     if (writer.signal.aborted) return;
   }
 }
 
 async function sendFollowed(
-  log: EventLog,
+  view: ClientLog,
   writer: CallWriter<ReadResp>,
   options: ReadOptions,
 ): Promise<void> {
   const confirmation = new ReadResp.SubscriptionConfirmation().setSubscriptionId(randomUUID());
   await writer.send(new ReadResp().setConfirmation(confirmation));
-  for await (const { events, checkpoint, caughtUp } of follow(log, options, writer.signal)) {
-    await sendEvents(log, writer, events, options);
+  for await (const { events, checkpoint, caughtUp } of follow(view, options, writer.signal)) {
+    await sendEvents(view, writer, events, options);
     if (checkpoint !== undefined) await writer.send(checkpointMessage(checkpoint));
     if (caughtUp === true) await writer.send(new ReadResp().setCaughtUp(new ReadResp.CaughtUp()));
   }
 }
 
 async function sendEvents(
-  log: EventLog,
+  view: ClientLog,
   writer: CallWriter<ReadResp>,
   events: readonly ClientEvent[],
   { resolveLinks, ids }: ReadOptions,
 ): Promise<void> {
   for (const event of events) {
     if (writer.signal.aborted) return;
-    const found = resolveLinks ? await resolveLink(log, event) : { event, link: undefined };
+    const found = resolveLinks ? await view.resolve(event) : { event, link: undefined };
     // Awaiting every event would halve the throughput.
     const sent = writer.send(eventMessage(found, ids));
     if (sent !== undefined) await sent;
@@ -109,12 +106,12 @@ async function sendEvents(
 
 /** Existing events, then new ones. */
 function follow(
-  log: EventLog,
+  view: ClientLog,
   { from, filter, pace }: ReadOptions,
   signal: AbortSignal,
 ): AsyncIterable<SubscriptionPart> {
-  if (from.stream !== undefined) return followStream(log, from.stream, from.revision, signal);
-  return followAll(log, from, new EventFilter(filter), filter && pace, signal);
+  if (from.stream !== undefined) return followStream(view, from.stream, from.revision, signal);
+  return followAll(view, from, new EventFilter(filter), filter && pace, signal);
 }
 
 /** The writable side of a call. */
@@ -176,109 +173,54 @@ function pending(): { readonly promise: Promise<void>; readonly resolve: () => v
 
 /** All matching events after a position, then new ones. Raises `Refusal` if there is no event at the position. */
 async function* followAll(
-  log: EventLog,
+  view: ClientLog,
   { position, inclusive }: Start,
   eventFilter: EventFilter,
   pace: Pace | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<SubscriptionPart> {
-  const head = await log.head();
+  const head = await view.log.head();
   const from = position ?? head;
-  const subscription = new AllSubscription(eventFilter, pace, head);
+  const subscription = new AllSubscription((event) => view.toClient(event), eventFilter, pace, head);
   let after = from;
   if (from >= head) yield subscription.goLive(from);
   else if (from === START) subscription.catchUp();
   else {
-    const { event, before } = await eventAt(log, from);
+    const { event, before } = await eventAt(view, from);
     if (event === undefined) throw invalid('Trying to read from an invalid position.');
     subscription.catchUpFrom(event, inclusive);
     if (inclusive) after = before;
   }
-  for await (const batch of log.subscribe({ after, batchSize: BATCH, signal })) {
+  for await (const batch of view.log.subscribe({ after, batchSize: BATCH, signal })) {
     yield* subscription.push(batch.events);
     if (batch.caughtUp && !subscription.live) yield* subscription.endOfLog();
   }
 }
 
-/**
- * The events of a stream from a revision, then new ones, until the stream is tombstoned: delivers the tombstone as the
- * last event, then raises `Refusal`.
- */
+/** The events of a stream from a revision, then new ones. Raises `Refusal`. */
 async function* followStream(
-  log: EventLog,
+  view: ClientLog,
   stream: string,
   from: number | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<SubscriptionPart> {
-  const head = await log.head();
-  let next = from ?? ((await lastOf(log, stream))?.revision ?? NO_STREAM) + 1;
-  const history = await readStream(log, stream, { from: next, backwards: false, count: Infinity });
+  const after = await view.log.head();
+  const history = await view.readStream(stream, { from, backwards: false, count: Infinity });
+  let next = from ?? (history?.last ?? NO_STREAM) + 1;
   for await (const events of history?.events ?? []) {
     yield { events };
     next = Number(events.at(-1)?.revision ?? next - 1) + 1;
   }
   let live = false;
-  const own = storedName(stream);
-  const metastream = storedName(metastreamOf(stream));
-  const tombstone = storedName(TOMBSTONE);
-  const prefixes = [own, metastream];
-  for await (const batch of log.subscribe({ after: head, prefixes, batchSize: BATCH, signal })) {
-    const fresh = batch.events.filter(({ stream: name, revision }) => name === own && revision >= next);
+  const options = { after, prefixes: [stream], batchSize: BATCH, signal };
+  for await (const batch of view.log.subscribe(options)) {
+    const fresh = batch.events.filter(({ stream: name, revision }) => name === stream && revision >= next);
     // More than the queue of a live subscriber holds: it falls behind and catches up again.
     if (fresh.length > LIVE) live = false;
-    yield { events: fresh.map(toClientEvent), caughtUp: batch.caughtUp && !live };
+    yield { events: fresh.map((event) => view.toClient(event)), caughtUp: batch.caughtUp && !live };
     live ||= batch.caughtUp;
-    const end = batch.events.find((event) => event.stream === metastream && event.type === tombstone);
-    if (end !== undefined) {
-      yield { events: [toClientEvent(end)] };
-      throw streamDeleted(stream);
-    }
+    view.checkEnd(stream, fresh);
   }
-}
-
-/** Which events of a stream are visible. */
-interface VisibleRange {
-  readonly first: number;
-  readonly last: number;
-  /** Events created earlier are not visible (ms since 1970). */
-  readonly oldest: number;
-}
-
-/** The part of a stream to read. */
-interface StreamPart {
-  /** First revision to read; undefined for the stream's end. */
-  readonly from: number | undefined;
-  readonly backwards: boolean;
-  readonly count: number;
-}
-
-/** Maximum events per read of the log, which blocks the thread. */
-const BATCH = 250;
-
-/** A part of a stream, with the bounds of the whole stream. */
-interface StreamRead {
-  readonly events: AsyncIterable<readonly ClientEvent[]>;
-  /** Revision of the first visible event. */
-  readonly first: number;
-  readonly last: number;
-}
-
-/** The visible events of a stream; undefined if the stream does not exist. Raises `Refusal`. */
-async function readStream(
-  log: EventLog,
-  stream: string,
-  { from, backwards, count }: StreamPart,
-): Promise<StreamRead | undefined> {
-  const state = await stateOf(log, stream);
-  if (state.tombstoned) throw streamDeleted(stream);
-  const end = await lastOf(log, stream);
-  if (end === undefined || state.deleted) return undefined;
-  const range = rangeOf(state, end);
-  const { first, last } = range;
-  const start = backwards ? Math.min(from ?? last, last) : Math.max(from ?? last + 1, first);
-  const batchSize = Math.min(BATCH, count);
-  const batches = log.readStream(storedName(stream), { from: start, backwards, batchSize });
-  return { events: atMost(count, visibleIn(batches, range)), first, last };
 }
 
 /**
@@ -286,15 +228,15 @@ async function readStream(
  * no event at the position.
  */
 async function* readAllBackwards(
-  log: EventLog,
+  view: ClientLog,
   before: Position | undefined,
   eventFilter: EventFilter,
   batchSize: number,
 ): AsyncGenerator<readonly ClientEvent[]> {
-  if (before !== undefined && before !== START && (await eventAt(log, before)).event === undefined)
+  if (before !== undefined && before !== START && (await eventAt(view, before)).event === undefined)
     throw failing(INVALID_POSITION);
-  for await (const batch of log.readAllBackwards({ batchSize, ...(before !== undefined && { before }) }))
-    yield eventFilter.selected(batch).map(toClientEvent);
+  for await (const batch of view.log.readAllBackwards({ batchSize, ...(before !== undefined && { before }) }))
+    yield eventFilter.selected(batch).map((event) => view.toClient(event));
 }
 
 /**
@@ -302,7 +244,7 @@ async function* readAllBackwards(
  * event at the position, unless it is beyond the end.
  */
 async function* readAllForwards(
-  log: EventLog,
+  view: ClientLog,
   position: Position | undefined,
   eventFilter: EventFilter,
   batchSize: number,
@@ -310,22 +252,22 @@ async function* readAllForwards(
   if (position === undefined) return;
   let after = START;
   if (position !== START) {
-    const { event, before } = await eventAt(log, position);
-    if (event === undefined && (await log.head()) > position) throw failing(INVALID_POSITION);
+    const { event, before } = await eventAt(view, position);
+    if (event === undefined && (await view.log.head()) > position) throw failing(INVALID_POSITION);
     after = before;
   }
   const { prefixes } = eventFilter;
-  for await (const { events } of log.readAll({ after, batchSize, ...(prefixes && { prefixes }) }))
-    yield eventFilter.selected(events).map(toClientEvent);
+  for await (const { events } of view.log.readAll({ after, batchSize, ...(prefixes && { prefixes }) }))
+    yield eventFilter.selected(events).map((event) => view.toClient(event));
 }
 
 /** The event at a position, if there is one, and the position of the previous event. */
 async function eventAt(
-  log: EventLog,
+  view: ClientLog,
   position: Position,
 ): Promise<{ readonly event: RecordedEvent | undefined; readonly before: Position }> {
-  const before = await positionBefore(log, position);
-  for await (const { events } of log.readAll({ after: before, batchSize: 1 })) {
+  const before = await positionBefore(view, position);
+  for await (const { events } of view.log.readAll({ after: before, batchSize: 1 })) {
     const [event] = events;
     if (event !== undefined) return { event: event.position === position ? event : undefined, before };
   }
@@ -346,56 +288,9 @@ async function* atMost(
   }
 }
 
-/**
- * Resolves a link to the event it refers to. Any other event is returned as it is, and so is a link whose data does not
- * start with a number.
- */
-async function resolveLink(log: EventLog, event: ClientEvent): Promise<ReadEvent> {
-  if (event.type !== '$>') return { event, link: undefined };
-  const [, revision, stream = ''] = LINK.exec(Buffer.from(event.data).toString('utf8')) ?? [];
-  if (revision === undefined) return { event, link: undefined };
-  const target = stream === '' ? undefined : await visibleEvent(log, stream, Number(revision));
-  return { event: target, link: event };
-}
-
-const LINK = /^\s*([+-]?\d+)\s*(?:@(.*))?$/s;
-
-async function visibleEvent(
-  log: EventLog,
-  stream: string,
-  revision: number,
-): Promise<ClientEvent | undefined> {
-  const state = await stateOf(log, stream);
-  const last = await lastOf(log, stream);
-  if (last === undefined || state.tombstoned) return undefined;
-  // EventStoreDB interprets -1 as the last event.
-  const from = revision === -1 ? last.revision : revision;
-  if (from < 0) return undefined;
-  const part = log.readStream(storedName(stream), { from, limit: 1 });
-  for await (const batch of visibleIn(part, rangeOf(state, last)))
-    return batch.find((event) => event.revision === String(from));
-  return undefined;
-}
-
-async function* visibleIn(
-  batches: AsyncIterable<readonly RecordedEvent[]>,
-  { first, last, oldest }: VisibleRange,
-): AsyncGenerator<readonly ClientEvent[]> {
-  for await (const batch of batches) {
-    const inside = batch.filter(({ revision }) => revision >= first && revision <= last);
-    yield inside.map(toClientEvent).filter(({ created = Infinity }) => created >= oldest);
-    if (inside.length < batch.length) return;
-  }
-}
-
-function rangeOf({ retention }: StreamState, { revision: last }: RecordedEvent): VisibleRange {
-  const first = Math.max(retention.truncateBefore, last - retention.maxCount + 1, 0);
-  return { first, last, oldest: Date.now() - retention.maxAge };
-}
-
 /** The position of the last event before `position`. */
-async function positionBefore(log: EventLog, position: Position): Promise<Position> {
-  for await (const [event] of log.readAllBackwards({ before: position, batchSize: 1 }))
+async function positionBefore(view: ClientLog, position: Position): Promise<Position> {
+  for await (const [event] of view.log.readAllBackwards({ before: position, batchSize: 1 }))
     return event?.position ?? START;
   return START;
 }

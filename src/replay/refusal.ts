@@ -24,13 +24,6 @@ export function failing(message: string): ServerRefusal {
   return new ServerRefusal('UNKNOWN', message);
 }
 
-export function streamDeleted(stream: string): ServerRefusal {
-  return new ServerRefusal('FAILED_PRECONDITION', `Event stream '${stream}' is deleted.`, {
-    exception: 'stream-deleted',
-    'stream-name': stream,
-  });
-}
-
 export function accessDenied(): ServerRefusal {
   return new ServerRefusal('PERMISSION_DENIED', 'Access Denied', { exception: 'access-denied' });
 }

@@ -21,6 +21,7 @@ import {
   type ServiceError,
 } from '@grpc/grpc-js';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { ClientLog } from './client-log';
 import { TICKS_PER_MS, toUuid } from './client-values';
 import { answerRead } from './read-call';
 import { accessDenied, ServerRefusal, type ReportBug, toServiceError } from './refusal';
@@ -57,7 +58,7 @@ const GRACE_MS = 1_000;
  * for loopback. Raises `EngineUnavailable` if it cannot listen.
  */
 export async function serveEsdb(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
-  return await serveStreams((answers) => readOnlyStreams(log, answers), options);
+  return await serveStreams((answers) => readOnlyStreams(new ClientLog(log), answers), options);
 }
 
 /** Serves an implementation of the service `Streams`. Raises `EngineUnavailable` if it cannot listen. */
@@ -213,10 +214,10 @@ function answerHttp1({ method, url = '' }: IncomingMessage, response: ServerResp
 }
 
 /** The service `Streams` for read-only access to a log: refuses every write. */
-function readOnlyStreams(log: EventLog, answers: Answers): IStreamsServer {
+function readOnlyStreams(view: ClientLog, answers: Answers): IStreamsServer {
   const refused = (): Promise<never> => Promise.reject(accessDenied());
   return {
-    read: (call) => answers.stream(call, answerRead(log, call, answers.closing)),
+    read: (call) => answers.stream(call, answerRead(view, call, answers.closing)),
     batchAppend: (call) => answers.stream(call, refused()),
     append: (call, send) => answers.single(call, send, refused()),
     delete: (call, send) => answers.single(call, send, refused()),

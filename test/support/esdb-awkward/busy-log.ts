@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { storedName } from '../../../src/replay/client-values';
-import { type ProposedEvent } from '../../../src/replay/stored-event';
-import { lastOf } from '../../../src/replay/stream-state';
 import { NO_STREAM, type NewEvent } from '../../../src/kernel/event';
 import { type Appended } from '../../../src/kernel/event-log';
+import { storedName } from '../esdb-writing/client-names';
+import { type ProposedEvent } from '../esdb-writing/proposal';
+import { lastOf } from '../esdb-writing/stream-state';
 import { toStored } from '../esdb-writing/to-stored';
 import { SparseLog } from './sparse-log';
 

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { type ProposedEvent } from '../../../src/replay/stored-event';
+import { type ProposedEvent } from '../esdb-writing/proposal';
 import { type Expectation, timedOut } from '../esdb-writing/refused-write';
 import { Writer, type Written } from '../esdb-writing/writer';
 

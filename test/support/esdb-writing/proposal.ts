@@ -1,7 +1,10 @@
 import { type UUID } from '@eventstore/db-client/generated/shared_pb';
 import { invalid } from '../../../src/replay/refusal';
-import { type ProposedEvent } from '../../../src/replay/stored-event';
+import { type ClientEvent } from '../../../src/replay/client-log';
 import { APPEND_BYTES, type Expectation, notAccepted, propertyMissing, sizeExceeded } from './refused-write';
+
+/** An event as sent by a client of EventStoreDB. */
+export type ProposedEvent = Pick<ClientEvent, 'id' | 'type' | 'json' | 'data' | 'metadata'>;
 
 /** An event as both kinds of append contain it. */
 interface ProposedMessage {

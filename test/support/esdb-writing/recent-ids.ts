@@ -1,4 +1,4 @@
-import { type ProposedEvent } from '../../../src/replay/stored-event';
+import { type ProposedEvent } from './proposal';
 
 interface Place {
   readonly stream: string;

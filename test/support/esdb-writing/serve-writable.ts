@@ -10,6 +10,7 @@ import { type EventLog } from '../../../src/kernel/event-log';
 import { BatchAppend } from './batch-append';
 import { answerAppend, answerDelete, answerTombstone } from './write-calls';
 import { Writer } from './writer';
+import { WrittenLog } from './written-log';
 
 /** Serves a log as EventStoreDB to clients that also write. Raises `EngineUnavailable` when it cannot listen. */
 export async function serveWritable(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
@@ -18,8 +19,9 @@ export async function serveWritable(log: EventLog, options: EsdbOptions): Promis
 
 /** The service `Streams` over a log, with its writes. */
 export function writableStreams(log: EventLog, writer: Writer, answers: Answers): IStreamsServer {
+  const view = new WrittenLog(log);
   return {
-    read: (call) => answers.stream(call, answerRead(log, call, answers.closing)),
+    read: (call) => answers.stream(call, answerRead(view, call, answers.closing)),
     batchAppend: (call) =>
       answers.stream(call, new BatchAppend(writer, call, answers.closing, answers.report).answer()),
     append: (call, send) =>

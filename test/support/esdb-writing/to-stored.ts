@@ -1,9 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { ENCODED_BYTES, type ProposedEvent, STAMP, timeIn } from '../../../src/replay/stored-event';
-import { storedName } from '../../../src/replay/client-values';
+import { timeIn } from '../../../src/replay/client-log';
 import { type NewEvent } from '../../../src/kernel/event';
 import { APPEND_LIMITS } from '../../../src/kernel/event-log';
+import { storedName } from './client-names';
+import { type ProposedEvent } from './proposal';
 import { sizeExceeded } from './refused-write';
+import { ENCODED_BYTES, STAMP } from './written-log';
 
 /**
  * Converts events for the log: the JSON text of an object unchanged, anything else as base64. The log records no times,

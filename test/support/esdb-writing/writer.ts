@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { metastreamOf, originalOf, storedName } from '../../../src/replay/client-values';
-import { type ProposedEvent, TOMBSTONE } from '../../../src/replay/stored-event';
-import { lastOf, stateOf, type StreamState } from '../../../src/replay/stream-state';
 import { NO_STREAM, type Position } from '../../../src/kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../../src/kernel/event-log';
 import { KeyedMutex } from '../../../src/runtime/concurrency';
+import { metastreamOf, originalOf, storedName, TOMBSTONE } from './client-names';
+import { type ProposedEvent } from './proposal';
 import { RecentIds } from './recent-ids';
 import { type Expectation, notAccepted, streamDeleted, WrongVersion } from './refused-write';
+import { lastOf, stateOf, type StreamState } from './stream-state';
 import { inAppends, toStored } from './to-stored';
 
 /** The maximum revision: EventStoreDB truncates a deleted stream before it. */

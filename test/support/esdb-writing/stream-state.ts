@@ -1,7 +1,6 @@
-import { type RecordedEvent } from '../kernel/event';
-import { type EventLog } from '../kernel/event-log';
-import { metastreamOf, originalOf, storedName } from './client-values';
-import { TOMBSTONE } from './stored-event';
+import { type RecordedEvent } from '../../../src/kernel/event';
+import { type EventLog } from '../../../src/kernel/event-log';
+import { metastreamOf, originalOf, storedName, TOMBSTONE } from './client-names';
 
 /** Which events of a stream are visible, according to its metadata. */
 interface Retention {
