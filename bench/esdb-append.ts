@@ -4,7 +4,7 @@ import { openEventStoreDb } from '../src/engines/eventstoredb/open-event-store-d
 import { type NewEvent, NO_STREAM } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
 import { BareClient, toProposed } from './bare/esdb-client';
-import { startEndpoint } from './esdb-endpoint';
+import { startEsdbServer } from './esdb-server';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { openLoaded } from './read-models';
 
@@ -12,7 +12,7 @@ import { openLoaded } from './read-models';
 const BATCH = 499;
 
 /**
- * Appends events to our own EventStoreDB endpoint over an embedded log, in its own thread.
+ * Appends events to our own EventStoreDB server over an embedded log, in its own thread.
  *
  * Ours: the events of a load of all products, through the adapter, one append after the other to one stream.
  * Bare: the same with the official client alone, with the data already as objects.
@@ -21,9 +21,9 @@ export async function esdbAppend(bench: Bench): Promise<readonly Figure[]> {
   const loaded = await openLoaded(bench, 'esdb-append');
   const events = await eventsOf(loaded.engines.log, 'feed-1');
   await loaded.engines.close();
-  const endpoint = await startEndpoint(join(bench.folder, 'esdb-append.sqlite'));
-  const log = await openEventStoreDb(endpoint.url);
-  const bare = new BareClient(endpoint.url);
+  const server = await startEsdbServer(join(bench.folder, 'esdb-append.sqlite'));
+  const log = await openEventStoreDb(server.url);
+  const bare = new BareClient(server.url);
   try {
     const figure = await compareRates(
       { figure: 'esdb-append', goal: 0.8, count: events.length },
@@ -39,7 +39,7 @@ export async function esdbAppend(bench: Bench): Promise<readonly Figure[]> {
     return [{ ...figure, unit: 'events/s' }];
   } finally {
     await Promise.all([log.close(), bare.close()]);
-    await endpoint.stop();
+    await server.stop();
   }
 }
 
@@ -47,14 +47,14 @@ export async function esdbAppend(bench: Bench): Promise<readonly Figure[]> {
 const CALLERS = 64;
 
 /**
- * Appends single events of 64 concurrent callers, each to its own stream, to our own EventStoreDB endpoint.
+ * Appends single events of 64 concurrent callers, each to its own stream, to our own EventStoreDB server.
  *
  * Ours: through the adapter. Bare: through the official client alone.
  */
 export async function esdbAppend64(bench: Bench): Promise<readonly Figure[]> {
-  const endpoint = await startEndpoint(join(bench.folder, 'esdb-append-64.sqlite'));
-  const log = await openEventStoreDb(endpoint.url);
-  const bare = new BareClient(endpoint.url);
+  const server = await startEsdbServer(join(bench.folder, 'esdb-append-64.sqlite'));
+  const log = await openEventStoreDb(server.url);
+  const bare = new BareClient(server.url);
   const each = Math.ceil(bench.count / CALLERS / 10);
   const eventsOfCallers = (): readonly (readonly NewEvent[])[] =>
     Array.from({ length: CALLERS }, () => small(each));
@@ -77,7 +77,7 @@ export async function esdbAppend64(bench: Bench): Promise<readonly Figure[]> {
     return [{ ...figure, unit: 'events/s' }];
   } finally {
     await Promise.all([log.close(), bare.close()]);
-    await endpoint.stop();
+    await server.stop();
   }
 }
 

@@ -7,7 +7,7 @@ import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb';
 import { openEventStoreDb } from '../src/engines/eventstoredb/open-event-store-db';
 import { type NewEvent, NO_STREAM } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
-import { startEndpoint } from './esdb-endpoint';
+import { startEsdbServer } from './esdb-server';
 import { type Bench, type Figure, quantile, roundsOf } from './harness';
 
 const FOLLOWERS = 4;
@@ -22,15 +22,15 @@ const RATE = 40;
 const UNNOTICED = 5;
 
 /**
- * Cost of four followers of streams that do not grow, with our own EventStoreDB endpoint.
+ * Cost of four followers of streams that do not grow, with our own EventStoreDB server.
  *
  * Measures calls, idle and with 40 events per second in other streams, and the CPU time of this thread per appended and skipped
  * event, against a subscription of the official client that receives the same events.
  */
 export async function esdbFollow(bench: Bench): Promise<readonly Figure[]> {
-  const endpoint = await startEndpoint(join(bench.folder, 'esdb-follow.sqlite'));
-  const log = await openEventStoreDb(endpoint.url);
-  const writer = await openEventStoreDb(endpoint.url.replace('127.0.0.1', 'localhost'));
+  const server = await startEsdbServer(join(bench.folder, 'esdb-follow.sqlite'));
+  const log = await openEventStoreDb(server.url);
+  const writer = await openEventStoreDb(server.url.replace('127.0.0.1', 'localhost'));
   try {
     await writer.append('other-0', NO_STREAM, events(1));
     const followers = await follow(log);
@@ -42,7 +42,7 @@ export async function esdbFollow(bench: Bench): Promise<readonly Figure[]> {
     const [ours, bare] = [[], []] as [number[], number[]];
     for (let round = 0; round < roundsOf(bench.count); round += 1) {
       ours.push(await busyWhilePassing(log, writer, count));
-      bare.push(await busyBare(endpoint.url, writer, count));
+      bare.push(await busyBare(server.url, writer, count));
     }
     const [measured, limit] = [ours, bare].map((times) => (quantile(times, 0.5) * 1000) / count) as [
       number,
@@ -55,7 +55,7 @@ export async function esdbFollow(bench: Bench): Promise<readonly Figure[]> {
     ];
   } finally {
     await Promise.all([log.close(), writer.close()]);
-    await endpoint.stop();
+    await server.stop();
   }
 }
 
@@ -71,7 +71,7 @@ function callsFigure(figure: string, calls: number): Figure {
   };
 }
 
-/** CPU time of this thread (ms); the endpoint has its own thread. */
+/** CPU time of this thread (ms); the server has its own thread. */
 async function busyOf(work: () => Promise<unknown>): Promise<number> {
   const before = performance.eventLoopUtilization();
   await work();

@@ -5,7 +5,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { openLog } from '../src/engines/embedded/log/open-log';
 import { type NewEvent, NO_STREAM } from '../src/kernel/event';
 import { APPEND_LIMITS } from '../src/kernel/event-log';
-import { type Endpoint, startEndpoint } from './esdb-endpoint';
+import { type EsdbServer, startEsdbServer } from './esdb-server';
 import { type Bench, type Figure, quantile, roundsOf, timed } from './harness';
 import { Server } from './server';
 
@@ -25,7 +25,7 @@ interface Times {
 }
 
 /**
- * Starts the built program, and runs `affilog tokens list`, over a log in our own EventStoreDB endpoint that has ten times the count of
+ * Starts the built program, and runs `affilog tokens list`, over a log in our own EventStoreDB server that has ten times the count of
  * events that neither needs, against the same log without them. EventStoreDB has no index by stream name: what a client skips in a
  * filtered read costs the server as much as what it sends, so the events that it reads are counted too.
  */
@@ -49,20 +49,20 @@ function figureOf(figure: string, ours: readonly number[], bare: readonly number
 async function measured(dataDir: string, events: number, rounds: number): Promise<Times> {
   const file = `${dataDir}.sqlite`;
   // The network first, then the events, then the read models: as in a log that is old.
-  await overEndpoint(file, async ({ url }) => {
+  await overServer(file, async ({ url }) => {
     await (await Server.start(dataDir, 'api', { EVENT_LOG: url })).stop();
   });
   await appendDownloads(file, events);
   const times = { start: [] as number[], command: [] as number[], read: [] as number[] };
-  await overEndpoint(file, async (endpoint) => {
-    const settings = { EVENT_LOG: endpoint.url };
-    await (await settled(endpoint, dataDir, settings)).stop();
+  await overServer(file, async (server) => {
+    const settings = { EVENT_LOG: server.url };
+    await (await settled(server, dataDir, settings)).stop();
     for (let round = 0; round < rounds; round += 1) {
-      const before = await endpoint.eventsRead();
+      const before = await server.eventsRead();
       let server: Server | undefined;
       times.start.push(await timed(async () => (server = await Server.start(dataDir, ROLES, settings))));
-      await quiet(endpoint);
-      times.read.push((await endpoint.eventsRead()) - before);
+      await quiet(server);
+      times.read.push((await server.eventsRead()) - before);
       times.command.push(await timed(() => server?.affilog('tokens', 'list')));
       await server?.stop();
     }
@@ -71,32 +71,32 @@ async function measured(dataDir: string, events: number, rounds: number): Promis
   return times;
 }
 
-async function overEndpoint(file: string, work: (endpoint: Endpoint) => Promise<void>): Promise<void> {
-  const endpoint = await startEndpoint(file);
+async function overServer(file: string, work: (server: EsdbServer) => Promise<void>): Promise<void> {
+  const server = await startEsdbServer(file);
   try {
-    await work(endpoint);
+    await work(server);
   } finally {
-    await endpoint.stop();
+    await server.stop();
   }
 }
 
 /** A server that has done what it does only once over a log. */
 async function settled(
-  endpoint: Endpoint,
+  server: EsdbServer,
   dataDir: string,
   settings: Readonly<Record<string, string>>,
 ): Promise<Server> {
   const server = await Server.start(dataDir, ROLES, settings);
-  await quiet(endpoint);
+  await quiet(server);
   return server;
 }
 
 /** Waits until nothing is read for a while. */
-async function quiet(endpoint: Endpoint): Promise<void> {
-  for (let before = -1, now = await endpoint.eventsRead(); now > before + QUIET_MS / 100;) {
+async function quiet(server: EsdbServer): Promise<void> {
+  for (let before = -1, now = await server.eventsRead(); now > before + QUIET_MS / 100;) {
     before = now;
     await after(QUIET_MS);
-    now = await endpoint.eventsRead();
+    now = await server.eventsRead();
   }
 }
 

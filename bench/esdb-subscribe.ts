@@ -3,7 +3,7 @@ import { openEventStoreDb } from '../src/engines/eventstoredb/open-event-store-d
 import { START } from '../src/kernel/event';
 import { type EventLog } from '../src/kernel/event-log';
 import { BareClient } from './bare/esdb-client';
-import { startEndpoint } from './esdb-endpoint';
+import { startEsdbServer } from './esdb-server';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { openLoaded } from './read-models';
 
@@ -11,7 +11,7 @@ import { openLoaded } from './read-models';
 const PREFIX = 'feed-';
 
 /**
- * Follows the events of a load of all products from the start of the log, with our own EventStoreDB endpoint over this log in
+ * Follows the events of a load of all products from the start of the log, with our own EventStoreDB server over this log in
  * its own thread.
  *
  * Ours: the adapter's subscription with a prefix, until the last event has arrived.
@@ -21,9 +21,9 @@ export async function esdbSubscribe(bench: Bench): Promise<readonly Figure[]> {
   const loaded = await openLoaded(bench, 'esdb-subscribe');
   const count = await countOf(loaded.engines.log);
   await loaded.engines.close();
-  const endpoint = await startEndpoint(join(loaded.dataDir, 'log.sqlite'));
-  const log = await openEventStoreDb(endpoint.url);
-  const bare = new BareClient(endpoint.url);
+  const server = await startEsdbServer(join(loaded.dataDir, 'log.sqlite'));
+  const log = await openEventStoreDb(server.url);
+  const bare = new BareClient(server.url);
   try {
     const figure = await compareRates(
       { figure: 'esdb-subscribe', goal: 0.8, count },
@@ -33,7 +33,7 @@ export async function esdbSubscribe(bench: Bench): Promise<readonly Figure[]> {
     return [{ ...figure, unit: 'events/s' }];
   } finally {
     await Promise.all([log.close(), bare.close()]);
-    await endpoint.stop();
+    await server.stop();
   }
 }
 

@@ -7,7 +7,7 @@ import { execute } from '../src/kernel/decider';
 import { subscriptionDecider } from '../src/domain/subscriptions/subscription';
 import { prepare } from './deliveries/prepare';
 import { Receivers } from './deliveries/receivers';
-import { startEndpoint } from './esdb-endpoint';
+import { startEsdbServer } from './esdb-server';
 import { type Bench, type Figure, quantile, roundsOf } from './harness';
 import { CONVERSION_TOKENS } from './network';
 import { Server } from './server';
@@ -29,11 +29,11 @@ const ENDS = ['killed', 'stopped'] as const;
  */
 export async function* notifierStart(bench: Bench): AsyncGenerator<Figure> {
   yield* await measured(bench, 'sqlite', 'sqlite:');
-  const endpoint = await startEndpoint(join(bench.folder, 'notifier-start.sqlite'));
+  const server = await startEsdbServer(join(bench.folder, 'notifier-start.sqlite'));
   try {
-    yield* await measured(bench, 'esdb', endpoint.url);
+    yield* await measured(bench, 'esdb', server.url);
   } finally {
-    await endpoint.stop();
+    await server.stop();
   }
 }
 

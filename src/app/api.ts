@@ -21,8 +21,8 @@ import { type AppParts } from './create-app';
 import { type Base } from './open-base';
 import { openAll, raise } from './opened';
 import { atMostEvery, diskTrouble, readinessOf, type RoleTroubles } from './readiness';
-import { startExporter } from './roles/exporter';
-import { startLoader } from './roles/loader';
+import { startExporter } from './threads/exporter';
+import { startLoader } from './threads/loader';
 
 interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 'visibleWithin'> {
   /** How long a request for a test of a receiver waits for its outcome (ms). */

@@ -32,10 +32,10 @@ import { baseOver } from './open-base';
 import { openAll } from './opened';
 import { closeToOthers } from './private-folder';
 import { programLog } from './program-log';
-import { startAutomations } from './roles/automation';
-import { startLogEndpoint } from './roles/log-endpoint';
-import { type Notifying, startNotifier } from './roles/notifier';
-import { type Projector, startProjector } from './roles/projector';
+import { startAutomations } from './threads/automation';
+import { type Notifying, startNotifier } from './threads/notifier';
+import { type Projector, startProjector } from './threads/projector';
+import { startReplay } from './threads/replay';
 import { type Running, type ServeOptions } from './serve';
 
 /** What `affilog receiver` listens on in the README. */
@@ -114,16 +114,16 @@ export async function start(
       if (unreadable !== undefined && api !== undefined)
         log.warn(`searches are answered as unavailable until the read models are there: ${unreadable}`);
       if (api !== undefined) await port?.handOver(api.app.getHttpServer());
-      const endpoint =
-        config.esdbPort === undefined ? undefined : startLogEndpoint(engines, config.esdbPort, report);
-      if (endpoint !== undefined) opened.push(() => endpoint.end());
-      const replay = endpoint === undefined ? [] : [`the log can be read at ${await endpoint.calls.open()}`];
+      const replay =
+        config.esdbPort === undefined ? undefined : startReplay(engines, config.esdbPort, report);
+      if (replay !== undefined) opened.push(() => replay.end());
+      const replayLines = replay === undefined ? [] : [`the log can be read at ${await replay.calls.open()}`];
       endLines();
       const url = port === undefined ? undefined : addressAt(config.host, port.port);
       log.info({ url, ms: Math.round(performance.now() - began) }, 'ready');
       return {
         ...(url === undefined ? {} : { url }),
-        shown: [...demoLines(baseUrlAt(config, port?.port ?? config.port)), ...replay],
+        shown: [...demoLines(baseUrlAt(config, port?.port ?? config.port)), ...replayLines],
         stop: async () => {
           log.info('stopping');
           await opened.close();

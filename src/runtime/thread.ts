@@ -26,7 +26,7 @@ export interface ThreadOptions<T, Data> {
   /** The compiled file of the thread. */
   readonly file: string;
   /** What the file runs, if it can run several things. */
-  readonly role?: string;
+  readonly name?: string;
   /** The methods that can be called: no others, since Nest would call hooks of an object that seems to have them. */
   readonly methods: readonly (keyof Remote<T> & string)[];
   /** Called for each start. */
@@ -40,8 +40,8 @@ export interface ThreadOptions<T, Data> {
   readonly startsWithCall?: boolean;
 }
 
-interface WorkerData<Data, Role> {
-  readonly role: Role;
+interface WorkerData<Data, Name> {
+  readonly name: Name;
   readonly data: Data;
   /** Receives the calls. */
   readonly port: MessagePort;
@@ -130,14 +130,14 @@ export function startThread<T extends object, Data extends ThreadData>(
 }
 
 function startWorker<T extends object, Data extends ThreadData>(
-  { file, role, data: newData, report, resourceLimits }: ThreadOptions<T, Data>,
+  { file, name, data: newData, report, resourceLimits }: ThreadOptions<T, Data>,
   onDeath: () => void,
 ): Thread<T> {
   const data = newData();
   const calls = new MessageChannel();
   const control = new MessageChannel();
   const given: WorkerData<Data, string | undefined> = {
-    role,
+    name,
     data,
     port: calls.port2,
     control: control.port2,
@@ -176,17 +176,13 @@ export interface Served {
 }
 
 /** Opens what a thread serves. `report` receives failures after which it continues. */
-export type OpenServed<Role> = (
-  data: never,
-  report: (failure: unknown) => void,
-  role: Role,
-) => Promise<Served> | Served;
+export type OpenServed = (data: never, report: (failure: unknown) => void) => Promise<Served> | Served;
 
 /** The other side: opens what the thread serves. A failure to open is reported by `startThread`. */
-export function serveThread(open: OpenServed<never>): void {
-  const { role, data, port, control } = workerData as WorkerData<never, never>;
+export function serveThread(openerOf: (name: never) => Promise<OpenServed>): void {
+  const { name, data, port, control } = workerData as WorkerData<never, never>;
   const report = (failure: unknown): void => control.postMessage(describeFailure(failure));
-  const opened = Promise.resolve(open(data, report, role));
+  const opened = openerOf(name).then((open) => open(data, report));
   serveCalls(control, {
     end: async () => {
       const served = await opened;

@@ -8,7 +8,7 @@ import {
   openEventStoreDb,
   openEventStoreDeliveries,
 } from '../../src/engines/eventstoredb/open-event-store-db';
-import { type EsdbEndpoint } from '../../src/replay/serve-esdb';
+import { type ReplayServer } from '../../src/replay/serve-replay';
 import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../src/kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../../src/kernel/event-log';
 import { REFERENCE_STREAMS } from '../../src/kernel/reference-streams';
@@ -21,7 +21,7 @@ import { logFolder } from '../support/log-folder';
 
 let stored: EventLog;
 let counted: CountedLog;
-let endpoint: EsdbEndpoint;
+let endpoint: ReplayServer;
 let log: EventStoreLog;
 let remove: () => Promise<void>;
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { FollowedDirectory } from '../../src/network/follower';
 import { openLog } from '../../src/engines/embedded/log/open-log';
-import { type EsdbEndpoint } from '../../src/replay/serve-esdb';
+import { type ReplayServer } from '../../src/replay/serve-replay';
 import { type EventStoreLog } from '../../src/engines/eventstoredb/event-store-log';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type EventLog } from '../../src/kernel/event-log';
@@ -17,7 +17,7 @@ const { settings, fileOf, pathOf } = cliFolder();
 
 let stored: EventLog;
 let counted: CountedLog;
-let endpoint: EsdbEndpoint;
+let endpoint: ReplayServer;
 let log: EventStoreLog;
 
 beforeEach(async () => {

@@ -7,7 +7,7 @@ const compiled = (name) => require(join(dist, `${name}.js`));
 const { openLog } = compiled('src/engines/embedded/log/open-log');
 
 const SERVE = {
-  'read-only': () => compiled('src/replay/serve-esdb').serveEsdb,
+  'read-only': () => compiled('src/replay/serve-replay').serveReplay,
   writable: () => compiled('test/support/esdb-writing/serve-writable').serveWritable,
   awkward: () => compiled('test/support/esdb-awkward/serve-awkward').serveAwkward,
 };

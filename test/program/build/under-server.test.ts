@@ -71,7 +71,7 @@ test('a server works as before while and after its checkout is built, however th
   expect(await building).toMatch(/^build: done in \d+ s$/m);
 
   expect(readdirSync(pathIn('dist/src'))).toEqual(['main.js']);
-  expect(existsSync(join(before, 'src/app/role.thread.js'))).toBe(true);
+  expect(existsSync(join(before, 'src/app/app.thread.js'))).toBe(true);
   expect(await post(PRODUCTS)).toBe('{"errors":[]}');
   while ((await found('products')) < 3_000);
   expect(await found('productsUnlimited')).toBe(3_000);

@@ -2,10 +2,10 @@ import { type IStreamsServer } from '@eventstore/db-client/generated/streams_grp
 import { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import {
   type Answers,
-  type EsdbEndpoint,
-  type EsdbOptions,
+  type ReplayServer,
+  type ReplayOptions,
   serveStreams,
-} from '../../../src/replay/serve-esdb';
+} from '../../../src/replay/serve-replay';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { writableStreams } from '../esdb-writing/serve-writable';
 import { BusyLog } from './busy-log';
@@ -20,7 +20,7 @@ const TICK = 250;
  * server itself and other programs append too, filters by prefix are culture-sensitive, a repeated append times out while
  * the first one is in flight, and a read of all events with a maximum of 0 never ends.
  */
-export async function serveAwkward(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
+export async function serveAwkward(log: EventLog, options: ReplayOptions): Promise<ReplayServer> {
   const busy = new BusyLog(log);
   await busy.begin();
   const endpoint = await serveStreams((answers) => awkwardStreams(busy, answers), options);

@@ -2,10 +2,10 @@ import { type IStreamsServer } from '@eventstore/db-client/generated/streams_grp
 import { answerRead } from '../../../src/replay/read-call';
 import {
   type Answers,
-  type EsdbEndpoint,
-  type EsdbOptions,
+  type ReplayServer,
+  type ReplayOptions,
   serveStreams,
-} from '../../../src/replay/serve-esdb';
+} from '../../../src/replay/serve-replay';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { BatchAppend } from './batch-append';
 import { answerAppend, answerDelete, answerTombstone } from './write-calls';
@@ -13,7 +13,7 @@ import { Writer } from './writer';
 import { WrittenLog } from './written-log';
 
 /** Serves a log as EventStoreDB to clients that also write. Raises `EngineUnavailable` when it cannot listen. */
-export async function serveWritable(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
+export async function serveWritable(log: EventLog, options: ReplayOptions): Promise<ReplayServer> {
   return await serveStreams((answers) => writableStreams(log, new Writer(log, Date.now), answers), options);
 }
 

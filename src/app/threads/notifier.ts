@@ -1,15 +1,14 @@
 import { type Notifier } from '../../delivery/notifier';
-import { type Engines, type EngineTicket, joinEngines, presenceIn } from '../../engines/open';
+import { type Engines, joinEngines, presenceIn } from '../../engines/open';
 import { allowedBy, ownerOf, secretsOf } from '../../operations/installation';
 import { runningCode } from '../../projector/running-code';
 import { type Remote } from '../../runtime/calls';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { type Config } from '../../settings/config';
-import { startRole } from '../role';
+import { startOver, type Ticketed } from '../start-thread';
 
-interface NotifierData {
-  readonly ticket: EngineTicket;
+interface NotifierData extends Ticketed {
   readonly config: Config;
 }
 
@@ -60,9 +59,9 @@ export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'stop'>;
  * continues.
  */
 export function startNotifier(engines: Engines, config: Config, report: Report): Notifying {
-  const { calls, end } = startRole<Notifier, NotifierData>('notifier', {
+  const { calls, end } = startOver<Notifier>(engines, 'notifier', {
     methods: ['start', 'trouble'],
-    data: () => ({ ticket: engines.ticket(), config }),
+    data: { config },
     report,
     resourceLimits: MEMORY,
     onRestart: ({ start }) => start(),

@@ -1,15 +1,14 @@
-import { type Engines, type EngineTicket } from '../../engines/open';
+import { type Engines } from '../../engines/open';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { type ProductLoader } from '../../services/products/commands';
 import { feedLeases } from '../../services/products/load/fingerprint-cache';
 import { type Loader, makeLoader } from '../../services/products/load/loader';
 import { joinBase } from '../open-base';
-import { startRole } from '../role';
+import { startOver, type Ticketed } from '../start-thread';
 import { validatorThreads } from './validator';
 
-interface LoaderData {
-  readonly ticket: EngineTicket;
+interface LoaderData extends Ticketed {
   readonly dataDir: string;
 }
 
@@ -35,9 +34,9 @@ export async function run({ ticket, dataDir }: LoaderData, report: Report): Prom
 
 /** A loader in a thread of its own; needs compiled code. */
 export function startLoader(engines: Engines, dataDir: string, report: Report): ProductLoader {
-  const { calls, end } = startRole<Loader, LoaderData>('loader', {
+  const { calls, end } = startOver<Loader>(engines, 'loader', {
     methods: ['open', 'write', 'finish', 'abort', 'remove'],
-    data: () => ({ ticket: engines.ticket(), dataDir }),
+    data: { dataDir },
     report,
   });
   return { ...calls, close: end };

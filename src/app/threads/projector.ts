@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type Engines, type EngineTicket, joinEngines } from '../../engines/open';
+import { type Engines, joinEngines } from '../../engines/open';
 import { runningCode } from '../../projector/running-code';
 import { type Remote } from '../../runtime/calls';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { type ReadModels } from '../read-models';
-import { startRole } from '../role';
+import { startOver, type Ticketed } from '../start-thread';
 
-interface ProjectorData {
-  readonly ticket: EngineTicket;
+interface ProjectorData extends Ticketed {
   /** How long messages are kept (ms). */
   readonly keepMs: number;
 }
@@ -36,9 +35,9 @@ export type Projector = Pick<Remote<ReadModels>, 'start' | 'status' | 'progress'
  * failures after which it continues.
  */
 export function startProjector(engines: Engines, keepMs: number, report: Report): Projector {
-  const { calls, end } = startRole<ReadModels, ProjectorData>('projector', {
+  const { calls, end } = startOver<ReadModels>(engines, 'projector', {
     methods: ['start', 'status', 'progress', 'trouble'],
-    data: () => ({ ticket: engines.ticket(), keepMs }),
+    data: { keepMs },
     report,
     onRestart: ({ start }) => start(),
     // More takes memory, and projects no faster (`npm run bench -- project`).

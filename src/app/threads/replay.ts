@@ -1,15 +1,14 @@
-import { type Engines, type EngineTicket, joinEngines } from '../../engines/open';
+import { type Engines, joinEngines } from '../../engines/open';
 import { type Report } from '../../runtime/failure-report';
 import { type Served, type Thread } from '../../runtime/thread';
-import { startRole } from '../role';
+import { startOver, type Ticketed } from '../start-thread';
 
-interface LogEndpointData {
-  readonly ticket: EngineTicket;
+interface ReplayData extends Ticketed {
   /** TCP port of this machine; 0 for any free one. */
   readonly tcpPort: number;
 }
 
-interface LogEndpoint {
+interface Replay {
   /** Starts listening; the URL that clients of EventStoreDB connect to. */
   open(): Promise<string>;
 }
@@ -17,15 +16,15 @@ interface LogEndpoint {
 const LOOPBACK = '127.0.0.1';
 
 /** Serves the log away from the thread that serves HTTP. */
-export async function run({ ticket, tcpPort }: LogEndpointData, report: Report): Promise<Served> {
-  const { serveEsdb } = await import('../../replay/serve-esdb.js');
+export async function run({ ticket, tcpPort }: ReplayData, report: Report): Promise<Served> {
+  const { serveReplay } = await import('../../replay/serve-replay.js');
   const engines = await joinEngines(ticket);
   let close = async (): Promise<void> => undefined;
-  const calls: LogEndpoint = {
+  const calls: Replay = {
     async open() {
-      const endpoint = await serveEsdb(engines.log, { host: LOOPBACK, port: tcpPort, report });
-      close = () => endpoint.close();
-      return endpoint.url;
+      const server = await serveReplay(engines.log, { host: LOOPBACK, port: tcpPort, report });
+      close = () => server.close();
+      return server.url;
     },
   };
   return {
@@ -41,10 +40,10 @@ export async function run({ ticket, tcpPort }: LogEndpointData, report: Report):
  * Serves the log read-only to any client of EventStoreDB on this machine, for analysts. In a thread of its own, since
  * replaying a log is work. Needs compiled code.
  */
-export function startLogEndpoint(engines: Engines, tcpPort: number, report: Report): Thread<LogEndpoint> {
-  return startRole<LogEndpoint, LogEndpointData>('log-endpoint', {
+export function startReplay(engines: Engines, tcpPort: number, report: Report): Thread<Replay> {
+  return startOver<Replay>(engines, 'replay', {
     methods: ['open'],
-    data: () => ({ ticket: engines.ticket(), tcpPort }),
+    data: { tcpPort },
     report,
     onRestart: ({ open }) => open(),
   });

@@ -6,7 +6,7 @@ import { CountedLog } from '../test/support/esdb-writing/counted-log';
 import { serveWritable } from '../test/support/esdb-writing/serve-writable';
 
 /** A log served as EventStoreDB by its own thread, which shares no classes with the clients. */
-export interface Endpoint {
+export interface EsdbServer {
   readonly url: string;
   /** The number of events that it has read so far, to send them or to skip them. */
   eventsRead(): Promise<number>;
@@ -14,7 +14,7 @@ export interface Endpoint {
 }
 
 /** Serves the log in a file, which is created if it does not exist. */
-export async function startEndpoint(file: string): Promise<Endpoint> {
+export async function startEsdbServer(file: string): Promise<EsdbServer> {
   const worker = new Worker(__filename, { workerData: { esdb: file } });
   const answer = async (): Promise<unknown> => ((await once(worker, 'message')) as unknown[])[0];
   const url = String(await answer());

@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { type Engines, type EngineTicket } from '../../engines/open';
+import { type Engines } from '../../engines/open';
 import { type AutomationRunner } from '../../processes/automation-runner';
 import { type Remote } from '../../runtime/calls';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { joinBase } from '../open-base';
-import { startRole } from '../role';
-
-interface AutomationData {
-  readonly ticket: EngineTicket;
-}
+import { startOver, type Ticketed } from '../start-thread';
 
 /** Runs the automations away from the thread that serves HTTP. */
-export async function run({ ticket }: AutomationData, report: Report): Promise<Served> {
+export async function run({ ticket }: Ticketed, report: Report): Promise<Served> {
   const { AutomationRunner } = await import('../../processes/automation-runner.js');
   const { automationsOver } = await import('../../processes/automations.js');
   const base = await joinBase(ticket);
@@ -28,17 +24,16 @@ export async function run({ ticket }: AutomationData, report: Report): Promise<S
   };
 }
 
-/** Automations, in this thread or another. */
-export type Automating = Pick<Remote<AutomationRunner>, 'start' | 'trouble' | 'stop'>;
-
 /**
  * Runs all automations in a thread of their own; needs compiled code. `report` receives failures after which it
  * continues.
  */
-export function startAutomations(engines: Engines, report: Report): Automating {
-  const { calls, end } = startRole<AutomationRunner, AutomationData>('automation', {
+export function startAutomations(
+  engines: Engines,
+  report: Report,
+): Pick<Remote<AutomationRunner>, 'start' | 'trouble' | 'stop'> {
+  const { calls, end } = startOver<AutomationRunner>(engines, 'automation', {
     methods: ['start', 'trouble'],
-    data: () => ({ ticket: engines.ticket() }),
     report,
     onRestart: ({ start }) => start(),
   });

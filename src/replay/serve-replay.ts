@@ -26,7 +26,7 @@ import { TICKS_PER_MS, toUuid } from './client-values';
 import { answerRead } from './read-call';
 import { accessDenied, ServerRefusal, type ReportBug, toServiceError } from './refusal';
 
-export interface EsdbOptions {
+export interface ReplayOptions {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
@@ -35,7 +35,7 @@ export interface EsdbOptions {
 }
 
 /** A running endpoint. */
-export interface EsdbEndpoint {
+export interface ReplayServer {
   readonly port: number;
   /** The URL for clients. */
   readonly url: string;
@@ -57,15 +57,15 @@ const GRACE_MS = 1_000;
  * Serves a log, read-only, to official clients of EventStoreDB in any language. Without TLS or authentication: meant
  * for loopback. Raises `EngineUnavailable` if it cannot listen.
  */
-export async function serveEsdb(log: EventLog, options: EsdbOptions): Promise<EsdbEndpoint> {
+export async function serveReplay(log: EventLog, options: ReplayOptions): Promise<ReplayServer> {
   return await serveStreams((answers) => readOnlyStreams(new ClientLog(log), answers), options);
 }
 
 /** Serves an implementation of the service `Streams`. Raises `EngineUnavailable` if it cannot listen. */
 export async function serveStreams(
   streams: (answers: Answers) => IStreamsServer,
-  { host, port, report = () => undefined }: EsdbOptions,
-): Promise<EsdbEndpoint> {
+  { host, port, report = () => undefined }: ReplayOptions,
+): Promise<ReplayServer> {
   const server = new Server(LIMITS);
   const closing = new AbortController();
   // Every call adds a listener.

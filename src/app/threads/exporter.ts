@@ -1,17 +1,13 @@
-import { type Engines, type EngineTicket } from '../../engines/open';
+import { type Engines } from '../../engines/open';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { Exporter } from '../../services/products/download/exporter';
 import { type ProductExporter } from '../../services/products/download/rendered-feeds';
 import { joinBase } from '../open-base';
-import { startRole } from '../role';
-
-interface ExporterData {
-  readonly ticket: EngineTicket;
-}
+import { startOver, type Ticketed } from '../start-thread';
 
 /** Renders downloads away from the thread that serves HTTP. */
-export async function run({ ticket }: ExporterData): Promise<Served> {
+export async function run({ ticket }: Ticketed): Promise<Served> {
   const base = await joinBase(ticket);
   const exporter = new Exporter(base.engines.store, base.follower);
   return {
@@ -25,9 +21,8 @@ export async function run({ ticket }: ExporterData): Promise<Served> {
 
 /** An exporter in a thread of its own; needs compiled code. */
 export function startExporter(engines: Engines, report: Report): ProductExporter {
-  const { calls, end } = startRole<Exporter, ExporterData>('exporter', {
+  const { calls, end } = startOver<Exporter>(engines, 'exporter', {
     methods: ['render'],
-    data: () => ({ ticket: engines.ticket() }),
     report,
     // Rendered text lives until it is written: a larger young generation avoids promoting it.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },

@@ -3,7 +3,7 @@ import { type Report } from '../../runtime/failure-report';
 import { type Served, type Thread } from '../../runtime/thread';
 import { type Validate } from '../../services/products/load/ingest/product-intake';
 import { type Slice, type ValidatedSlice, validateSlice } from '../../services/products/load/ingest/validate';
-import { startRole } from '../role';
+import { startNamed } from '../start-thread';
 
 /** A thread that reads and validates products for the loader. */
 interface Validator {
@@ -30,7 +30,7 @@ export function validatorThreads(report: Report): {
 } {
   const count = Math.min(MAX_THREADS, availableParallelism());
   const start = (): Validating => ({
-    ...startRole<Validator>('validator', {
+    ...startNamed<Validator>('validator', {
       methods: ['validate'],
       data: () => ({}),
       report,

@@ -1,0 +1,16 @@
+import { type OpenServed, serveThread } from '../runtime/thread';
+import { type ThreadName } from './start-thread';
+
+/** Each is loaded only by the threads of this name. */
+const THREADS: Readonly<Record<ThreadName, () => Promise<{ readonly run: OpenServed }>>> = {
+  automation: () => import('./threads/automation.js'),
+  exporter: () => import('./threads/exporter.js'),
+  loader: () => import('./threads/loader.js'),
+  notifier: () => import('./threads/notifier.js'),
+  projector: () => import('./threads/projector.js'),
+  replay: () => import('./threads/replay.js'),
+  validator: () => import('./threads/validator.js'),
+};
+
+/** The entry of the threads that `startNamed` and `startOver` start. */
+serveThread(async (name: ThreadName) => (await THREADS[name]()).run);

@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import { type Engines, type EngineTicket } from '../engines/open';
+import { startThread, type Thread, type ThreadData, type ThreadOptions } from '../runtime/thread';
+
+/**
+ * `threads/<name>.ts` has what runs in the thread, and how its owner starts and calls it. Owners load this file too, so
+ * `run` imports itself what only the thread needs.
+ */
+export type ThreadName =
+  'automation' | 'exporter' | 'loader' | 'notifier' | 'projector' | 'replay' | 'validator';
+
+/** Starts a thread; needs compiled code. */
+export function startNamed<T extends object, Data extends ThreadData = object>(
+  name: ThreadName,
+  options: Omit<ThreadOptions<T, Data>, 'file' | 'name'>,
+): Thread<T> {
+  return startThread({ ...options, file: join(__dirname, 'app.thread.js'), name });
+}
+
+/** What a thread that works with the engines is started with. */
+export interface Ticketed {
+  readonly ticket: EngineTicket;
+}
+
+/** Starts a thread that works with the engines: its data has a ticket to join them. */
+export function startOver<T extends object>(
+  engines: Engines,
+  name: ThreadName,
+  { data, ...options }: Omit<ThreadOptions<T, never>, 'file' | 'name' | 'data'> & { readonly data?: object },
+): Thread<T> {
+  return startNamed<T, Ticketed>(name, { ...options, data: () => ({ ...data, ticket: engines.ticket() }) });
+}
