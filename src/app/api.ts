@@ -49,7 +49,6 @@ const HEALTH_MS = 1_000;
 export interface Api {
   /** Initialised, but not listening. */
   readonly app: NestFastifyApplication;
-  /** Its parts. */
   readonly parts: AppParts;
   /** Renders its downloads. */
   readonly exporter: ProductExporter;
@@ -168,10 +167,7 @@ export async function stopServing(
   raise(ends.filter((end) => end.status === 'rejected').map(({ reason }): unknown => reason));
 }
 
-/**
- * What the API answers about notifications from the log: rates, and whose deliveries it has. Follows the log until
- * `signal` aborts.
- */
+/** What the API answers about notifications, followed from the log: rates, and whose deliveries it has. */
 class NotificationFacts extends FollowedLog {
   private rates: RatesEvent['data'] | undefined;
   private owner: DeliveriesOwned['data'] | undefined;
@@ -190,10 +186,7 @@ class NotificationFacts extends FollowedLog {
     return this.rates && new Set(['EUR', ...Object.keys(this.rates.rates)]);
   }
 
-  /**
-   * The secrets that messages are signed with. Raises `EngineUnavailable` if this server has another key than those
-   * that sign.
-   */
+  /** The secrets that messages are signed with. Raises `EngineUnavailable` if this server has another key. */
   get secrets(): Secrets {
     const trouble = this.trouble();
     if (trouble !== undefined) throw new EngineUnavailable(trouble);

@@ -14,9 +14,7 @@ export class Opened {
     this.signal?.throwIfAborted();
   }
 
-  /**
-   * Closes what is open, then raises what failed, several failures as an `AggregateError`. Calls wait for those before.
-   */
+  /** Closes what is open, then raises what failed: several failures as an `AggregateError`. Calls run one by one. */
   close(): Promise<void> {
     return (this.closing = this.closing.catch(() => undefined).then(() => this.closeAll()));
   }
@@ -29,7 +27,6 @@ export class Opened {
   }
 }
 
-/** Raises these failures, if there are any. */
 export function raise(failures: readonly unknown[]): void {
   if (failures.length === 0) return;
   if (failures.length === 1) throw failures[0];

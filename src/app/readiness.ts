@@ -246,9 +246,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'it was removed',
 };
 
-/**
- * Why a folder cannot be written, found by trying; undefined if it can. Leaves no file, even if the process is killed.
- */
+/** Why a folder cannot be written, found by trying; undefined if it can. Leaves no file, even if killed. */
 export async function diskTrouble(folder: string): Promise<string | undefined> {
   try {
     const { bavail, bsize } = await statfs(folder);

@@ -190,9 +190,7 @@ export class Startup {
   }
 }
 
-/**
- * How long nobody may be building missing read models before requests are accepted without them (ms): writes need none.
- */
+/** How long nobody may be building missing read models before requests are accepted: writes need none (ms). */
 const PATIENCE_MS = 5_000;
 const POLL_MS = 250;
 

@@ -15,7 +15,6 @@ interface CategoryFlags extends ChangeFlags {
   readonly merge?: boolean;
 }
 
-/** `affilog categories import`. */
 export function addCategories(affilog: Command, context: CliContext): void {
   const { stdout } = context;
   const categories = affilog.command('categories').description('The platform category tree.');

@@ -18,7 +18,6 @@ const VERBS = {
   removed: 'remove',
 };
 
-/** `affilog feeds restore`. */
 export function addFeeds(affilog: Command, context: CliContext): void {
   const { stdout, stopSignal } = context;
   affilog

@@ -110,10 +110,7 @@ function describe(error: unknown): { readonly text: string; readonly code: ExitC
   return { text: listening === undefined ? error.message : `${error.message}: ${listening}`, code: 1 };
 }
 
-/**
- * The message, with the file or folder that is the cause: messages themselves contain no path, since HTTP answers them
- * too.
- */
+/** The message, with the file that is the cause: messages contain no path, since HTTP answers them too. */
 function withPath({ message, cause }: Error): string {
   return isError(cause) && 'path' in cause ? `${message}: ${cause.message}` : message;
 }
@@ -128,7 +125,6 @@ interface ServeFlags {
   readonly roles: readonly Role[];
 }
 
-/** `affilog serve`. */
 function addServe(affilog: Command, context: CliContext): void {
   const { stdout, stopSignal, start } = context;
   affilog
@@ -155,7 +151,6 @@ function toRoles(value: string): readonly Role[] {
   });
 }
 
-/** `affilog rebuild`. */
 function addRebuild(affilog: Command, context: CliContext): void {
   const { stdout, stderr, stopSignal, threads } = context;
   affilog
@@ -184,7 +179,6 @@ interface CopyFlags {
   readonly to: string;
 }
 
-/** `affilog log copy`. */
 function addLog(affilog: Command, context: CliContext): void {
   const { stdout, stderr, stopSignal } = context;
   affilog
@@ -225,7 +219,6 @@ interface ReceiverFlags {
   readonly delay: number;
 }
 
-/** `affilog receiver`. */
 function addReceiver(affilog: Command, context: CliContext): void {
   affilog
     .command('receiver')

@@ -36,7 +36,6 @@ export interface CliContext {
   readonly threads: boolean;
 }
 
-/** `affilog settings`. */
 export function addSettingsVerb(affilog: Command, context: CliContext): void {
   const { stdout, stderr } = context;
   affilog
@@ -109,10 +108,7 @@ function flagsOf(command: Command): SettingFlags {
   return flags;
 }
 
-/**
- * Opens the configured engines for `work` and closes them; says so if the log is empty. `threads` speeds up many
- * writes.
- */
+/** Opens the configured engines for `work`; says so if the log is empty. `threads` speeds up many writes. */
 export async function withEngines(
   command: Command,
   context: CliContext,

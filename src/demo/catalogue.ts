@@ -2,7 +2,6 @@ import { type Random, seededRandom, type Words, wordsIn } from './random';
 
 /** A kind of product, with enough data to generate plausible articles. */
 interface ProductKind {
-  /** Platform category. */
   readonly category: string;
   readonly noun: Words;
   /** The advertisers' own category name. */

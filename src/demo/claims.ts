@@ -330,7 +330,6 @@ export class ClaimCommands {
     await this.track(update.claimId, at);
   }
 
-  /** As an operator rejects it. */
   async reject(claimId: number, statusId: number, at: Date): Promise<void> {
     const { directory } = this.parts.follower;
     const request = { claimId, ...rejectionOf(statusId, undefined) };

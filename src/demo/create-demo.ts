@@ -129,10 +129,7 @@ interface DemoVoucher {
   readonly posted: { readonly sourceId: string; readonly [field: string]: unknown };
 }
 
-/**
- * Vouchers of all six types in several programs and languages: most are valid now, one starts later, one is for a
- * single site.
- */
+/** Vouchers of all six types: most are valid now, one starts later, one is for a single site. */
 export function demoVouchers(now: Date): readonly DemoVoucher[] {
   const { lindner, harbour } = DEMO.advertisers;
   const day = (days: number): number => Math.floor(now.getTime() / DAY + days) * DAY;

@@ -7,9 +7,7 @@ export const DEMO = {
   publishers: { preisfuchs: 11, bargainLane: 12 },
   operator: 90,
   sites: { preisfuchs: 1101, preisfuchsApp: 1102, bargainLane: 1201 },
-  /**
-   * Without feeds: one that is closed and one that is paused in the course of its transactions. One accepts no claims.
-   */
+  /** Without feeds: one that is closed and one that is paused in the course of its transactions. */
   programs: { closed: 103, suspended: 203, withoutClaims: 202 },
   /** The event of claims (Document 3), of each program. */
   inquiry: 17,

@@ -36,10 +36,7 @@ interface DemoTransaction {
   since: number;
 }
 
-/**
- * About 500 transactions of the last 90 days in all nine states, the oldest first. The same in every run, but for
- * times.
- */
+/** About 500 transactions of 90 days in all nine states, the oldest first. The same in every run, but for times. */
 export function demoTransactions(now: Date, commands: TransactionCommands): readonly DemoStep[] {
   const random = seededRandom(20);
   const tracked = new Map<string, DemoTransaction>();
@@ -158,7 +155,6 @@ export interface DemoParts {
   readonly follower: FollowedDirectory;
   readonly visible: VisibleWrites;
   readonly clock: Clock;
-  /** Sets the clock. */
   readonly setTime: (at: Date) => void;
 }
 

@@ -33,7 +33,6 @@ export class Categories {
     return this.definitions.get(id);
   }
 
-  /** Categories with this name in any language. */
   named(name: string): readonly CategoryDefinition[] {
     return [...this.idsByName.of(name)].flatMap((id) => this.definitions.get(id) ?? []);
   }

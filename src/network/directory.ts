@@ -41,15 +41,12 @@ export class Directory {
   readonly organisations = new Organisations();
   readonly programs = new Programs();
   readonly categories = new Categories();
-  /** When each entity was last changed. */
   readonly changes = new LastChanges();
   /** The currencies of programs at each position of the log. */
   readonly currencies = new Currencies();
   /** What programs paid at each position of the log. */
   readonly pastTerms = new PastTerms();
-  /**
-   * Events that it cannot use, which change nothing: the first ones, and the number of all (`docs/decisions.md#x103`).
-   */
+  /** The first events that it cannot use and ignores, and the number of all (`docs/decisions.md#x103`). */
   readonly unusable: UnusableEvent[] = [];
   unusableCount = 0;
   /** A cache, cleared when anything it depends on changes. */

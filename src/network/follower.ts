@@ -3,7 +3,6 @@ import { FollowedLog } from '../runtime/followed-log';
 import { Directory } from './directory';
 import { DIRECTORY_PREFIXES } from './events';
 
-/** A directory that follows the log. */
 export class FollowedDirectory extends FollowedLog {
   readonly directory: Directory;
 

@@ -183,9 +183,7 @@ class MergedNetwork {
     }
   }
 
-  /**
-   * The entry with this id. If it is missing, that is a fault of `from`, unless the entry is in the file but faulty.
-   */
+  /** The entry with this id. A missing one is a fault of `from`, unless it is in the file but faulty. */
   private find<List extends 'organisations' | 'programs' | 'sites' | 'feeds' | 'categories'>(
     list: List,
     id: number | string,

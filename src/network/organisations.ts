@@ -31,7 +31,6 @@ export function isExpired({ expires }: Pick<Token, 'expires'>, at: Date): boolea
   return expires !== undefined && Date.parse(expires) <= at.getTime();
 }
 
-/** Organisations and their tokens. */
 export class Organisations {
   private readonly definitions = new Map<number, OrganisationDefinition>();
   private readonly tokens = new Map<number, Map<string, Token>>();

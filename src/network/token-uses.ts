@@ -13,10 +13,7 @@ const FLUSH_MS = 60_000;
 /** How long `close` waits for the store (ms). */
 const CLOSE_MS = 1_000;
 
-/**
- * The last day (`2026-01-31`, UTC) on which each of these tokens was used, by hash; those that were never used are
- * absent.
- */
+/** The last day (`2026-01-31`, UTC) on which each of these tokens was used, by hash; absent if never. */
 export async function lastUses(
   store: ReadStore,
   hashes: readonly string[],

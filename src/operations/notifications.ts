@@ -228,7 +228,6 @@ function subscriptionsOf(log: EventLog): Subscriptions {
   return new Subscriptions(log, { after: async () => await log.head() }, new Clock());
 }
 
-/** A subscription in the name of its owner. */
 async function ofOwner(log: EventLog, id: string): Promise<Which> {
   const { state } = await load(log, subscriptionDecider, id);
   if (state.is !== 'active') throw missingSubscription(id);

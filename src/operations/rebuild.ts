@@ -8,7 +8,6 @@ import { rebuild, type RebuildOptions, type Rebuilt } from '../projector/rebuild
 import { runningCode } from '../projector/running-code';
 import { UsageError } from './command-error';
 
-/** The logs and the read store. */
 export type ProjectedEngines = Pick<Engines, 'log' | 'store' | 'deliveries'>;
 
 /** A log with its read models. */
@@ -54,9 +53,7 @@ export async function rebuildProjections(
   return rebuilt;
 }
 
-/**
- * The log that a read model is projected from, once it is known that the read store belongs to it. Raises `OtherLog`.
- */
+/** The log that a read model is projected from. Raises `OtherLog` if the read store belongs to another one. */
 export async function logOf(engines: ProjectedEngines, projection: string): Promise<EventLog> {
   for (const { source, projections, log: open } of PROJECTED) {
     if (!projections.some(({ collection }) => collection.name === projection)) continue;

@@ -21,9 +21,7 @@ const MOST_BYTES = 256 * 1024;
 
 const SECRET = /^whsec_(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/**
- * Receives messages until `signal` aborts, and prints each. For people who write receivers. Raises `UsageError`.
- */
+/** Receives messages until `signal` aborts, and prints each: for people who write receivers. Raises `UsageError`. */
 export async function receive(
   options: ReceiverOptions,
   signal: AbortSignal,

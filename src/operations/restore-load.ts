@@ -5,7 +5,6 @@ import { feedLeases, FingerprintCache } from '../services/products/load/fingerpr
 import { LoadHistory, type Restored, restoreLoad } from '../services/products/load/restore';
 import { UsageError } from './command-error';
 
-/** Identifies a load of a feed. */
 export interface LoadOfFeed {
   readonly feedId: number;
   /** As `X-Load-Id` and the load report have it. */

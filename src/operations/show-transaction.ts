@@ -84,17 +84,13 @@ export async function transactionIdsOf(log: EventLog, id: string): Promise<reado
   return TRANSACTION_ID.test(id) ? [id] : await withPrograms(log, async (programs) => idsWith(id, programs));
 }
 
-/**
- * The id of the only transaction that an id names; undefined without any. Raises a fault that names all if there are
- * several.
- */
+/** The id of the only transaction that an id names, if there is one. Raises a fault that names all of several. */
 export async function transactionNamed(log: EventLog, id: string): Promise<string | undefined> {
   if (TRANSACTION_ID.test(id)) return id;
   const found = await withPrograms(log, (programs) => transactionsWith(log, programs, id));
   return onlyOne(id, found)?.transactionId;
 }
 
-/** With the programs as of the end of the log. */
 async function withPrograms<Result>(
   log: EventLog,
   use: (programs: Programs) => Promise<Result>,

@@ -11,7 +11,6 @@ import { lastUses } from '../network/token-uses';
 import { type ReadStore } from '../kernel/read-store';
 import { UsageError } from './command-error';
 
-/** Who a token is for. */
 export interface TokenHolder {
   readonly organisationId: number;
   readonly system: System;

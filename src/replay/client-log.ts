@@ -23,7 +23,6 @@ export interface ReadEvent {
   readonly link: ClientEvent | undefined;
 }
 
-/** The part of a stream to read. */
 export interface StreamPart {
   /** First revision to read; undefined for the stream's end. */
   readonly from: number | undefined;

@@ -41,7 +41,6 @@ export function toOffset(position: Position): string {
 /** How a client requests ids: as text, or as two 64-bit numbers. */
 export type IdEncoding = 'text' | 'numbers';
 
-/** Encodes an id for a client. */
 export function toUuid(id: string, encoding: IdEncoding): UUID {
   const uuid = new UUID();
   if (encoding === 'text') return uuid.setString(id);

@@ -32,7 +32,6 @@ export class EventFilter {
     return on === 'stream' && Array.isArray(by) && !by.includes('') ? by : undefined;
   }
 
-  /** The matching events. */
   selected(events: readonly RecordedEvent[]): readonly RecordedEvent[] {
     const matches = this.matches(events);
     return matches === undefined ? events : events.filter((_, index) => matches[index]);
@@ -202,7 +201,6 @@ class Translation {
     return this.#literal();
   }
 
-  /** The next character as a literal. */
   #literal(): string {
     const character = this.source.charAt(this.#at++);
     return /[\\^$.*+?()[\]{}|/]/.test(character) ? `\\${character}` : character === '-' ? '\\x2D' : character;

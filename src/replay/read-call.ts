@@ -9,10 +9,7 @@ import { checkpointMessage, eventMessage, notFoundMessage } from './messages';
 import { type Pace, PAGE, type ReadOptions, readOptions, type Start } from './read-options';
 import { failing, invalid } from './refusal';
 
-/**
- * Answers a `Read` call with backpressure, until the client disconnects or `signal` ends it. Raises `Refusal`,
- * `EngineUnavailable`.
- */
+/** Answers a `Read` call with backpressure, until it is ended. Raises `Refusal`, `EngineUnavailable`. */
 export async function answerRead(
   view: ClientLog,
   call: ServerWritableStream<ReadReq, ReadResp>,

@@ -14,7 +14,6 @@ export interface Start {
   readonly inclusive: boolean;
 }
 
-/** Where to start. */
 type From =
   | {
       readonly stream: string;
@@ -23,7 +22,6 @@ type From =
     }
   | ({ readonly stream: undefined } & Start);
 
-/** The options of a `Read` call. */
 export interface ReadOptions {
   readonly from: From;
   readonly backwards: boolean;

@@ -37,7 +37,6 @@ export interface ReplayOptions {
 /** A running endpoint. */
 export interface ReplayServer {
   readonly port: number;
-  /** The URL for clients. */
   readonly url: string;
   /** Ends all calls and closes the port. The log stays open. */
   close(): Promise<void>;
@@ -241,7 +240,6 @@ export class Answers {
     work.then(() => (this.closing.aborted ? fail(CLOSED) : call.end()), fail);
   }
 
-  /** Answers a unary call. */
   single<T>(call: ClientCall, send: sendUnaryData<T>, work: Promise<T>): void {
     work.then(
       (response) => send(null, response),

@@ -243,7 +243,6 @@ export function secretValue(value: string, name: string): string {
   return content;
 }
 
-/** Whether a value is the path of a file that has it. */
 export function namesFile(value: string): boolean {
   return /^@(?!@)/.test(value);
 }

@@ -76,10 +76,7 @@ function unfinished(bytes: Buffer): number {
 /** Initial size: most texts are small. */
 const SMALLEST = 4 * 1024;
 
-/**
- * Collects bytes that arrive in chunks: a client may send each of them in one of its own, which takes a hundred times
- * more.
- */
+/** Collects bytes that arrive in chunks, maybe one by one: an array of those would take a hundred times more. */
 export class GrowingBytes {
   private bytes = Buffer.alloc(0);
   private used = 0;

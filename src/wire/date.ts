@@ -15,10 +15,7 @@ function isInSeconds(number: number): boolean {
   return number > 0 && number < EARLIEST;
 }
 
-/**
- * What a message says is expected in place of an unusable time: `otherwise`, unless it was given in seconds, also as
- * text.
- */
+/** What is expected in place of an unusable time: `otherwise`, unless it was given in seconds, also as text. */
 export function expectedTime(value: unknown, otherwise: string): string {
   const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : NaN;
   return isInSeconds(number)
@@ -48,9 +45,7 @@ export function readDate(text: string): number | undefined {
   return day + ((h * 60 + m - offset) * 60 + s) * 1000 + Math.trunc(Number(`0.${fraction}`) * 1000 + 1e-6);
 }
 
-/**
- * As an upper bound, a date without a time of day includes its day, to the last millisecond (`docs/decisions.md#a17`).
- */
+/** As an upper bound, a date without a time of day includes its whole day (`docs/decisions.md#a17`). */
 export function asUpperBound(text: string, time: number | undefined): number | undefined {
   return time !== undefined && DATE.test(text) ? time + DAY - 1 : time;
 }
@@ -61,10 +56,7 @@ export type DateFormat = 'epoch' | 'iso8601';
 /** Milliseconds since 1970, or ISO 8601 in UTC. */
 export type WrittenDate = number | string;
 
-/**
- * A point in time, in milliseconds since 1970, as an answer writes it (Document 1, Search products; Document 2, List
- * keys).
- */
+/** A point in time (epoch ms) as an answer writes it (Document 1, Search products; Document 2, List keys). */
 export function writeDate(time: number, format: DateFormat): WrittenDate {
   return format === 'iso8601' ? new Date(time).toISOString() : time;
 }

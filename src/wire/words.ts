@@ -50,10 +50,7 @@ export function foldCase(text: string): string {
 
 const DOTLESS_I = 'ı';
 
-/**
- * Full case folding by the case mappings: it is the lower case of the upper case, but for `ı`, which folds to
- * itself.
- */
+/** Full case folding by the case mappings: the lower case of the upper case, but for `ı`, which folds to itself. */
 function folded(text: string): string {
   const fold = (part: string) => part.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ');
   return text.split(DOTLESS_I).map(fold).join(DOTLESS_I);

@@ -24,10 +24,7 @@ export async function run({ ticket }: Ticketed, report: Report): Promise<Served>
   };
 }
 
-/**
- * Runs all automations in a thread of their own; needs compiled code. `report` receives failures after which it
- * continues.
- */
+/** Runs all automations in a thread; needs compiled code. `report` receives failures after which it continues. */
 export function startAutomations(
   engines: Engines,
   report: Report,

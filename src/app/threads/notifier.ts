@@ -54,10 +54,7 @@ const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 48 } as 
 /** Sends notifications, in another thread. */
 export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'stop'>;
 
-/**
- * Sends notifications in a thread of their own; needs compiled code. `report` receives failures after which it
- * continues.
- */
+/** Sends notifications in a thread; needs compiled code. `report` receives failures after which it continues. */
 export function startNotifier(engines: Engines, config: Config, report: Report): Notifying {
   const { calls, end } = startOver<Notifier>(engines, 'notifier', {
     methods: ['start', 'trouble'],

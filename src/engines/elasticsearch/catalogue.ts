@@ -15,10 +15,7 @@ const FILTER_PATH = ['*.aliases', '*.mappings._meta.spec', '*.settings.index.ref
 
 /** How long (ms) a dropped index is retained for queries in progress. */
 const GRACE_MS = 10 * 60_000;
-/**
- * How long (ms) a live generation's layout is cached. Requests themselves use the alias, so they always reach the live
- * one.
- */
+/** How long (ms) the layout of the live generation is cached. Requests use the alias, so they reach the live one. */
 const STALE_MS = 1_000;
 
 /**

@@ -145,7 +145,6 @@ export class Names {
     return `${this.prefix}.${collection}.dropped-${at}`;
   }
 
-  /** The time in a `dropped` alias. */
   droppedAt(alias: string): number | undefined {
     const at = /\.dropped-(\d+)$/.exec(alias)?.[1];
     return at === undefined ? undefined : Number(at);

@@ -231,10 +231,7 @@ class ElasticsearchStore extends ReadStore {
     );
   }
 
-  /**
-   * Runs `work` on a target. Requests that fill a generation are retried for longest, as a failed rebuild has to
-   * restart.
-   */
+  /** Runs `work` on a target. Requests that fill a generation are retried for longest: a failed rebuild restarts. */
   private async at<Result>(
     target: Target,
     work: (context: IndexContext) => Promise<Result>,
@@ -292,10 +289,7 @@ async function entries(
   });
 }
 
-/**
- * All matching documents of a snapshot by id: first samples per value of a field, then an empty batch, then the
- * documents.
- */
+/** The matching documents of a snapshot by id, after samples per value of a field and an empty batch. */
 async function* scan(
   snapshot: Snapshot,
   filter: Filter,

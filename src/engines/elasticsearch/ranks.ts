@@ -51,7 +51,6 @@ export class Ranks {
     this.fields = [...new Set([...sorted, ...(group === undefined ? [] : [group])])].map(property);
   }
 
-  /** Sort keys only. */
   keys(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<undefined>> {
     return this.all<undefined>(snapshot, query, { _source: false, stored_fields: '_none_', size: PAGE.keys });
   }
@@ -204,12 +203,10 @@ export class Score {
       : { bool: { ...bool, should: [...this.parts], minimum_should_match: 0 } };
   }
 
-  /** Encodes counts as a score. */
   scoreOf(counts: readonly number[]): number {
     return this.weights.reduce((sum, weight, at) => sum + weight * (counts[at] ?? 0), 0);
   }
 
-  /** Decodes a score. */
   counts(score: number): number[] {
     let rest = score;
     return this.weights.map((weight) => {

@@ -102,10 +102,7 @@ function totalOf({ total }: estypes.SearchHitsMetadata): number {
   return typeof total === 'object' ? total.value : (total ?? 0);
 }
 
-/**
- * Whether the server can sort this way: by fields, and by counts of words if they are adjacent, so that one score holds
- * them.
- */
+/** Whether the server can sort so: by fields, and by adjacent counts of words, which one score holds. */
 function isSortable(order: readonly Order[]): order is readonly Sortable[] {
   if (!order.every(isSortableKey)) return false;
   const first = order.findIndex(isMatches);

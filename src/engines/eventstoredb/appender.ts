@@ -89,9 +89,7 @@ export class Appender {
     }
   }
 
-  /**
-   * Waits for the call to open: the leader of a cluster may have to be found, for longer than this append is retried.
-   */
+  /** Waits for the call to open: finding the leader of a cluster may take longer than this append is retried. */
   async #opened(call: Promise<AppendCall>, leftMs: number): Promise<AppendCall> {
     return await withTimeout(call, leftMs, () => new NoAnswer('its leader was not found in time'));
   }

@@ -345,9 +345,7 @@ export class EventStoreLog extends EventLog {
     }
   }
 
-  /**
-   * Raises `EngineUnavailable` once the log is closed, so that an interrupted read is not mistaken for a complete one.
-   */
+  /** Raises `EngineUnavailable` once the log is closed: an interrupted read is no complete one. */
   #checkOpen(): void {
     if (this.#closing.signal.aborted) throw closed();
   }

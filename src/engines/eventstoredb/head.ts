@@ -8,7 +8,6 @@ import { backwardsRequest } from './requests';
 /** Sizes of successive backwards reads, until one contains an event of the log. */
 const PAGES = [1, 8, 64, 500] as const;
 
-/** The end of the log. */
 export interface End {
   /** Position of the last event of the log, or `START`. */
   readonly head: Position;
@@ -16,9 +15,7 @@ export interface End {
   readonly last: Position;
 }
 
-/**
- * Finds the end of the log. Reads no event twice, since the server writes many events that do not belong to the log.
- */
+/** Finds the end of the log. Reads no event twice, since the server writes many that do not belong to the log. */
 export class Head {
   #end: End = { head: START, last: START };
   #passed = 0;
@@ -26,10 +23,7 @@ export class Head {
   #reading: Promise<End> | undefined;
   #next: Promise<End> | undefined;
 
-  /**
-   * `signal` cancels reads in progress. `findKnown` finds an earlier end of the log, if one is recorded: reads stop
-   * there.
-   */
+  /** `signal` cancels reads. `findKnown` finds an earlier end of the log, if one is recorded: reads stop there. */
   constructor(
     private readonly readers: Readers,
     private readonly namespace: Namespace,

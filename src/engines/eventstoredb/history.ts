@@ -24,10 +24,7 @@ export interface ReadSelection {
 export class History {
   /** Everything up to here was delivered. */
   #position: Position;
-  /**
-   * Everything up to here was received: possibly a checkpoint of the server, to resume from, but not a position of the
-   * log.
-   */
+  /** Everything up to here was received: maybe a checkpoint to resume from, but no position of the log. */
   #seen: Position;
 
   constructor(

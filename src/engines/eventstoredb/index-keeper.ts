@@ -20,10 +20,7 @@ import { type Metadata, metadataEvent, metadataIn, type SentEvent } from './sent
 export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
   /** The last event of a stream of the server. */
   last(name: string): Promise<SentEvent | undefined>;
-  /**
-   * The revision of the last event of a stream of the server, even if that can no longer be read. Raises
-   * `StreamDeleted`.
-   */
+  /** The last revision of a stream of the server, even if it can no longer be read. Raises `StreamDeleted`. */
   lastRevision(name: string): Promise<number>;
   /** The events of a stream of the server from a revision on. */
   eventsFrom(name: string, from: number): AsyncIterable<SentEvent>;
@@ -37,10 +34,7 @@ export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
 const EVERY_MS = 10_000;
 const BACKOFF_MS = { first: 1_000, longest: 60_000 } as const;
 
-/**
- * After so many events that belong to no log or another, the end of the log is marked: searches for it need not pass
- * them again.
- */
+/** After so many foreign events the end of the log is marked: searches for it need not pass them again. */
 const PASSED = 1_000;
 
 /** Limits of a record. An event that is longer is a record of its own. */

@@ -249,7 +249,6 @@ function ownersOf(
   return [...owners];
 }
 
-/** The streams that leases are in. */
 export interface LeaseLog extends Pick<EventLog, 'append' | 'readStream' | 'close'> {
   /** Sets the metadata of a stream, unless it has some. */
   describe(stream: string, metadata: object): Promise<void>;
@@ -284,10 +283,7 @@ interface Heart {
 /** The heartbeat of another owner. */
 interface Watched {
   readonly revision: number;
-  /**
-   * When it had been seen first, and when it was last looked for and was still the last one: by the clock that nobody
-   * can set.
-   */
+  /** When it was first seen, and when it was last looked for and unchanged: by the clock that nobody can set. */
   readonly since: number;
   readonly until: number;
 }
@@ -295,9 +291,7 @@ interface Watched {
 /** Only the last heartbeat counts; those of an owner that is gone are deleted after a day. */
 const METADATA = { $maxCount: 1, $maxAge: 24 * 60 * 60 };
 
-/**
- * The heartbeats of owners of leases: a stream for each. What is in them does not matter: that there is a new one does.
- */
+/** The heartbeats of owners of leases: a stream for each. All that matters of one is that it is new. */
 class Heartbeats {
   readonly #hearts = new Map<string, Heart>();
   readonly #watched = new Map<string, Watched>();
@@ -351,7 +345,6 @@ class Heartbeats {
     return Math.max(0, until - since);
   }
 
-  /** Forgets all other owners. */
   retain(owners: ReadonlySet<string>): void {
     for (const owner of this.#watched.keys()) if (!owners.has(owner)) this.#watched.delete(owner);
   }

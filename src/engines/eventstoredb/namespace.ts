@@ -7,10 +7,7 @@ const LEASES = 'leases.';
 /** Starts the names of streams that index the log of the domain, and belong to no log. */
 export const INDEX = 'index.';
 
-/**
- * The streams of a server that belong to one log; others are never read through it. Those of the server itself start
- * with `$`.
- */
+/** The streams of a server that belong to one log, which reads no others. Those of the server start with `$`. */
 export class Namespace {
   static readonly domain = new Namespace('', [DELIVERIES, LEASES, INDEX]);
   static readonly deliveries = new Namespace(DELIVERIES);
@@ -33,10 +30,7 @@ export class Namespace {
     return name.slice(this.prefix.length);
   }
 
-  /**
-   * A regular expression for the names in the server of all streams, or of those that start with one of the prefixes
-   * (at least one).
-   */
+  /** A regular expression for the names in the server of all streams, or of those with one of these prefixes. */
   expression(prefixes: readonly string[] | undefined): string {
     // Not the protocol's own prefixes: the server compares them by the rules of its culture, so "p-" would not match a
     // name that continues with a combining mark.

@@ -157,7 +157,6 @@ class EventStoreDeliveries extends EventStoreLog implements ExpiringLog {
   }
 }
 
-/** The streams of leases in EventStoreDB. */
 class EventStoreLeaseLog extends EventStoreLog {
   /** Sets the metadata of a stream, unless it has some. */
   async describe(stream: string, metadata: object): Promise<void> {

@@ -18,10 +18,7 @@ export interface IndexMark {
   readonly last?: Position;
 }
 
-/**
- * The property of the metadata of the index's stream that has the mark. Of metadata the server keeps only the last
- * event.
- */
+/** The metadata of the index's stream have the mark under this name: of metadata the server keeps the last event. */
 export const MARK = 'affilogIndex';
 
 /** A list of prefixes has a stream of its own, so that a version with another list reads another index. */

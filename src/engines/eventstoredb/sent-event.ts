@@ -31,7 +31,6 @@ export class SentEvent {
     private readonly namespace: Namespace,
   ) {}
 
-  /** The event in a message; undefined if it has none. */
   static in(message: ReadResp, namespace: Namespace): SentEvent | undefined {
     const record = message.getEvent()?.getEvent();
     return record && new SentEvent(record, namespace);
@@ -62,10 +61,7 @@ export class SentEvent {
     return textOf(this.record.getData_asU8());
   }
 
-  /**
-   * Whether the event belongs to the log: its stream does, EventStoreDB has not made it itself, and its data is a JSON
-   * object.
-   */
+  /** Whether its stream belongs to the log, EventStoreDB has not made it itself, and its data is a JSON object. */
   get isOfLog(): boolean {
     const isText = (bytes: Uint8Array): boolean => bytes[0] === BRACE;
     const meta = this.record.getCustomMetadata_asU8();

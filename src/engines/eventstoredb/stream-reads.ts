@@ -8,7 +8,6 @@ import { Messages } from './messages';
 import { type Namespace } from './namespace';
 import { SentEvent } from './sent-event';
 
-/** A part of a stream read. */
 interface ReadPart {
   readonly events: readonly RecordedEvent[];
   /** How many events were received, including those that do not belong to the log. */
@@ -17,10 +16,7 @@ interface ReadPart {
   readonly last: number;
 }
 
-/**
- * The events in the messages of a stream read, in batches. When interrupted, delivers what has arrived, then raises the
- * error.
- */
+/** The events of a stream read, in batches. When interrupted, delivers what has arrived, then raises the error. */
 export async function* streamParts(
   messages: Messages,
   namespace: Namespace,
@@ -73,7 +69,6 @@ export async function lastRevision(
   return last;
 }
 
-/** The events in the messages of a read. */
 export async function* eventsIn(messages: Messages, namespace: Namespace): AsyncGenerator<SentEvent> {
   for await (const message of messagesIn(messages)) {
     const sent = SentEvent.in(message, namespace);
@@ -127,7 +122,6 @@ export class BatchBuffer {
     this.#bytes += event.data.length + event.meta.length;
   }
 
-  /** Removes and returns all events. */
   take(): readonly RecordedEvent[] {
     const events = this.#events;
     this.#events = [];

@@ -56,9 +56,7 @@ export class Feed {
     return this.prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true;
   }
 
-  /**
-   * Queues the selected ones of these events, which are in log order. `position` is that of the last event received.
-   */
+  /** Queues the selected ones of these events, which are in order. `position`: of the last event received. */
   push(events: readonly RecordedEvent[], position: Position): void {
     for (const event of events)
       if (event.position > this.from && this.wants(event.stream)) {

@@ -17,9 +17,7 @@ interface PostedCount {
   readonly products: number;
 }
 
-/** The products of a feed by category. */
 export interface FeedCounts {
-  /** All products of the feed. */
   readonly products: number;
   /** By name; a name mapped to several categories has one entry for each. */
   readonly posted: readonly PostedCount[];

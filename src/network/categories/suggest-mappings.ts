@@ -310,7 +310,6 @@ function withoutEnding(word: string): string {
   return ending === undefined ? word : word.slice(0, -ending.length);
 }
 
-/** Stems of the synonyms of a stem. */
 function synonymsOf(stem: string): readonly string[] {
   return SYNONYMS.get(stem) ?? [];
 }

@@ -68,10 +68,7 @@ export const networkClaimOperations = {
   },
 } as const satisfies Readonly<Record<string, OperationText>>;
 
-/**
- * Claims that are pending at the network, for operators (`docs/decisions.md#c14`): the same functions as `affilog
- * claims`.
- */
+/** What operators do with claims (`docs/decisions.md#c14`): the same functions as `affilog claims`. */
 @Controller('/ops/1.0/claims')
 @Roles(['operator'])
 @Produces(['json'])

@@ -12,10 +12,7 @@ interface ReadinessState {
   readonly waiting: Readonly<Record<string, string>>;
   /** Parked documents; absent when the read store is unavailable. */
   readonly parked?: number;
-  /**
-   * Seconds for which the read models have been behind the log; absent when an engine is unavailable, or they are not
-   * known.
-   */
+  /** For how many seconds the read models have been behind the log; absent if that cannot be known. */
   readonly behind?: number;
   /** Why the projector of this process makes no progress; absent while it does, and without a projector. */
   readonly projector?: string;
@@ -45,10 +42,7 @@ class HealthController {
     return { status: 'ok' };
   }
 
-  /**
-   * 503 until the log, the read models and the directory have caught up; then 200, `degraded` if a role makes no
-   * progress.
-   */
+  /** 503 until log, read models and directory have caught up; then 200, `degraded` if a role makes no progress. */
   @Get('ready')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<object> {
     const { waiting, ...facts } = await this.health.readiness();

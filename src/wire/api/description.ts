@@ -60,9 +60,7 @@ export interface OperationText {
   /** Another operation replaces it. */
   readonly isDeprecated?: true;
   readonly description?: string;
-  /** Example keys. */
   readonly example?: Readonly<Record<string, unknown>>;
-  /** Parameters of the path. */
   readonly path?: Readonly<Record<string, PathParameter>>;
   readonly body?: PostedShape;
   /** Absent: it has no body. */

@@ -36,10 +36,7 @@ export function errorsAsJson(faults: readonly Fault[]): AnswerOf<typeof errorLis
 const toXml = xmlWriter(errorList);
 const toBareXml = xmlWriter(bareErrorList);
 
-/**
- * The same as XML: root `Response` in the service's namespace, or without a namespace root `errors` with `error`
- * elements.
- */
+/** The same as XML: root `Response` in the service's namespace; without one, root `errors` with `error` elements. */
 export function errorsAsXml(faults: readonly Fault[], namespace: string | undefined): XmlElement {
   if (namespace === undefined) return toBareXml(errorsAsJson(faults));
   return { Response: { ...toXml(errorsAsJson(faults)), $: { xmlns: namespace } } };
@@ -66,10 +63,7 @@ export const openApiFaults = faultsOf(openApiFaultTable);
 /** Value of `Retry-After`, in seconds. */
 const RETRY_AFTER = 5;
 
-/**
- * An engine is unavailable, or the server is stopping (`docs/decisions.md#a12`). `reason`: what those who ask can wait
- * for.
- */
+/** An engine is unavailable, or the server is stopping (`docs/decisions.md#a12`). `reason`: what can be waited for. */
 export function notResponding(reason?: string): Fault {
   const [, , text] = openApiFaultTable.notResponding;
   const message = reason === undefined ? text : `${text}: ${reason}`;
@@ -92,9 +86,7 @@ export function starting(reason: string): Fault {
   return startFaults.starting(`The server is starting: ${reason}`, { retryAfter: RETRY_AFTER });
 }
 
-/**
- * Faults of HTTP itself: their code is the status (Document 1, Generic HTTP errors; `docs/decisions.md#p2`).
- */
+/** Faults of HTTP itself: the code is the status (Document 1, Generic HTTP errors; `docs/decisions.md#p2`). */
 export const httpFaultTable = {
   badRequest: ['400', 400, 'The request is not valid HTTP'],
   notFound: ['404', 404, 'URL does not exist'],

@@ -2,10 +2,8 @@ import { type MakeFault } from '../../kernel/fault';
 import { httpFaults } from './errors';
 import { type Extension } from '../keys/request-target';
 
-/** Formats of answers. */
 export type Format = Extension;
 
-/** Formats of posted bodies. */
 export type BodyFormat = 'json' | 'xml';
 
 export const CONTENT_TYPES = {
@@ -36,10 +34,7 @@ export interface FormatRequest {
   readonly contentType: string | undefined;
   /** Formats that the operation answers in. */
   readonly offered: readonly Format[];
-  /**
-   * `Accept` chooses the format of the highest weight; otherwise another than the default only if it does not admit
-   * that one.
-   */
+  /** `Accept` chooses by weight; otherwise it chooses another than the default only if it does not admit that one. */
   readonly followsAccept: boolean;
   /** The fault of an extension that is not offered. */
   readonly notFound: MakeFault;
@@ -129,10 +124,7 @@ export interface BodyFaults {
   readonly charset: MakeFault;
 }
 
-/**
- * The format that a Content-Type declares. Raises a fault of the service unless it conforms to
- * `docs/decisions.md#a10`.
- */
+/** The format that a Content-Type declares. Raises a fault unless it conforms to `docs/decisions.md#a10`. */
 export function bodyFormat<Accepted extends Format>(
   contentType: string | undefined,
   faults: BodyFaults,

@@ -39,7 +39,6 @@ interface DescribedView {
   readonly keys: KeyTable;
 }
 
-/** The views of an operation. */
 export function viewsOf({ path: routed, formats, keys, text }: Operation): readonly DescribedView[] {
   const path = routed.replace(/:(\w+)/g, '{$1}');
   const bodies = text.body === undefined ? [] : formatsOf(text.body);
@@ -67,7 +66,6 @@ export function viewsOf({ path: routed, formats, keys, text }: Operation): reado
   ];
 }
 
-/** A view of an operation in OpenAPI. */
 export function describeOperation(operation: Operation, view: DescribedView, service: Describing): Json {
   const { method, callers, text } = operation;
   const { id, summary, description, body, isDeprecated } = text;
@@ -164,7 +162,6 @@ function bodyOf(body: PostedShape, { bodies }: DescribedView, now: Date): Json {
   return { required: body.isOptional !== true, content: Object.fromEntries(content) as Json };
 }
 
-/** The parameters that operations share. */
 export const sharedParameters = {
   pretty: {
     name: 'pretty',
@@ -301,10 +298,7 @@ function errorsName({ errorSchema }: ServiceErrors, status: Status, isJson: bool
   return `${service}${status === 'default' ? 'Other' : status}${isJson ? '' : 'As'}`;
 }
 
-/**
- * The error responses of a service, which its operations share, by their names: of those with JSON, or with other
- * formats.
- */
+/** The error responses that the operations of a service share, by name: with JSON, or with other formats. */
 export function errorResponses(service: ServiceErrors, views: readonly { readonly isJson: boolean }[]): Json {
   const kinds = new Set(views.map(({ isJson }) => isJson));
   const responses = [...statusesOf(service), 'default' as const].flatMap((status) =>

@@ -9,7 +9,6 @@ import { postedFromXml, unreadOfRoot } from '../xml/posted';
 import { type List, type RecordKind } from '../record/record';
 import { readXmlChildren } from '../xml/read';
 
-/** A list that may be posted. */
 export interface ListBody {
   /** Its items; `most` of them. */
   readonly kind: List<RecordKind>;
@@ -19,10 +18,7 @@ export interface ListBody {
   readonly key?: string;
   /** Bytes that an item may have, in XML characters. */
   readonly maxItem: number;
-  /**
-   * Unknown fields of items are left out, and only the first of their names are known afterwards: a body may have
-   * millions.
-   */
+  /** Unknown fields of items are left out, and only their first names are reported: a body may have millions. */
   readonly dropsUnknown?: true;
 }
 

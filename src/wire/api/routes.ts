@@ -6,7 +6,6 @@ export const API_VERSION = '1.0';
 const ANY_VERSION = /^v?\d+(\.\d+)*$/i;
 const MODULE_VERSION = /^v?\d+\.\d+$/i;
 
-/** The routes of all services. */
 export interface Routes {
   /** The names after `/1.0/`. */
   readonly modules: ReadonlySet<string>;
@@ -18,9 +17,7 @@ export interface Routes {
   formatsOf(method: string, path: string): readonly string[];
 }
 
-/**
- * Why a request matches no route (`docs/decisions.md#a8`). `faults`: those of the service, if the path belongs to one.
- */
+/** Why a request matches no route (`docs/decisions.md#a8`). `faults`: of the service, if the path is one of its own. */
 export function missingRoute(
   method: string,
   path: string,

@@ -73,10 +73,7 @@ export class JsonElement {
     return undefined;
   }
 
-  /**
-   * After its end: whether it exceeds the size limit, its bytes up to that limit, and how many members its objects
-   * have.
-   */
+  /** After its end: whether it is too large, its bytes up to the limit, and how many members its objects have. */
   take(chunk: Buffer, from: number, to: number): TakenElement {
     const oversized = this.before + to - from > this.maxBytes;
     const { members } = this;

@@ -33,10 +33,7 @@ export function parseJson(sent: Buffer, firstByte = 0): unknown {
 
 const COMMA = Buffer.from(',');
 
-/**
- * The values of JSON texts of objects, lists and the like whose nesting has been checked; undefined if one of them is
- * malformed.
- */
+/** The values of JSON texts whose nesting has been checked; undefined if one of them is malformed. */
 export function valuesIn(texts: readonly Buffer[]): readonly unknown[] | undefined {
   const all = Buffer.concat(texts.flatMap((text, at) => (at === 0 ? [text] : [COMMA, text])));
   if (!isUtf8(all)) return undefined;

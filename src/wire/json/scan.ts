@@ -21,15 +21,12 @@ class NotJson extends Error {
 
 /** What a scan finds; a path is `categories[0].id`, that of the document is empty. */
 interface Findings {
-  /** Each number as it is spelt. */
   readonly number?: (path: string, spelt: string) => void;
   /** Each member that its object has already. */
   readonly repeated?: (path: string) => void;
 }
 
-/**
- * Scans JSON for messages: slower than `JSON.parse`, but it knows where each value is. The nesting must be bounded.
- */
+/** Scans JSON for messages: slower than `JSON.parse`, but with the path of each value. Nesting must be bounded. */
 class JsonScan {
   private at = 0;
 
@@ -169,9 +166,7 @@ export function spellingsIn(text: string): (path: string) => string | undefined 
 /** How many repeated members are named. */
 const MOST_REPEATED = 20;
 
-/**
- * The paths of members of a JSON text that their object has already, the first ones: parsing keeps the last of each.
- */
+/** The paths of the first members that their object has already: parsing keeps the last of each. */
 export function repeatedMembers(text: string): readonly string[] {
   const found = new Set<string>();
   const repeated = (path: string): void => {

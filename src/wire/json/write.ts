@@ -3,10 +3,7 @@ export function writeJson(value: unknown, options: { readonly pretty?: boolean }
   return JSON.stringify(value, null, options.pretty === true ? 2 : undefined);
 }
 
-/**
- * The same text of an object or a list, in pieces: each item of the list, or of a list directly in the object,
- * is one.
- */
+/** The same text in pieces: each item of a list, or of a list directly in an object, is one. */
 export function* jsonPieces(value: object, options: { readonly pretty?: boolean } = {}): Generator<string> {
   const isPretty = options.pretty === true;
   const line = (depth: number) => (isPretty ? `\n${'  '.repeat(depth)}` : '');

@@ -22,9 +22,7 @@ export interface KeyType<T> {
   readonly expected: string;
   /** What is expected in place of a text, if the text itself shows what is wrong. */
   readonly expectedOf?: (text: string) => string;
-  /** The problem of a text for which `read` returns undefined. */
   readonly problem: Exclude<KeyProblem, 'missing' | 'notCommaSeparated'>;
-  /** The value, undefined for an unusable text. */
   readonly read: (text: string) => T | undefined;
   /** JSON schema of its values; by default a string. */
   readonly schema?: Readonly<Record<string, unknown>>;
@@ -71,10 +69,7 @@ export const DATE: KeyType<number> = {
   read: timeIn,
 };
 
-/**
- * The time that a key has, in milliseconds since 1970. A + that was sent as it is has become a space
- * (`docs/decisions.md#a2`).
- */
+/** The time of a key (epoch ms). A + that was sent unencoded has become a space (`docs/decisions.md#a2`). */
 export function timeIn(text: string): number | undefined {
   return readDate(text.trim().replace(/ (?=\d\d:?(\d\d)?$)/, '+'));
 }
@@ -125,7 +120,6 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Key
 
 /** One key of a service, as in its document's table. */
 export interface KeySpec<T = unknown> {
-  /** For OpenAPI. */
   readonly description?: string;
   readonly type: KeyType<T>;
   /** Takes several values: repeated, or separated by commas. */
@@ -135,9 +129,7 @@ export interface KeySpec<T = unknown> {
   readonly requiredByDefault?: true;
   /** Other spellings; keys are compared without case anyway. */
   readonly aliases?: readonly string[];
-  /**
-   * Has no effect on JSON, or replaces it: OpenAPI describes it with the other formats only (`docs/decisions.md#x36`).
-   */
+  /** No effect on JSON, or replaces it: OpenAPI has it with the other formats only (`docs/decisions.md#x36`). */
   readonly beyondJson?: true;
 }
 
@@ -151,9 +143,7 @@ type ValueOf<Spec> = Spec extends { readonly type: KeyType<infer T> }
       : T | undefined
   : never;
 
-/**
- * The result of `readKeys`: lists for Multiple keys (empty when absent), otherwise a value or undefined.
- */
+/** The result of `readKeys`: lists for Multiple keys (empty when absent), otherwise a value or undefined. */
 export type Keys<Table extends KeyTable> = { readonly [Name in keyof Table]: ValueOf<Table[Name]> };
 
 /** The values of a Multiple key; undefined if it was not sent. */
@@ -172,7 +162,6 @@ export function sentAmong<Sent extends object, Name extends keyof Sent>(
   return Object.fromEntries(entries) as { readonly [Key in Name]?: NonNullable<Sent[Key]> };
 }
 
-/** The faults of a service, by problem. */
 export type KeyFaults = Readonly<Record<KeyProblem, MakeFault>>;
 
 /** Limit of the values of one key. */
@@ -225,9 +214,7 @@ function readKey(name: string, spec: KeySpec, target: RequestTarget, faults: Key
 
 const OTHER_SEPARATOR = /^\s*\d+(?:[|;:/\s]+\d+)+\s*$/;
 
-/**
- * The values of a list; within a value, `%2C` and `%25` stand for a comma and a percent sign (`docs/decisions.md#a2`).
- */
+/** The values of a list; within one, `%2C` is a comma and `%25` a percent sign (`docs/decisions.md#a2`). */
 function listed(text: string): string[] {
   return text
     .split(',')

@@ -8,9 +8,7 @@ const MOST = { names: 20, characters: 40 } as const;
 /** Distinct names that are collected before all but the first ones are dropped. */
 const MOST_COLLECTED = 1000;
 
-/**
- * Names that a client has sent, for a header: the first ones in alphabetical order, percent-encoded where necessary.
- */
+/** Names that a client has sent, for a header: the first ones in order, percent-encoded where necessary. */
 export class NameList {
   private names = new Set<string>();
 

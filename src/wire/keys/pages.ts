@@ -29,7 +29,6 @@ export interface AnsweredPage {
   readonly requested?: number | undefined;
   /** The size of the page; by default the cap. */
   readonly applied?: number;
-  /** The number of all that match. */
   readonly total?: number;
   readonly nextCursor?: string | undefined;
 }
@@ -71,9 +70,7 @@ export function pageHeaders({
   };
 }
 
-/**
- * The page that the keys ask for: its size, and the number of items before it. Raises the fault for an unusable key.
- */
+/** The page that the keys ask for: its size, and the number of items before it. Raises the fault of a bad key. */
 export function pageOf(
   { pageSize, page = 0 }: { readonly pageSize: number | undefined; readonly page: number | undefined },
   refuse: MakeFault,

@@ -4,7 +4,6 @@ export interface SentKey {
   readonly name: string;
   /** Percent-decoded, `+` a space; absent if the encoding is malformed. */
   readonly value: string | undefined;
-  /** As it was sent. */
   readonly sent: string;
 }
 
@@ -23,10 +22,7 @@ export interface RequestTarget {
   readonly matrix: readonly SentKey[];
   /** Keys after `?`, likewise. */
   readonly query: readonly SentKey[];
-  /**
-   * What stands in the place of a key of path or query without a `=`, such as the `3` of `;statusId=2;3`; in lower
-   * case.
-   */
+  /** What has no `=`, in lower case, in path or query: the `3` of `;statusId=2;3`. */
   readonly bare: readonly string[];
 }
 

@@ -65,7 +65,6 @@ export function elementSchema(fields: Fields, direction: Direction): Schema {
   };
 }
 
-/** The XML schema of a document. */
 export function schemaOf(kind: Kind, { root, attributes = {} }: XmlDocument, direction: Direction): Schema {
   const types = new XsdTypes(direction);
   const type = types.contentOf(kind);
@@ -78,7 +77,6 @@ export function schemaOf(kind: Kind, { root, attributes = {} }: XmlDocument, dir
   return { ...types.types, elements };
 }
 
-/** A root is there once. */
 function rootsIn(parts: XsdParts): XsdParts {
   return Object.fromEntries(Object.entries(parts).map(([part, type]) => [part.replace(/[?*]$/, ''), type]));
 }

@@ -74,10 +74,7 @@ export class JsonSchemas {
   }
 }
 
-/**
- * The name of the record in a field: `ProductImage` in `Product.productImage`, `PostedProduct` in
- * `PostedProducts.products`.
- */
+/** The name of the record in a field: `ProductImage` of `Product.productImage`, `PostedProduct` of `products`. */
 function nameWithin(record: string, field: string, isList: boolean): string {
   const list = capitalized(field);
   const own = isList ? singular(list) : list;

@@ -162,7 +162,6 @@ export function idOf<const Ids extends Readonly<Record<number, { readonly name: 
   return { is: 'scalar', posted: { ...posted, note }, answered: { ...answered, note } };
 }
 
-/** One of some words. */
 export function wordOf<const Word extends string>(...words: readonly Word[]): Scalar<Word, Word> {
   const json = { type: 'string', enum: words };
   const xsd = { name: words.join('Or'), base: 'xs:string', pattern: words.join('|') };
@@ -174,7 +173,6 @@ export function wordOf<const Word extends string>(...words: readonly Word[]): Sc
   };
 }
 
-/** A number from 0. */
 export function amount(): Scalar<number, number> {
   return {
     is: 'scalar',
@@ -187,7 +185,6 @@ export function amount(): Scalar<number, number> {
   };
 }
 
-/** Likewise. */
 function expectedNumber(value: unknown): string {
   if (typeof value === 'number' && value > Number.MAX_SAFE_INTEGER)
     return `a number from 0 to ${Number.MAX_SAFE_INTEGER}`;
@@ -222,10 +219,7 @@ function booleanIn(value: unknown): boolean | undefined {
   return word === false || word === 'false' ? false : undefined;
 }
 
-/**
- * An instant: posted in epoch milliseconds, read to ISO 8601, answered as the request wants its dates, by default in
- * epoch milliseconds.
- */
+/** An instant: posted in epoch milliseconds, kept in ISO 8601, answered as the request wants, by default like posts. */
 export function date(): Scalar<string, WrittenDate> {
   return {
     is: 'scalar',
@@ -252,10 +246,7 @@ interface TimeOptions {
   readonly isUpperBound?: true;
 }
 
-/**
- * An instant, posted in ISO 8601 or epoch milliseconds, answered as the request wants its dates, by default in ISO
- * 8601.
- */
+/** An instant, posted in ISO 8601 or epoch milliseconds, answered as the request wants, by default in ISO 8601. */
 export function time({ isUpperBound }: TimeOptions = {}): Scalar<string, WrittenDate> {
   const timeIn = (text: string) => (isUpperBound ? asUpperBound(text, readDate(text)) : readDate(text));
   return {

@@ -7,7 +7,6 @@ import { documentWriter } from './document';
 import { type AnswerOf, isAlways, type List, type RecordKind } from './record';
 import { xmlWriter } from './xml';
 
-/** How a list is written. */
 export interface ListView {
   readonly format: Format;
   readonly pretty: boolean;

@@ -51,10 +51,7 @@ export function amountOf(decimal: number, currency: string): number | undefined 
   return units / factor === decimal ? units * minorUnitOf(currency) : undefined;
 }
 
-/**
- * The posted amounts, decimal numbers, as amounts in memory; calls `refuse` for one that has more decimals than its
- * currency.
- */
+/** Posted decimal numbers as amounts in memory; `refuse` gets those with more decimals than their currency. */
 export function amountsIn<Name extends string>(
   posted: { readonly [Each in Name]?: number | undefined },
   names: readonly Name[],

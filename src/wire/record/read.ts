@@ -91,10 +91,7 @@ function membersOf(name: string, value: unknown): readonly string[] {
     : [];
 }
 
-/**
- * Whether it was refused: to ignore a misspelt field, or a part of one, would show the post to more than its sender
- * wants.
- */
+/** Whether it was refused: to ignore a misspelt field would show the post to more than its sender wants. */
 function refuseIfRestricting(
   path: string,
   restricting: ReadonlyMap<string, string>,

@@ -53,7 +53,6 @@ export function isAlways({ required, optional }: Field, direction: Direction): b
   return direction === 'posted' ? required === true : optional !== true;
 }
 
-/** What a value is. */
 export type Kind = Scalar<unknown, never> | List | RecordKind;
 
 /** `Posted` is the value that a post is read to, `Answered` the value that an answer is written from. */
@@ -176,7 +175,6 @@ export function prefixed<F extends Fields>(prefix: string, fields: F): F {
   ) as unknown as F;
 }
 
-/** Some of the fields, in the order of the names. */
 export function pick<F extends Fields, Name extends keyof F>(
   fields: F,
   names: readonly Name[],

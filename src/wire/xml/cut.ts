@@ -23,7 +23,6 @@ export class XmlCutter {
   private chunk: Buffer = Buffer.alloc(0);
   /** Start of the bytes of the chunk that have not been passed on. */
   private from = 0;
-  /** Elements that are open. */
   private depth = 0;
   /** The bytes that have not been passed on may be an element. */
   private isHeld = false;

@@ -72,7 +72,6 @@ class Reader {
     return found;
   }
 
-  /** Adds the items of an element that has the name of a list or of its items. */
   private addItems(items: unknown[], node: XmlNode, { name, kind: { of, each }, bare, path }: InList): void {
     const kind = of();
     const within = `${bare}${name}.`;
@@ -115,7 +114,6 @@ const UNKNOWN: readonly [undefined, Pick<Field, 'kind'>] = [
 
 const compiled = new WeakMap<Fields, ReadonlyMap<string, readonly [name: string, field: Field]>>();
 
-/** The fields that are in elements, by the names of these. */
 function elementsOf(fields: Fields): ReadonlyMap<string, readonly [name: string, field: Field]> {
   let found = compiled.get(fields);
   if (found === undefined) {

@@ -1,9 +1,7 @@
 import { SaxesParser } from 'saxes';
 import { NotParsable, Utf8Decoder } from '../bytes';
 
-/**
- * The content of a document, by local names. Prefixes and namespaces are ignored, but prefixes must be declared.
- */
+/** The content of a document, by local names. Namespaces are ignored, but prefixes must be declared. */
 interface XmlHandlers {
   readonly open: (name: string, attributes: XmlAttributes) => void;
   /** Text of the element opened last, entities resolved; it may come in several pieces. */
@@ -30,9 +28,7 @@ export interface XmlReader {
 
 /** Depth limit of elements. */
 const MAX_DEPTH = 64;
-/**
- * Length limit of a tag with its attributes, a declaration or an instruction, to within one chunk.
- */
+/** Length limit of a tag, a declaration or an instruction, to within one chunk. */
 const MAX_MARKUP = 1024 * 1024;
 
 // XML 1.1, if it were not forced out, would let control characters in.
@@ -168,7 +164,6 @@ export interface XmlNode {
   readonly name: string;
   readonly attributes: XmlAttributes;
   readonly children: readonly XmlNode[];
-  /** All text directly in it. */
   readonly text: string;
 }
 
@@ -197,10 +192,7 @@ interface ChildrenOptions extends Pick<XmlHandlers, 'declaresAny'> {
 /** Characters that count for each element beside its name. */
 const ELEMENT = 3;
 
-/**
- * Reads the elements in the root one by one as their bytes come in. Raises `NotParsable`; `end` returns the root
- * without them.
- */
+/** Reads the elements in the root as their bytes come in. Raises `NotParsable`; `end` returns the root without them. */
 export function readXmlChildren(options: ChildrenOptions): {
   readonly write: (chunk: Buffer) => void;
   readonly end: () => Omit<XmlNode, 'children'>;
@@ -298,7 +290,6 @@ class XmlPrefixes {
   /** Of the attributes of the element whose tag is being read. */
   private used: string[] = [];
 
-  /** Those in scope, each once. */
   get inScope(): readonly string[] {
     return [...new Set(this.declared.map(({ prefix }) => prefix))];
   }

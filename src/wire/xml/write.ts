@@ -1,7 +1,4 @@
-/**
- * An element for the writer: `$` its attributes, `_` its text, other keys its children in order; absent ones
- * are left out.
- */
+/** An element: `$` has its attributes, `_` its text, other keys its children in order; absent ones are left out. */
 export interface XmlElement {
   readonly [name: string]: XmlElement | readonly XmlContent[] | string | number | boolean | undefined;
 }
@@ -159,10 +156,7 @@ interface ForbiddenCharacter {
   readonly codePoint: number;
 }
 
-/**
- * The first character that XML does not allow (Document 1, Conventions 9), lone surrogates
- * included.
- */
+/** The first character that XML does not allow, or lone surrogate (Document 1, Conventions 9). */
 export function forbiddenCharacter(text: string): ForbiddenCharacter | undefined {
   const index = text.search(NOT_IN_XML);
   return index < 0 ? undefined : { index, codePoint: text.charCodeAt(index) };
