@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type CategoryChange, changeKey } from '../src/network/categories';
+import { type CategoryChange, changeKey } from '../src/network/categories/categories';
 import { numberOf, positionOf } from '../src/kernel/event';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';

@@ -19,8 +19,8 @@ import { type HttpOptions } from '../http/service';
 import { WaitForReadModels } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
-import { OpsModule, type Readiness } from '../operations/rest/ops.module';
-import { opsService } from '../operations/rest/ops-service';
+import { OperatorsModule, type Readiness } from '../operations/rest/operators.module';
+import { operatorService } from '../operations/rest/operator-service';
 import { type ProductLoader } from '../services/products/commands';
 import { CountedFeeds, FeedStates } from '../services/products/feed.queries';
 import { type DownloadCounter } from '../services/products/download-counter';
@@ -84,7 +84,7 @@ class AppModule {
         TransactionsModule,
         ClaimsModule,
         SubscriptionsModule.with(parts.subscriptions),
-        OpsModule.with(readiness),
+        OperatorsModule.with(readiness),
         DescribeModule,
       ],
       providers: [
@@ -105,7 +105,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
   const messages = subscriptionServices({ transactions: transactionOperations });
   const http: HttpOptions = {
     ...config,
-    services: [productService, voucherService, claimService, ...messages, opsService],
+    services: [productService, voucherService, claimService, ...messages, operatorService],
     openRoutes: OPEN_ROUTES,
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     callerOf: (hash) => {

@@ -7,7 +7,7 @@ import { type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { type FollowedDirectory } from '../network/follower';
 import { parkedCount, parkedEventCounter } from '../operations/parked';
-import { type Readiness } from '../operations/rest/ops.module';
+import { type Readiness } from '../operations/rest/operators.module';
 import { visiblePosition, waitForPosition } from '../projector/wait';
 import { PROJECTOR_LEASE } from '../runtime/lease-holder';
 import { reasonOf, withEngineTimeout } from '../runtime/unavailable';

@@ -30,7 +30,7 @@ export function addFeeds(affilog: Command, context: CliContext): void {
     .option('--dry-run', 'Show what would change, and change nothing.')
     .option('--yes', 'Do not ask.')
     .action(async (feedId: number, { before, dryRun, yes = false }: RestoreFlags, command: Command) => {
-      const { loadHistory, undoLoad } = await import('../operations/restore-load.js');
+      const { loadHistory, undoLoad } = await import('../operations/undo-load.js');
       const { dataDir } = await configOf(command, context);
       await withEngines(command, context, async (engines) => {
         const load = { feedId, loadId: before };

@@ -1,7 +1,7 @@
 import { toDomainEvent } from '../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { Categories, type CategoryChange } from './categories';
+import { Categories, type CategoryChange } from './categories/categories';
 import { PastValues } from './collections';
 import {
   type CategoryDefinition,

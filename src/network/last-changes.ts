@@ -1,5 +1,5 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
-import { type CategoryChange, changeKey } from './categories';
+import { type CategoryChange, changeKey } from './categories/categories';
 import { type DirectoryEvent } from './events';
 
 /** When something changed last: its position in the log, and its time (epoch ms). */

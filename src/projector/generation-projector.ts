@@ -8,7 +8,7 @@ import {
   UndeclaredField,
   type Write,
 } from '../kernel/read-store';
-import { type CategoryChange } from '../network/categories';
+import { type CategoryChange } from '../network/categories/categories';
 import { type Directory } from '../network/directory';
 import { nameOf } from './generations';
 import { type Parked, ParkedDocuments } from './parked';

@@ -2,7 +2,7 @@ import { type DomainEvent, type ParsedEvent } from '../kernel/decider';
 import { type RecordedEvent } from '../kernel/event';
 import { type Filter } from '../kernel/query';
 import { type CollectionSpec, type FieldValue } from '../kernel/read-store';
-import { type CategoryChange } from '../network/categories';
+import { type CategoryChange } from '../network/categories/categories';
 import { type Directory } from '../network/directory';
 import { DIRECTORY_PREFIXES } from '../network/events';
 import { type LeaseKind, PROJECTOR_LEASE, REBUILD_LEASE } from '../runtime/lease-holder';

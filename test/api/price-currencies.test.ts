@@ -2,7 +2,7 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type FeedEvent } from '../../src/domain/products/feed';
 import { rebuildProjections } from '../../src/operations/rebuild';
-import { loadHistory, undoLoad } from '../../src/operations/restore-load';
+import { loadHistory, undoLoad } from '../../src/operations/undo-load';
 import { TestApp } from '../support/app';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, product } from './posted';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/operations/rebuild';
-import { loadHistory, undoLoad } from '../../src/operations/restore-load';
+import { loadHistory, undoLoad } from '../../src/operations/undo-load';
 import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/import-report';
 import { type Restored } from '../../src/services/products/load/restore';
 import { type Response, TestApp } from '../support/app';

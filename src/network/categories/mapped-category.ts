@@ -1,4 +1,4 @@
-import { changeKey } from '../categories';
+import { changeKey } from './categories';
 import { type Directory } from '../directory';
 
 /** `id`: platform category; `name`: the advertiser's own name; at least one of the two is present. */

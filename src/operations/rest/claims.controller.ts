@@ -13,7 +13,7 @@ import { type OperationText } from '../../wire/api/description';
 import { type Keys, type KeyTable, INTEGER, TEXT } from '../../wire/keys/keys';
 import { atLeast, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { networkClaims, rejectionOf, reviewClaim, type ReviewRequest } from '../network-claims';
-import { opsFaults as fault } from './ops-service';
+import { operatorFaults as fault } from './operator-service';
 
 const ids = { type: INTEGER, multiple: true } as const;
 

@@ -28,7 +28,7 @@ import { NotParsable, utf8Text } from '../../wire/bytes';
 import { integer, score, text, wordOf } from '../../wire/record/kinds';
 import { complete, recordReader } from '../../wire/record/read';
 import { listOf, record } from '../../wire/record/record';
-import { opsFaults as fault, listKeys, suggestKeys, unmapKeys } from './ops-service';
+import { operatorFaults as fault, listKeys, suggestKeys, unmapKeys } from './operator-service';
 
 /** Lines in one post. */
 const MOST = 10_000;

@@ -3,17 +3,17 @@ import { faultsOf } from '../../kernel/fault';
 import { INTEGER, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 
 /** Codes are the HTTP status, as for generic errors (`docs/decisions.md#x60`). */
-const opsFaultTable = {
+const operatorFaultTable = {
   unusable: ['400', 400, 'The request is invalid'],
   notAdmitted: ['403', 403, 'The token does not permit this'],
   notFound: ['404', 404, 'There is no such claim'],
   conflict: ['409', 409, 'The claim has another version or status'],
 } as const;
 
-export const opsFaults = faultsOf(opsFaultTable);
+export const operatorFaults = faultsOf(operatorFaultTable);
 
 /** The service for operators of the network. */
-export const opsService = defineService({
+export const operatorService = defineService({
   system: 'OPS',
   modules: ['ops'],
   namespace: '/ops/1.0',
@@ -21,11 +21,11 @@ export const opsService = defineService({
     title: 'Operations',
     description:
       'For operators of the network: mappings of advertisers’ category names, claims that are pending at the network, and what has become of messages.',
-    faults: opsFaultTable,
+    faults: operatorFaultTable,
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',
   },
-  faults: opsFaults,
+  faults: operatorFaults,
 });
 
 export const listKeys = {

@@ -4,7 +4,7 @@ import { FailureCounts } from '../../http/failure-filter';
 import { anyDeliveriesController } from '../../services/subscriptions/deliveries.controller';
 import { NetworkClaimsController } from './claims.controller';
 import { MappingsController } from './mappings.controller';
-import { opsFaults } from './ops-service';
+import { operatorFaults } from './operator-service';
 
 /** The state of the engines and the read models. */
 interface ReadinessState {
@@ -57,14 +57,14 @@ class HealthController {
 
 /** For operators: health, category mappings, deliveries, and claims. */
 @Module({})
-export class OpsModule {
+export class OperatorsModule {
   static with(readiness: Readiness): DynamicModule {
     return {
-      module: OpsModule,
+      module: OperatorsModule,
       controllers: [
         HealthController,
         MappingsController,
-        anyDeliveriesController(opsFaults.unusable),
+        anyDeliveriesController(operatorFaults.unusable),
         NetworkClaimsController,
       ],
       providers: [{ provide: HealthCheck, useValue: { readiness } satisfies HealthCheck }],

@@ -1,5 +1,5 @@
-import { type CategoryDefinition, type CategoryEvent, type MappingEvent } from './events';
-import { Multimap } from './collections';
+import { type CategoryDefinition, type CategoryEvent, type MappingEvent } from '../events';
+import { Multimap } from '../collections';
 
 /**
  * Which products may be mapped differently after a change: those posted with this platform category id, those posted
