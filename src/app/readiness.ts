@@ -25,14 +25,18 @@ const SAMPLES = 1000;
 const AHEAD =
   'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` rebuilds them';
 
+/** What may have a trouble of its own: the roles, and the data folder, which may not be writable. */
+const TROUBLED = {
+  projector: 'the projector',
+  automation: 'the automation',
+  notifier: 'the notifier',
+  disk: 'the data folder',
+} as const;
+
 /** Why parts of this process make no progress; undefined while they do. A role that it does not have is absent. */
-export interface RoleTroubles {
-  readonly projector?: (() => Promise<string | undefined>) | undefined;
-  readonly automation?: (() => Promise<string | undefined>) | undefined;
-  readonly notifier?: (() => Promise<string | undefined>) | undefined;
-  /** Why the data folder cannot be written. */
-  readonly disk?: (() => Promise<string | undefined>) | undefined;
-}
+export type RoleTroubles = Readonly<
+  Partial<Record<keyof typeof TROUBLED, (() => Promise<string | undefined>) | undefined>>
+>;
 
 interface ReadinessParts {
   readonly troubles?: RoleTroubles;
@@ -130,10 +134,9 @@ export async function readinessOf(
       (head) => shown > head,
       () => false,
     );
-  const findProjectorTrouble = shared('the projector', async () => troubles.projector?.());
-  const findAutomationTrouble = shared('the automation', async () => troubles.automation?.());
-  const findNotifierTrouble = shared('the notifier', async () => troubles.notifier?.());
-  const findDiskTrouble = shared('the data folder', async () => troubles.disk?.());
+  const finders = Object.entries(TROUBLED).map(
+    ([name, part]) => [name, shared(part, async () => troubles[name as keyof RoleTroubles]?.())] as const,
+  );
 
   /**
    * For how long the read models have been behind the log, in seconds, as far as it was observed. `isKnown`: they were
@@ -164,14 +167,10 @@ export async function readinessOf(
   }
 
   return async () => {
-    const found = Promise.all([
-      findProjectorTrouble().catch(reasonOf),
-      findAutomationTrouble().catch(reasonOf),
-      findNotifierTrouble().catch(reasonOf),
-      findDiskTrouble().catch(reasonOf),
-    ]);
+    const found = Promise.all(finders.map(async ([name, find]) => [name, await find().catch(reasonOf)]));
     const [head, models, appends] = await Promise.allSettled([findHead(), findModels(), findAppends()]);
-    const [projector, automation, notifier, disk] = await found;
+    const inTrouble = (await found).filter(([, trouble]) => trouble !== undefined);
+    const { disk, ...roles } = Object.fromEntries(inTrouble) as { [Part in keyof RoleTroubles]: string };
     const { shown, parked, isProjected } = models.status === 'fulfilled' ? models.value : {};
     const unused = head.status === 'fulfilled' ? head.value.unused : 0;
     const lag =
@@ -192,9 +191,7 @@ export async function readinessOf(
       waiting,
       ...(parked === undefined ? {} : { parked: parked + unused }),
       ...(lag?.isKnown === true ? { behind: lag.seconds } : {}),
-      ...(projector === undefined ? {} : { projector }),
-      ...(automation === undefined ? {} : { automation }),
-      ...(notifier === undefined ? {} : { notifier }),
+      ...roles,
     };
   };
 }

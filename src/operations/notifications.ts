@@ -54,14 +54,9 @@ export async function* receiverLines(
 ): AsyncGenerator<string> {
   const anyWaiting = new AnyWaiting(log, store);
   for (let after: Cursor | null | undefined = null; after !== undefined;) {
-    const { receivers, next }: Awaited<ReturnType<typeof listReceivers>> = await listReceivers(
-      store,
-      criteria,
-      {
-        size: RECEIVERS,
-        after,
-      },
-    );
+    const page = { size: RECEIVERS, after };
+    const found: Awaited<ReturnType<typeof listReceivers>> = await listReceivers(store, criteria, page);
+    const { receivers, next } = found;
     const waiting = await anyWaiting.of(receivers, now);
     for (const one of receivers) yield receiverLine(one, waiting);
     after = next;
@@ -114,22 +109,16 @@ export async function* deliveryLines(
   const anyWaiting = new AnyWaiting(log, store);
   let left = most;
   for (let after: Cursor | null | undefined = null; after !== undefined && left > 0;) {
-    const size = Math.min(PAGE, left);
-    const { groups, next, total }: Awaited<ReturnType<typeof listDeliveries>> = await listDeliveries(
-      store,
-      criteria,
-      {
-        size,
-        after,
-      },
-    );
+    const page = { size: Math.min(PAGE, left), after };
+    const found: Awaited<ReturnType<typeof listDeliveries>> = await listDeliveries(store, criteria, page);
+    const { groups, next, total } = found;
     count(total);
     for await (const batch of groups) {
       const listed = await anyWaiting.current(batch.flat());
       const waiting = await anyWaiting.of(listed, now);
       for (const one of listed) yield deliveryLine(one, waiting);
     }
-    left -= size;
+    left -= page.size;
     after = next;
   }
 }

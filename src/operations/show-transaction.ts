@@ -7,8 +7,7 @@ import { toDomainEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Terms } from '../network/commission';
-import { FollowedDirectory } from '../network/follower';
-import { type Programs } from '../network/programs';
+import { directoryAt } from '../network/directory';
 import { textOf } from '../wire/record/minor-units';
 import { UsageError } from './command-error';
 
@@ -81,27 +80,12 @@ function* changes(before: Details, after: Details): Generator<string> {
 
 /** The ids of all transactions that an id can name, either a `transactionId` or a `legacyTransactionId`. */
 export async function transactionIdsOf(log: EventLog, id: string): Promise<readonly string[]> {
-  return TRANSACTION_ID.test(id) ? [id] : await withPrograms(log, async (programs) => idsWith(id, programs));
+  return TRANSACTION_ID.test(id) ? [id] : idsWith(id, (await directoryAt(log)).programs);
 }
 
 /** The id of the only transaction that an id names, if there is one. Raises a fault that names all of several. */
 export async function transactionNamed(log: EventLog, id: string): Promise<string | undefined> {
   if (TRANSACTION_ID.test(id)) return id;
-  const found = await withPrograms(log, (programs) => transactionsWith(log, programs, id));
-  return onlyOne(id, found)?.transactionId;
-}
-
-async function withPrograms<Result>(
-  log: EventLog,
-  use: (programs: Programs) => Promise<Result>,
-): Promise<Result> {
-  const ending = new AbortController();
-  const follower = new FollowedDirectory(log, ending.signal);
-  try {
-    await follower.ready;
-    return await use(follower.directory.programs);
-  } finally {
-    ending.abort();
-    await follower.ended;
-  }
+  const { programs } = await directoryAt(log);
+  return onlyOne(id, await transactionsWith(log, programs, id))?.transactionId;
 }
