@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
+  BACKWARDS,
+  END,
   persistentSubscriptionToStreamSettingsFromDefaults,
+  type ReadStreamOptions,
   type ResolvedEvent,
   START,
   streamNameFilter,
@@ -58,6 +61,64 @@ test('delivers events of the program itself with their time and names', async ()
     created: new Date(data.at),
     position: { commit: BigInt(position), prepare: BigInt(position) },
   });
+});
+
+/** Appends events of the program itself, each with its number. */
+async function appended(stream: string, from: number, count: number): Promise<void> {
+  const { log } = await openLog(only.server.file, false);
+  const events = Array.from({ length: count }, (_, n) => ({
+    id: randomUUID(),
+    type: 'Counted',
+    data: JSON.stringify({ n: from + n }),
+    meta: '{}',
+  }));
+  await log.append(stream, from === 0 ? NO_STREAM : from - 1, events);
+  await log.close();
+}
+
+const numberIn = ({ event }: ResolvedEvent): unknown => (event!.data as { n: number }).n;
+
+test.each<[string, ReadStreamOptions, readonly number[]]>([
+  ['from its start', {}, [0, 1, 2, 3, 4]],
+  ['from a revision', { fromRevision: 3n }, [3, 4]],
+  ['of at most two events', { maxCount: 2 }, [0, 1]],
+  ['from beyond its end', { fromRevision: 9n }, []],
+  ['backwards from its end', { direction: BACKWARDS, fromRevision: END, maxCount: 2 }, [4, 3]],
+  ['backwards from a revision', { direction: BACKWARDS, fromRevision: 1n }, [1, 0]],
+  ['backwards from beyond its end', { direction: BACKWARDS, fromRevision: 9n }, [4, 3, 2, 1, 0]],
+])('reads a stream %s', async (_, options, expected) => {
+  await appended(only.stream, 0, 5);
+
+  const read = await collected(only.client.readStream(only.stream, options));
+  expect(read.map(numberIn)).toEqual(expected);
+});
+
+test('has no other streams and no metadata', async () => {
+  await appended(only.stream, 0, 1);
+
+  for (const stream of [`${only.stream}0`, `$$${only.stream}`, '$stats'])
+    await expect(collected(only.client.readStream(stream))).rejects.toMatchObject({
+      type: 'stream-not-found',
+    });
+  expect((await only.client.getStreamMetadata(only.stream)).metadata).toBeUndefined();
+});
+
+test.each<[string, bigint | typeof START | typeof END, readonly number[]]>([
+  ['its start', START, [0, 1, 2, 3]],
+  ['a revision', 1n, [2, 3]],
+  ['its end', END, [3]],
+])('follows a stream from %s', async (_, fromRevision, expected) => {
+  await appended(only.stream, 0, 3);
+  const subscription = only.client.subscribeToStream(only.stream, { fromRevision });
+  const seen: unknown[] = [];
+  subscription.on('data', (resolved: ResolvedEvent) => seen.push(numberIn(resolved)));
+  // What is there has been sent.
+  await once(subscription, 'caughtUp');
+  await appended(only.stream, 3, 1);
+
+  while (seen.length < expected.length) await once(subscription, 'data');
+  expect(seen).toEqual(expected);
+  await subscription.unsubscribe();
 });
 
 // What differs from EventStoreDB: docs/operations.md, Replaying the log.
