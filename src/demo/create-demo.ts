@@ -197,8 +197,7 @@ type DemoLines = (baseUrl: string) => readonly string[];
 /** The tokens cannot be read again later. */
 export function demoLines(tokens: readonly NewToken[]): DemoLines {
   const [products, vouchers] = [tokensOf(tokens, 'PRODUCTS'), tokensOf(tokens, 'VOUCHERS')];
-  const conversions = tokensOf(tokens, 'CONVERSIONS');
-  const claims = tokensOf(tokens, 'CLAIMS');
+  const [conversions, claims] = [tokensOf(tokens, 'CONVERSIONS'), tokensOf(tokens, 'CLAIMS')];
   return (baseUrl) => [
     ...tokens.map(describe),
     '',
@@ -208,13 +207,7 @@ export function demoLines(tokens: readonly NewToken[]): DemoLines {
     `export CONVERSION_ADVERTISER=${conversions.advertiser} CONVERSION_PUBLISHER=${conversions.publisher}`,
     `export CONVERSION_OPERATOR=${conversions.operator}`,
     `export CLAIM_ADVERTISER=${claims.advertiser} CLAIM_PUBLISHER=${claims.publisher}`,
-    ...exampleCalls(baseUrl, {
-      ...products,
-      voucherPublisher: vouchers.publisher,
-      conversionPublisher: conversions.publisher,
-      conversionOperator: conversions.operator,
-      claimAdvertiser: claims.advertiser,
-    }),
+    ...exampleCalls(baseUrl, { products, vouchers, conversions, claims }),
   ];
 }
 
@@ -226,11 +219,10 @@ function describe({ organisationId, system, siteId, token }: NewToken): string {
   return `${token}  ${system.padEnd(8)}  ${owner}`;
 }
 
-/** The tokens of the advertiser, the publisher and the operator in the examples. */
-function tokensOf(
-  tokens: readonly NewToken[],
-  system: string,
-): { readonly advertiser: string; readonly publisher: string; readonly operator: string } {
+/** The tokens in the examples. */
+type ExampleTokens = Readonly<Record<'advertiser' | 'publisher' | 'operator', string>>;
+
+function tokensOf(tokens: readonly NewToken[], system: string): ExampleTokens {
   const matching = tokens.filter((token) => token.system === system);
   const find = (organisation: number, site?: number): string =>
     matching.find(({ organisationId, siteId }) => organisationId === organisation && siteId === site)
@@ -260,20 +252,11 @@ const ALL_FEEDS = '1001,1002,2001,2002';
 /** Example calls to paste into a shell. */
 export function exampleCalls(
   baseUrl: string,
-  token: Readonly<
-    Record<
-      | 'advertiser'
-      | 'publisher'
-      | 'voucherPublisher'
-      | 'conversionPublisher'
-      | 'conversionOperator'
-      | 'claimAdvertiser',
-      string
-    >
-  >,
+  tokens: Readonly<Record<'products' | 'vouchers' | 'conversions' | 'claims', ExampleTokens>>,
 ): readonly string[] {
   const products = `${baseUrl}/1.0/products`;
   const transactions = `${baseUrl}/1.0/conversions/transactions`;
+  const { vouchers, conversions, claims, products: token } = tokens;
   const get = (keys: string): string => `curl '${products}${keys};pretty=true?token=${token.publisher}'`;
   return [
     '# Search in JSON: headphones by price',
@@ -294,13 +277,13 @@ export function exampleCalls(
     `curl -X POST -H 'Content-Type: application/json; charset=utf-8' -d '${JSON.stringify({ products: [PRODUCT] })}' '${products};fid=1001?token=${token.advertiser}'`,
     get('.json;fid=1001;q=hello'),
     '# Vouchers as JSON and as a calendar',
-    `curl '${baseUrl}/1.0/vouchers.json;pretty=true?token=${token.voucherPublisher}'`,
-    `curl '${baseUrl}/1.0/vouchers.ics?token=${token.voucherPublisher}'`,
+    `curl '${baseUrl}/1.0/vouchers.json;pretty=true?token=${vouchers.publisher}'`,
+    `curl '${baseUrl}/1.0/vouchers.ics?token=${vouchers.publisher}'`,
     '# Pending transactions of a publisher',
-    `curl '${transactions};messageTypeId=4;pageSize=2;pretty=true?token=${token.conversionPublisher}'`,
+    `curl '${transactions};messageTypeId=4;pageSize=2;pretty=true?token=${conversions.publisher}'`,
     '# Counts and amounts of all transactions by currency and state',
-    `curl '${transactions}/totals;pretty=true?token=${token.conversionOperator}'`,
+    `curl '${transactions}/totals;pretty=true?token=${conversions.operator}'`,
     '# Claims that await the approval of an advertiser',
-    `curl '${baseUrl}/1.0/claims;statusId=2;limit=2;pretty=true?token=${token.claimAdvertiser}'`,
+    `curl '${baseUrl}/1.0/claims;statusId=2;limit=2;pretty=true?token=${claims.advertiser}'`,
   ];
 }

@@ -22,10 +22,9 @@ describe('The demo', () => {
   });
 
   it('prints calls that can be pasted into a shell', () => {
-    const calls = exampleCalls(BASE_URL, {
-      ...{ advertiser: 'a', publisher: 'p', voucherPublisher: 'v' },
-      ...{ conversionPublisher: 'c', conversionOperator: 'o', claimAdvertiser: 'k' },
-    });
+    const some = { advertiser: 'a', publisher: 'p', operator: 'o' };
+    const tokens = { products: some, vouchers: some, conversions: some, claims: some };
+    const calls = exampleCalls(BASE_URL, tokens);
     for (const call of calls) expect(call).toMatch(/^(#.*|curl ([^'`$]|'[^']*')*)$/);
     const ean = /"ean":"(\d+)"/.exec(calls.join())?.[1] ?? '';
     expect(ean).toBe(ean13(ean.slice(0, 12)));

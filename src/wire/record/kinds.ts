@@ -23,14 +23,23 @@ interface TextOptions {
   readonly isId?: true;
 }
 
+/** A kind of value: unless it says otherwise, an answer has it as a post does, written as it is. */
+export function scalar<Posted, Answered = Posted>(
+  posted: Scalar<Posted, Answered>['posted'],
+  answered: Partial<Scalar<Posted, Answered>['answered']> = {},
+): Scalar<Posted, Answered> {
+  const { json, xsd } = posted;
+  const write = (value: Answered) => value as string | number;
+  return { is: 'scalar', posted, answered: { json, xsd, write, ...answered } };
+}
+
 /** Text, kept to the letter. */
 export function text(options: TextOptions = {}): Scalar<string, string> {
   const { maxBytes, orInteger, isSearched, isTrimmed, isId } = options;
   const hasNoLimit = maxBytes === undefined && isSearched === true;
   const json = maxBytes === undefined ? STRING : { ...STRING, maxLength: maxBytes };
-  return {
-    is: 'scalar',
-    posted: {
+  return scalar<string>(
+    {
       json,
       xsd: 'xs:string',
       ...(isTrimmed === true ? {} : { isText: true }),
@@ -44,8 +53,8 @@ export function text(options: TextOptions = {}): Scalar<string, string> {
         return undefined;
       },
     },
-    answered: { json: STRING, xsd: 'xs:string', write: asIs },
-  };
+    { json: STRING },
+  );
 }
 
 /** Refuses a text that is too long or has a forbidden character, or both. */
@@ -115,23 +124,13 @@ function isUrl(value: unknown): value is string {
 export function language(): Scalar<string, string> {
   const isCode = (value: unknown): value is string =>
     typeof value === 'string' && isLanguage(value.toLowerCase());
-  return {
-    is: 'scalar',
-    posted: {
-      json: STRING,
-      xsd: 'xs:string',
-      read: reading((value) => (isCode(value) ? value : undefined), 'an ISO 639-1 code such as de'),
-    },
-    answered: { json: STRING, xsd: 'xs:string', write: asIs },
-  };
+  const read = reading((value) => (isCode(value) ? value : undefined), 'an ISO 639-1 code such as de');
+  return scalar({ json: STRING, xsd: 'xs:string', read });
 }
 
 export function integer(): Scalar<number, number> {
-  return {
-    is: 'scalar',
-    posted: { json: INT64, xsd: POSTED_INTEGER, read: reading(wholeNumber, expectedInteger, 'notNumeric') },
-    answered: { json: INT64, xsd: 'xs:integer', write: asIs },
-  };
+  const read = reading(wholeNumber, expectedInteger, 'notNumeric');
+  return scalar({ json: INT64, xsd: POSTED_INTEGER, read }, { xsd: 'xs:integer' });
 }
 
 /** Its range, if only that is wrong with the value. */
@@ -166,23 +165,14 @@ export function wordOf<const Word extends string>(...words: readonly Word[]): Sc
   const json = { type: 'string', enum: words };
   const xsd = { name: words.join('Or'), base: 'xs:string', pattern: words.join('|') };
   const find = (value: unknown) => words.find((word) => word === value);
-  return {
-    is: 'scalar',
-    posted: { json, xsd, read: reading(find, `one of ${words.join(', ')}`) },
-    answered: { json, xsd, write: asIs },
-  };
+  return scalar({ json, xsd, read: reading(find, `one of ${words.join(', ')}`) });
 }
 
 export function amount(): Scalar<number, number> {
-  return {
-    is: 'scalar',
-    posted: {
-      json: { ...DOUBLE, minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-      xsd: orEmpty('amount', '\\d{1,15}(\\.\\d{1,15})?'),
-      read: reading(amountIn, expectedNumber),
-    },
-    answered: { json: DOUBLE, xsd: 'xs:double', write: asIs },
-  };
+  const json = { ...DOUBLE, minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+  const xsd = orEmpty('amount', '\\d{1,15}(\\.\\d{1,15})?');
+  const read = reading(amountIn, expectedNumber);
+  return scalar({ json, xsd, read }, { json: DOUBLE, xsd: 'xs:double' });
 }
 
 function expectedNumber(value: unknown): string {
@@ -202,15 +192,9 @@ function amountIn(value: unknown): number | undefined {
 }
 
 export function boolean(): Scalar<boolean, boolean> {
-  return {
-    is: 'scalar',
-    posted: {
-      json: { type: 'boolean' },
-      xsd: orEmpty('boolean', '[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]'),
-      read: reading(booleanIn, 'true or false'),
-    },
-    answered: { json: { type: 'boolean' }, xsd: 'xs:boolean', write: String },
-  };
+  const xsd = orEmpty('boolean', '[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]');
+  const read = reading(booleanIn, 'true or false');
+  return scalar({ json: { type: 'boolean' }, xsd, read }, { xsd: 'xs:boolean', write: String });
 }
 
 function booleanIn(value: unknown): boolean | undefined {
@@ -221,24 +205,12 @@ function booleanIn(value: unknown): boolean | undefined {
 
 /** An instant: posted in epoch milliseconds, kept in ISO 8601, answered as the request wants, by default like posts. */
 export function date(): Scalar<string, WrittenDate> {
-  return {
-    is: 'scalar',
-    posted: {
-      json: INT64,
-      xsd: POSTED_INTEGER,
-      note: ', in milliseconds since 1970',
-      read: reading(
-        (value) => isoOf(numberedTime(value)),
-        (value) => expectedTime(value, 'milliseconds since 1970'),
-      ),
-    },
-    answered: {
-      json: INT64,
-      xsd: WRITTEN_DATE,
-      note: ', in milliseconds since 1970',
-      write: asIs,
-    },
-  };
+  const note = ', in milliseconds since 1970';
+  const read = reading(
+    (value) => isoOf(numberedTime(value)),
+    (value) => expectedTime(value, 'milliseconds since 1970'),
+  );
+  return scalar({ json: INT64, xsd: POSTED_INTEGER, note, read }, { xsd: WRITTEN_DATE, note });
 }
 
 interface TimeOptions {
@@ -249,19 +221,12 @@ interface TimeOptions {
 /** An instant, posted in ISO 8601 or epoch milliseconds, answered as the request wants, by default in ISO 8601. */
 export function time({ isUpperBound }: TimeOptions = {}): Scalar<string, WrittenDate> {
   const timeIn = (text: string) => (isUpperBound ? asUpperBound(text, readDate(text)) : readDate(text));
-  return {
-    is: 'scalar',
-    posted: {
-      json: DATE_TIME,
-      xsd: 'xs:string',
-      note: ', in ISO 8601 (milliseconds since 1970 are taken too)',
-      read: reading(
-        (value) => isoOf(typeof value === 'string' ? timeIn(value) : numberedTime(value)),
-        (value) => expectedTime(value, EXPECTED_TIME),
-      ),
-    },
-    answered: { json: DATE_TIME, xsd: WRITTEN_DATE, write: asIs },
-  };
+  const note = ', in ISO 8601 (milliseconds since 1970 are taken too)';
+  const read = reading(
+    (value) => isoOf(typeof value === 'string' ? timeIn(value) : numberedTime(value)),
+    (value) => expectedTime(value, EXPECTED_TIME),
+  );
+  return scalar({ json: DATE_TIME, xsd: 'xs:string', note, read }, { xsd: WRITTEN_DATE });
 }
 
 const EXPECTED_TIME = 'an ISO 8601 date-time with Z or an offset, or milliseconds since 1970';
@@ -285,18 +250,11 @@ function isoOf(time: number | undefined): string | undefined {
 
 /** An instant in ISO 8601, UTC. */
 export function instant(): Scalar<string, string> {
-  return {
-    is: 'scalar',
-    posted: {
-      json: DATE_TIME,
-      xsd: 'xs:dateTime',
-      read: reading(
-        (value) => isoOf(typeof value === 'string' ? readDate(value) : undefined),
-        'an ISO 8601 date-time with Z or an offset',
-      ),
-    },
-    answered: { json: DATE_TIME, xsd: 'xs:dateTime', write: asIs },
-  };
+  const read = reading(
+    (value) => isoOf(typeof value === 'string' ? readDate(value) : undefined),
+    'an ISO 8601 date-time with Z or an offset',
+  );
+  return scalar({ json: DATE_TIME, xsd: 'xs:dateTime', read });
 }
 
 /** Text that an answer has or lacks: null in JSON, empty in XML. */
@@ -332,23 +290,13 @@ export function orEmpty(name: string, pattern: string): NamedType {
 
 const POSTED_INTEGER = orEmpty('integer', '-?\\d{1,16}');
 
-function asIs<T>(value: T): T {
-  return value;
-}
-
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /** A day, `YYYY-MM-DD` (Document 3). */
 export function day(): Scalar<string, string> {
-  return {
-    is: 'scalar',
-    posted: {
-      json: { type: 'string', format: 'date' },
-      xsd: orEmpty('day', '\\d{4}-\\d\\d-\\d\\d'),
-      read: reading(dayIn, 'a date such as 2026-03-31', 'notDate'),
-    },
-    answered: { json: { type: 'string', format: 'date' }, xsd: 'xs:date', write: (day) => day },
-  };
+  const xsd = orEmpty('day', '\\d{4}-\\d\\d-\\d\\d');
+  const read = reading(dayIn, 'a date such as 2026-03-31', 'notDate');
+  return scalar({ json: { type: 'string', format: 'date' }, xsd, read }, { xsd: 'xs:date' });
 }
 
 function dayIn(value: unknown): string | undefined {

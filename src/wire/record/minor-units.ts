@@ -1,5 +1,5 @@
 import { isCurrency } from '../iso-codes';
-import { DOUBLE, orEmpty } from './kinds';
+import { DOUBLE, orEmpty, scalar } from './kinds';
 import { reading, type Scalar } from './record';
 
 /**
@@ -148,19 +148,13 @@ function scaled<Record extends object>(
  * currency has (`amountOf` checks how many its currency has), and zeros.
  */
 export function money(): Scalar<number, number> {
-  return {
-    is: 'scalar',
-    posted: {
-      json: { ...DOUBLE, minimum: 0, maximum: MAX },
-      xsd: orEmpty('money', PATTERN),
-      read: reading(
-        amountIn,
-        `an amount from 0 with the decimals of its currency and a dot as decimal mark, such as 12.50, at most ${MAX}`,
-        (value) => (isNumber(value) ? 'unusable' : 'notNumeric'),
-      ),
-    },
-    answered: { json: DOUBLE, xsd: 'xs:decimal', write: (amount) => amount },
-  };
+  const read = reading(
+    amountIn,
+    `an amount from 0 with the decimals of its currency and a dot as decimal mark, such as 12.50, at most ${MAX}`,
+    (value) => (isNumber(value) ? 'unusable' : 'notNumeric'),
+  );
+  const json = { ...DOUBLE, minimum: 0, maximum: MAX };
+  return scalar({ json, xsd: orEmpty('money', PATTERN), read }, { json: DOUBLE, xsd: 'xs:decimal' });
 }
 
 const MAX = 100_000_000_000;
@@ -187,13 +181,6 @@ export function currency(): Scalar<string, string> {
     const code = typeof value === 'string' ? value.toUpperCase() : '';
     return isCurrency(code) ? code : undefined;
   };
-  return {
-    is: 'scalar',
-    posted: {
-      json: { type: 'string' },
-      xsd: 'xs:string',
-      read: reading(codeIn, 'an ISO 4217 code such as EUR'),
-    },
-    answered: { json: { type: 'string' }, xsd: 'xs:string', write: (code) => code },
-  };
+  const read = reading(codeIn, 'an ISO 4217 code such as EUR');
+  return scalar({ json: { type: 'string' }, xsd: 'xs:string', read });
 }
