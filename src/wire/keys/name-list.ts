@@ -22,17 +22,13 @@ export class NameList {
     return this;
   }
 
-  toString(): string {
-    return this.first().map(encodeURIComponent).join(', ');
-  }
-
   first(): readonly string[] {
     return [...this.names].sort().slice(0, MOST.names);
   }
 }
 
 export function nameList(names: Iterable<string>): string {
-  return new NameList().addAll(names).toString();
+  return new NameList().addAll(names).first().map(encodeURIComponent).join(', ');
 }
 
 /** Half of a surrogate pair cannot be encoded: U+FFFD replaces one that was sent, and none is left by the cut. */
@@ -50,10 +46,7 @@ export const IGNORED_FIELDS = {
 
 /** The header that names the fields of a body which were ignored; no header if there are none. */
 export function ignoredFields(names: Iterable<string>): Readonly<Record<string, string>> {
-  return headerOf(nameList(names));
-}
-
-function headerOf(list: string): Readonly<Record<string, string>> {
+  const list = nameList(names);
   return list === '' ? {} : { 'X-Ignored-Fields': list };
 }
 
@@ -71,7 +64,7 @@ export async function ignoredFieldsOf(
     await pace();
     names.addAll(unknownIn(kind, item));
   }
-  return headerOf(names.toString());
+  return ignoredFields(names.first());
 }
 
 /** The same paths of a few items. */
