@@ -49,20 +49,20 @@ function figureOf(figure: string, ours: readonly number[], bare: readonly number
 async function measured(dataDir: string, events: number, rounds: number): Promise<Times> {
   const file = `${dataDir}.sqlite`;
   // The network first, then the events, then the read models: as in a log that is old.
-  await overServer(file, async ({ url }) => {
+  await overEsdb(file, async ({ url }) => {
     await (await Server.start(dataDir, 'api', { EVENT_LOG: url })).stop();
   });
   await appendDownloads(file, events);
   const times = { start: [] as number[], command: [] as number[], read: [] as number[] };
-  await overServer(file, async (server) => {
-    const settings = { EVENT_LOG: server.url };
-    await (await settled(server, dataDir, settings)).stop();
+  await overEsdb(file, async (esdb) => {
+    const settings = { EVENT_LOG: esdb.url };
+    await (await settled(esdb, dataDir, settings)).stop();
     for (let round = 0; round < rounds; round += 1) {
-      const before = await server.eventsRead();
+      const before = await esdb.eventsRead();
       let server: Server | undefined;
       times.start.push(await timed(async () => (server = await Server.start(dataDir, ROLES, settings))));
-      await quiet(server);
-      times.read.push((await server.eventsRead()) - before);
+      await quiet(esdb);
+      times.read.push((await esdb.eventsRead()) - before);
       times.command.push(await timed(() => server?.affilog('tokens', 'list')));
       await server?.stop();
     }
@@ -71,32 +71,32 @@ async function measured(dataDir: string, events: number, rounds: number): Promis
   return times;
 }
 
-async function overServer(file: string, work: (server: EsdbServer) => Promise<void>): Promise<void> {
-  const server = await startEsdbServer(file);
+async function overEsdb(file: string, work: (esdb: EsdbServer) => Promise<void>): Promise<void> {
+  const esdb = await startEsdbServer(file);
   try {
-    await work(server);
+    await work(esdb);
   } finally {
-    await server.stop();
+    await esdb.stop();
   }
 }
 
 /** A server that has done what it does only once over a log. */
 async function settled(
-  server: EsdbServer,
+  esdb: EsdbServer,
   dataDir: string,
   settings: Readonly<Record<string, string>>,
 ): Promise<Server> {
   const server = await Server.start(dataDir, ROLES, settings);
-  await quiet(server);
+  await quiet(esdb);
   return server;
 }
 
 /** Waits until nothing is read for a while. */
-async function quiet(server: EsdbServer): Promise<void> {
-  for (let before = -1, now = await server.eventsRead(); now > before + QUIET_MS / 100;) {
+async function quiet(esdb: EsdbServer): Promise<void> {
+  for (let before = -1, now = await esdb.eventsRead(); now > before + QUIET_MS / 100;) {
     before = now;
     await after(QUIET_MS);
-    now = await server.eventsRead();
+    now = await esdb.eventsRead();
   }
 }
 

@@ -18,8 +18,8 @@ export function addParked(affilog: Command, context: CliContext): void {
       'List what is parked with the error, one per line: of a projection, matcher, automations or directory.',
     )
     .action(
-      onEngines(context, async (engines, projection = 'all') => {
-        const found = await (await operations()).parkedIn(engines, projection);
+      onEngines(context, async (engines, projection: string | undefined) => {
+        const found = await (await operations()).parkedIn(engines, projection ?? 'all');
         for (const { name, id, entry } of found) stdout.write(`${name} ${id}: ${firstLineOf(entry.error)}\n`);
         if (found.length === 0) stdout.write('nothing is parked\n');
       }),
