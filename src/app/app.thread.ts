@@ -2,7 +2,7 @@ import { type OpenServed, serveThread } from '../runtime/thread';
 import { type ThreadName } from './start-thread';
 
 /** Each is loaded only by the threads of this name. */
-const THREADS: Readonly<Record<ThreadName, () => Promise<{ readonly run: OpenServed }>>> = {
+const THREADS: Readonly<Record<ThreadName, () => Promise<{ readonly run: OpenServed<ThreadName> }>>> = {
   automation: () => import('./threads/automation.js'),
   exporter: () => import('./threads/exporter.js'),
   loader: () => import('./threads/loader.js'),
@@ -13,4 +13,4 @@ const THREADS: Readonly<Record<ThreadName, () => Promise<{ readonly run: OpenSer
 };
 
 /** The entry of the threads that `startNamed` and `startOver` start. */
-serveThread(async (name: ThreadName) => (await THREADS[name]()).run);
+serveThread(async (data, report, name: ThreadName) => (await THREADS[name]()).run(data, report, name));

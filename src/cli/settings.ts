@@ -148,23 +148,23 @@ export async function withDirectory(
 }
 
 /** The action of a command that works with the engines: `work` gets them, and the arguments and options as parsed. */
-export function onEngines<Args extends readonly unknown[]>(
+export function onEngines(
   context: CliContext,
-  work: (engines: Engines, ...args: Args) => Promise<void>,
+  work: (engines: Engines, ...args: never[]) => Promise<void>,
   threads = false,
 ): (...args: readonly unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.at(-1) as Command;
-    await withEngines(command, context, (engines) => work(engines, ...(args as unknown as Args)), threads);
+    await withEngines(command, context, (engines) => work(engines, ...(args as never[])), threads);
   };
 }
 
 /** The same with the directory, as `withDirectory`. */
-export function onDirectory<Args extends readonly unknown[]>(
+export function onDirectory(
   context: CliContext,
-  work: (engines: Engines, directory: Directory, ...args: Args) => Promise<void>,
+  work: (engines: Engines, directory: Directory, ...args: never[]) => Promise<void>,
 ): (...args: readonly unknown[]) => Promise<void> {
-  return onEngines(context, async (engines: Engines, ...args: Args) => {
+  return onEngines(context, async (engines: Engines, ...args: never[]) => {
     const { directoryAt } = await import('../network/directory.js');
     await work(engines, await directoryAt(engines.log), ...args);
   });

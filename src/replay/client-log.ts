@@ -45,6 +45,9 @@ export const BATCH = 250;
  * The server of the tests, to which clients write, overrides what differs then.
  */
 export class ClientLog {
+  /** Raises `Refusal` if the stream has ended with one of these events. */
+  readonly checkEnd: ((stream: string, events: readonly RecordedEvent[]) => void) | undefined;
+
   constructor(readonly log: EventLog) {}
 
   toClient(event: RecordedEvent): ClientEvent {
@@ -67,11 +70,6 @@ export class ClientLog {
   /** What a client gets that wants links to be resolved. */
   async resolve(event: ClientEvent): Promise<ReadEvent> {
     return { event, link: undefined };
-  }
-
-  /** Raises `Refusal` if the stream has ended with one of these events. */
-  checkEnd(_stream: string, _events: readonly RecordedEvent[]): void {
-    return;
   }
 
   private async *shown(

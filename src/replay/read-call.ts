@@ -216,7 +216,7 @@ async function* followStream(
     if (fresh.length > LIVE) live = false;
     yield { events: fresh.map((event) => view.toClient(event)), caughtUp: batch.caughtUp && !live };
     live ||= batch.caughtUp;
-    view.checkEnd(stream, fresh);
+    view.checkEnd?.(stream, fresh);
   }
 }
 

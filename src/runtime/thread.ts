@@ -176,13 +176,17 @@ export interface Served {
 }
 
 /** Opens what a thread serves. `report` receives failures after which it continues. */
-export type OpenServed = (data: never, report: (failure: unknown) => void) => Promise<Served> | Served;
+export type OpenServed<Name> = (
+  data: never,
+  report: (failure: unknown) => void,
+  name: Name,
+) => Promise<Served> | Served;
 
 /** The other side: opens what the thread serves. A failure to open is reported by `startThread`. */
-export function serveThread(openerOf: (name: never) => Promise<OpenServed>): void {
+export function serveThread(open: OpenServed<never>): void {
   const { name, data, port, control } = workerData as WorkerData<never, never>;
   const report = (failure: unknown): void => control.postMessage(describeFailure(failure));
-  const opened = openerOf(name).then((open) => open(data, report));
+  const opened = Promise.resolve(open(data, report, name));
   serveCalls(control, {
     end: async () => {
       const served = await opened;

@@ -194,7 +194,7 @@ function amountIn(value: unknown): number | undefined {
 export function boolean(): Scalar<boolean, boolean> {
   const xsd = orEmpty('boolean', '[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]');
   const read = reading(booleanIn, 'true or false');
-  return scalar({ json: { type: 'boolean' }, xsd, read }, { xsd: 'xs:boolean', write: String });
+  return scalar<boolean>({ json: { type: 'boolean' }, xsd, read }, { xsd: 'xs:boolean', write: String });
 }
 
 function booleanIn(value: unknown): boolean | undefined {

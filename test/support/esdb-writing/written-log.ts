@@ -72,9 +72,9 @@ export class WrittenLog extends ClientLog {
     return { event: target, link: event };
   }
 
-  override checkEnd(stream: string, events: readonly RecordedEvent[]): void {
+  override readonly checkEnd = (stream: string, events: readonly RecordedEvent[]): void => {
     if (events.some(({ type }) => type === TOMBSTONE)) throw streamDeleted(stream);
-  }
+  };
 
   private async visibleEvent(stream: string, revision: number): Promise<ClientEvent | undefined> {
     const state = await stateOf(this.stored, stream);
