@@ -3,7 +3,7 @@ import { crash } from '../runtime/failure-report';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type IsGone, type Leases } from '../kernel/leases';
 import { reasonOf } from '../runtime/unavailable';
-import { Rendering } from './matching/rendering';
+import { Rerenderer } from './matching/rerender';
 import { MatcherRunner } from './matching/matcher-runner';
 import { RatesPublisher } from './matching/rates';
 import { claimDeliveries, type Owner } from '../domain/deliveries/ownership';
@@ -118,8 +118,8 @@ export class Notifier {
     const sender = new Sender({ allowed });
     const recipients = new Recipients(subscriptions, secrets);
     const attempt = sender.attempt.bind(sender);
-    const rendering = new Rendering(log, topics, report);
-    const delivery = { log, deliveries, leases, recipients, rendering, attempt, report };
+    const rerenderer = new Rerenderer(log, topics, report);
+    const delivery = { log, deliveries, leases, recipients, rerenderer, attempt, report };
     this.parts = [
       new MatcherRunner({ log, deliveries, leases, topics }, { ...owner, code, report }),
       new DeliveryRunner(delivery, { ...owner, keepMs }),

@@ -1,7 +1,7 @@
 import { type DeliveryCriteria, deliveryOf, listDeliveries } from '../../projections/deliveries';
 import { listReceivers, type ReceiverCriteria } from '../../projections/receivers';
 import { continueFromHere } from '../delivery/matching/cursor';
-import { Rendering } from '../delivery/matching/rendering';
+import { Rerenderer } from '../delivery/matching/rerender';
 import { conversionFaults as fault } from '../domain/subscriptions/faults';
 import { takeDeliveries } from '../domain/deliveries/ownership';
 import { decideRedelivery } from '../domain/deliveries/redelivery';
@@ -150,10 +150,10 @@ export async function redeliver(
   const { subscriptionId, receiver, matched, topic } = listed;
   const { state: subscription, position } = await load(log, subscriptionDecider, subscriptionId);
   const kept = await messageIn(await deliveries(), messageId, matched);
-  const rendering = new Rendering(log, [TOPICS[topic]]);
+  const rerenderer = new Rerenderer(log, [TOPICS[topic]]);
   const message =
     kept !== undefined && subscription.is === 'active'
-      ? await rendering.toSend(kept, subscription, position)
+      ? await rerenderer.toSend(kept, subscription, position)
       : kept;
   const at = now.toISOString();
   const known = { subscription, listed, message, lastRequest: undefined };

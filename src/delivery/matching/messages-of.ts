@@ -84,7 +84,7 @@ function makerOf(selected: Selected): (render: Renderer) => Made {
   let [make, isReported]: [((render: Renderer) => Made) | undefined, boolean] = [undefined, false];
   return (render) => {
     try {
-      return (make ??= rendering(selected))(render);
+      return (make ??= messageMaker(selected))(render);
     } catch (error) {
       if (!isReported) report(new NotRendered(event, id, error));
       isReported = true;
@@ -93,7 +93,8 @@ function makerOf(selected: Selected): (render: Renderer) => Made {
   };
 }
 
-function rendering({ event, subscription, prepared, occurrence, rates, budget }: Selected) {
+/** Makes the messages to one receiver after the other by what they have in common. */
+function messageMaker({ event, subscription, prepared, occurrence, rates, budget }: Selected) {
   const { content } = subscription;
   const to = content.currencyConversion?.to;
   const from = occurrence.currencyId;

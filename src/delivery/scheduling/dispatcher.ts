@@ -4,10 +4,10 @@ import { reportedFailure } from '../../domain/deliveries/health';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { FairQueue } from '../../runtime/fair-queue';
-import { type Rendering } from '../matching/rendering';
+import { type Rerenderer } from '../matching/rerender';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
 import { Alarm, msUntil, now } from './clock';
-import { DeadLetters, Disabling, untilDone } from './domain-facts';
+import { DeadLetters, Disabling, untilDone } from './domain-log';
 import { isTestMessage } from './matched-events';
 import { MessageCache } from './message-cache';
 import { expireOld } from './old-messages';
@@ -40,7 +40,7 @@ export interface DispatcherParts {
   readonly deliveries: EventLog;
   readonly recipients: Recipients;
   readonly attempt: MakeAttempt;
-  readonly rendering: Pick<Rendering, 'current'>;
+  readonly rerenderer: Pick<Rerenderer, 'current'>;
   readonly report: (failure: unknown) => void;
 }
 
@@ -325,7 +325,7 @@ export class Dispatcher {
    * usable.
    */
   private async loadCurrent(revision: number, isRedelivery: boolean): Promise<boolean> {
-    const { recipients, rendering } = this.parts;
+    const { recipients, rerenderer } = this.parts;
     if (!(await this.cache.load(revision))) return false;
     const message = this.cache.get(revision);
     const since = message && recipients.outdatedBy(message, isRedelivery);
@@ -333,7 +333,7 @@ export class Dispatcher {
     if (message === undefined) return false;
     if (since === undefined) return true;
     const owner = String(message.organisationId);
-    const current = await this.rendered.run(owner, () => rendering.current(message, since));
+    const current = await this.rendered.run(owner, () => rerenderer.current(message, since));
     if (current !== undefined) this.cache.replace(revision, current);
     // The subscriptions that are followed are behind the log, or the log that was read is behind them.
     else await pause(BEHIND_MS, undefined, { ref: false });

@@ -5,7 +5,7 @@ import { type EventLog } from '../../kernel/event-log';
 import { FollowedLog } from '../../runtime/followed-log';
 import { changesSubscription, SUBSCRIPTION_STREAMS, subscriptionOf } from '../matching/subscription-book';
 import { hasRates, RATES_STREAM } from '../matching/rates';
-import { sharedRenderingOf } from '../matching/rendering';
+import { sharedRenderingOf } from '../matching/rerender';
 import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 import { type MessageRequest } from '../../domain/deliveries/delivery-events';
-import { UnresolvedName } from './names';
+import { UnresolvedName } from './dns';
 
 /** A message as it is sent this time. */
 export interface Attempt {

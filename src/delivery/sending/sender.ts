@@ -19,7 +19,7 @@ import {
   type ReceiverHost,
 } from './connections';
 import { AnswerBody, retryAfterOf } from './answer';
-import { ReceiverNames } from './names';
+import { ReceiverNames } from './dns';
 import { headersOf } from './signature';
 
 const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000, mostAgeMs: 5 * 60 * 1000 } as const;

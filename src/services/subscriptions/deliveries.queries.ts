@@ -6,7 +6,7 @@ import {
   type StateCriterion,
 } from '../../../projections/deliveries';
 import { restingUntil, totalsOfReceivers } from '../../../projections/receivers';
-import { Rendering } from '../../delivery/matching/rendering';
+import { Rerenderer } from '../../delivery/matching/rerender';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { MATCHED, type Message } from '../../domain/deliveries/delivery-events';
 import { withoutCancelled } from '../../domain/deliveries/redelivery';
@@ -120,12 +120,12 @@ export class DeliveryQueries {
     listed: ListedDelivery,
   ): Promise<Message | undefined> {
     const message = await this.message(listed);
-    return message && (await new Rendering(this.log, [topic]).toSend(message, state, position));
+    return message && (await new Rerenderer(this.log, [topic]).toSend(message, state, position));
   }
 
   private async asSent(topic: Topic, listed: ListedDelivery): Promise<Message | undefined> {
     const message = await this.message(listed);
-    return message && (await new Rendering(this.log, [topic]).asSent(message, listed.rendered));
+    return message && (await new Rerenderer(this.log, [topic]).asSent(message, listed.rendered));
   }
 
   private async message({ matched, messageId }: ListedDelivery): Promise<Message | undefined> {

@@ -1,7 +1,7 @@
 import { type Target } from '../../../bench/deliveries/due-messages';
 import { execute, load } from '../../../src/kernel/decider';
 import { LeaseHolder } from '../../../src/runtime/lease-holder';
-import { Rendering } from '../../../src/delivery/matching/rendering';
+import { Rerenderer } from '../../../src/delivery/matching/rerender';
 import { partitionOf, PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
 import { Dispatcher, type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { OwnedPartition } from '../../../src/delivery/scheduling/owned-partition';
@@ -48,8 +48,8 @@ describe('A receiver that is gone', () => {
     const { log, leases } = engines;
     const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
     const report = (failure: unknown) => void reports.push(failure);
-    const rendering = new Rendering(log, []);
-    const dispatcher = new Dispatcher({ log, deliveries, recipients, rendering, attempt, report }, 100);
+    const rerenderer = new Rerenderer(log, []);
+    const dispatcher = new Dispatcher({ log, deliveries, recipients, rerenderer, attempt, report }, 100);
     const lease = new LeaseHolder(leases, `partition-${number}`, 'one', 600_000, Date.now);
     await lease.acquire();
     const taken = await takePartition(deliveries, number, { owner: 'one', at: AT });

@@ -12,7 +12,7 @@ import { type DeliveryParts, DeliveryRunner } from '../../../src/delivery/schedu
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { FollowedSubscriptions } from '../../../src/delivery/scheduling/followed-subscriptions';
 import { Recipients } from '../../../src/delivery/scheduling/recipients';
-import { Rendering } from '../../../src/delivery/matching/rendering';
+import { Rerenderer } from '../../../src/delivery/matching/rerender';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { type Attempt, type AttemptResult } from '../../../src/delivery/sending/attempt';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
@@ -61,7 +61,7 @@ export function runnerWorld() {
       deliveries,
       leases: engines.leases,
       recipients,
-      rendering: new Rendering(engine.log ?? engines.log, [transactionTopic]),
+      rerenderer: new Rerenderer(engine.log ?? engines.log, [transactionTopic]),
       attempt,
       report,
       ...engine,

@@ -5,7 +5,7 @@ import {
   failureOf,
   RefusedTarget,
 } from '../../../src/delivery/sending/attempt';
-import { UnresolvedName } from '../../../src/delivery/sending/names';
+import { UnresolvedName } from '../../../src/delivery/sending/dns';
 import { cases } from '../../support/size';
 
 /** An error as Node.js or undici makes it. */

@@ -1,5 +1,5 @@
 import { AllowedAddresses } from '../../../src/delivery/sending/addresses';
-import { UnresolvedName } from '../../../src/delivery/sending/names';
+import { UnresolvedName } from '../../../src/delivery/sending/dns';
 import { accepting, answer, attemptTo, sendingTo } from './receivers';
 
 const { sender, receiver } = sendingTo();

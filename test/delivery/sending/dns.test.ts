@@ -1,6 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { ReceiverNames } from '../../../src/delivery/sending/names';
+import { ReceiverNames } from '../../../src/delivery/sending/dns';
 
 /** What a DNS server says of a name: addresses with a time to live, a code (3: no such name, 2: server failure), or nothing. */
 type Zone = (

@@ -45,7 +45,7 @@ const MOST = 16;
  * 29](docs/adr/0029-what-waits-is-rendered-again.md)). A function of the log and of the version of the subscription, so
  * whoever renders a message by one version makes the same bytes.
  */
-export class Rendering {
+export class Rerenderer {
   private readonly versions = new Map<string, RenderedVersion>();
 
   constructor(
