@@ -85,7 +85,7 @@ function fieldsOf(stored: StoredClaim, claimId: number): Readonly<Partial<Record
 
 /** Which claims: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
 export interface ClaimCriteria {
-  readonly among: Readonly<Partial<Record<ClaimField, readonly number[]>>>;
+  readonly among: Readonly<Partial<Record<ClaimField, readonly number[] | undefined>>>;
   readonly lastChanged: Bounds;
   readonly timeStampEvent: Bounds;
 }
@@ -128,9 +128,9 @@ function read({ id, body }: Found): ListedClaim {
 const { among, between } = filtersOn<ClaimField>();
 
 function filterOf(criteria: ClaimCriteria): Filter {
-  const lists = Object.entries(criteria.among) as [ClaimField, readonly number[]][];
+  const fields = Object.keys(criteria.among) as ClaimField[];
   return allOf(
-    ...lists.map(([field, values]) => among(field, values.map(String))),
+    ...fields.map((field) => among(field, criteria.among[field]?.map(String))),
     between('lastChanged', criteria.lastChanged),
     between('timeStampEvent', criteria.timeStampEvent),
   );

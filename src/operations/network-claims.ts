@@ -21,6 +21,7 @@ import { type Program } from '../network/programs';
 import { OrderSearch } from '../processes/order-search';
 import { eachOf } from '../projector/search-in-parts';
 import { type OutputClaim, toOutput } from '../services/claims/output';
+import { given } from '../wire/keys/keys';
 import { PAGE_CAP } from '../wire/keys/pages';
 import { forbiddenCharacter } from '../wire/xml/write';
 import { CommandError } from './command-error';
@@ -48,13 +49,8 @@ export async function networkClaims(
   { offset, limit }: { readonly offset: number; readonly limit: number },
   query: QueryOptions = {},
 ): Promise<{ readonly claims: AsyncIterable<Iterable<OutputClaim>>; readonly total: number }> {
-  const lists = { statusId: statusId.length === 0 ? AT_NETWORK : statusId, programId, id: claimId };
-  const given = Object.entries(lists).filter(([, values]) => values.length > 0);
-  const criteria = {
-    among: Object.fromEntries(given) as Partial<typeof lists>,
-    lastChanged: {},
-    timeStampEvent: {},
-  };
+  const among = { statusId: given(statusId) ?? AT_NETWORK, programId: given(programId), id: given(claimId) };
+  const criteria = { among, lastChanged: {}, timeStampEvent: {} };
   const page = { by: 'claimId', descending: false, offset, size: Math.min(PAGE_CAP, limit) } as const;
   const found = await listClaims(store, criteria, page, query);
   return { claims: eachOf(found, (listed) => toOutput(listed, directory, now)), total: found.total };

@@ -18,6 +18,7 @@ import { eachOf } from '../../projector/search-in-parts';
 import {
   BOOLEAN,
   DAY,
+  given,
   INTEGER,
   type Keys,
   type KeyTable,
@@ -171,11 +172,10 @@ function criteriaOf(keys: ClaimListKeys, { kind, organisationId, siteId }: Claim
   const own =
     kind === 'advertiser'
       ? { advertiserId: [organisationId] }
-      : { publisherId: [organisationId], ...(siteId === undefined ? {} : { siteId: [siteId] }) };
-  const lists = { id: keys.claimId, programId: keys.programId, statusId: keys.statusId };
-  const given = Object.entries(lists).filter(([, values]) => values.length > 0);
+      : { publisherId: [organisationId], siteId: siteId === undefined ? undefined : [siteId] };
+  const { claimId, programId, statusId } = keys;
   return {
-    among: { ...(Object.fromEntries(given) as Partial<typeof lists>), ...own },
+    among: { id: given(claimId), programId: given(programId), statusId: given(statusId), ...own },
     lastChanged: { min: keys.minUpdateDate, max: keys.maxUpdateDate },
     timeStampEvent: { min: keys.minTransactionDate, max: keys.maxTransactionDate },
   };

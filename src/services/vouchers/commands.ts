@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { voucherFaults as fault } from '../../domain/vouchers/faults';
 import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
@@ -80,15 +81,18 @@ export class WithdrawVoucher extends Command<{ readonly position: Position }> {
   }
 }
 
-@CommandHandler(PostVoucher)
-export class PostVoucherHandler implements ICommandHandler<PostVoucher> {
+@Injectable()
+class VoucherHandler {
   constructor(
-    private readonly vouchers: VoucherWriter,
-    private readonly visible: VisibleWrites,
-    private readonly follower: FollowedDirectory,
-    private readonly clock: Clock,
+    protected readonly vouchers: VoucherWriter,
+    protected readonly visible: VisibleWrites,
+    protected readonly follower: FollowedDirectory,
+    protected readonly clock: Clock,
   ) {}
+}
 
+@CommandHandler(PostVoucher)
+export class PostVoucherHandler extends VoucherHandler implements ICommandHandler<PostVoucher> {
   async execute({ posted, organisationId, dryRun, text }: PostVoucher): Promise<PostedVoucher> {
     const now = this.clock.now();
     const { directory } = this.follower;
@@ -107,15 +111,8 @@ const AT_ONCE = 32;
 const IN_MEMORY = { atOnce: 4 * AT_ONCE, perClient: 2 * AT_ONCE, reserved: AT_ONCE } as const;
 
 @CommandHandler(PostVouchers)
-export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
+export class PostVouchersHandler extends VoucherHandler implements ICommandHandler<PostVouchers> {
   private readonly inMemory = new FairQueue(IN_MEMORY);
-
-  constructor(
-    private readonly vouchers: VoucherWriter,
-    private readonly visible: VisibleWrites,
-    private readonly follower: FollowedDirectory,
-    private readonly clock: Clock,
-  ) {}
 
   async execute({ posted, organisationId, dryRun, texts }: PostVouchers): Promise<PostResults> {
     const now = this.clock.now();
@@ -154,14 +151,7 @@ export class PostVouchersHandler implements ICommandHandler<PostVouchers> {
 }
 
 @CommandHandler(WithdrawVoucher)
-export class WithdrawVoucherHandler implements ICommandHandler<WithdrawVoucher> {
-  constructor(
-    private readonly vouchers: VoucherWriter,
-    private readonly visible: VisibleWrites,
-    private readonly follower: FollowedDirectory,
-    private readonly clock: Clock,
-  ) {}
-
+export class WithdrawVoucherHandler extends VoucherHandler implements ICommandHandler<WithdrawVoucher> {
   async execute({ id, organisationId }: WithdrawVoucher): Promise<{ readonly position: Position }> {
     const owns = (programId: number) =>
       this.follower.directory.program(programId)?.organisationId === organisationId;
