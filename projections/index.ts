@@ -13,9 +13,7 @@ import { subscriptions } from './subscriptions';
 import { transactions } from './transactions';
 import { vouchers } from './vouchers';
 
-/**
- * All read models of the domain's log. Those with one document per offer are adjacent, so that its id is computed once.
- */
+/** The read models of the domain’s log. Those with a document per offer are adjacent: its id is computed once. */
 export const PROJECTIONS: readonly Projection[] = [
   products,
   priceHistory,

@@ -8,9 +8,7 @@ export interface StoredOffer {
   readonly sourceProductId: string;
   /** Minor units. */
   readonly price: number;
-  /**
-   * Of its price, ISO 4217: that of the program when it was posted (`docs/decisions.md#p10`). Empty if it is unknown.
-   */
+  /** Of its price (ISO 4217), when it was posted (`docs/decisions.md#p10`). Empty if it is unknown. */
   readonly currency?: string | undefined;
   /** Last modification, epoch ms. */
   readonly modified: number;

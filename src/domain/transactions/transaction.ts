@@ -45,10 +45,7 @@ type Entered<Type extends string, More = object> = {
 };
 
 export type TransactionEvent =
-  /**
-   * `terms`: of the commission, absent of events that were stored before these were recorded. `isHeld`: it stays
-   * Tracked until its advertiser has it validated (`docs/decisions.md#t3`).
-   */
+  /** `terms`: absent from old events. `isHeld`: Tracked until its validation is requested (`docs/decisions.md#t3`). */
   | Entered<'TransactionTracked', { readonly isHeld?: true; readonly terms?: Terms }>
   | Entered<'TransactionInvalidated', { readonly reasons: readonly string[] }>
   | Entered<'TransactionPaused'>

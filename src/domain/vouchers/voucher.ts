@@ -63,10 +63,7 @@ export type VoucherEvent =
   | { readonly type: 'VoucherRevised'; readonly data: Posted }
   | { readonly type: 'VoucherWithdrawn'; readonly data: { readonly at: string } };
 
-/**
- * The currency of a voucher's amount: that of its program when it was posted (`docs/decisions.md#v19`). `postedAt`: not
- * recorded, so the one that the program had at this position.
- */
+/** Of an amount: that of the program when it was posted, or at the position `postedAt` (`docs/decisions.md#v19`). */
 export type VoucherCurrency = { readonly currency: string } | { readonly postedAt: Position };
 
 /** As an event has it. */

@@ -195,10 +195,7 @@ export function rulingIn(
   return { ruling: { ...ruling, ...amounts }, faults };
 }
 
-/**
- * Checks updates posted by an advertiser (Document 3, Claim update posted by an advertiser); on legacy paths of version
- * 0, with the statuses of its list. Raises all faults.
- */
+/** Checks updates by an advertiser; those on legacy paths are of version 0, with fewer statuses. Raises all faults. */
 export function checkRulings(posted: PostedList, isLegacy = false): readonly CheckedRuling[] {
   if (isLegacy) return checkEach(posted, readLegacyRuling, rulesFor(LAST_LEGACY_STATUS)).map(checkedRuling);
   return checkEach<typeof postedRuling>(posted, readRuling, rulesFor(Infinity)).map(checkedRuling);

@@ -91,9 +91,7 @@ function orderAmong<const Order extends ClaimOrder>(orders: readonly Order[]): K
 /** Versions in an answer (`docs/decisions.md#c13`). */
 const MOST_VERSIONS = 1000;
 
-/**
- * What callers may read of claims: publishers their own, advertisers those of their programs (`docs/decisions.md#c8`).
- */
+/** Claims as callers see them: publishers their own, advertisers those of their programs (`docs/decisions.md#c8`). */
 @Injectable()
 export class ClaimQueries {
   constructor(

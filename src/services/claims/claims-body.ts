@@ -44,10 +44,7 @@ const VERSION = '1.0';
 /** Most bytes of a body (`docs/decisions.md#c3`). */
 const MAX_BODY = 900 * 1024;
 
-/**
- * The list in a body, in a format that is accepted. Raises faults of the body too. Unknown fields are named in a
- * header, whatever else is wrong.
- */
+/** The list in a body of an accepted format. Unknown fields are named in a header, whatever else is wrong. */
 export async function postedList(
   name: PostedList['name'],
   body: PostedBody,

@@ -128,9 +128,7 @@ export class Claims {
     return this.clock.now();
   }
 
-  /**
-   * The items of a posted list of a publisher. If some are refused, raises all their faults and those of their keys.
-   */
+  /** The items of a publisher’s list; raises the faults of all that are refused, and of their keys. */
   async checkedItems<Item>(
     posted: PostedList,
     caller: ClaimsCaller,

@@ -38,10 +38,7 @@ interface PostResults {
   readonly position: Position;
 }
 
-/**
- * Publishes or edits a voucher for an organisation (Document 2, Endpoints, Vouchers). `posted` is the voucher as it was
- * read from the body, unchecked; raises all of its faults.
- */
+/** Publishes or edits a voucher as read from a body, unchecked (Document 2, Endpoints, Vouchers). Raises all faults. */
 export class PostVoucher extends Command<PostedVoucher> {
   constructor(
     readonly posted: unknown,
@@ -55,10 +52,7 @@ export class PostVoucher extends Command<PostedVoucher> {
   }
 }
 
-/**
- * The same for several vouchers, each on its own (`docs/decisions.md#v17`). Of those with one `sourceId` in one
- * program, only the last one without faults is written.
- */
+/** The same for several, each on its own; of those with one `sourceId`, the last valid one (`docs/decisions.md#v17`). */
 export class PostVouchers extends Command<PostResults> {
   constructor(
     readonly posted: readonly unknown[],

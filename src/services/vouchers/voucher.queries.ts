@@ -230,9 +230,7 @@ function toOutput(listed: ListedVoucher, view: VoucherContext): OutputVoucher {
   };
 }
 
-/**
- * The code of the currency in which a voucher's amount was posted; empty if it is not known (`docs/decisions.md#v19`).
- */
+/** The code of the currency of a posted amount; empty if it is not known (`docs/decisions.md#v19`). */
 function codeIn({ currencies }: Directory) {
   return (posted: VoucherCurrency, programId: number): string =>
     'currency' in posted ? posted.currency : (currencies.ofProgram(programId, posted.postedAt) ?? '');

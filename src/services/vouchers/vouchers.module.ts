@@ -10,10 +10,7 @@ import { VoucherQueries, VoucherSettings } from './voucher.queries';
 import { VoucherWriter } from '../../domain/vouchers/voucher-writer';
 import { VouchersController } from './vouchers.controller';
 
-/**
- * The voucher service (Document 2; in XML `docs/decisions.md#x61`). Any problem with a key is 101
- * (`docs/decisions.md#v14`).
- */
+/** The voucher service (Document 2; in XML `docs/decisions.md#x61`). A problem with a key is 101 (`#v14`). */
 export const voucherService = defineService({
   system: 'VOUCHERS',
   modules: ['vouchers'],
