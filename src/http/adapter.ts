@@ -75,8 +75,8 @@ function answerClientError(error: ParserError, socket: Duplex, log?: FastifyBase
   }
   const request = requestOn(socket);
   // A request that has begun logs its own line.
-  if (request === undefined) answer(faultOf(error), socket, { id: requestIdIn(bytesOf(error)), log });
-  else answer(faultOf(error), socket, { id: requestIdOf(request) });
+  if (request === undefined) answer(faultOf(error), socket, requestIdIn(bytesOf(error)), log);
+  else answer(faultOf(error), socket, requestIdOf(request));
 }
 
 function bytesOf({ rawPacket }: ParserError): Buffer | undefined {
@@ -98,22 +98,15 @@ export function answerConnect(request: IncomingMessage, socket: Duplex, log: Fas
   socket.resume();
   const late = setTimeout(() => socket.destroy(), LINGER);
   socket.once('close', () => clearTimeout(late));
-  answer(unknownMethod(`${request.method}: this server is not a proxy`), socket, {
-    id: requestIdOf(request),
-    log,
-  });
+  const fault = unknownMethod(`${request.method}: this server is not a proxy`);
+  answer(fault, socket, requestIdOf(request), log);
 }
 
 function unknownMethod(problem: string): Fault {
   return httpFaults.methodNotAllowed(`${problem}: expected ${METHODS.join(', ')}`, { allow: METHODS });
 }
 
-interface AnsweredRequest {
-  readonly id: string;
-  readonly log?: FastifyBaseLogger | undefined;
-}
-
-function answer(fault: Fault, socket: Duplex, { id, log }: AnsweredRequest): void {
+function answer(fault: Fault, socket: Duplex, id: string, log?: FastifyBaseLogger): void {
   const { status, details } = fault;
   log?.info({ reqId: id, status, reason: fault.message }, 'request');
   const body = writeJson(errorsAsJson([fault]));

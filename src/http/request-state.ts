@@ -69,14 +69,8 @@ export function decorateRequests(
   };
 }
 
-/** A request that `AdmissionGuard` has let through. */
-interface Admission {
-  readonly service: Service;
-  readonly caller: Caller;
-  readonly view: Representation;
-}
-
-export function admissionOf({ service, caller, view, target }: FastifyRequest): Admission {
+/** Of a request that `AdmissionGuard` has let through. */
+export function admissionOf({ service, caller, view, target }: FastifyRequest) {
   if (service === undefined || caller === undefined || view === undefined)
     throw new Error(`${target.path} belongs to no service`);
   return { service, caller, view };

@@ -16,13 +16,14 @@ import { type Position, START } from '../../kernel/event';
 import { EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
-import { type Refusals } from '../../wire/api/posted';
+import { type Posted, Refusals } from '../../wire/api/posted';
 import { ListCursors } from '../../wire/keys/pages';
-import { complete } from '../../wire/record/read';
+import { complete, recordReader } from '../../wire/record/read';
 import { Subscriptions } from './commands';
 import {
   type OutputDeliveryDetails,
   type OutputRedeliveries,
+  postedRedeliveries,
   type PostedRedeliveries,
 } from './deliveries.fields';
 import { DeliveryQueries, heldReceivers } from './deliveries.queries';
@@ -42,27 +43,21 @@ export class RedeliverMessage extends Command<{
   }
 }
 
-/** What was posted, as far as it could be read, and what is wrong with it so far. */
-export interface UncheckedPeriod {
-  readonly period: Partial<PostedRedeliveries>;
-  readonly refusals: Refusals;
-}
-
-/** Has the dead letters, or other messages, of a period sent again. Raises everything that is wrong with it. */
+/** Has dead letters, or others, of a period sent again. `posted` is unchecked; raises everything that is wrong. */
 export class RedeliverDeadLetters extends Command<OutputRedeliveries & { readonly position: Position }> {
   constructor(
     readonly which: Which,
-    readonly posted: UncheckedPeriod,
+    readonly posted: Posted,
   ) {
     super();
   }
 }
 
-function checkedPeriod(
-  { id }: Which,
-  subscription: ActiveSubscription,
-  { period, refusals }: UncheckedPeriod,
-): PostedRedeliveries {
+const readPeriod = recordReader(postedRedeliveries);
+
+function checkedPeriod({ id }: Which, subscription: ActiveSubscription, posted: Posted): PostedRedeliveries {
+  const refusals = new Refusals({ unusable: fault.content });
+  const period = readPeriod(posted, refusals);
   const { minTime, maxTime, receiverId } = period;
   if (minTime !== undefined && maxTime !== undefined && Date.parse(minTime) > Date.parse(maxTime))
     refusals.add(fault.content, `minTime is ${minTime}: expected a time up to maxTime, ${maxTime}`);

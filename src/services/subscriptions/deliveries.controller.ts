@@ -170,7 +170,8 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     @Post(':id/redeliveries')
     @ApiOperation(operations.redeliverAll)
     async redeliverAll(@Wanted(kind) which: Which, @Body() body: PostedBody): Promise<Answer> {
-      const command = new RedeliverDeadLetters(which, await periodIn(body));
+      const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
+      const command = new RedeliverDeadLetters(which, posted);
       const { position, ...answer } = await this.commands.execute(command);
       return Answer.of(operations.redeliverAll, answer, { status: 202, position });
     }
@@ -185,14 +186,6 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     }
   }
   return DeliveriesController;
-}
-
-const readPeriod = recordReader(postedRedeliveries);
-
-async function periodIn(body: PostedBody): Promise<UncheckedPeriod> {
-  const refusals = new Refusals({ unusable: fault.content });
-  const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
-  return { period: readPeriod(posted, refusals), refusals };
 }
 
 const whose = {
@@ -270,7 +263,7 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
     deliveries(@MatrixKeys(anyDeliveryKeys) keys: AnyDeliveryKeys): ListAnswer {
       return ListAnswer.of(anyDeliveryOperations.deliveries, async (query) => {
         const { organisationId, subscriptionId, receiverId, state, pageSize: requested } = keys;
-        const selected = topics.map((topic) => selectedOf(topic, keys));
+        const selected = selectedIn(keys);
         const criteria = {
           organisationId: given(organisationId),
           subscriptionId: given(subscriptionId),
@@ -336,25 +329,17 @@ function toOutput(listed: ListedDelivery, waiting: WaitingReceivers): OperatorsD
   };
 }
 
-interface SelectedByTopic {
-  readonly topic: TopicName;
-  readonly subjects: readonly string[];
-  readonly stateIds: readonly number[];
-}
-
-function selectedOf(
-  { name, subjectField, states }: (typeof topics)[number],
-  keys: AnyDeliveryKeys,
-): SelectedByTopic {
-  return {
+/** What the keys select, by topics. */
+function selectedIn(keys: AnyDeliveryKeys) {
+  return topics.map(({ name, subjectField, states }) => ({
     topic: name,
     subjects: keys[subjectField as 'transactionId'],
     stateIds: keys[stateField(states) as 'messageTypeId'],
-  };
+  }));
 }
 
 /** Keys of one topic find no messages of another. */
-function topicsOf(selected: readonly SelectedByTopic[]): readonly TopicName[] | undefined {
+function topicsOf(selected: ReturnType<typeof selectedIn>): readonly TopicName[] | undefined {
   const used = selected.filter(({ subjects, stateIds }) => subjects.length + stateIds.length > 0);
   if (used.length === 0) return undefined;
   return used.length === 1 ? used.map(({ topic }) => topic) : [];

@@ -195,11 +195,7 @@ function storedReceiver(found: FoundReceiver, isNamed: boolean): Receiver {
     : { httpMethod: 'GET', receiverUrl, ...switched };
 }
 
-interface Access {
-  readonly directory: Directory;
-  readonly caller: Pick<Caller, 'kind' | 'organisationId' | 'siteId'>;
-  readonly before?: { readonly content: { readonly filter: SubscriptionFilter } } | undefined;
-}
+type Access = Pick<SubscriptionCheckOptions, 'directory' | 'caller' | 'before'>;
 
 type IdLists = Readonly<Record<string, readonly number[] | undefined>>;
 

@@ -130,14 +130,6 @@ const listCursors = new ListCursors<TransactionListKeys>({
   refuse: fault.content,
 });
 
-/** Events of a history: revisions from `first` to before `to`. */
-interface HistoryPart {
-  readonly first: number;
-  readonly to: number;
-  readonly dates: DateFormat;
-  readonly signal: AbortSignal | undefined;
-}
-
 /** What callers may read of transactions (`docs/decisions.md#t6`). */
 @Injectable()
 export class TransactionQueries {
@@ -237,7 +229,7 @@ export class TransactionQueries {
     const { transactionId } = await this.visible(id, caller);
     const total = await this.eventsOf(transactionId);
     const to = Math.min(total, first + (asked?.size ?? total));
-    const items = this.states(transactionId, { first, to, dates: dateOutputFormat, signal });
+    const items = this.states(transactionId, [first, to], dateOutputFormat, signal);
     return { items, total, requested: pageSize };
   }
 
@@ -248,10 +240,12 @@ export class TransactionQueries {
     return 0;
   }
 
-  /** After the events from a revision to before another. An amendment has what the events before it have. */
+  /** After the events from revision `first` to before `to`. An amendment has what the events before it have. */
   private async *states(
     transactionId: string,
-    { first, to, dates, signal }: HistoryPart,
+    [first, to]: readonly [number, number],
+    dates: DateFormat,
+    signal: AbortSignal | undefined,
   ): AsyncGenerator<Iterable<OutputTransaction>> {
     if (first >= to) return;
     let stored: StoredTransaction | undefined;
