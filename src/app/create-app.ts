@@ -30,7 +30,7 @@ import { PositionWait } from '../projector/wait';
 import { type SubscriptionParts } from '../services/subscriptions/subscription.queries';
 import { subscriptionServices, SubscriptionsModule } from '../services/subscriptions/subscriptions.module';
 import { transactionOperations } from '../services/transactions/operations';
-import { TransactionsModule } from '../services/transactions/transactions.module';
+import { TransactionsModule } from '../services/transactions/transactions.controller';
 import { voucherService, VouchersModule } from '../services/vouchers/vouchers.module';
 
 /** What the application is made of: opened and closed by others. */

@@ -1,3 +1,4 @@
+import { type ServerResponse } from 'node:http';
 import {
   type CanActivate,
   type DynamicModule,
@@ -9,15 +10,17 @@ import { APP_FILTER, APP_GUARD, Reflector } from '@nestjs/core';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Caller, TOKEN, tokenHash } from '../network/organisations';
 import { Clock } from '../runtime/clock';
+import { FairBudget } from '../runtime/fair-queue';
 import { httpFaults, openApiFaults } from '../wire/api/errors';
 import { describeUnknown, type KeyTable, unknownKeys } from '../wire/keys/keys';
 import { nameList } from '../wire/keys/name-list';
 import { AnswerWriter } from './answer-writer';
 import { formatsOf, keyTableOf, rolesOf } from './decorators';
 import { FailureCounts, FailureFilter } from './failure-filter';
-import { ReadQueue, RequestsInProgress } from './read-queue';
+import { ReadQueue } from './read-queue';
 import { representationOf } from './representation';
 import { sentTokens } from './request-state';
+import { whenOver } from './send-stream';
 import { HttpOptions, type Service } from './service';
 import { WaitForReadModels } from './visible-writes';
 
@@ -30,17 +33,20 @@ const MAX_WAIT = 2000;
 /** Whether a request is handled: its checks, in this order (`docs/decisions.md#a8`). ADR 17 says why it negotiates too. */
 @Injectable()
 class AdmissionGuard implements CanActivate {
+  /** Those of requests being answered, by token: shared as memory for bodies is (`docs/decisions.md#x101`). */
+  private readonly connections: FairBudget;
   /** The current minute, and the requests of each token in it. */
   private minute = -1;
   private counts = new Map<string, number>();
 
   constructor(
     private readonly options: HttpOptions,
-    private readonly requests: RequestsInProgress,
     private readonly clock: Clock,
     private readonly reflector: Reflector,
     private readonly readModels: WaitForReadModels,
-  ) {}
+  ) {
+    this.connections = new FairBudget(options.maxConnections);
+  }
 
   /** Routes of no service need no token if `openRoutes` lists them. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -52,7 +58,7 @@ class AdmissionGuard implements CanActivate {
     const caller = this.authenticated(request, service);
     request.caller = caller;
     this.options.tokenUsed(caller.tokenHash);
-    this.requests.begin(caller.tokenHash, reply.raw);
+    this.begin(caller.tokenHash, reply.raw);
     this.limitRate(caller, reply);
     const operation = [context.getHandler(), context.getClass()] as const;
     const roles = rolesOf(this.reflector, ...operation);
@@ -61,6 +67,12 @@ class AdmissionGuard implements CanActivate {
     request.view = representationOf(request, service, formatsOf(this.reflector, ...operation));
     const position = request.headers['x-min-position'];
     return position === undefined || this.waitFor(String(position), service);
+  }
+
+  /** Counts a request of a token until it is answered. Raises 503 if the token has too many. */
+  private begin(client: string, response: ServerResponse): void {
+    if (!this.connections.take(client, 1)) throw httpFaults.overloaded(undefined, { retryAfter: 1 });
+    whenOver(response, () => this.connections.give(client, 1));
   }
 
   /** Requires a token of the service (`docs/decisions.md#a4`). */
@@ -160,7 +172,6 @@ export class HttpModule {
         { provide: Clock, useValue: clock },
         AnswerWriter,
         ReadQueue,
-        RequestsInProgress,
         FailureCounts,
         { provide: APP_GUARD, useClass: AdmissionGuard },
         { provide: APP_FILTER, useClass: FailureFilter },

@@ -1,31 +1,12 @@
-import { type ServerResponse } from 'node:http';
 import { finished } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
-import { FairBudget, FairQueue, QueueFull } from '../runtime/fair-queue';
+import { FairQueue, QueueFull } from '../runtime/fair-queue';
 import { httpFaults } from '../wire/api/errors';
 import { admissionOf } from './request-state';
-import { whenOver } from './send-stream';
 import { HttpOptions } from './service';
-
-/** The requests being answered, by token: connections are shared as memory for bodies is (`docs/decisions.md#x101`). */
-@Injectable()
-export class RequestsInProgress {
-  private readonly connections: FairBudget;
-
-  constructor({ maxConnections }: HttpOptions) {
-    this.connections = new FairBudget(maxConnections);
-  }
-
-  /** Counts a request of a token until it is answered. Raises 503 if the token has too many. */
-  begin(client: string, response: ServerResponse): void {
-    if (!this.connections.take(client, 1))
-      throw httpFaults.overloaded(undefined, { retryAfter: RETRY_AFTER });
-    whenOver(response, () => this.connections.give(client, 1));
-  }
-}
 
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';

@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type FastifyReply } from 'fastify';
+import { type FastifyBaseLogger, type FastifyReply } from 'fastify';
 import { productFaults as fault } from '../../domain/products/faults';
 import { importsText } from '../../domain/products/import-report';
 import {
@@ -91,11 +91,7 @@ export class ProductsController {
   ): Promise<Answer> {
     const { fid, mode = 'update', dryRun } = keys;
     const command = new LoadProducts(fid, caller, mode, body, dryRun);
-    const loaded = await loggedLoad(
-      (facts, text) => reply.log.info(facts, text),
-      command,
-      () => this.commands.execute(command),
-    );
+    const loaded = await loggedLoad(reply.log, command, () => this.commands.execute(command));
     const { loadId, position, counts, largeRemoval } = loaded;
     if (largeRemoval && loadId !== undefined)
       reply.log.warn(
@@ -145,7 +141,7 @@ function loadHeaders(loaded: Loaded & Partial<LoadResult>): Readonly<Record<stri
 
 /** Runs a load and logs what it has done, or the code with which it was refused (`docs/decisions.md#x86`). */
 async function loggedLoad(
-  log: (facts: object, text: string) => void,
+  log: FastifyBaseLogger,
   { feedId, mode }: Pick<LoadRequest, 'feedId' | 'mode'>,
   load: () => Promise<LoadResult>,
 ): Promise<LoadResult> {
@@ -154,10 +150,10 @@ async function loggedLoad(
   try {
     const loaded = await load();
     const { loadId, counts } = loaded;
-    log({ ...facts(), loadId, ...counts }, 'load');
+    log.info({ ...facts(), loadId, ...counts }, 'load');
     return loaded;
   } catch (error) {
-    if (error instanceof Fault) log({ ...facts(), code: error.code }, 'load refused');
+    if (error instanceof Fault) log.info({ ...facts(), code: error.code }, 'load refused');
     throw error;
   }
 }

@@ -2,7 +2,6 @@ import { Body, Controller, Delete, Get, Param, Post, type Type } from '@nestjs/c
 import { CommandBus } from '@nestjs/cqrs';
 import { listDeliveries } from '../../../projections/deliveries';
 import { listReceivers } from '../../../projections/receivers';
-import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { type ListedDelivery, STATES } from '../../domain/deliveries/stored-delivery';
 import { type TopicName } from '../../domain/subscriptions/subscription';
 import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
@@ -16,13 +15,11 @@ import { ReadStore } from '../../kernel/read-store';
 import { type PageInParts } from '../../projector/search-in-parts';
 import { Clock } from '../../runtime/clock';
 import { type OperationText, shape } from '../../wire/api/description';
-import { Refusals } from '../../wire/api/posted';
 import { given, INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 import { CURSOR_KEY, ListCursors, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
-import { recordReader } from '../../wire/record/read';
 import { listOf } from '../../wire/record/record';
 import { ChangeSubscription } from './commands';
-import { RedeliverDeadLetters, RedeliverMessage, type UncheckedPeriod } from './deliveries.commands';
+import { RedeliverDeadLetters, RedeliverMessage } from './deliveries.commands';
 import {
   deliveryKeys,
   type DeliveryKeys,

@@ -96,9 +96,8 @@ export class DeliveryQueries {
   ): Promise<OutputDeliveryDetails> {
     const listed = withoutCancelled(stored, subscription.state);
     const waiting = await this.waiting(id, subscription.state);
-    const isWaiting =
-      listed.state === 'due' || listed.state === 'retrying' || listed.redelivery !== undefined;
-    const message = isWaiting
+    const willBeSent = isWaiting(listed.state) || listed.redelivery !== undefined;
+    const message = willBeSent
       ? await this.toSend(kind, subscription, listed)
       : await this.asSent(kind, listed);
     return toDetails(listed, message, waiting);
@@ -195,8 +194,7 @@ function statesOf(
   return states.flatMap((state): readonly StateCriterion[] => {
     if (state === 'held')
       return (['due', 'retrying'] as const).map((waiting) => ({ state: waiting, receivers: [...held] }));
-    const isWaiting = state === 'due' || state === 'retrying';
-    return [isWaiting && held.size > 0 ? { state, receivers: others } : { state }];
+    return [isWaiting(state) && held.size > 0 ? { state, receivers: others } : { state }];
   });
 }
 

@@ -63,11 +63,6 @@ export class ReportTransactions extends PostedTransactions {}
 /** Requests transitions (`docs/decisions.md#t5`). */
 export class MoveTransactions extends PostedTransactions {}
 
-const OUTCOME_OF = {
-  report: { done: 'created', repeated: 'known' },
-  move: { done: 'moved', repeated: 'unchanged' },
-} as const satisfies Record<string, Record<string, Done>>;
-
 /** Streams written at a time: enough for the log to share its commits. */
 const AT_ONCE = 256;
 
@@ -76,7 +71,8 @@ const RESERVED = 32;
 
 @Injectable()
 export class Transactions {
-  private readonly mutex = new KeyedMutex<string>();
+  /** Several items of one list may concern one transaction: they are executed in their order. */
+  readonly mutex = new KeyedMutex<string>();
   /** Each transaction in memory may have some 200 KB: those of all lists are bounded, not those of each. */
   private readonly inMemory = new FairQueue({
     atOnce: AT_ONCE + RESERVED,
@@ -136,19 +132,15 @@ export class Transactions {
       known,
     );
     if (state.name === 'Unknown') throw fault.unknownTransaction();
+    const [done, repeated] =
+      command.do === 'report' ? (['created', 'known'] as const) : (['moved', 'unchanged'] as const);
     return {
       transactionId,
       legacyTransactionId: legacyIdOf(state.transaction),
       messageTypeId: stateIdOf(state.name),
-      outcome:
-        OUTCOME_OF[command.do === 'report' ? 'report' : 'move'][events.length > 0 ? 'done' : 'repeated'],
+      outcome: events.length > 0 ? done : repeated,
       position,
     };
-  }
-
-  /** Several items of one list may concern one transaction: they are executed in their order. */
-  inOrder<Result>(id: string, run: () => Promise<Result>): Promise<Result> {
-    return this.mutex.runExclusive(id, run);
   }
 }
 
@@ -166,7 +158,7 @@ export class ReportTransactionsHandler implements ICommandHandler<ReportTransact
     return await this.transactions.each(caller, posted, (item) => {
       const command = checkReport(item, { directory, caller, now });
       const { transaction } = command;
-      return this.transactions.inOrder(legacyIdOf(transaction), async () => {
+      return this.transactions.mutex.runExclusive(legacyIdOf(transaction), async () => {
         const { transactionId, known } = await reportedTransaction(this.transactions.log, transaction);
         const at = this.clock.now().toISOString();
         return await this.transactions.execute(transactionId, { ...command, at }, known);
@@ -194,7 +186,7 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     });
     return await this.transactions.each(caller, found, async (item) => {
       if ('faults' in item) throw new Faults(item.faults);
-      return await this.transactions.inOrder(item.transactionId, () => this.move(item, caller));
+      return await this.transactions.mutex.runExclusive(item.transactionId, () => this.move(item, caller));
     });
   }
 

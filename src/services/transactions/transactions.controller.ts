@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Param, Post } from '@nestjs/common';
+import { Body, Controller, Get, Module, Param, Post } from '@nestjs/common';
 import { type Command, CommandBus } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import {
@@ -9,20 +9,29 @@ import {
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
+import { VisibleWrites } from '../../http/visible-writes';
 import { Faults } from '../../kernel/fault';
 import { type Caller } from '../../network/organisations';
 import { errorsAsJson } from '../../wire/api/errors';
 import { type BodyFormat } from '../../wire/api/format';
 import { isPosted } from '../../wire/api/posted';
 import { type ListBody, postedItems } from '../../wire/api/posted-items';
+import { NotParsable, parsedOr } from '../../wire/bytes';
 import { postedFromJson } from '../../wire/json/read';
 import { type Keys } from '../../wire/keys/keys';
 import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
-import { NotParsable, parsedOr } from '../../wire/bytes';
 import { type List, type RecordKind } from '../../wire/record/record';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
-import { MoveTransactions, ReportTransactions, type CommandResults } from './commands';
+import {
+  type CommandResults,
+  MoveTransactions,
+  MoveTransactionsHandler,
+  ReportTransactions,
+  ReportTransactionsHandler,
+  Transactions,
+} from './commands';
+import { transactionOperations as operations } from './operations';
 import {
   dateKeys,
   type FilterKeys,
@@ -33,7 +42,6 @@ import {
   type TransactionListKeys,
   TransactionQueries,
 } from './transaction.queries';
-import { transactionOperations as operations } from './operations';
 
 /** Most bytes of one posted item, and of a list. */
 const MAX_BODY = { one: 256 * 1024, several: 32 * 1024 * 1024 } as const;
@@ -42,7 +50,7 @@ const REPORTERS = ['advertiser', 'operator'] as const;
 
 /** Transactions: reports, requested transitions, lists (`docs/decisions.md#t2`, `#t5`, `#t6`). */
 @Controller('/1.0/conversions/transactions')
-export class TransactionsController {
+class TransactionsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: TransactionQueries,
@@ -178,3 +186,16 @@ function readOne(kind: RecordKind, each: string, bytes: Buffer, format: BodyForm
   if (root.name !== each) throw new NotParsable(`expected the root element ${each}, found ${root.name}`);
   return postedFromXml(kind, root);
 }
+
+/** Transactions, as part of the conversion service. */
+@Module({
+  controllers: [TransactionsController],
+  providers: [
+    ReportTransactionsHandler,
+    MoveTransactionsHandler,
+    Transactions,
+    TransactionQueries,
+    VisibleWrites,
+  ],
+})
+export class TransactionsModule {}
