@@ -155,7 +155,7 @@ export class DownloadCounter {
     if (after === undefined) throw unavailable;
     const { folder } = this.parts;
     try {
-      await mkdir(folder, { mode: 0o700 }).catch(unlessThere);
+      await mkdir(folder, { mode: 0o700, recursive: true });
       const names = await readdir(folder);
       if (names.filter(isNoted).length >= MOST) throw unavailable;
       const path = join(folder, `${Date.parse(download.at)}_${id}_${download.id}`);
@@ -172,7 +172,8 @@ export class DownloadCounter {
     const names = new Map<string, string[]>();
     for (const name of (await readdir(this.parts.folder).catch(() => [])).toSorted()) {
       const [, id = ''] = name.split('_');
-      const isGone = name.endsWith(SUFFIX.taken) && Date.now() - takenAt(name) > GONE_MS;
+      // A name of a taken one has its time.
+      const isGone = name.endsWith(SUFFIX.taken) && Date.now() - Number(name.split('.')[1]) > GONE_MS;
       if (!name.endsWith(SUFFIX.waiting) && !isGone) continue;
       const others = names.get(id);
       if (others === undefined) names.set(id, [name]);
@@ -236,10 +237,6 @@ export class DownloadCounter {
   }
 }
 
-function unlessThere(error: unknown): void {
-  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-}
-
 /** Undefined if the quota does not allow it. */
 function stateAfter(
   before: typeof quota.initial,
@@ -268,8 +265,4 @@ async function writeDurably(path: string, text: string): Promise<void> {
 
 function isNoted(name: string): boolean {
   return Object.values(SUFFIX).some((suffix) => name.endsWith(suffix));
-}
-
-function takenAt(name: string): number {
-  return Number(name.split('.')[1]);
 }

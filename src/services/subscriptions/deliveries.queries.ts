@@ -218,9 +218,9 @@ export function heldReceivers(id: string, subscription: ActiveSubscription): Rea
 
 export function toDelivery(listed: ListedDelivery, waiting: WaitingReceivers): OutputDelivery {
   const { messageId, receiver, subject, stateId, sequence, at, changed, attempts, redelivery } = listed;
-  const state = stateOf(listed, waiting);
+  const isHeld = waiting.isHeld(receiver);
   const last = attempts.at(-1);
-  const next = waiting.isHeld(receiver) ? undefined : nextOf(listed, waiting.restingUntil.get(receiver));
+  const next = isHeld ? undefined : nextOf(listed, waiting.restingUntil.get(receiver));
   const lastError = last?.error ?? listed.reason;
   return {
     messageId,
@@ -229,7 +229,7 @@ export function toDelivery(listed: ListedDelivery, waiting: WaitingReceivers): O
     messageTypeId: stateId,
     sequenceNumber: String(sequence),
     time: at,
-    state,
+    state: isHeld && isWaiting(listed.state) ? 'held' : listed.state,
     ...(changed === undefined ? {} : { changed }),
     attempts: listed.attempted,
     ...(last?.status === undefined ? {} : { lastStatus: last.status }),
@@ -238,10 +238,6 @@ export function toDelivery(listed: ListedDelivery, waiting: WaitingReceivers): O
     ...(redelivery === undefined ? {} : { redeliveryRequested: redelivery }),
     test: listed.isTest === true,
   };
-}
-
-function stateOf({ state, receiver }: ListedDelivery, { isHeld }: WaitingReceivers): OutputState {
-  return isWaiting(state) && isHeld(receiver) ? 'held' : state;
 }
 
 function isWaiting(state: OutputState): boolean {

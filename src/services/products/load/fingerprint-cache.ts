@@ -141,7 +141,10 @@ export class FingerprintCache {
       }
       return await run(entry.prints);
     } finally {
-      if (entry !== undefined && isFarBehind(entry)) await this.save(feedId, entry);
+      if (entry !== undefined) {
+        const behind = entry.prints.revision - entry.saved;
+        if (behind >= Math.max(SAVE_AFTER, entry.prints.size / 4)) await this.save(feedId, entry);
+      }
       this.inUse.delete(feedId);
       this.evict(feedId);
     }
@@ -190,10 +193,6 @@ export class FingerprintCache {
 
 function entryOf(prints = new Fingerprints()): Entry {
   return { prints, saved: prints.revision };
-}
-
-function isFarBehind({ prints, saved }: Entry): boolean {
-  return prints.revision - saved >= Math.max(SAVE_AFTER, prints.size / 4);
 }
 
 /** How long (ms) the lease of a crashed process blocks the others. */
@@ -261,7 +260,8 @@ export async function saveFingerprints(path: string, feedId: number, prints: Fin
   await mkdir(dirname(path), { recursive: true });
   const file = await open(`${path}.new`, 'w');
   try {
-    for (const part of [headerBytes(header), ...parts]) await file.appendFile(part);
+    await file.appendFile(JSON.stringify(header).padEnd(HEADER_BYTES));
+    for (const part of parts) await file.appendFile(part);
   } finally {
     await file.close();
   }
@@ -283,10 +283,6 @@ async function removeFingerprints(path: string): Promise<void> {
 }
 
 const HEADER_BYTES = 512;
-
-function headerBytes(header: Header): Buffer {
-  return Buffer.from(JSON.stringify(header).padEnd(HEADER_BYTES));
-}
 
 function decode(file: Buffer, feedId: number): Fingerprints | undefined {
   const header = parseHeader(file.toString('utf8', 0, HEADER_BYTES));
