@@ -28,6 +28,7 @@ import { load } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
+import { defined } from '../../kernel/without';
 import { eachOf } from '../../projector/search-in-parts';
 import { Clock } from '../../runtime/clock';
 import { given } from '../../wire/keys/keys';
@@ -288,15 +289,8 @@ function requestOf({ id, sequence, request, isTest }: Message): OutputDeliveryDe
 }
 
 function toAttempt({ attempt, at, ms, status, error, answer, isManual }: StoredAttempt) {
-  return {
-    attempt,
-    time: at,
-    ...(status === undefined ? {} : { status }),
-    ...(error === undefined ? {} : { error }),
-    ...(ms === undefined ? {} : { milliseconds: Math.round(ms) }),
-    ...(answer === undefined ? {} : { answer }),
-    manual: isManual === true,
-  };
+  const milliseconds = ms && Math.round(ms);
+  return defined({ attempt, time: at, status, error, milliseconds, answer, manual: isManual === true });
 }
 
 /** A receiver of a subscription; without totals nothing was sent to it. */
@@ -332,13 +326,10 @@ const NOTHING = { attempts: 0, failed: 0, delivered: 0, dead: 0 } as const;
 export function toTotals(
   totals: Omit<ReceiverTotals, 'receiver' | 'subscriptionId' | 'organisationId'>,
 ): OutputTotals {
-  const { attempts, failed, delivered, dead, failingSince, lastSuccess, lastFailure } = totals;
-  return {
-    ...{ attempts, failed, delivered, dead },
-    ...(failingSince === undefined ? {} : { failingSince }),
-    ...(lastSuccess === undefined ? {} : { lastSuccess: toEnded(lastSuccess) }),
-    ...(lastFailure === undefined ? {} : { lastFailure: toEnded(lastFailure) }),
-  };
+  const { attempts, failed, delivered, dead, failingSince } = totals;
+  const lastSuccess = totals.lastSuccess && toEnded(totals.lastSuccess);
+  const lastFailure = totals.lastFailure && toEnded(totals.lastFailure);
+  return defined({ attempts, failed, delivered, dead, failingSince, lastSuccess, lastFailure });
 }
 
 function toEnded({ at, ...rest }: NonNullable<ReceiverTotals['lastFailure']>) {

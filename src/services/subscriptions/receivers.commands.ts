@@ -6,6 +6,7 @@ import { Backoff } from '../../runtime/unavailable';
 import { type Position } from '../../kernel/event';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { NoGeneration, ReadStore } from '../../kernel/read-store';
+import { defined } from '../../kernel/without';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
 import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
 import { Subscriptions } from './commands';
@@ -187,13 +188,6 @@ async function ifAvailable<Found>(found: Promise<Found>): Promise<Found | undefi
 
 function toTest({ messageId, state, attempts, reason, next }: ListedDelivery): OutputTest {
   const { status, ms, error = reason, answer } = attempts.at(-1) ?? {};
-  return {
-    messageId,
-    state,
-    ...(status === undefined ? {} : { status }),
-    ...(ms === undefined ? {} : { milliseconds: Math.round(ms) }),
-    ...(error === undefined ? {} : { error }),
-    ...(answer === undefined ? {} : { answer }),
-    ...(next === undefined ? {} : { nextAttempt: next }),
-  };
+  const milliseconds = ms && Math.round(ms);
+  return defined({ messageId, state, status, milliseconds, error, answer, nextAttempt: next });
 }

@@ -4,6 +4,7 @@ import { type FeedImport, isLargeRemoval, type Tally } from '../../../domain/pro
 import { type Fingerprints } from '../../../domain/products/fingerprints';
 import { type Position } from '../../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../kernel/event-log';
+import { defined } from '../../../kernel/without';
 import { mappedCategory, type PostedCategory } from '../../../network/categories/mapped-category';
 import { type Directory } from '../../../network/directory';
 import { type FollowedDirectory } from '../../../network/follower';
@@ -215,11 +216,7 @@ export class Loader {
     const ignoredFields = intake.ignored.listed().filter(fits);
     const faults = listed
       .slice(0, MAX_FAULTS_STORED)
-      .map(({ code, message, sourceProductId }) => ({
-        code,
-        ...(sourceProductId === undefined ? {} : { sourceProductId }),
-        message,
-      }))
+      .map(({ code, message, sourceProductId }) => defined({ code, sourceProductId, message }))
       .filter(fits);
     const moreFaults = more + listed.length - faults.length;
     return {
