@@ -92,7 +92,7 @@ const AIMS = {
   'esdb-subscribe': 0.8,
 } as const;
 
-/** Measured by `npm test`. */
+/** Measured by `npm run test:program`. */
 const SMALL = ['project', 'voucher-create', 'esdb-append'] as const;
 
 describe('the benchmark', () => {
