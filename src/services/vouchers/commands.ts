@@ -38,7 +38,7 @@ interface PostResults {
   readonly position: Position;
 }
 
-/** Publishes or edits a voucher as read from a body, unchecked (Document 2, Endpoints, Vouchers). Raises all faults. */
+/** Publishes or edits a voucher as read from a body (Document 2, Endpoints, Vouchers), unchecked. Raises all faults. */
 export class PostVoucher extends Command<PostedVoucher> {
   constructor(
     readonly posted: unknown,
@@ -52,7 +52,7 @@ export class PostVoucher extends Command<PostedVoucher> {
   }
 }
 
-/** The same for several, each on its own; of those with one `sourceId`, the last valid one (`docs/decisions.md#v17`). */
+/** Several, each on its own; of those with one `sourceId`, only the last valid one (`docs/decisions.md#v17`). */
 export class PostVouchers extends Command<PostResults> {
   constructor(
     readonly posted: readonly unknown[],
