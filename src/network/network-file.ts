@@ -266,6 +266,7 @@ export function exportNetwork({ organisations, programs, categories }: Directory
       status: program.status,
       acceptsClaims: program.acceptsClaims,
       daysToAutoApprove: program.daysToAutoApprove,
+      ...(program.invoicesPaid === undefined ? {} : { invoicesPaid: program.invoicesPaid }),
       events: program.events.map(({ commission, ...event }) => ({
         ...event,
         // Money is in minor units here, in the file as operators write it.

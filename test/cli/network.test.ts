@@ -90,6 +90,13 @@ describe('affilog network export (decisions X93)', () => {
     expect(networkOf(await directory()).tokens).toHaveLength(6);
   });
 
+  it('has whether the invoices of a closed program were paid', async () => {
+    const [program, ...programs] = smallNetwork().programs;
+    const closed = { ...program, status: 'closed', invoicesPaid: true };
+    await importFile({ ...smallNetwork(), programs: [closed, ...programs] });
+    expect(await importFile(await exported())).toMatchObject({ code: 0, out: 'nothing has changed\n' });
+  });
+
   it('creates the same network in another installation', async () => {
     await importFile(smallNetwork());
     const file = await exported();
