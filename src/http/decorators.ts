@@ -18,17 +18,20 @@ export const Produces = Reflector.createDecorator<readonly Format[]>();
 /** Reads the decorators above: the container's `Reflector`, or another. */
 type Metadata = Pick<Reflector, 'getAllAndOverride'>;
 
-type Target = ReturnType<ExecutionContext['getHandler']>;
+type Decorated = ReturnType<ExecutionContext['getHandler']>;
 
 /** Of a handler and its controller. */
 export function rolesOf(
   metadata: Metadata,
-  ...operation: readonly [Target, Target]
+  ...operation: readonly [Decorated, Decorated]
 ): readonly Caller['kind'][] | undefined {
   return metadata.getAllAndOverride<readonly Caller['kind'][] | undefined>(Roles.KEY, [...operation]);
 }
 
-export function formatsOf(metadata: Metadata, ...operation: readonly [Target, Target]): readonly Format[] {
+export function formatsOf(
+  metadata: Metadata,
+  ...operation: readonly [Decorated, Decorated]
+): readonly Format[] {
   const formats = metadata.getAllAndOverride<readonly Format[] | undefined>(Produces.KEY, [...operation]);
   return formats ?? ['json', 'xml'];
 }
