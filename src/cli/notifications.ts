@@ -12,12 +12,12 @@ import {
   withEngines,
 } from './settings';
 
-interface ReceiverFlags {
+interface WhoseFlags {
   readonly organisation?: readonly number[];
   readonly subscription?: readonly string[];
 }
 
-interface DeliveryFlags extends ReceiverFlags {
+interface DeliveryFlags extends WhoseFlags {
   readonly receiver?: readonly string[];
   readonly transaction?: readonly string[];
   readonly claim?: readonly string[];
@@ -39,7 +39,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
       'List receivers, those that were used last first: counts, since when they fail, until when they rest, and whether they are disabled.',
     )
     .action(
-      onEngines(context, async (engines, { organisation, subscription }: ReceiverFlags) => {
+      onEngines(context, async (engines, { organisation, subscription }: WhoseFlags) => {
         const { receiverLines } = await operations();
         const criteria = { organisationId: organisation, subscriptionId: subscription };
         const printed = await printLines(context, receiverLines(engines, criteria, new Date()));

@@ -92,13 +92,13 @@ function addressOf(text: string): { node: string; prefix: string; username: stri
 }
 
 /** How a target is accessed: by default it is read, over the connection of the store. */
-interface Access {
+interface TargetAccess {
   readonly kind?: 'read' | 'write';
   readonly mustBeFinished?: boolean;
   readonly connection?: Connection;
 }
 
-const FINISHED: Access = { mustBeFinished: true };
+const FINISHED: TargetAccess = { mustBeFinished: true };
 
 /** A read store in Elasticsearch. Each generation is an index. */
 class ElasticsearchStore extends ReadStore {
@@ -224,7 +224,7 @@ class ElasticsearchStore extends ReadStore {
     target: Target,
     options: QueryOptions,
     work: (context: IndexContext) => Promise<Result>,
-    access: Access = {},
+    access: TargetAccess = {},
   ): Promise<Result> {
     return await this.connection.query(options, (connection) =>
       this.at(target, work, { ...access, connection }),
@@ -235,7 +235,7 @@ class ElasticsearchStore extends ReadStore {
   private async at<Result>(
     target: Target,
     work: (context: IndexContext) => Promise<Result>,
-    { kind = 'read', mustBeFinished = false, connection = this.connection }: Access = {},
+    { kind = 'read', mustBeFinished = false, connection = this.connection }: TargetAccess = {},
   ): Promise<Result> {
     const { layout, isFinished } = await this.catalogue.find(target);
     if (mustBeFinished && !isFinished)

@@ -14,7 +14,7 @@ import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
 import { without } from '../../kernel/without';
 import { INDEX_STREAM, type IndexMark, MARK, recordIn, toIndexEvent } from './reference-index';
 import { type End as LogEnd } from './head';
-import { type Metadata, metadataEvent, metadataIn, type SentEvent } from './sent-event';
+import { type StreamMetadata, metadataEvent, metadataIn, type SentEvent } from './sent-event';
 
 /** What the keeper needs of the log in EventStoreDB. */
 export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
@@ -49,7 +49,7 @@ interface KeptUpTo {
   readonly chain: Chain;
   /** The last mark. */
   readonly marked: Position;
-  readonly metadata: { readonly content: Metadata; readonly revision: number };
+  readonly metadata: { readonly content: StreamMetadata; readonly revision: number };
 }
 
 /** Records that can be read, each of which continues where the one before it ends. */

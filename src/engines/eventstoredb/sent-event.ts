@@ -86,11 +86,11 @@ export class SentEvent {
   }
 }
 
-/** Metadata of a stream. */
-export type Metadata = Readonly<Record<string, unknown>>;
+/** StreamMetadata of a stream. */
+export type StreamMetadata = Readonly<Record<string, unknown>>;
 
 /** The metadata of a stream in their last event; none if another program wrote something else than an object. */
-export function metadataIn(sent: SentEvent | undefined): Metadata {
+export function metadataIn(sent: SentEvent | undefined): StreamMetadata {
   try {
     const content: unknown = JSON.parse(sent?.dataText ?? '{}');
     return typeof content === 'object' && content !== null ? { ...content } : {};
