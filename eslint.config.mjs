@@ -1,5 +1,14 @@
 import tseslint from 'typescript-eslint';
 
+/** Folders whose code takes time, timers and chance from the clock that it is given (`src/runtime/clock.ts`). */
+const CLOCKED = [
+  'projections',
+  ...['kernel', 'runtime', 'network', 'domain', 'projector', 'delivery', 'processes', 'services'].map(
+    (name) => `src/${name}`,
+  ),
+];
+const OF_CLOCK = 'Take it from the clock that is given (src/runtime/clock.ts): a simulation decides it.';
+
 export default tseslint.config(
   { ignores: ['dist', '.dist-*/', 'data/', 'coverage/', 'node_modules/', 'test/clients/usage/'] },
   ...tseslint.configs.strictTypeChecked.map((config) => ({ ...config, files: ['**/*.ts'] })),
@@ -35,6 +44,59 @@ export default tseslint.config(
     files: ['src/**/*.ts', 'projections/**/*.ts', 'bench/**/*.ts'],
     rules: {
       '@typescript-eslint/no-floating-promises': ['error', { ignoreVoid: false, ignoreIIFE: false }],
+    },
+  },
+  {
+    files: CLOCKED.map((folder) => `${folder}/**/*.ts`),
+    ignores: ['src/runtime/clock.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['performance', 'setImmediate', 'setInterval', 'setTimeout'].map((name) => ({
+          name,
+          message: OF_CLOCK,
+        })),
+      ],
+      'no-restricted-properties': [
+        'error',
+        ...[
+          ['AbortSignal', 'timeout'],
+          ['Date', 'now'],
+          ['Math', 'random'],
+          ['crypto', 'randomUUID'],
+          ['process', 'hrtime'],
+        ].map(([object, property]) => ({ object, property, message: OF_CLOCK })),
+      ],
+      'no-restricted-syntax': [
+        'error',
+        ...['NewExpression', 'CallExpression'].map((type) => ({
+          selector: `${type}[callee.name='Date'][arguments.length=0]`,
+          message: OF_CLOCK,
+        })),
+      ],
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: [
+            ...['node:timers', 'node:timers/promises', 'node:perf_hooks'].map((name) => ({
+              name,
+              message: OF_CLOCK,
+            })),
+            {
+              name: 'node:crypto',
+              importNames: ['randomBytes', 'randomFill', 'randomFillSync', 'randomInt', 'randomUUID'],
+              message: OF_CLOCK,
+            },
+          ],
+          patterns: [
+            {
+              group: ['**/runtime/clock', './clock'],
+              importNames: ['SYSTEM_CLOCK', 'SystemClock'],
+              message: 'Take the clock as a parameter: the outermost code passes it down.',
+            },
+          ],
+        },
+      ],
     },
   },
   {

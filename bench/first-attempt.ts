@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { openEngines } from '../src/engines/open';
 import { execute } from '../src/kernel/decider';
 import { subscriptionDecider } from '../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../src/runtime/clock';
 import { memoryOf } from './deliveries';
 import { Receivers } from './deliveries/receivers';
 import { type Bench, type Figure, quantile } from './harness';
@@ -75,7 +76,7 @@ async function subscribe(dataDir: string, receivers: Receivers): Promise<void> {
       receivers: [{ receiverUrl, httpMethod: 'GET' }],
     } as const;
     const command = { do: 'create', at, topic: 'transactions', organisationId: 2, subscription } as const;
-    await execute(engines.log, subscriptionDecider, randomUUID(), command);
+    await execute(SYSTEM_CLOCK, engines.log, subscriptionDecider, randomUUID(), command);
   }
   await engines.close();
 }

@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { openEngines } from '../src/engines/open';
 import { execute } from '../src/kernel/decider';
 import { subscriptionDecider } from '../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../src/runtime/clock';
 import { prepare } from './deliveries/prepare';
 import { Receivers } from './deliveries/receivers';
 import { startEsdbServer } from './esdb-server';
@@ -101,7 +102,7 @@ async function subscribeHealthy(dataDir: string, eventLog: string, receiverUrl: 
     topic: 'transactions',
     organisationId: 2,
   } as const;
-  await execute(engines.log, subscriptionDecider, randomUUID(), {
+  await execute(SYSTEM_CLOCK, engines.log, subscriptionDecider, randomUUID(), {
     ...command,
     subscription: { filter, receivers },
   });

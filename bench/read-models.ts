@@ -9,6 +9,7 @@ import { waitForPosition } from '../src/projector/wait';
 import { Layout } from '../src/engines/embedded/store/layout';
 import { type Engines, openEngines } from '../src/engines/open';
 import { type CollectionSpec, type Generation, type ReadStore } from '../src/kernel/read-store';
+import { SYSTEM_CLOCK } from '../src/runtime/clock';
 import { type Rows, rowsIn, type Schema, schemaOf } from './bare/tables';
 import { type Bench, timed } from './harness';
 import { Server } from './server';
@@ -78,11 +79,11 @@ function fileOf({ dataDir }: Loaded, { collection, number }: Generation): string
 export async function projected({ log, store }: Pick<Engines, 'log' | 'store'>): Promise<number> {
   for (const { collection } of PROJECTIONS) await createLive(store, collection);
   const head = await log.head();
-  const runner = new Runner(log, store, PROJECTIONS, { owner: 'bench', code: 'bench' });
+  const runner = new Runner(log, store, PROJECTIONS, { clock: SYSTEM_CLOCK, owner: 'bench', code: 'bench' });
   try {
     return await timed(async () => {
       await runner.start();
-      await waitForPosition(store, PROJECTIONS, head, Infinity);
+      await waitForPosition(SYSTEM_CLOCK, store, PROJECTIONS, head, Infinity);
     });
   } finally {
     await runner.stop();

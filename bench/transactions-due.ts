@@ -5,6 +5,7 @@ import { PROJECTIONS } from '../projections';
 import { periodsEndedBy, transactions } from '../projections/transactions';
 import { type Engines, openEngines } from '../src/engines/open';
 import { execute } from '../src/kernel/decider';
+import { SYSTEM_CLOCK } from '../src/runtime/clock';
 import { inParallel } from '../src/runtime/concurrency';
 import { waitForPosition } from '../src/projector/wait';
 import { transactionDecider } from '../src/domain/transactions/transaction';
@@ -30,7 +31,13 @@ export async function transactionsDue(bench: Bench): Promise<readonly Figure[]> 
   try {
     await reportAll(engines, bench.count);
     const projecting = await Server.start(dataDir, 'api,projector');
-    const isShown = await waitForPosition(engines.store, PROJECTIONS, await engines.log.head(), 600_000);
+    const isShown = await waitForPosition(
+      SYSTEM_CLOCK,
+      engines.store,
+      PROJECTIONS,
+      await engines.log.head(),
+      600_000,
+    );
     if (!isShown || (await countDue(engines)) !== bench.count) throw new Error('not all are due');
     await projecting.stop();
     let server: Server | undefined;
@@ -67,6 +74,6 @@ async function reportAll({ log }: Engines, count: number): Promise<void> {
     const at = new Date(start + (number % 60_000)).toISOString();
     const id = transactionIdOf(legacyIdOf(transaction), transaction.programId);
     const report = { do: 'report', at, transaction, posted: [], surroundings, terms: {} } as const;
-    await execute(log, transactionDecider, id, report);
+    await execute(SYSTEM_CLOCK, log, transactionDecider, id, report);
   });
 }

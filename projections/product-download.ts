@@ -5,6 +5,7 @@ import { customFieldNames, type Offer } from '../src/domain/products/offer';
 import { EngineUnavailable } from '../src/kernel/event-log';
 import { type Projection } from '../src/projector/projection';
 import { waitForPosition } from '../src/projector/wait';
+import { type Clock } from '../src/runtime/clock';
 import { type FeedVersion } from './feeds';
 import { type ProductField, products, toOffer } from './products';
 
@@ -40,11 +41,12 @@ const PATIENCE = 2_000;
 
 /** Waits a while until read models have reached a position of the products; raises `EngineUnavailable`. */
 export async function requireUpTo(
+  clock: Clock,
   store: ReadStore,
   position: Position,
   readModels: readonly Projection[],
 ): Promise<void> {
-  if (await waitForPosition(store, readModels, position, PATIENCE)) return;
+  if (await waitForPosition(clock, store, readModels, position, PATIENCE)) return;
   const names = readModels.map(({ collection }) => collection.name).join(', ');
   throw new EngineUnavailable(`${names}: behind what has been read`);
 }

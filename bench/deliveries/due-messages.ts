@@ -5,6 +5,7 @@ import { APPEND_LIMITS, type EventLog } from '../../src/kernel/event-log';
 import { MATCHED, type MatchedEvent, type Message } from '../../src/domain/deliveries/delivery-events';
 import { messageIdOf, receiverIdOf } from '../../src/domain/subscriptions/receiver-id';
 import { type Receiver, subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const PER_SUBSCRIPTION = 10;
@@ -32,7 +33,7 @@ export async function subscribe(log: EventLog, urls: readonly string[]): Promise
     }));
     const subscription = { filter: { stateIds: [1], eventIds: [NO_EVENT] }, receivers };
     const command = { do: 'create', at: AT, topic: 'transactions', organisationId: 2, subscription } as const;
-    await execute(log, subscriptionDecider, subscriptionId, command);
+    await execute(SYSTEM_CLOCK, log, subscriptionDecider, subscriptionId, command);
     for (const receiver of receivers)
       targets.push({
         subscriptionId,
@@ -88,7 +89,7 @@ export class Matched {
     for (let at = 0; at < messages.length; at += most) {
       const due = messages.slice(at, at + most).map((data): MatchedEvent => ({ type: 'MessageDue', data }));
       const cursor: MatchedEvent = { type: 'Matched', data: { upTo, messages: 0 } };
-      const events = [...due, cursor].map((event) => toNewEvent(event));
+      const events = [...due, cursor].map((event) => toNewEvent(event, randomUUID()));
       this.revision = (await this.deliveries.append(MATCHED, this.revision, events)).revision;
     }
   }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { openEngines } from '../../src/engines/open';
 import { execute } from '../../src/kernel/decider';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { EVENTS, SITES } from '../network';
 import { Server } from '../server';
 import { Matched, messageTo, subscribe } from './due-messages';
@@ -68,7 +69,7 @@ export async function subscribeAll(dataDir: string, receivers: Receivers): Promi
       const filter = { stateIds: STATES, siteIds: [siteId], eventIds: [eventId] };
       const subscription = { filter, receivers: [receiver] };
       const command = { do: 'create', at, topic: 'transactions', organisationId: 2, subscription } as const;
-      await execute(engines.log, subscriptionDecider, randomUUID(), command);
+      await execute(SYSTEM_CLOCK, engines.log, subscriptionDecider, randomUUID(), command);
     }
   } finally {
     await engines.close();

@@ -9,6 +9,7 @@ import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { TokenUses } from '../network/token-uses';
 import { allowedBy, secretsOf } from '../operations/installation';
+import { type Clock } from '../runtime/clock';
 import { type Report } from '../runtime/failure-report';
 import { FollowedLog } from '../runtime/followed-log';
 import { type ProductLoader } from '../services/products/commands';
@@ -24,7 +25,7 @@ import { atMostEvery, diskTrouble, readinessOf, type RoleTroubles } from './read
 import { startExporter } from './threads/exporter';
 import { startLoader } from './threads/loader';
 
-interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 'visibleWithin'> {
+interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 'clock' | 'visibleWithin'> {
   /** How long a request for a test of a receiver waits for its outcome (ms). */
   readonly testWithin?: number;
   /** How often the engines and the disk are looked at for `/health/ready`, at most (ms). */
@@ -35,7 +36,6 @@ interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 
   /** Receives failures after which the process continues. */
   readonly report: Report;
   readonly log?: FastifyBaseLogger;
-  readonly now?: () => Date;
   readonly troubles?: RoleTroubles;
 }
 
@@ -58,35 +58,35 @@ export interface Api {
 
 /** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
 export async function openApi(options: ApiOptions): Promise<Api> {
-  const { config, engines, follower, threads, report, log, now, visibleWithin, troubles = {} } = options;
+  const { config, engines, follower, threads, report, log, clock, visibleWithin, troubles = {} } = options;
   const { testWithin = TEST_MS, healthEvery = HEALTH_MS } = options;
   const { log: eventLog, store } = engines;
   return await openAll(async (opened) => {
     const { dataDir } = config;
     const loader = threads
       ? startLoader(engines, dataDir, report)
-      : makeLoader(eventLog, follower, dataDir, now === undefined ? {} : { now });
+      : makeLoader(clock, eventLog, follower, dataDir);
     opened.push(() => loader.close());
-    const exporter = threads ? startExporter(engines, report) : new Exporter(store, follower);
+    const exporter = threads ? startExporter(engines, report) : new Exporter(clock, store, follower);
     opened.push(() => exporter.end());
-    const downloads = new RenderedFeeds(exporter, join(dataDir, 'spool'), config.downloadSpace);
+    const downloads = new RenderedFeeds(clock, exporter, join(dataDir, 'spool'), config.downloadSpace);
     opened.push(() => downloads.close());
     await downloads.clean();
     const counter = new DownloadCounter({
       log: eventLog,
       folder: join(dataDir, 'uncounted'),
-      now: now ?? (() => new Date()),
+      clock,
       report,
     });
     counter.start();
     opened.push(() => counter.close());
     // The threads start while the modules of HTTP are being loaded.
     const { createApp } = await import('./create-app.js');
-    const tokenUses = new TokenUses(store, now ?? (() => new Date()), report);
+    const tokenUses = new TokenUses(clock, store, report);
     tokenUses.start();
     opened.push(() => tokenUses.close());
     const ending = new AbortController();
-    const facts = new NotificationFacts(eventLog, await secretsOf(config), ending.signal);
+    const facts = new NotificationFacts(clock, eventLog, await secretsOf(config), ending.signal);
     opened.push(async () => {
       ending.abort();
       await facts.ended;
@@ -102,6 +102,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     const readiness = atMostEvery(healthEvery, look);
     const allowed = allowedBy(config);
     const parts: AppParts = {
+      clock,
       config,
       eventLog,
       store,
@@ -120,7 +121,6 @@ export async function openApi(options: ApiOptions): Promise<Api> {
         keepMs: config.notifyKeep,
       },
       ...(log === undefined ? {} : { log }),
-      ...(now === undefined ? {} : { now }),
       ...(visibleWithin === undefined ? {} : { visibleWithin }),
     };
     const app = await createApp(parts);
@@ -173,12 +173,18 @@ class NotificationFacts extends FollowedLog {
   private owner: DeliveriesOwned['data'] | undefined;
 
   constructor(
+    clock: Clock,
     log: EventLog,
     private readonly own: Secrets,
     signal: AbortSignal,
   ) {
     const prefixes = [RATES_STREAM, OWNER_STREAM];
-    super(log, { prefixes, apply: (event) => this.apply(event), subject: 'what is known of rates' }, signal);
+    super(
+      clock,
+      log,
+      { prefixes, apply: (event) => this.apply(event), subject: 'what is known of rates' },
+      signal,
+    );
   }
 
   /** Currencies that there are rates for; undefined as long as there are none. */

@@ -1,3 +1,4 @@
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type OpenServed, serveThread } from '../runtime/thread';
 import { type ThreadName } from './start-thread';
 
@@ -13,4 +14,6 @@ const THREADS: Readonly<Record<ThreadName, () => Promise<{ readonly run: OpenSer
 };
 
 /** The entry of the threads that `startNamed` and `startOver` start. */
-serveThread(async (data, report, name: ThreadName) => (await THREADS[name]()).run(data, report, name));
+serveThread(SYSTEM_CLOCK, async (data, report, name: ThreadName) =>
+  (await THREADS[name]()).run(data, report, name),
+);

@@ -47,7 +47,7 @@ export interface AppParts {
   readonly subscriptions: SubscriptionParts;
   readonly log?: FastifyBaseLogger;
   /** The present; tests provide another one. */
-  readonly now?: Clock['now'];
+  readonly clock: Clock;
   /** How long small writes wait until queries see them (ms); tests wait longer. */
   readonly visibleWithin?: number;
 }
@@ -68,11 +68,11 @@ const OPEN_ROUTES = [
 class AppModule {
   static of(parts: AppParts, http: HttpOptions): DynamicModule {
     const { config, eventLog, store, follower, loader, downloads, counter, readiness } = parts;
-    const clock: Clock = parts.now === undefined ? new Clock() : { now: parts.now };
-    const wait = new PositionWait(store, PROJECTIONS);
+    const { clock } = parts;
+    const wait = new PositionWait(clock, store, PROJECTIONS);
     const reach: PositionWait['until'] = (position, milliseconds) => wait.until(position, milliseconds);
-    const readModels = new WaitForReadModels(reach, parts.visibleWithin);
-    const states = new FeedStates(store, follower);
+    const readModels = new WaitForReadModels(clock, reach, parts.visibleWithin);
+    const states = new FeedStates(clock, store, follower);
     return {
       module: AppModule,
       global: true,
@@ -101,7 +101,7 @@ class AppModule {
 
 /** The HTTP application, initialised but not listening. */
 export async function createApp(parts: AppParts): Promise<NestFastifyApplication> {
-  const { config, follower, log, tokenUses, now = () => new Date() } = parts;
+  const { config, clock, follower, log, tokenUses } = parts;
   const messages = subscriptionServices({ transactions: transactionOperations });
   const http: HttpOptions = {
     ...config,
@@ -110,7 +110,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     callerOf: (hash) => {
       const caller = follower.directory.organisations.callerOf(hash);
-      return caller === undefined || isExpired(caller, now()) ? undefined : caller;
+      return caller === undefined || isExpired(caller, clock.now()) ? undefined : caller;
     },
     tokenUsed: (hash) => tokenUses.note(hash),
   };

@@ -1,5 +1,6 @@
 import { FollowedDirectory } from '../network/follower';
 import { type Engines, type EngineTicket, joinEngines } from '../engines/open';
+import { type Clock, SYSTEM_CLOCK } from '../runtime/clock';
 
 /** What a process and each of its threads work with. */
 export interface Base {
@@ -11,9 +12,9 @@ export interface Base {
 }
 
 /** `report` receives failures after which it continues. */
-export function baseOver(engines: Engines, report?: (failure: string) => void): Base {
+export function baseOver(clock: Clock, engines: Engines, report?: (failure: string) => void): Base {
   const ending = new AbortController();
-  const follower = new FollowedDirectory(engines.log, ending.signal, undefined, undefined, report);
+  const follower = new FollowedDirectory(clock, engines.log, ending.signal, undefined, undefined, report);
   return {
     engines,
     follower,
@@ -27,5 +28,5 @@ export function baseOver(engines: Engines, report?: (failure: string) => void): 
 
 /** The same in a worker thread. */
 export async function joinBase(ticket: EngineTicket): Promise<Base> {
-  return baseOver(await joinEngines(ticket));
+  return baseOver(SYSTEM_CLOCK, await joinEngines(ticket));
 }

@@ -6,7 +6,7 @@ import { type RebuildProgress } from '../projector/rebuild';
 import { type ProjectionStatus, Runner, type RunnerOptions } from '../projector/runner';
 import { DELIVERY_LOG } from '../projector/projection';
 
-type ReadModelOptions = Pick<RunnerOptions, 'owner' | 'code' | 'report' | 'now'>;
+type ReadModelOptions = Pick<RunnerOptions, 'clock' | 'owner' | 'code' | 'report'>;
 
 /** A runner for the read models of the delivery log. */
 export async function deliveryRunner(

@@ -9,6 +9,7 @@ import { type FollowedDirectory } from '../network/follower';
 import { parkedCount, parkedEventCounter } from '../operations/parked';
 import { type Readiness } from '../operations/rest/operators.module';
 import { visiblePosition, waitForPosition } from '../projector/wait';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { PROJECTOR_LEASE } from '../runtime/lease-holder';
 import { reasonOf, withEngineTimeout } from '../runtime/unavailable';
 
@@ -119,7 +120,7 @@ export async function readinessOf(
   }));
   const findAppends = shared('the event log', () => requireAppends(log));
   const findModels = shared('the read store', async () => {
-    caughtUp ||= await waitForPosition(store, PROJECTIONS, start, 0);
+    caughtUp ||= await waitForPosition(SYSTEM_CLOCK, store, PROJECTIONS, start, 0);
     const { name, ms } = PROJECTOR_LEASE;
     const isProjected = (await store.holder(name, Date.now(), ms)) !== undefined;
     return {
@@ -130,7 +131,7 @@ export async function readinessOf(
   });
   /** Reads the head again, after the read models: it includes everything that they have. */
   const isAhead = async (shown: Position): Promise<boolean> =>
-    await withEngineTimeout('the event log', log.head(), LOOK_MS).then(
+    await withEngineTimeout(SYSTEM_CLOCK, 'the event log', log.head(), LOOK_MS).then(
       (head) => shown > head,
       () => false,
     );
@@ -148,9 +149,12 @@ export async function readinessOf(
     unseen = unseen.filter(({ position }) => position > shown);
     if (head <= shown) reachedAt = at;
     else if (unseen.length === 0) {
-      const time = await withEngineTimeout('the event log', firstAfter(log, shown), LOOK_MS).catch(
-        () => undefined,
-      );
+      const time = await withEngineTimeout(
+        SYSTEM_CLOCK,
+        'the event log',
+        firstAfter(log, shown),
+        LOOK_MS,
+      ).catch(() => undefined);
       const isKnown = time !== undefined && shown >= start;
       const age = isKnown ? Math.max(0, Math.min(wall() - time, at - reachedAt)) : 0;
       unseen = [{ position: head, at: at - age, isKnown }];
@@ -217,7 +221,7 @@ function shared<Answer>(engine: string, ask: () => Promise<Answer>): () => Promi
   };
   return async () => {
     asked ??= answer();
-    return await withEngineTimeout(engine, asked, LOOK_MS).catch((late: unknown) => {
+    return await withEngineTimeout(SYSTEM_CLOCK, engine, asked, LOOK_MS).catch((late: unknown) => {
       throw failure ?? late;
     });
   };

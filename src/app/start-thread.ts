@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { startThread, type Thread, type ThreadData, type ThreadOptions } from '../runtime/thread';
 
 /**
@@ -12,9 +13,9 @@ export type ThreadName =
 /** Starts a thread; needs compiled code. */
 export function startNamed<T extends object, Data extends ThreadData = object>(
   name: ThreadName,
-  options: Omit<ThreadOptions<T, Data>, 'file' | 'name'>,
+  options: Omit<ThreadOptions<T, Data>, 'clock' | 'file' | 'name'>,
 ): Thread<T> {
-  return startThread({ ...options, file: join(__dirname, 'app.thread.js'), name });
+  return startThread({ ...options, clock: SYSTEM_CLOCK, file: join(__dirname, 'app.thread.js'), name });
 }
 
 /** What a thread that works with the engines is started with. */
@@ -26,7 +27,10 @@ export interface Ticketed {
 export function startOver<T extends object>(
   engines: Engines,
   name: ThreadName,
-  { data, ...options }: Omit<ThreadOptions<T, never>, 'file' | 'name' | 'data'> & { readonly data?: object },
+  {
+    data,
+    ...options
+  }: Omit<ThreadOptions<T, never>, 'clock' | 'file' | 'name' | 'data'> & { readonly data?: object },
 ): Thread<T> {
   return startNamed<T, Ticketed>(name, { ...options, data: () => ({ ...data, ticket: engines.ticket() }) });
 }

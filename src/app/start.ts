@@ -20,6 +20,7 @@ import { allowedBy } from '../operations/installation';
 import { availabilityOf } from '../projector/generations';
 import { refuseOtherLog } from '../projector/origin';
 import { type RebuildProgress } from '../projector/rebuild';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { failureReporter, type Report } from '../runtime/failure-report';
 import { reasonOf, retryNotices } from '../runtime/unavailable';
 import { baseUrlAt, type Config, warningsOf } from '../settings/config';
@@ -55,7 +56,7 @@ export async function start(
   allowedBy(config);
   const log = programLog(config, process.stderr);
   const began = performance.now();
-  const report = failureReporter(log);
+  const report = failureReporter(SYSTEM_CLOCK, log);
   return await openAll(
     async (opened) => {
       const startup = new Startup((line) => log.info(line));
@@ -64,10 +65,10 @@ export async function start(
         : undefined;
       if (port !== undefined) opened.push(() => port.close());
       const readers = Math.max(2, availableParallelism());
-      const onRetry = retryNotices((line) => log.warn(line));
+      const onRetry = retryNotices(SYSTEM_CLOCK, (line) => log.warn(line));
       const open = await closeToOthers(config.dataDir);
       const engines = await openEngines({ ...config, threads: true, readers }, onRetry, signal);
-      const base = baseOver(engines, report);
+      const base = baseOver(SYSTEM_CLOCK, engines, report);
       opened.push(() => base.close());
       await refuseOther(engines);
       // A process that cannot start prints the reason and nothing else.
@@ -107,7 +108,7 @@ export async function start(
         notifier: notifier?.trouble,
       };
       const api = roles.includes('api')
-        ? await openApi({ ...base, config, threads: true, report, log, troubles })
+        ? await openApi({ ...base, clock: SYSTEM_CLOCK, config, threads: true, report, log, troubles })
         : undefined;
       if (api !== undefined) opened.push(() => api.close());
       const unreadable = await readable;

@@ -4,6 +4,7 @@ import { type MappingChange, type MappingLine } from '../network/categories/chan
 import { type Fact } from '../network/decider';
 import { type Directory } from '../network/directory';
 import { CommandError, UsageError } from '../operations/command-error';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type CountedFeeds } from '../services/products/feed.queries';
 import { isLanguage } from '../wire/iso-codes';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
@@ -106,7 +107,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
   const changeOne = (command: Command, one: MappingChange): Promise<void> =>
     change(command, [{ line: 1, change: one }], async ({ log, directory }, facts) => {
       const { appendFacts } = await import('../network/append-facts.js');
-      await appendFacts(log, facts, directory);
+      await appendFacts(SYSTEM_CLOCK, log, facts, directory);
     });
 
   mappings
@@ -183,7 +184,7 @@ async function withTools(
   await withDirectory(command, context, async ({ log, store }, directory) => {
     // Products that are newer than the directory are counted by it all the same.
     const reachedInTime = (): Promise<void> => Promise.resolve();
-    const states = new FeedStates(store, { directory, reachedInTime });
+    const states = new FeedStates(SYSTEM_CLOCK, store, { directory, reachedInTime });
     await work({ log, directory, counted: new CountedFeeds(store, states, { directory }) });
   });
 }

@@ -1,4 +1,5 @@
 import { type Command } from 'commander';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type LoadHistory, type Undo } from '../services/products/load/restore';
 import { type CliContext, configOf, confirm, integerFrom, withEngines } from './settings';
 
@@ -38,7 +39,11 @@ export function addFeeds(affilog: Command, context: CliContext): void {
         const count = describe(feedId, history, (line) => stdout.write(`${line}\n`));
         if (count === 0 || dryRun === true) return;
         if (!yes) await confirm(context, `${count} products will change`);
-        const { loadId, tally } = await undoLoad(engines, load, history, { dataDir, signal: stopSignal() });
+        const { loadId, tally } = await undoLoad(engines, load, history, {
+          clock: SYSTEM_CLOCK,
+          dataDir,
+          signal: stopSignal(),
+        });
         const { new: listed, revised, repriced, removed } = tally;
         stdout.write(
           loadId === undefined

@@ -5,6 +5,7 @@ import { type AppendedFacts } from '../network/append-facts';
 import { type Change } from '../network/changes';
 import { type Fact } from '../network/decider';
 import { type Directory } from '../network/directory';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type CliContext, confirm, onDirectory, withDirectory } from './settings';
 import { CommandError } from '../operations/command-error';
 
@@ -107,7 +108,7 @@ export async function changeNetwork(
   }
   const asked = changes.filter(asks).length;
   if (asked > 0 && !yes) await confirm(context, `${asked} to be removed or replaced, see above`);
-  return await appendFacts(log, facts, directory, onAppended);
+  return await appendFacts(SYSTEM_CLOCK, log, facts, directory, onAppended);
 }
 
 function isRemoval({ does }: Change): boolean {

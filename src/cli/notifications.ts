@@ -154,7 +154,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
       if (yes !== true) await confirm(context, 'notifications will be sent from here', false);
       const config = await configOf(command, context);
       await withEngines(command, context, async (engines) => {
-        const isNew = await ownDeliveries(engines, config, new Date());
+        const isNew = await ownDeliveries(engines, config);
         stdout.write(
           isNew
             ? 'notifications are sent from here now\n'

@@ -5,6 +5,7 @@ import { type StartProcess } from '../app/serve';
 import { type Engines } from '../engines/open';
 import { START } from '../kernel/event';
 import { type Directory } from '../network/directory';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type OnRetry, retryNotices } from '../runtime/unavailable';
 import { type Config } from '../settings/config';
 import {
@@ -185,7 +186,7 @@ export async function printLines(
 
 /** Prints failures of engines that are retried. */
 export function noticesOf({ stderr }: CliContext): OnRetry {
-  return retryNotices((line) => stderr.write(`affilog: ${line}\n`));
+  return retryNotices(SYSTEM_CLOCK, (line) => stderr.write(`affilog: ${line}\n`));
 }
 
 /** Commander's name of the option: `dataDir` for `DATA_DIR`. */

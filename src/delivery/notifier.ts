@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { type Clock } from '../runtime/clock';
 import { crash } from '../runtime/failure-report';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type IsGone, type Leases } from '../kernel/leases';
@@ -16,6 +16,7 @@ import { Sender } from './sending/sender';
 import { type Topic } from '../domain/subscriptions/topic';
 
 export interface NotifierParts {
+  readonly clock: Clock;
   readonly log: EventLog;
   readonly leases: Leases;
   readonly deliveries: EventLog;
@@ -89,16 +90,16 @@ export class Notifier {
       await this.claim();
       if (this.refusal === undefined && this.parts.length === 0) this.deliver();
       if (this.refusal !== undefined) await this.endDelivering();
-      await pause(CLAIM_MS, undefined, { signal }).catch(() => undefined);
+      await this.surface.clock.pause(CLAIM_MS, signal).catch(() => undefined);
     }
     await this.endDelivering();
   }
 
   /** Finds out whether this installation may deliver, and reports why it may not as long as that lasts. */
   private async claim(): Promise<void> {
-    const { log, owner } = this.surface;
+    const { clock, log, owner } = this.surface;
     try {
-      const refusal = await claimDeliveries(log, owner, new Date());
+      const refusal = await claimDeliveries(clock, log, owner);
       // At each check: the log has it once a minute.
       if (refusal !== undefined) this.options.report(`no notifications are sent: ${refusal}`);
       this.refusal = refusal;
@@ -110,20 +111,20 @@ export class Notifier {
   }
 
   private deliver(): void {
-    const { log, leases, deliveries, topics, secrets, allowed, rates, keepMs } = this.surface;
+    const { clock, log, leases, deliveries, topics, secrets, allowed, rates, keepMs } = this.surface;
     const { name, isGone, code = '', report } = this.options;
     const owner = { owner: name, ...(isGone === undefined ? {} : { isGone }) };
     const following = new AbortController();
-    const subscriptions = new FollowedSubscriptions(log, following.signal, report);
-    const sender = new Sender({ allowed });
+    const subscriptions = new FollowedSubscriptions(clock, log, following.signal, report);
+    const sender = new Sender({ clock, allowed });
     const recipients = new Recipients(subscriptions, secrets);
     const attempt = sender.attempt.bind(sender);
     const rerenderer = new Rerenderer(log, topics, report);
-    const delivery = { log, deliveries, leases, recipients, rerenderer, attempt, report };
+    const delivery = { clock, log, deliveries, leases, recipients, rerenderer, attempt, report };
     this.parts = [
-      new MatcherRunner({ log, deliveries, leases, topics }, { ...owner, code, report }),
+      new MatcherRunner({ log, deliveries, leases, topics }, { ...owner, clock, code, report }),
       new DeliveryRunner(delivery, { ...owner, keepMs }),
-      ...(rates === undefined ? [] : [new RatesPublisher(log, rates, { report })]),
+      ...(rates === undefined ? [] : [new RatesPublisher(clock, log, rates, { report })]),
     ];
     this.end = async () => {
       await Promise.all(this.parts.map(async (part) => part.stop()));

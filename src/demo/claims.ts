@@ -282,7 +282,7 @@ export class ClaimCommands {
     private readonly parts: DemoParts,
   ) {
     const { follower, clock, visible } = parts;
-    this.search = new OrderSearch(async ({ advertiserId, orderNumbers }) => {
+    this.search = new OrderSearch(clock, async ({ advertiserId, orderNumbers }) => {
       const orders = await this.orders();
       const own = orders.filter(
         ({ programId }) => follower.directory.program(programId)?.organisationId === advertiserId,
@@ -333,11 +333,20 @@ export class ClaimCommands {
   async reject(claimId: number, statusId: number, at: Date): Promise<void> {
     const { directory } = this.parts.follower;
     const request = { claimId, ...rejectionOf(statusId, undefined) };
-    await reviewClaim(request, { log: this.log, search: this.search, directory, now: at });
+    await reviewClaim(request, {
+      clock: this.parts.clock,
+      log: this.log,
+      search: this.search,
+      directory,
+      now: at,
+    });
   }
 
   async autoApprove(claimId: number, at: Date): Promise<void> {
-    await execute(this.log, claimDecider, claimId, { do: 'autoApprove', at: at.toISOString() });
+    await execute(this.parts.clock, this.log, claimDecider, claimId, {
+      do: 'autoApprove',
+      at: at.toISOString(),
+    });
     await this.track(claimId, at);
   }
 
@@ -346,8 +355,10 @@ export class ClaimCommands {
       const found = await this.search.find(advertiserId, new Set([orderNumber]));
       return found === 'unavailable' ? [] : (found.get(orderNumber) ?? []);
     };
-    const { directory } = this.parts.follower;
-    await track(claimId, ordersNow, { log: this.log, directory, at: at.toISOString(), since: START });
+    const { clock, follower } = this.parts;
+    const { directory } = follower;
+    const context = { clock, log: this.log, directory, at: at.toISOString(), since: START };
+    await track(claimId, ordersNow, context);
   }
 }
 

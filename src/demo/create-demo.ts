@@ -9,6 +9,7 @@ import { type Directory } from '../network/directory';
 import { FollowedDirectory } from '../network/follower';
 import { type Caller } from '../network/organisations';
 import { importNetwork, type NewToken } from '../operations/import-network';
+import { SystemClock } from '../runtime/clock';
 import { LoadProducts, LoadProductsHandler } from '../services/products/commands';
 import { makeLoader } from '../services/products/load/loader';
 import { PostVoucher, PostVoucherHandler } from '../services/vouchers/commands';
@@ -44,6 +45,15 @@ export async function createDemo(
   return lines;
 }
 
+/** Runs as the system clock does, and shows the time that it is set to. */
+class DemoClock extends SystemClock {
+  present = new Date();
+
+  override wall(): number {
+    return this.present.getTime();
+  }
+}
+
 /** Posts the network, its products, a year of price changes, transactions, claims and vouchers, each as of its time. */
 async function fillWithDemo(
   log: EventLog,
@@ -51,31 +61,33 @@ async function fillWithDemo(
   show: (step: string) => void,
 ): Promise<DemoLines> {
   const ending = new AbortController();
-  const follower = new FollowedDirectory(log, ending.signal);
-  let present = new Date();
-  const now = (): Date => present;
-  const loader = makeLoader(log, follower, dataDir, { now });
+  const clock = new DemoClock();
+  const follower = new FollowedDirectory(clock, log, ending.signal);
+  const loader = makeLoader(clock, log, follower, dataDir);
   // There are no read models yet to wait for.
-  const readModels = new WaitForReadModels(async () => true);
-  const load = new LoadProductsHandler(loader, new FeedRefusals(log, now), follower, readModels);
+  const readModels = new WaitForReadModels(clock, async () => true);
+  const load = new LoadProductsHandler(loader, new FeedRefusals(clock, log), follower, readModels);
   const visible = new VisibleWrites(log, readModels);
-  const postVoucher = new PostVoucherHandler(new VoucherWriter(log), visible, follower, { now });
+  const postVoucher = new PostVoucherHandler(new VoucherWriter(clock, log), visible, follower, clock);
   const post = async (feedId: number, products: readonly PostedProduct[], at: Date): Promise<void> => {
-    present = at;
+    clock.present = at;
     const caller = ownerOf(feedId, follower.directory);
     const body = jsonBody(JSON.stringify({ products }));
     const { faults } = await load.execute(new LoadProducts(feedId, caller, 'update', body));
     if (faults[0] !== undefined) throw new Error(`a demo product was refused: ${faults[0].message}`);
   };
   try {
-    const started = present;
+    const started = clock.present;
     const firstPosted = new Date(started.getTime() - FIRST_POSTED * DAY);
     const tokens: NewToken[] = [];
     const onToken = (token: NewToken): number => tokens.push(token);
     show('the demo network is being created');
-    const { position } = await importNetwork(log, demoNetwork(), { at: firstPosted.toISOString(), onToken });
+    const { position } = await importNetwork(clock, log, demoNetwork(), {
+      at: firstPosted.toISOString(),
+      onToken,
+    });
     await follower.reached(position);
-    const parts = { follower, visible, clock: { now }, setTime: (at: Date) => (present = at) };
+    const parts = { follower, visible, clock, setTime: (at: Date) => (clock.present = at) };
     const steps = [
       ...FEEDS.map(({ id }) => ({ at: firstPosted, run: () => post(id, demoFeed(id), firstPosted) })),
       ...demoPriceChanges(started).map(({ feedId, at, products }) => ({
@@ -88,7 +100,7 @@ async function fillWithDemo(
     const ordered = steps.sort((one, other) => one.at.getTime() - other.at.getTime());
     const vouchers = demoVouchers(started).map(({ organisationId, posted }) => ({
       run: async () => {
-        present = started;
+        clock.present = started;
         await postVoucher.execute(new PostVoucher(posted, organisationId));
       },
     }));

@@ -171,7 +171,7 @@ export class TransactionCommands {
     private readonly parts: DemoParts,
   ) {
     const { follower, visible, clock } = parts;
-    this.transactions = new Transactions(log, visible);
+    this.transactions = new Transactions(clock, log, visible);
     this.reporting = new ReportTransactionsHandler(this.transactions, follower, clock);
     this.moving = new MoveTransactionsHandler(this.transactions, follower, clock);
   }
@@ -181,7 +181,7 @@ export class TransactionCommands {
     const changed = { programs: [{ ...program, status }] };
     const { follower } = this.parts;
     const { facts } = planNetwork(follower.directory, changed, { at: at.toISOString() });
-    const { position } = await appendFacts(this.log, facts, follower.directory);
+    const { position } = await appendFacts(this.parts.clock, this.log, facts, follower.directory);
     await follower.reached(position);
   }
 

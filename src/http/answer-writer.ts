@@ -3,7 +3,8 @@ import { promisify } from 'node:util';
 import { constants, gzip as gzipped } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
-import { SLICE_MS, yieldToEventLoop } from '../runtime/slices';
+import { SYSTEM_CLOCK } from '../runtime/clock';
+import { SLICE_MS } from '../runtime/slices';
 import { CONTENT_TYPES, type Format } from '../wire/api/format';
 import { acceptsGzip } from '../wire/conditions';
 import { calledWith } from '../wire/json/write';
@@ -172,7 +173,7 @@ async function* chunksOf(
         length = 0;
       }
       if (performance.now() - began < SLICE_MS) continue;
-      await yieldToEventLoop();
+      await SYSTEM_CLOCK.yield();
       began = performance.now();
     }
   }

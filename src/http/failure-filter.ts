@@ -4,6 +4,7 @@ import { EngineUnavailable, STREAM_DELETED } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
 import { QueryTooLong } from '../kernel/query';
 import { NoGeneration } from '../kernel/read-store';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { RepeatedFailures } from '../runtime/failure-report';
 import { reasonsOf } from '../runtime/unavailable';
 import { httpFaults, notBuilt, notResponding } from '../wire/api/errors';
@@ -100,7 +101,7 @@ function isStreamDeleted(error: unknown): error is Fault {
 
 /** Logs failures that are no bugs, and that requests meet again and again (`docs/decisions.md#x87`). */
 export class ExpectedFailureLog {
-  private readonly repeated = new RepeatedFailures();
+  private readonly repeated = new RepeatedFailures(SYSTEM_CLOCK);
 
   /** Logs the reason, unless it was logged a short while ago; the stack at level `debug`. */
   add(log: FastifyBaseLogger, what: string, error: Error): void {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Position } from '../kernel/event';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
+import { type Clock } from '../runtime/clock';
 import { withEngineTimeout } from '../runtime/unavailable';
 
 /** Writes up to this size wait until queries see them, for at most this long (`docs/decisions.md#x8`). */
@@ -15,6 +16,7 @@ export class WaitForReadModels {
    * Small writes wait for at most `longest` (ms).
    */
   constructor(
+    private readonly clock: Clock,
     private readonly reach: (position: Position, milliseconds: number) => Promise<boolean>,
     private readonly longest: number = SMALL.milliseconds,
   ) {}
@@ -33,7 +35,12 @@ export class WaitForReadModels {
   }
 
   private reachIn(position: Position, milliseconds: number, grace: number): Promise<boolean> {
-    return withEngineTimeout('the read store', this.reach(position, milliseconds), milliseconds + grace);
+    return withEngineTimeout(
+      this.clock,
+      'the read store',
+      this.reach(position, milliseconds),
+      milliseconds + grace,
+    );
   }
 }
 

@@ -1,5 +1,12 @@
-import { randomUUID } from 'node:crypto';
-import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START, streamOf } from './event';
+import {
+  type Ids,
+  NO_STREAM,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+  START,
+  streamOf,
+} from './event';
 import {
   type Appended,
   EngineUnavailable,
@@ -62,7 +69,7 @@ export interface Executed<State, Event> extends StateAt<State> {
   readonly position?: Position;
 }
 
-export function toNewEvent(event: DomainEvent, id: string = randomUUID()): NewEvent {
+export function toNewEvent(event: DomainEvent, id: string): NewEvent {
   return { id, type: event.type, data: JSON.stringify(event.data), meta: '{}' };
 }
 
@@ -83,6 +90,7 @@ export const MAX_ATTEMPTS = 200;
  * it repeats the append with the same ids, which is idempotent. `cached` saves the first load.
  */
 export async function execute<Command, State, Event extends DomainEvent>(
+  ids: Ids,
   log: EventLog,
   decider: Decider<Command, State, Event>,
   id: string | number,
@@ -95,7 +103,7 @@ export async function execute<Command, State, Event extends DomainEvent>(
     const events = decider.decide(command, state);
     if (events.length === 0) return { events, ids: [], state, revision };
     try {
-      const appending = events.map((event) => toNewEvent(event));
+      const appending = events.map((event) => toNewEvent(event, ids.uuid()));
       const appended = await appendIdempotently(log, stream, revision, appending);
       return {
         events,

@@ -21,6 +21,11 @@ export function positionOf(number: number): Position {
 /** The revision of a stream without events; the first event of a stream has revision 0. */
 export const NO_STREAM = -1;
 
+/** Makes new UUIDs: the ids of events (`Clock`). */
+export interface Ids {
+  uuid(): string;
+}
+
 /** An event to append. `data` and `meta` are JSON objects as text; engines store them byte for byte. */
 export interface NewEvent {
   /** A lower-case UUID chosen by the caller. A retry of the same append uses the same ids. */

@@ -2,7 +2,7 @@ import { directoryDecider, type Fact, missingOf } from './decider';
 import { type Directory } from './directory';
 import { batchesOf, inParallel } from '../runtime/concurrency';
 import { execute, type StateAt } from '../kernel/decider';
-import { type Position, START, streamOf } from '../kernel/event';
+import { type Ids, type Position, START, streamOf } from '../kernel/event';
 import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
 
 export interface AppendedFacts {
@@ -22,6 +22,7 @@ const CONCURRENCY = 128;
  * call again completes it. `onAppended` is called for each fact that this call has appended.
  */
 export async function appendFacts(
+  uuids: Ids,
   log: EventLog,
   facts: readonly Fact[],
   directory: Directory,
@@ -33,7 +34,7 @@ export async function appendFacts(
     let known: StateAt<Directory> | undefined;
     for (const batch of batchesOf(stream, LIMITS, sizeOf)) {
       const [{ category, id }] = batch;
-      const appended = await execute(log, directoryDecider(category), id, batch, known);
+      const appended = await execute(uuids, log, directoryDecider(category), id, batch, known);
       known = appended;
       events += appended.events.length;
       if (appended.position !== undefined && appended.position > position) position = appended.position;

@@ -1,4 +1,5 @@
 import { type EventLog } from '../kernel/event-log';
+import { type Clock } from '../runtime/clock';
 import { FollowedLog } from '../runtime/followed-log';
 import { Directory } from './directory';
 import { DIRECTORY_PREFIXES } from './events';
@@ -8,6 +9,7 @@ export class FollowedDirectory extends FollowedLog {
 
   /** `report` receives which events it cannot use, and continues without. */
   constructor(
+    clock: Clock,
     log: EventLog,
     signal: AbortSignal,
     timeoutMs?: number,
@@ -27,7 +29,7 @@ export class FollowedDirectory extends FollowedLog {
       },
       subject: 'the directory',
     };
-    super(log, follower, signal, timeoutMs, onBug);
+    super(clock, log, follower, signal, timeoutMs, onBug);
     this.directory = directory;
   }
 }

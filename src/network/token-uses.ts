@@ -1,5 +1,6 @@
 import { positionOf } from '../kernel/event';
 import { EngineUnavailable } from '../kernel/event-log';
+import { type Clock, type Timer } from '../runtime/clock';
 import { withEngineTimeout } from '../runtime/unavailable';
 import { type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
 
@@ -37,24 +38,25 @@ export class TokenUses {
   private readonly pending = new Map<string, number>();
   private readonly written = new Map<string, number>();
   private writing: Promise<void> = Promise.resolve();
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
 
   /** `report` receives bugs. */
   constructor(
+    private readonly clock: Clock,
     private readonly store: ReadStore,
-    private readonly now: () => Date,
     private readonly report: (failure: unknown) => void,
   ) {}
 
   /** Starts writing regularly. */
   start(): void {
-    this.timer = setInterval(() => {
+    this.timer = this.clock.interval(FLUSH_MS, () => {
       this.flush().catch(this.report);
-    }, FLUSH_MS).unref();
+    });
+    this.timer.unref();
   }
 
   note(tokenHash: string): void {
-    const day = Math.floor(this.now().getTime() / DAY_MS);
+    const day = Math.floor(this.clock.wall() / DAY_MS);
     if (this.written.get(tokenHash) !== day) this.pending.set(tokenHash, day);
   }
 
@@ -70,8 +72,8 @@ export class TokenUses {
 
   /** Writes the rest and stops; does not wait long for a store that is unavailable. */
   async close(): Promise<void> {
-    clearInterval(this.timer);
-    await withEngineTimeout('the read store', this.flush(), CLOSE_MS).catch(() => undefined);
+    this.timer?.cancel();
+    await withEngineTimeout(this.clock, 'the read store', this.flush(), CLOSE_MS).catch(() => undefined);
   }
 
   private async write(): Promise<void> {

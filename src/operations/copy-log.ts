@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { ProgressMeter, type Progress } from '../projector/progress-meter';
 import { NO_STREAM, type NewEvent, type RecordedEvent, START } from '../kernel/event';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { batchesOf } from '../runtime/concurrency';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../kernel/event-log';
 import { CommandError } from './command-error';
@@ -13,8 +14,6 @@ export interface CopyOptions {
   readonly onProgress?: (progress: CopyProgress) => void;
   /** Stops between two appends; a further call continues. */
   readonly signal?: AbortSignal;
-  /** Epoch ms. */
-  readonly now?: () => number;
 }
 
 export interface Copied {
@@ -32,8 +31,8 @@ export interface Copied {
  * Events appended to the source meanwhile are copied too. Raises `CommandError`.
  */
 export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions = {}): Promise<Copied> {
-  const { signal, onProgress, now = Date.now } = options;
-  const meter = new ProgressMeter(now);
+  const { signal, onProgress } = options;
+  const meter = new ProgressMeter(SYSTEM_CLOCK);
   const digest = new LogDigest();
   const end = await from.head();
   const existing = eventsOf(to);
@@ -57,7 +56,7 @@ export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions
     onProgress?.({ phase: 'copy', ...meter.towards(end, position) });
   }
   if (!isComplete) requireSame(undefined, (await existing.next()).value);
-  await verify(to, digest, new ProgressMeter(now), options);
+  await verify(to, digest, new ProgressMeter(SYSTEM_CLOCK), options);
   return { events: digest.count, before, digest: digest.hex() };
 }
 

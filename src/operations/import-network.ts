@@ -1,3 +1,4 @@
+import { type Ids } from '../kernel/event';
 import { type Fact } from '../network/decider';
 import { Directory, directoryAt } from '../network/directory';
 import { readNetwork } from '../network/network-check';
@@ -37,13 +38,14 @@ export interface NetworkImport {
  * (`NetworkFaults`). Running an interrupted import again completes it. Concurrent writes are safe.
  */
 export async function importNetwork(
+  uuids: Ids,
   log: EventLog,
   json: unknown,
   options: PlanOptions,
 ): Promise<AppendedFacts> {
   const directory = await directoryAt(log);
   const { facts, tokens } = planNetwork(directory, json, options);
-  return await appendFacts(log, facts, directory, (fact) => {
+  return await appendFacts(uuids, log, facts, directory, (fact) => {
     const token = tokens.get(fact);
     if (token !== undefined) options.onToken?.(token);
   });

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { MOST, postedTransaction } from '../domain/transactions/fields';
-import { Clock } from '../runtime/clock';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { VisibleWrites, WaitForReadModels } from '../http/visible-writes';
 import { type EventLog } from '../kernel/event-log';
 import { FollowedDirectory } from '../network/follower';
@@ -27,8 +27,6 @@ export interface ImportOptions {
   readonly onProgress?: (progress: ImportProgress) => void;
   /** Stops between two batches. A further import of the file continues. */
   readonly signal?: AbortSignal;
-  /** Epoch ms. */
-  readonly now?: () => number;
 }
 
 /** Numbers of transactions; `known` ones had been reported before. */
@@ -46,15 +44,15 @@ export interface Imported {
 export async function importTransactions(
   log: EventLog,
   path: string,
-  { onRefused, onProgress, signal, now = Date.now }: ImportOptions,
+  { onRefused, onProgress, signal }: ImportOptions,
 ): Promise<Imported> {
   const ending = new AbortController();
-  const follower = new FollowedDirectory(log, ending.signal);
+  const follower = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);
   try {
     await follower.ready;
     const handler = handlerOver(log, follower);
     const { size } = await stat(path);
-    const meter = new ProgressMeter(now);
+    const meter = new ProgressMeter(SYSTEM_CLOCK);
     const counts = { created: 0, known: 0, refused: 0 };
     let read = 0;
     for await (const batch of batchesOf(reportLines(path, (bytes) => (read = bytes)))) {
@@ -75,8 +73,8 @@ export async function importTransactions(
 
 function handlerOver(log: EventLog, follower: FollowedDirectory): ReportTransactionsHandler {
   // Nobody waits for the read models.
-  const visible = new VisibleWrites(log, new WaitForReadModels(async () => true));
-  return new ReportTransactionsHandler(new Transactions(log, visible), follower, new Clock());
+  const visible = new VisibleWrites(log, new WaitForReadModels(SYSTEM_CLOCK, async () => true));
+  return new ReportTransactionsHandler(new Transactions(SYSTEM_CLOCK, log, visible), follower, SYSTEM_CLOCK);
 }
 
 async function* batchesOf(lines: AsyncIterable<ReportLine>): AsyncGenerator<readonly ReportLine[]> {

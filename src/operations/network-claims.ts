@@ -20,6 +20,7 @@ import { type Directory } from '../network/directory';
 import { type Program } from '../network/programs';
 import { OrderSearch } from '../processes/order-search';
 import { eachOf } from '../projector/search-in-parts';
+import { type Clock, SYSTEM_CLOCK } from '../runtime/clock';
 import { type OutputClaim, toOutput } from '../services/claims/output';
 import { given } from '../wire/keys/keys';
 import { PAGE_CAP } from '../wire/keys/pages';
@@ -89,12 +90,16 @@ function lineOf(claim: OutputClaim, program: Program | undefined): string {
 
 /** Releases or rejects a claim in its latest version, and describes the outcome. Raises `CommandError`. */
 export async function decide(
-  { store, ...parts }: Omit<ReviewParts, 'search'> & { readonly store: ReadStore },
+  { store, ...parts }: Omit<ReviewParts, 'clock' | 'search'> & { readonly store: ReadStore },
   requested: () => Promise<ReviewRequest>,
 ): Promise<string> {
   try {
     const request = await requested();
-    const { statusId } = await reviewClaim(request, { ...parts, search: OrderSearch.over(store) });
+    const { statusId } = await reviewClaim(request, {
+      ...parts,
+      clock: SYSTEM_CLOCK,
+      search: OrderSearch.over(SYSTEM_CLOCK, store),
+    });
     return `claim ${request.claimId}: ${statusId} ${STATUSES[statusId].name}`;
   } catch (error) {
     throw error instanceof Fault ? new CommandError(error.message) : error;
@@ -142,6 +147,7 @@ export function rejectionOf(
 
 /** What a decision is made with. */
 interface ReviewParts {
+  readonly clock: Clock;
   readonly log: EventLog;
   readonly search: OrderSearch;
   readonly directory: Directory;
@@ -157,13 +163,13 @@ export async function reviewClaim(
   { claimId, version, ...decision }: ReviewRequest,
   parts: ReviewParts,
 ): Promise<{ readonly position?: Position; readonly statusId: ReviewStatusId }> {
-  const { log, now } = parts;
+  const { clock, log, now } = parts;
   const known = await load(log, claimDecider, claimId);
   const { state } = known;
   if (state.is !== 'filed') throw fault.notFound(`claimId is ${claimId}: expected the id of a claim`);
   const review = decision.statusId === AWAITING_APPROVAL ? await release(state, parts) : decision;
   const command = { do: 'review', at: now.toISOString(), version: version ?? state.version, review } as const;
-  return { ...(await execute(log, claimDecider, claimId, command, known)), statusId: review.statusId };
+  return { ...(await execute(clock, log, claimDecider, claimId, command, known)), statusId: review.statusId };
 }
 
 /** Rows of screening that come after 100 and 105 have not been applied to the claim yet (`docs/decisions.md#c5`). */

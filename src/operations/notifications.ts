@@ -11,7 +11,7 @@ import { subscriptionDecider } from '../domain/subscriptions/subscription';
 import { stateField } from '../domain/subscriptions/topic';
 import { TOPICS } from '../domain/topics';
 import { type Engines } from '../engines/open';
-import { Clock } from '../runtime/clock';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { load } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { Fault, Faults } from '../kernel/fault';
@@ -159,7 +159,8 @@ export async function redeliver(
   const known = { subscription, listed, message, lastRequest: undefined };
   const decision = decideRedelivery(known, { at, mayRepeat: true });
   if (decision.is === 'refused') throw new UsageError(decision.reason);
-  if (decision.is === 'requested') await appendRequests(log, subscriptionId, [decision.request]);
+  if (decision.is === 'requested')
+    await appendRequests(SYSTEM_CLOCK, log, subscriptionId, [decision.request]);
   const isHeld = subscription.is === 'active' && heldReceivers(subscriptionId, subscription).has(receiver);
   return { nextAttempt: isHeld ? undefined : at };
 }
@@ -214,7 +215,7 @@ export async function enableReceiver(
 
 /** A command does not wait until lists of running servers show what it has done. */
 function subscriptionsOf(log: EventLog): Subscriptions {
-  return new Subscriptions(log, { after: async () => await log.head() }, new Clock());
+  return new Subscriptions(log, { after: async () => await log.head() }, SYSTEM_CLOCK);
 }
 
 async function ofOwner(log: EventLog, id: string): Promise<Which> {
@@ -254,10 +255,9 @@ async function refusing<Result>(work: () => Promise<Result>): Promise<Result> {
 export async function ownDeliveries(
   { log, deliveries }: Engines,
   config: Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>,
-  now: Date,
 ): Promise<boolean> {
   const owner = await ownerOf(config, await secretsOf(config));
-  if (!(await takeDeliveries(log, owner, now))) return false;
-  await continueFromHere(await deliveries(), log, now);
+  if (!(await takeDeliveries(SYSTEM_CLOCK, log, owner))) return false;
+  await continueFromHere(SYSTEM_CLOCK, await deliveries(), log);
   return true;
 }

@@ -5,6 +5,7 @@ import { countParked, keyOf, listParked, type Parked, requestRetry } from '../pr
 import { skipDecider } from '../projector/skipped-events';
 import { execute } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type ParkedEvent, parkedEvents, Parking } from '../runtime/parked-events';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { MATCHER } from '../delivery/matching/matcher';
@@ -46,7 +47,7 @@ export async function parkedIn({ log, store }: ParkedEngines, name: string): Pro
   }
   if (isNamed(AUTOMATIONS)) found.push(...(await documentsIn(store, AUTOMATIONS, AUTOMATIONS)));
   if (isNamed(MATCHER))
-    for (const entry of await parkedEvents(log, MATCHER))
+    for (const entry of await parkedEvents(SYSTEM_CLOCK, log, MATCHER))
       found.push({ is: 'event', name: MATCHER, id: idOf(entry), entry });
   if (isNamed(DIRECTORY))
     for (const entry of (await directoryAt(log)).unusable)
@@ -65,7 +66,7 @@ export async function parkedCount(store: ReadStore): Promise<number> {
 
 /** Counts the events that the matcher cannot use. Each count reads what is new. */
 export function parkedEventCounter(log: EventLog): () => Promise<number> {
-  const parking = new Parking(log, MATCHER);
+  const parking = new Parking(SYSTEM_CLOCK, log, MATCHER);
   return async () => (await parking.refresh()).parked.size;
 }
 
@@ -99,7 +100,8 @@ export async function retry(
     parked.flatMap((one) => (one.is === 'document' ? [one.entry] : [])),
   );
   const events = parked.flatMap((one) => (one.is === 'event' ? [one.entry.event] : []));
-  if (events.length > 0) await (await new Parking(engines.log, MATCHER).refresh()).retry(events, at);
+  if (events.length > 0)
+    await (await new Parking(SYSTEM_CLOCK, engines.log, MATCHER).refresh()).retry(events, at);
   return parked.length;
 }
 
@@ -117,7 +119,7 @@ export async function skip(
   const found = await parkedById(engines, name, id);
   if (found.is === 'event') {
     const { event, stream } = found.entry;
-    await (await new Parking(engines.log, MATCHER).refresh()).skip(event, { reason, by, at });
+    await (await new Parking(SYSTEM_CLOCK, engines.log, MATCHER).refresh()).skip(event, { reason, by, at });
     return { event, stream, isRetried: false };
   }
   if (found.is === 'of the directory')
@@ -134,7 +136,7 @@ export async function skip(
     );
   const log = await logOf(engines, name);
   const failed = document === undefined ? { event, stream } : { event, stream, document };
-  await execute(log, skipDecider, name, { ...failed, reason, by, at });
+  await execute(SYSTEM_CLOCK, log, skipDecider, name, { ...failed, reason, by, at });
   await requestRetry(engines.store, [entry]);
   return { event, stream, isRetried: true };
 }

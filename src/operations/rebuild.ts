@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
 import { type EventLog } from '../kernel/event-log';
@@ -6,6 +5,7 @@ import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../proje
 import { recordOrigin, refuseOtherLog } from '../projector/origin';
 import { rebuild, type RebuildOptions, type Rebuilt } from '../projector/rebuild';
 import { runningCode } from '../projector/running-code';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { UsageError } from './command-error';
 
 export type ProjectedEngines = Pick<Engines, 'log' | 'store' | 'deliveries'>;
@@ -47,7 +47,8 @@ export async function rebuildProjections(
     const log = await open(engines);
     const isWhole = options.force === true && own.length === projections.length;
     if (!isWhole) await refuseOtherLog(log, store, projections, source);
-    rebuilt.push(...(await rebuild(log, store, own, { ...options, source, owner: randomUUID(), code })));
+    const whole = { ...options, clock: SYSTEM_CLOCK, source, owner: SYSTEM_CLOCK.uuid(), code };
+    rebuilt.push(...(await rebuild(log, store, own, whole)));
     if (isWhole) await recordOrigin(log, store, projections, source);
   }
   return rebuilt;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { directoryAt } from '../network/directory';
 import { type Engines } from '../engines/open';
+import { type Clock, SYSTEM_CLOCK } from '../runtime/clock';
 import { feedLeases, FingerprintCache } from '../services/products/load/fingerprint-cache';
 import { LoadHistory, type Restored, restoreLoad } from '../services/products/load/restore';
 import { UsageError } from './command-error';
@@ -16,7 +17,7 @@ export async function loadHistory({ log }: Pick<Engines, 'log'>, load: LoadOfFee
   const { feedId, loadId } = load;
   const directory = await directoryAt(log);
   if (directory.feed(feedId) === undefined) throw new UsageError(`${feedId}: expected the id of a feed`);
-  const history = new LoadHistory(log, feedId, loadId, (position) =>
+  const history = new LoadHistory(SYSTEM_CLOCK, log, feedId, loadId, (position) =>
     directory.currencies.ofFeed(feedId, position),
   );
   await history.catchUp();
@@ -36,16 +37,16 @@ export async function undoLoad(
   { log, leases }: Pick<Engines, 'log' | 'leases'>,
   { feedId }: LoadOfFeed,
   history: LoadHistory,
-  options: { readonly dataDir: string; readonly signal: AbortSignal; readonly now?: () => Date },
+  options: { readonly clock: Clock; readonly dataDir: string; readonly signal: AbortSignal },
 ): Promise<Restored> {
-  const { dataDir, signal, now = () => new Date() } = options;
-  const fingerprints = new FingerprintCache(log, join(dataDir, 'cache'), {
-    feedLock: feedLeases(leases),
+  const { clock, dataDir, signal } = options;
+  const fingerprints = new FingerprintCache(clock, log, join(dataDir, 'cache'), {
+    feedLock: feedLeases(clock, leases),
     currencyAt: () => history.currencyAt,
   });
   try {
     return await fingerprints.use(feedId, (state) =>
-      restoreLoad(state, { log, feedId, history, now, signal }),
+      restoreLoad(state, { clock, log, feedId, history, signal }),
     );
   } finally {
     await fingerprints.close();

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Position, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type Leases } from '../kernel/leases';
@@ -9,14 +8,15 @@ import { type FollowedDirectory } from '../network/follower';
 import { isRetryRequested, listParked, type Parked, removeParked, saveParked } from '../projector/parked';
 import { type Projection } from '../projector/projection';
 import { waitForPosition } from '../projector/wait';
-import { ClockGuard, type Clocks, SYSTEM_CLOCKS } from '../runtime/clock';
+import { type Clock, ClockGuard } from '../runtime/clock';
 import { inParallel } from '../runtime/concurrency';
 import { Troubles } from '../runtime/leader';
 import { AUTOMATION_LEASE, LeaseHolder } from '../runtime/lease-holder';
 import { Backoff } from '../runtime/unavailable';
 
 /** What an action works with. */
-interface ActionContext {
+export interface ActionContext {
+  readonly clock: Clock;
   readonly log: EventLog;
   /** At least as new as the document. */
   readonly directory: Directory;
@@ -56,11 +56,11 @@ interface AutomationParts {
 }
 
 interface AutomationOptions {
+  readonly clock: Clock;
   /** A name that no other process uses. */
   readonly owner: string;
   /** Receives failures after which the runner continues, and warnings. */
   readonly report?: (failure: unknown) => void;
-  readonly clocks?: Clocks;
 }
 
 /** Interval between queries when nothing is due (ms). */
@@ -82,6 +82,7 @@ export class AutomationRunner {
   private readonly lease: LeaseHolder;
   private readonly guard: ClockGuard;
   private readonly postponed: Postponed;
+  private readonly clock: Clock;
   private readonly report: (failure: unknown) => void;
   private readonly troubles: Troubles;
   private running: Promise<unknown> | undefined;
@@ -89,14 +90,14 @@ export class AutomationRunner {
   constructor(
     private readonly parts: AutomationParts,
     private readonly automations: readonly Automation[],
-    { owner, report = () => undefined, clocks = SYSTEM_CLOCKS }: AutomationOptions,
+    { clock, owner, report = () => undefined }: AutomationOptions,
   ) {
-    this.report = report;
+    [this.clock, this.report] = [clock, report];
     this.troubles = new Troubles(report);
-    this.guard = new ClockGuard(clocks, 'automatic transitions', report);
-    this.postponed = new Postponed(parts.store, clocks.monotonic);
+    this.guard = new ClockGuard(clock, 'automatic transitions', report);
+    this.postponed = new Postponed(clock, parts.store);
     const { name, ms } = AUTOMATION_LEASE;
-    this.lease = new LeaseHolder(parts.leases, name, owner, ms, clocks.wall);
+    this.lease = new LeaseHolder(clock, parts.leases, name, owner, ms);
   }
 
   start(): void {
@@ -154,7 +155,7 @@ export class AutomationRunner {
       await this.postponed.keepOnly(automation.name, failing);
     if (failed.length > 0) this.report(new ActionsFailed(automation.name, failed));
     if (last === START) return false;
-    await waitForPosition(store, [projection], last, VISIBLE_MS);
+    await waitForPosition(this.clock, store, [projection], last, VISIBLE_MS);
     return true;
   }
 
@@ -197,7 +198,9 @@ export class AutomationRunner {
       if (now === undefined) return;
       try {
         const at = new Date(now).toISOString();
-        const { position = START } = await automation.act(found, { log, directory: follower.directory, at });
+        const { clock } = this;
+        const context = { clock, log, directory: follower.directory, at };
+        const { position = START } = await automation.act(found, context);
         last = later(last, position);
       } catch (error) {
         if (error instanceof EngineUnavailable) throw error;
@@ -209,13 +212,13 @@ export class AutomationRunner {
 
   private async repeat(automation: Automation): Promise<void> {
     const { signal } = this.stopping;
-    const backoff = new Backoff(BACKOFF_MS);
+    const backoff = new Backoff(this.clock, BACKOFF_MS);
     while (!signal.aborted) {
       try {
         const hasActed = await this.turn(automation);
         this.troubles.clear(automation.name);
         backoff.reset();
-        if (!hasActed) await pause(LOOK_MS, undefined, { signal }).catch(() => undefined);
+        if (!hasActed) await this.clock.pause(LOOK_MS, signal).catch(() => undefined);
       } catch (error) {
         // The projector is building the read model.
         if (!(error instanceof NoGeneration)) this.troubles.add(automation.name, error);
@@ -275,14 +278,13 @@ class Postponed {
   private readonly failing = new Map<string, Failing>();
   private syncedAt = -Infinity;
 
-  /** `now`: a monotonic clock (ms). */
   constructor(
+    private readonly clock: Clock,
     private readonly store: ReadStore,
-    private readonly now: () => number,
   ) {}
 
   has(automation: string, id: string): boolean {
-    return (this.failing.get(keyOf(automation, id))?.until ?? 0) > this.now();
+    return (this.failing.get(keyOf(automation, id))?.until ?? 0) > this.clock.monotonic();
   }
 
   async add(automation: string, failed: readonly FailedAction[]): Promise<void> {
@@ -293,7 +295,7 @@ class Postponed {
       const hasRoom = before !== undefined || this.failing.size < MOST;
       const asOf = before !== undefined && before.asOf > version ? before.asOf : version;
       const parked = hasRoom ? entryOf(key, asOf, error) : undefined;
-      this.failing.set(key, { until: this.now() + RETRY_MS, parked });
+      this.failing.set(key, { until: this.clock.monotonic() + RETRY_MS, parked });
       if (parked !== undefined) added.push(parked);
     }
     await unlessNotBuilt(() => saveParked(this.store, added));
@@ -313,7 +315,7 @@ class Postponed {
 
   /** Takes note of retries that somebody has asked for, and of what other processes have recorded. */
   async sync(): Promise<void> {
-    const isTime = this.now() >= this.syncedAt + SYNC_MS;
+    const isTime = this.clock.monotonic() >= this.syncedAt + SYNC_MS;
     const isAsked = await unlessNotBuilt(
       async () => this.failing.size > 0 && (await isRetryRequested(this.store, AUTOMATIONS)),
     );
@@ -325,7 +327,7 @@ class Postponed {
       const known = this.failing.get(document);
       if (known === undefined || code === '') this.failing.set(document, { until: 0, parked });
     }
-    this.syncedAt = this.now();
+    this.syncedAt = this.clock.monotonic();
   }
 }
 

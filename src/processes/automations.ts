@@ -13,10 +13,11 @@ import { surroundingsOf } from '../domain/transactions/surroundings';
 import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
 import { execute, load, type StateAt } from '../kernel/decider';
 import { type Position } from '../kernel/event';
-import { EngineUnavailable, type EventLog } from '../kernel/event-log';
+import { EngineUnavailable } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { PositionWait } from '../projector/wait';
-import { type Automation } from './automation-runner';
+import { type Clock } from '../runtime/clock';
+import { type ActionContext, type Automation } from './automation-runner';
 import { OrderSearch, screenAll } from './order-search';
 import { type OrdersNow, track } from './track-order';
 
@@ -24,11 +25,12 @@ import { type OrdersNow, track } from './track-order';
 const REACH_MS = 5_000;
 
 /** The automations of all domains. */
-export function automationsOver(store: ReadStore): readonly Automation[] {
-  const wait = new PositionWait(store, [transactions]);
+export function automationsOver(clock: Clock, store: ReadStore): readonly Automation[] {
+  const wait = new PositionWait(clock, store, [transactions]);
   return [
     ...transactionAutomations,
     ...claimAutomations({
+      clock,
       store,
       ordersNow: async (advertiserId, orderNumber, since) => {
         // Not the end of the log, which may be ahead of the read model all the time.
@@ -48,9 +50,9 @@ export const transactionAutomations: readonly Automation[] = [
     projection: transactions,
     orderBy: 'due',
     due: (now) => [periodsEndedBy(now)],
-    act: ({ id, body }, { log, at }) => {
+    act: ({ id, body }, { clock, log, at }) => {
       const cached = stateOf(JSON.parse(body) as StoredTransaction);
-      return execute(log, transactionDecider, id, { do: 'endPeriod', at }, cached);
+      return execute(clock, log, transactionDecider, id, { do: 'endPeriod', at }, cached);
     },
   },
   {
@@ -61,10 +63,17 @@ export const transactionAutomations: readonly Automation[] = [
       const paused = [...programs.all()].filter(({ status }) => status === 'paused');
       return pausedOutside(paused.map(({ id }) => id));
     },
-    act: ({ id, body }, { log, directory, at }) => {
+    act: ({ id, body }, { clock, log, directory, at }) => {
       const stored = JSON.parse(body) as StoredTransaction;
       const surroundings = surroundingsOf(directory, stored.transaction);
-      return execute(log, transactionDecider, id, { do: 'validate', at, surroundings }, stateOf(stored));
+      return execute(
+        clock,
+        log,
+        transactionDecider,
+        id,
+        { do: 'validate', at, surroundings },
+        stateOf(stored),
+      );
     },
   },
 ];
@@ -90,6 +99,7 @@ function stateOf(stored: StoredTransaction): StateAt<TransactionState> {
 
 /** What the automations need. */
 interface ClaimAutomationParts {
+  readonly clock: Clock;
   readonly store: ReadStore;
   readonly ordersNow: OrdersNow;
 }
@@ -97,15 +107,15 @@ interface ClaimAutomationParts {
 const MISMATCH = { statusId: COMMISSION_MISMATCH } as const;
 
 /** What the system does with claims by itself. */
-export function claimAutomations({ store, ordersNow }: ClaimAutomationParts): readonly Automation[] {
-  const search = OrderSearch.over(store);
+export function claimAutomations({ clock, store, ordersNow }: ClaimAutomationParts): readonly Automation[] {
+  const search = OrderSearch.over(clock, store);
   return [
     {
       name: 'claims that could not be validated',
       projection: claims,
       orderBy: 'unscreened',
       due: () => [unscreened()],
-      act: async ({ id, body }, { log, directory, at }) => {
+      act: async ({ id, body }, { clock, log, directory, at }) => {
         const { version, claim, origin } = JSON.parse(body) as StoredClaim;
         const claimed = { publisherId: origin.publisherId, claim };
         const screened = await screenAll([claimed], { search, directory, now: new Date(at) });
@@ -115,7 +125,7 @@ export function claimAutomations({ store, ordersNow }: ClaimAutomationParts): re
           claim.expectedCommission === undefined ||
           directory.program(claim.programId)?.currency === origin.currencyId;
         const screening = found.statusId === AWAITING_APPROVAL && !isComparable ? MISMATCH : found;
-        return await execute(log, claimDecider, id, { do: 'screen', at, version, screening });
+        return await execute(clock, log, claimDecider, id, { do: 'screen', at, version, screening });
       },
     },
     {
@@ -123,7 +133,7 @@ export function claimAutomations({ store, ordersNow }: ClaimAutomationParts): re
       projection: claims,
       orderBy: 'autoApproveAt',
       due: (now) => [approvalsDueBy(now)],
-      act: ({ id }, { log, at }) => execute(log, claimDecider, id, { do: 'autoApprove', at }),
+      act: ({ id }, { clock, log, at }) => execute(clock, log, claimDecider, id, { do: 'autoApprove', at }),
     },
     {
       name: 'approved claims that become transactions',
@@ -137,12 +147,15 @@ export function claimAutomations({ store, ordersNow }: ClaimAutomationParts): re
       projection: claimBatches,
       orderBy: 'accepted',
       due: (now) => [batchesUnfinishedBy(now)],
-      act: async ({ id }, { log }) => await finished(log, Number(id)),
+      act: async ({ id }, context) => await finished(context, Number(id)),
     },
   ];
 }
 
-async function finished(log: EventLog, batch: number): Promise<{ readonly position?: Position }> {
+async function finished(
+  { clock, log }: ActionContext,
+  batch: number,
+): Promise<{ readonly position?: Position }> {
   const { state } = await load(log, claimBatchDecider, batch);
-  return state.is === 'accepted' ? await new ClaimWriter(log).finish(batch, state) : {};
+  return state.is === 'accepted' ? await new ClaimWriter(clock, log).finish(batch, state) : {};
 }

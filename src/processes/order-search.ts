@@ -5,6 +5,7 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Directory } from '../network/directory';
+import { type Clock } from '../runtime/clock';
 import { inParallel } from '../runtime/concurrency';
 import { withEngineTimeout } from '../runtime/unavailable';
 
@@ -36,16 +37,20 @@ export class OrderSearch {
   /** By advertiser: the search that is started next. */
   private readonly next = new Map<number, SharedSearch>();
 
-  constructor(private readonly lookup: Lookup) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly lookup: Lookup,
+  ) {}
 
-  static over(store: ReadStore): OrderSearch {
-    return new OrderSearch((orders, query) => trackedOrders(store, orders, query));
+  static over(clock: Clock, store: ReadStore): OrderSearch {
+    return new OrderSearch(clock, (orders, query) => trackedOrders(store, orders, query));
   }
 
   /** May find other orders too. Nobody waits for long behind the searches of others: then they are unavailable. */
   async find(advertiserId: number, orderNumbers: ReadonlySet<string>): Promise<OrdersFound> {
     try {
-      return await withEngineTimeout('the read store', this.found(advertiserId, orderNumbers), WAIT_LIMIT);
+      const found = this.found(advertiserId, orderNumbers);
+      return await withEngineTimeout(this.clock, 'the read store', found, WAIT_LIMIT);
     } catch (error) {
       if (error instanceof EngineUnavailable) return 'unavailable';
       throw error;

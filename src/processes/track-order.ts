@@ -13,6 +13,7 @@ import { STANDINGS, stateIdOf } from '../domain/transactions/states';
 import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
 import { type TransactionFacts } from '../domain/transactions/transaction-facts';
 import { type Surroundings } from '../domain/transactions/surroundings';
+import { type Clock } from '../runtime/clock';
 
 /** An order that a publisher has claimed, as it was approved; amounts are integers (`wire/record/minor-units.ts`). */
 interface ApprovedOrder {
@@ -45,6 +46,7 @@ export type OrdersNow = (
 ) => Promise<readonly TrackedOrder[]>;
 
 interface TrackingContext {
+  readonly clock: Clock;
   readonly log: EventLog;
   readonly directory: Directory;
   /** An ISO 8601 instant. */
@@ -76,13 +78,13 @@ export async function track(
   ordersNow: OrdersNow,
   context: TrackingContext,
 ): Promise<{ readonly position?: Position }> {
-  const { log, at } = context;
+  const { clock, log, at } = context;
   const order = await approvedOrder(id, context);
   if (order === undefined) return {};
   const { claimId } = order;
   const key = orderKeyOf(order);
   for (;;) {
-    const { state: seen } = await execute(log, orderOwners, key, { next: { owner: claimId, at }, at });
+    const { state: seen } = await execute(clock, log, orderOwners, key, { next: { owner: claimId, at }, at });
     const owner = seen?.owner ?? claimId;
     if (owner === claimId) return await trackFirst(order, ordersNow, context);
     const first = await approvedOrder(owner, context);
@@ -91,7 +93,7 @@ export async function track(
     const tracked = await transactionOf(owner, log);
     const found = tracked && trackedOrder(order, [tracked]);
     if (found !== undefined) return await recordTracked(claimId, found.transactionId, context);
-    await execute(log, orderOwners, key, { seen, at });
+    await execute(clock, log, orderOwners, key, { seen, at });
   }
 }
 
@@ -111,9 +113,9 @@ async function trackFirst(
 async function recordTracked(
   claimId: number,
   transactionId: string,
-  { log, at }: TrackingContext,
+  { clock, log, at }: TrackingContext,
 ): Promise<{ readonly position?: Position }> {
-  return await execute(log, claimDecider, claimId, { do: 'track', at, transactionId });
+  return await execute(clock, log, claimDecider, claimId, { do: 'track', at, transactionId });
 }
 
 /** The transaction of a claim, as of the end of the log; undefined if there is none. */
@@ -209,11 +211,11 @@ const UNQUESTIONED: Surroundings = {
 async function report(
   transaction: TransactionFacts,
   terms: Terms,
-  { log, at }: TrackingContext,
+  { clock, log, at }: TrackingContext,
 ): Promise<{ readonly transactionId: string; readonly state: TransactionState }> {
   const { transactionId } = await reportedTransaction(log, transaction);
   const command = { do: 'report', at, transaction, posted: [], surroundings: UNQUESTIONED, terms } as const;
-  const { state } = await execute(log, transactionDecider, transactionId, command);
+  const { state } = await execute(clock, log, transactionDecider, transactionId, command);
   return { transactionId, state };
 }
 

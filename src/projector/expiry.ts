@@ -1,5 +1,4 @@
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import { ClockGuard, type Clocks } from '../runtime/clock';
+import { type Clock, ClockGuard } from '../runtime/clock';
 import { type Found } from '../kernel/query';
 import { type ReadStore } from '../kernel/read-store';
 import { type GenerationProjector } from './generation-projector';
@@ -28,13 +27,13 @@ export class Expiry {
 
   /** `warn` receives a message when the clock is not trusted, and when it is trusted again. */
   constructor(
+    private readonly clock: Clock,
     private readonly store: ReadStore,
     private readonly options: ExpiryOptions,
-    clocks: Clocks,
     warn: (message: string) => void,
   ) {
-    this.next = clocks.wall() + (options.delayMs ?? 0);
-    this.guard = new ClockGuard(clocks, 'deletions of old messages', warn);
+    this.next = clock.wall() + (options.delayMs ?? 0);
+    this.guard = new ClockGuard(clock, 'deletions of old messages', warn);
   }
 
   /**
@@ -79,7 +78,7 @@ export class Expiry {
       if (removals.length === 0) return;
       await this.store.write(target, removals);
       await this.store.refresh(target);
-      await yieldToEventLoop();
+      await this.clock.yield();
     }
   }
 }

@@ -1,4 +1,5 @@
 import { type CollectionSpec, type Generation, type ReadStore } from '../kernel/read-store';
+import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { forgetParked } from './parked';
 import { DOMAIN_LOG, type Projection } from './projection';
@@ -57,16 +58,16 @@ export class Sweeper {
   private suspects: ReadonlySet<string> = new Set();
 
   constructor(
+    private readonly clock: Clock,
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
     private readonly owner: string,
-    private readonly now: () => number,
     private readonly source = DOMAIN_LOG,
   ) {}
 
   /** Sweeps, unless the last sweep was less than a minute ago. */
   async sweep(): Promise<void> {
-    const now = this.now();
+    const now = this.clock.wall();
     // The absolute difference, since the clock may have been set back.
     if (Math.abs(now - this.sweptAt) < SWEEP_MS) return;
     this.sweptAt = now;
@@ -81,7 +82,7 @@ export class Sweeper {
     // In this order: a generation created in between belongs to whoever holds the lease then.
     const building = await this.building();
     const { name, ms } = this.source.rebuildLease;
-    const holder = await this.store.holder(name, this.now(), ms);
+    const holder = await this.store.holder(name, this.clock.wall(), ms);
     return new Set(holder === undefined ? building.map(nameOf) : []);
   }
 
@@ -89,7 +90,7 @@ export class Sweeper {
   private async drop(names: ReadonlySet<string>): Promise<void> {
     const owner = `${this.owner} sweeping`;
     const { name, ms } = this.source.rebuildLease;
-    const lease = new LeaseHolder(this.store, name, owner, ms, this.now);
+    const lease = new LeaseHolder(this.clock, this.store, name, owner, ms);
     if (!(await lease.acquire())) return;
     try {
       const abandoned = (await this.building()).filter((generation) => names.has(nameOf(generation)));

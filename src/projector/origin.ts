@@ -9,6 +9,7 @@ import {
   targetOf,
 } from '../kernel/read-store';
 import { DIRECTORY_PREFIXES } from '../network/events';
+import { type Clock } from '../runtime/clock';
 import { dropGenerations, liveGeneration } from './generations';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 
@@ -213,11 +214,11 @@ export class OriginRecord {
   private recorded: { readonly event: RecordedEvent; readonly at: number } | undefined;
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
     private readonly source: Source,
-    private readonly now: () => number,
   ) {}
 
   /**
@@ -247,7 +248,7 @@ export class OriginRecord {
   async record(applied: RecordedEvent | undefined, intervalMs: number): Promise<void> {
     const { claimed, recorded } = this;
     if (claimed === undefined || applied === undefined || applied === recorded?.event) return;
-    const now = this.now();
+    const now = this.clock.monotonic();
     if (recorded !== undefined && now - recorded.at < intervalMs) return;
     await recordApplied(this.store, claimed, applied);
     this.recorded = { event: applied, at: now };

@@ -1,4 +1,5 @@
 import { type Position } from '../kernel/event';
+import { type Clock } from '../runtime/clock';
 
 /** How far a pass through the log has come. */
 export interface Progress {
@@ -21,9 +22,8 @@ export class ProgressMeter {
   private level = 0;
   private done = 0;
 
-  /** `now` in ms. */
-  constructor(private readonly now: () => number) {
-    this.start = this.last = now();
+  constructor(private readonly clock: Clock) {
+    this.start = this.last = clock.monotonic();
   }
 
   get total(): number {
@@ -32,7 +32,7 @@ export class ProgressMeter {
 
   count(events: number): void {
     this.level = this.level * this.decaySince(this.last) + events;
-    this.last = this.now();
+    this.last = this.clock.monotonic();
     this.done += events;
   }
 
@@ -55,6 +55,6 @@ export class ProgressMeter {
   }
 
   private decaySince(time: number): number {
-    return Math.exp((time - this.now()) / 1000 / SPAN);
+    return Math.exp((time - this.clock.monotonic()) / 1000 / SPAN);
   }
 }

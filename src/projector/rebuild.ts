@@ -1,9 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Position, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore, type Target, targetOf } from '../kernel/read-store';
 import { directoryAt } from '../network/directory';
+import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { isExpired } from './expiry';
 import { flushAll, GenerationProjector } from './generation-projector';
@@ -14,6 +14,7 @@ import { directoryPrefixes, DOMAIN_LOG, IncomingEvent, type Projection, type Sou
 import { ProjectionGroup } from './projection-group';
 
 export interface RebuildOptions {
+  readonly clock: Clock;
   /** A name that no other process uses. */
   readonly owner: string;
   /** Identifies the running code. */
@@ -23,8 +24,6 @@ export interface RebuildOptions {
   readonly signal?: AbortSignal;
   /** Swap in despite differences and parked documents. */
   readonly force?: boolean;
-  /** Epoch ms. */
-  readonly now?: () => number;
   /** The kind of the log; by default that of the domain. */
   readonly source?: Source;
   /** How long documents are kept whose projection says that they expire. */
@@ -71,13 +70,12 @@ export async function rebuild(
   projections: readonly Projection[],
   options: RebuildOptions,
 ): Promise<readonly Rebuilt[]> {
-  const now = options.now ?? Date.now;
   const { name, ms } = (options.source ?? DOMAIN_LOG).rebuildLease;
-  const lease = new LeaseHolder(store, name, options.owner, ms, now);
+  const lease = new LeaseHolder(options.clock, store, name, options.owner, ms);
   await acquireLease(lease, ms, options.signal);
   try {
     await prepareParked(store);
-    const rebuilding = new Rebuild(log, store, projections, options, lease, now);
+    const rebuilding = new Rebuild(log, store, projections, options, lease);
     return await lease.renewDuring(() => rebuilding.run());
   } catch (error) {
     // Another rebuild has taken the lease and dropped this one's generations.
@@ -90,11 +88,12 @@ export async function rebuild(
 
 /** Waits long enough for the lease of a killed rebuild to expire. */
 async function acquireLease(lease: LeaseHolder, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  const deadline = performance.now() + ms + POLL_MS;
+  const { clock } = lease;
+  const deadline = clock.monotonic() + ms + POLL_MS;
   while (!(await lease.acquire())) {
-    if (performance.now() > deadline)
+    if (clock.monotonic() > deadline)
       throw new RebuildUnderWay('another rebuild is under way: wait for it to finish, then try again');
-    await pause(POLL_MS, undefined, signal === undefined ? {} : { signal });
+    await clock.pause(POLL_MS, signal);
   }
 }
 
@@ -109,9 +108,8 @@ class Rebuild {
     private readonly projections: readonly Projection[],
     private readonly options: RebuildOptions,
     private readonly lease: LeaseHolder,
-    private readonly now: () => number,
   ) {
-    this.meter = new ProgressMeter(now);
+    this.meter = new ProgressMeter(options.clock);
   }
 
   async run(): Promise<readonly Rebuilt[]> {
@@ -132,8 +130,11 @@ class Rebuild {
     const comparisons: (Comparison | undefined)[] = [];
     for (const [at, projector] of projectors.entries()) {
       const generation = live[at];
-      const keptSince = this.now() - (this.options.keepMs ?? Infinity);
-      comparisons.push(generation && (await compareWithLive(log, store, generation, projector, keptSince)));
+      const keptSince = this.options.clock.wall() - (this.options.keepMs ?? Infinity);
+      comparisons.push(
+        generation &&
+          (await compareWithLive(this.options.clock, log, store, generation, projector, keptSince)),
+      );
     }
     this.refuseUnlessSound(projectors, comparisons);
     this.enter('swap');
@@ -239,6 +240,7 @@ const BATCH = 500;
  * that are parked in the live generation are ignored, and so are those from before `keptSince` (epoch ms) that expire.
  */
 export async function compareWithLive(
+  clock: Clock,
   log: EventLog,
   store: ReadStore,
   live: Generation,
@@ -276,7 +278,7 @@ export async function compareWithLive(
     hasLiveMoved ||= (await store.checkpoint(liveTarget)) !== position;
     candidates = differing;
     if (!hasLiveMoved) break;
-    await pause(ROUND_MS);
+    await clock.pause(ROUND_MS);
   }
   return { differing: candidates.length, examples: candidates.slice(0, MAX_EXAMPLES) };
 }

@@ -1,7 +1,7 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
-import { SYSTEM_CLOCKS } from '../runtime/clock';
+import { type Clock } from '../runtime/clock';
 import { Leader } from '../runtime/leader';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { reasonOf } from '../runtime/unavailable';
@@ -16,14 +16,13 @@ import { ProjectionGroup } from './projection-group';
 import { rebuild, type RebuildProgress } from './rebuild';
 
 export interface RunnerOptions {
+  readonly clock: Clock;
   /** A name that no other process uses. */
   readonly owner: string;
   /** Identifies the running code: documents that other code has parked are retried. */
   readonly code: string;
   /** Called with every failure; the runner recovers by itself. */
   readonly report?: (error: unknown) => void;
-  /** Epoch ms. */
-  readonly now?: () => number;
   /** The kind of the log; by default that of the domain. */
   readonly source?: Source;
   /** For a log that expires. */
@@ -55,7 +54,6 @@ const BACKOFF_MS = { first: 100, longest: 5000 } as const;
  * resumes after a retry, a rebuild or a restart.
  */
 export class Runner {
-  private readonly now: () => number;
   private readonly leader: Leader;
   private readonly meter: ProgressMeter;
   private readonly sweeper: Sweeper;
@@ -78,21 +76,19 @@ export class Runner {
     private readonly projections: readonly Projection[],
     private readonly options: RunnerOptions,
   ) {
-    this.now = options.now ?? Date.now;
-    const { owner, source = DOMAIN_LOG, expiry } = options;
+    const { clock, owner, source = DOMAIN_LOG, expiry } = options;
     const { name, ms } = source.projectorLease;
-    this.leader = new Leader(new LeaseHolder(store, name, owner, ms, this.now), {
+    this.leader = new Leader(new LeaseHolder(clock, store, name, owner, ms), {
       lead: () => this.lead(),
       standBy: () => this.standBy(),
       failed: (error) => this.failed(error),
       lookMs: LOOK_MS,
       backoffMs: BACKOFF_MS,
     });
-    this.meter = new ProgressMeter(this.now);
-    this.sweeper = new Sweeper(store, projections, owner, this.now, source);
-    this.origin = new OriginRecord(log, store, projections, source, this.now);
-    const clocks = { wall: this.now, monotonic: options.now ?? SYSTEM_CLOCKS.monotonic };
-    this.expiry = expiry && new Expiry(store, expiry, clocks, (message) => options.report?.(message));
+    this.meter = new ProgressMeter(clock);
+    this.sweeper = new Sweeper(clock, store, projections, owner, source);
+    this.origin = new OriginRecord(clock, log, store, projections, source);
+    this.expiry = expiry && new Expiry(clock, store, expiry, (message) => options.report?.(message));
   }
 
   /** Starts; resolves once every projection has a live generation, or when stopped. */

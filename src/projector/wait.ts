@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Position, START } from '../kernel/event';
 import { NoGeneration, type ReadStore, type Target } from '../kernel/read-store';
+import { type Clock } from '../runtime/clock';
 import { type Projection } from './projection';
 
 /** Polling intervals, which grow: each poll is a request when the store is a server. */
@@ -22,6 +22,7 @@ export class PositionWait {
   private wakeUp = new AbortController();
 
   constructor(
+    private readonly clock: Clock,
     private readonly store: ReadStore,
     projections: readonly Projection[],
   ) {
@@ -33,7 +34,7 @@ export class PositionWait {
    */
   until(position: Position, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.waiters.add({ position, deadline: performance.now() + timeoutMs, resolve, reject });
+      this.waiters.add({ position, deadline: this.clock.monotonic() + timeoutMs, resolve, reject });
       // Check `aborted` first: each `abort()` creates an error with a stack trace.
       if (this.isPolling && !this.wakeUp.signal.aborted) this.wakeUp.abort();
       if (!this.isPolling) this.poll().catch((error: unknown) => this.fail([...this.waiters], error));
@@ -55,9 +56,9 @@ export class PositionWait {
 
   /** Pauses, but no longer than the shortest interval when a new waiter arrives; true if one has. */
   private async isWoken(wait: number): Promise<boolean> {
-    await pause(POLL_MS.min);
+    await this.clock.pause(POLL_MS.min);
     const { signal } = this.wakeUp;
-    if (wait > POLL_MS.min) await pause(wait - POLL_MS.min, undefined, { signal }).catch(() => undefined);
+    if (wait > POLL_MS.min) await this.clock.pause(wait - POLL_MS.min, signal).catch(() => undefined);
     if (signal.aborted) this.wakeUp = new AbortController();
     return signal.aborted;
   }
@@ -68,7 +69,7 @@ export class PositionWait {
       const reached = waiters.filter(({ position }) => visible !== undefined && visible >= position);
       if (reached.length > 0) await Promise.all(this.targets.map((target) => this.store.refresh(target)));
       for (const waiter of reached) if (this.waiters.delete(waiter)) waiter.resolve(true);
-      const now = performance.now();
+      const now = this.clock.monotonic();
       const expired = waiters.filter(({ deadline }) => now >= deadline);
       for (const waiter of expired) if (this.waiters.delete(waiter)) waiter.resolve(false);
     } catch (error) {
@@ -91,12 +92,13 @@ export async function visiblePosition(
 
 /** Waits for a single position; see `PositionWait.until`. */
 export function waitForPosition(
+  clock: Clock,
   store: ReadStore,
   projections: readonly Projection[],
   position: Position,
   timeoutMs: number,
 ): Promise<boolean> {
-  return new PositionWait(store, projections).until(position, timeoutMs);
+  return new PositionWait(clock, store, projections).until(position, timeoutMs);
 }
 
 function targetsOf(projections: readonly Projection[]): readonly Target[] {

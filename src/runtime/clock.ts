@@ -1,17 +1,104 @@
-/** The present, as handlers take it; tests provide another one. */
-export class Clock {
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** A timer that was set. */
+export interface Timer {
+  cancel(): void;
+  /** The process may end before it. */
+  unref(): Timer;
+}
+
+/**
+ * Time, timers and chance. Code takes them from the clock it is given and from nowhere else (`eslint.config.mjs`), so
+ * that a simulation can decide them. All times are in ms.
+ */
+export abstract class Clock {
+  /** The last of those who yield. */
+  private yielding: Promise<unknown> = Promise.resolve();
+
+  /** The system time since 1970, which somebody may set: ahead or back. */
+  abstract wall(): number;
+  /** The time since some moment. Nobody can set it; it stands still while the machine is suspended. */
+  abstract monotonic(): number;
+  /** Resolves after a time; rejects with an `AbortError` when the signal aborts. */
+  abstract pause(ms: number, signal?: AbortSignal): Promise<void>;
+  abstract timer(ms: number, callback: () => void): Timer;
+  /** A timer that repeats until it is cancelled. */
+  abstract interval(ms: number, callback: () => void): Timer;
+  /** Calls back after the pending I/O events. */
+  abstract soon(callback: () => void): void;
+  /** A number from 0 to below 1. */
+  abstract random(): number;
+  /** A new random UUID. */
+  abstract uuid(): string;
+
+  /** The system time as a date. */
   now(): Date {
-    return new Date();
+    return new Date(this.wall());
+  }
+
+  /**
+   * Yields to the event loop. All callers share one queue, and each round of the event loop resumes one of them, so a
+   * request waits for one slice of work at most, however many callers are busy.
+   */
+  async yield(): Promise<void> {
+    const resumed = this.yielding.then(() => new Promise<void>((resolve) => this.soon(resolve)));
+    this.yielding = resumed;
+    await resumed;
   }
 }
 
-/** The clock of the system, and one that nobody can set. Both in ms. */
-export interface Clocks {
-  readonly wall: () => number;
-  readonly monotonic: () => number;
+/** The clock of the system. */
+export class SystemClock extends Clock {
+  wall(): number {
+    return Date.now();
+  }
+
+  monotonic(): number {
+    return performance.now();
+  }
+
+  pause(ms: number, signal?: AbortSignal): Promise<void> {
+    return pause(ms, undefined, signal && { signal });
+  }
+
+  timer(ms: number, callback: () => void): Timer {
+    return new SystemTimer(setTimeout(callback, ms));
+  }
+
+  interval(ms: number, callback: () => void): Timer {
+    return new SystemTimer(setInterval(callback, ms));
+  }
+
+  soon(callback: () => void): void {
+    setImmediate(callback);
+  }
+
+  random(): number {
+    return Math.random();
+  }
+
+  uuid(): string {
+    return randomUUID();
+  }
 }
 
-export const SYSTEM_CLOCKS: Clocks = { wall: Date.now, monotonic: () => performance.now() };
+/** For the outermost code, which hands it down. */
+export const SYSTEM_CLOCK: Clock = new SystemClock();
+
+class SystemTimer implements Timer {
+  constructor(private readonly timeout: NodeJS.Timeout) {}
+
+  /** `clearTimeout` clears intervals too. */
+  cancel(): void {
+    clearTimeout(this.timeout);
+  }
+
+  unref(): Timer {
+    this.timeout.unref();
+    return this;
+  }
+}
 
 /** A clock that is ahead of the time that has passed by more than this (ms) was set. */
 const JUMP_MS = 60_000;
@@ -30,16 +117,16 @@ export class ClockGuard {
 
   /** `warn` receives a message when `actions` (a plural) are suspended, and when they continue. */
   constructor(
-    private readonly clocks: Clocks,
+    private readonly clock: Clock,
     private readonly actions: string,
     private readonly warn: (message: string) => void,
   ) {
-    this.last = clocks.wall() - clocks.monotonic();
+    this.last = clock.wall() - clock.monotonic();
   }
 
   /** The present in epoch ms; undefined while the clock is not trusted. */
   now(): number | undefined {
-    const [wall, passed] = [this.clocks.wall(), this.clocks.monotonic()];
+    const [wall, passed] = [this.clock.wall(), this.clock.monotonic()];
     const difference = wall - passed;
     const jump = difference - this.last;
     if (jump > JUMP_MS) {

@@ -1,4 +1,5 @@
 import { type Logger } from 'pino';
+import { type Clock } from './clock';
 import { reasonsOf } from './unavailable';
 
 /**
@@ -28,8 +29,8 @@ function stackOf({ message, stack = message, cause }: Error): string {
 }
 
 /** Logs failures, the same one once a minute; stacks of expected ones at level `debug` (`docs/decisions.md#x87`). */
-export function failureReporter(log: Logger): Report {
-  const repeated = new RepeatedFailures();
+export function failureReporter(clock: Clock, log: Logger): Report {
+  const repeated = new RepeatedFailures(clock);
   return (failure, ofExpected) => {
     const { text, stack = ofExpected } = describeFailure(failure);
     if (stack !== undefined) log.debug({ stack }, text);
@@ -49,15 +50,14 @@ const REMEMBERED = 100;
 export class RepeatedFailures {
   private readonly logged = new Map<string, { readonly at: number; repeated: number }>();
 
-  /** `now` is a monotonic clock (ms). */
-  constructor(private readonly now: () => number = () => performance.now()) {}
+  constructor(private readonly clock: Clock) {}
 
   /**
    * Counts a failure. Undefined if it is not to be logged, since it was logged within the last minute; otherwise how
    * often it has occurred since it was last logged.
    */
   count(failure: string): number | undefined {
-    const at = this.now();
+    const at = this.clock.monotonic();
     const last = this.logged.get(failure);
     if (last !== undefined && at - last.at < INTERVAL_MS) {
       last.repeated += 1;
@@ -75,7 +75,7 @@ export class RepeatedFailures {
  * same way, but by accident.
  */
 export function crash(error: unknown): void {
-  setImmediate(() => {
+  queueMicrotask(() => {
     throw error;
   });
 }

@@ -1,3 +1,4 @@
+import { type Clock } from './clock';
 import { Backoff } from './unavailable';
 import { crash } from './failure-report';
 import { type Position, type RecordedEvent } from '../kernel/event';
@@ -45,6 +46,7 @@ export class FollowedLog {
   private readonly applied = new WaitablePosition();
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly follower: Follower,
     private readonly signal: AbortSignal,
@@ -74,8 +76,11 @@ export class FollowedLog {
   async reachedInTime(position: Position): Promise<void> {
     // Most requests need not wait: a timeout for each would stay until it expires.
     if (this.position >= position) return;
-    if (await this.reached(position, AbortSignal.timeout(this.timeoutMs))) return;
-    throw new EngineUnavailable(`${this.follower.subject} is behind the log`);
+    const late = new AbortController();
+    const timer = this.clock.timer(this.timeoutMs, () => late.abort());
+    const isReached = await this.reached(position, late.signal);
+    timer.cancel();
+    if (!isReached) throw new EngineUnavailable(`${this.follower.subject} is behind the log`);
   }
 
   /** What one event does to it must not end everything that it is asked for. */
@@ -89,7 +94,7 @@ export class FollowedLog {
   }
 
   private async follow(caughtUp: () => void, notReady: (error: unknown) => void): Promise<void> {
-    const backoff = new Backoff(BACKOFF);
+    const backoff = new Backoff(this.clock, BACKOFF);
     while (!this.signal.aborted) {
       try {
         const options = { after: this.position, prefixes: this.follower.prefixes, signal: this.signal };

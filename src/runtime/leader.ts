@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { type Clock } from './clock';
 import { Backoff, isAbort, reasonOf } from './unavailable';
 import { type LeaseHolder } from './lease-holder';
 
@@ -40,13 +40,14 @@ export class Troubles {
 
 /** Repeats `work`, `ms` after it has ended, until the signal aborts. `work` handles its failures. */
 export async function repeatEvery(
+  clock: Clock,
   ms: number,
   signal: AbortSignal,
   work: () => Promise<unknown>,
 ): Promise<void> {
   while (!signal.aborted) {
     await work();
-    await pause(ms, undefined, { signal }).catch(() => undefined);
+    await clock.pause(ms, signal).catch(() => undefined);
   }
 }
 
@@ -81,7 +82,7 @@ export class Leader {
     private readonly lease: LeaseHolder,
     private readonly leading: Leading,
   ) {
-    this.backoff = new Backoff(leading.backoffMs);
+    this.backoff = new Backoff(lease.clock, leading.backoffMs);
   }
 
   /** Aborts when it is stopped. */
@@ -123,7 +124,7 @@ export class Leader {
     const signal = AbortSignal.any([this.signal, ending.signal]);
     const watch = async (): Promise<void> => {
       while ((await this.lease.acquire()) && (await mayLead(signal)))
-        await pause(this.leading.lookMs, undefined, { signal });
+        await this.lease.clock.pause(this.leading.lookMs, signal);
     };
     const results = await Promise.allSettled(
       [work(signal), watch()].map((task) => task.finally(() => ending.abort())),
@@ -147,6 +148,6 @@ export class Leader {
 
   private async standBy(): Promise<void> {
     await this.leading.standBy();
-    await pause(this.leading.lookMs, undefined, { signal: this.signal });
+    await this.lease.clock.pause(this.leading.lookMs, this.signal);
   }
 }

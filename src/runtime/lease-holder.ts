@@ -1,4 +1,5 @@
 import { type IsGone, type Lease, type Leases } from '../kernel/leases';
+import { type Clock } from './clock';
 
 /** A lease by name, with its time in ms. */
 export interface LeaseKind {
@@ -37,11 +38,11 @@ export class LeaseHolder {
   private renewal: Promise<boolean> | undefined;
 
   constructor(
+    readonly clock: Clock,
     private readonly source: LeaseSource,
     private readonly name: string,
     private readonly owner: string,
     private readonly ttlMs: number,
-    private readonly now: () => number,
     private readonly isGone?: IsGone,
   ) {}
 
@@ -51,14 +52,15 @@ export class LeaseHolder {
    */
   get leftMs(): number {
     if (this.granted === undefined) return 0;
+    const { clock } = this;
     const { lease, wall, monotonic } = this.granted;
-    return lease.expires - wall - Math.max(this.now() - wall, performance.now() - monotonic);
+    return lease.expires - wall - Math.max(clock.wall() - wall, clock.monotonic() - monotonic);
   }
 
   /** Acquires the lease, or renews it once a third of its time has passed; false while another owner holds it. */
   async acquire(): Promise<boolean> {
     // After the system clock was stepped back, what is stored is too late: renew then too.
-    const isBack = this.granted !== undefined && this.now() < this.granted.wall;
+    const isBack = this.granted !== undefined && this.clock.wall() < this.granted.wall;
     if (this.leftMs > (this.ttlMs * 2) / 3 && !isBack) return true;
     this.renewal ??= this.renew().finally(() => (this.renewal = undefined));
     return await this.renewal;
@@ -70,11 +72,11 @@ export class LeaseHolder {
    */
   async renewDuring<Result>(work: () => Promise<Result>): Promise<Result> {
     // The timer retries a failed renewal; the next `acquire` of the caller raises the error.
-    const timer = setInterval(() => void this.acquire().catch(() => undefined), this.ttlMs / 3);
+    const timer = this.clock.interval(this.ttlMs / 3, () => void this.acquire().catch(() => undefined));
     try {
       return await work();
     } finally {
-      clearInterval(timer);
+      timer.cancel();
     }
   }
 
@@ -87,7 +89,7 @@ export class LeaseHolder {
   }
 
   private async renew(): Promise<boolean> {
-    const [wall, monotonic] = [this.now(), performance.now()];
+    const [wall, monotonic] = [this.clock.wall(), this.clock.monotonic()];
     const lease = await this.source.lease(this.name, this.owner, wall, this.ttlMs, this.isGone);
     this.granted = lease && { lease, wall, monotonic };
     return lease !== undefined;

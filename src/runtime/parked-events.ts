@@ -1,6 +1,7 @@
 import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { NO_STREAM, type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
+import { type Clock } from './clock';
 import { reasonOf } from './unavailable';
 
 /** An event that a consumer cannot use: it is as if it had not happened, until a retry succeeds. */
@@ -117,6 +118,7 @@ export class Parking {
   private last = { revision: NO_STREAM, id: '' };
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly consumer: string,
     private readonly code = '',
@@ -269,7 +271,7 @@ export class Parking {
     for (let attempt = 1; ; attempt += 1) {
       const events = decide();
       if (events.length === 0) return false;
-      const appending = events.map((event) => toNewEvent(event));
+      const appending = events.map((event) => toNewEvent(event, this.clock.uuid()));
       try {
         const first = this.last.revision + 1;
         const { revision, position } = await appendIdempotently(this.log, this.stream, first - 1, appending);
@@ -312,6 +314,10 @@ function isRevision(value: unknown): value is number {
 }
 
 /** The events that a consumer cannot use, in the order in which they were parked. */
-export async function parkedEvents(log: EventLog, consumer: string): Promise<readonly ParkedEvent[]> {
-  return [...(await new Parking(log, consumer).refresh()).parked.values()];
+export async function parkedEvents(
+  clock: Clock,
+  log: EventLog,
+  consumer: string,
+): Promise<readonly ParkedEvent[]> {
+  return [...(await new Parking(clock, log, consumer).refresh()).parked.values()];
 }

@@ -1,19 +1,16 @@
-import { setImmediate } from 'node:timers/promises';
+// eslint-disable-next-line no-restricted-imports -- Slices are of the thread, which has one event loop.
+import { type Clock, SYSTEM_CLOCK } from './clock';
 import { crash } from './failure-report';
 
 /** Milliseconds of synchronous work between two yields to the event loop. */
 export const SLICE_MS = 5;
 
-let last: Promise<unknown> = Promise.resolve();
+/** That of the thread, whose event loop all slices share. */
+let clock: Clock = SYSTEM_CLOCK;
 
-/**
- * Yields to the event loop. All callers share one queue, and each round of the event loop resumes one of them, so a
- * request waits for one slice at most, however many callers are busy.
- */
-export async function yieldToEventLoop(): Promise<void> {
-  const resumed = last.then(() => setImmediate());
-  last = resumed;
-  await resumed;
+/** Measures slices by another clock: for simulations, in which no time passes while a thread works. */
+export function sliceBy(other: Clock): void {
+  clock = other;
 }
 
 /**
@@ -22,16 +19,16 @@ export async function yieldToEventLoop(): Promise<void> {
  * round of the event loop for each of them, rounds would have hardly any work.
  */
 export function pacer(): () => Promise<void> | undefined {
-  let began = performance.now();
+  let began = clock.monotonic();
   const waiting: (() => void)[] = [];
   let isResuming = false;
-  const isOver = (): boolean => performance.now() - began >= SLICE_MS;
+  const isOver = (): boolean => clock.monotonic() - began >= SLICE_MS;
   const resume = async (): Promise<void> => {
     isResuming = true;
     for (;;) {
       if (isOver()) {
-        await yieldToEventLoop();
-        began = performance.now();
+        await clock.yield();
+        began = clock.monotonic();
       }
       const next = waiting.shift();
       if (next === undefined) break;
@@ -60,13 +57,13 @@ export async function mapInSlices<Item, Result>(
   signal?: AbortSignal,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  let began = performance.now();
+  let began = clock.monotonic();
   for (const item of items) {
     results.push(map(item));
-    if (performance.now() - began < SLICE_MS) continue;
-    await yieldToEventLoop();
+    if (clock.monotonic() - began < SLICE_MS) continue;
+    await clock.yield();
     signal?.throwIfAborted();
-    began = performance.now();
+    began = clock.monotonic();
   }
   return results;
 }

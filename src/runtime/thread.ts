@@ -6,6 +6,7 @@ import {
   workerData,
 } from 'node:worker_threads';
 import { EngineUnavailable } from '../kernel/event-log';
+import { type Clock } from './clock';
 import { Backoff } from './unavailable';
 import { crash, describeFailure } from './failure-report';
 import { callsOver, type Remote, serveCalls } from './calls';
@@ -23,6 +24,7 @@ export interface ThreadData {
 }
 
 export interface ThreadOptions<T, Data> {
+  readonly clock: Clock;
   /** The compiled file of the thread. */
   readonly file: string;
   /** What the file runs, if it can run several things. */
@@ -64,21 +66,21 @@ const RESTART_MS = { first: 100, longest: 60_000 } as const;
 export function startThread<T extends object, Data extends ThreadData>(
   options: ThreadOptions<T, Data>,
 ): Thread<T> {
-  const { methods, report, onRestart } = options;
+  const { clock, methods, report, onRestart } = options;
   const ending = new AbortController();
-  const backoff = new Backoff(RESTART_MS);
+  const backoff = new Backoff(clock, RESTART_MS);
   let started = 0;
   let current: Thread<T> | undefined;
   if (options.startsWithCall !== true) startNew();
 
   function startNew(): Thread<T> {
-    started = performance.now();
+    started = clock.monotonic();
     return (current = startWorker<T, Data>(options, replace));
   }
 
   function replace(): void {
     if (ending.signal.aborted) return;
-    if (performance.now() - started > RESTART_MS.longest) backoff.reset();
+    if (clock.monotonic() - started > RESTART_MS.longest) backoff.reset();
     backoff
       .wait(ending.signal)
       .then(async () => {
@@ -183,7 +185,7 @@ export type OpenServed<Name> = (
 ) => Promise<Served> | Served;
 
 /** The other side: opens what the thread serves. A failure to open is reported by `startThread`. */
-export function serveThread(open: OpenServed<never>): void {
+export function serveThread(clock: Clock, open: OpenServed<never>): void {
   const { name, data, port, control } = workerData as WorkerData<never, never>;
   const report = (failure: unknown): void => control.postMessage(describeFailure(failure));
   const opened = Promise.resolve(open(data, report, name));
@@ -192,7 +194,7 @@ export function serveThread(open: OpenServed<never>): void {
       const served = await opened;
       const failure = await served.close().then(() => undefined, textOf);
       // After the answer has been sent. Nothing else keeps the thread alive.
-      setImmediate(() => {
+      clock.soon(() => {
         port.close();
         control.close();
       });

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { EngineUnavailable } from '../kernel/event-log';
+import { type Clock, type Timer } from './clock';
 
 /**
  * Receives why an engine is not available, while it is being retried: a message for operators without host, path or
@@ -17,42 +17,55 @@ export class UnusableUrl extends Error {
 
 /** Resolves like `work`, or rejects with `late()` after `milliseconds`; the work itself is not stopped. */
 export async function withTimeout<Result>(
+  clock: Clock,
   work: Promise<Result>,
   milliseconds: number,
   late: () => Error,
 ): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
+  let timer: Timer | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late()), milliseconds);
+    timer = clock.timer(milliseconds, () => reject(late()));
   });
   try {
     return await Promise.race([work, timeout]);
   } finally {
-    clearTimeout(timer);
+    timer?.cancel();
   }
+}
+
+/** Resolves as soon as `work` has ended, or `milliseconds` have passed. Rejects if `work` fails before that. */
+export async function atMost(clock: Clock, milliseconds: number, work: Promise<unknown>): Promise<void> {
+  let timer: Timer | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = clock.timer(milliseconds, resolve);
+  });
+  await Promise.race([work, timeout]).finally(() => timer?.cancel());
 }
 
 /** Calls `onLate` if `work` takes longer than `milliseconds`. Resolves or rejects like `work`. */
 export async function noticingDelay<Result>(
+  clock: Clock,
   work: Promise<Result>,
   milliseconds: number,
   onLate: () => void,
 ): Promise<Result> {
-  const timer = setTimeout(onLate, milliseconds);
+  const timer = clock.timer(milliseconds, onLate);
   try {
     return await work;
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
   }
 }
 
 /** Waits for an engine; raises `EngineUnavailable` after `milliseconds`. `engine`: "the read store". */
 export function withEngineTimeout<Answer>(
+  clock: Clock,
   engine: string,
   answer: Promise<Answer>,
   milliseconds: number,
 ): Promise<Answer> {
   return withTimeout(
+    clock,
     answer,
     milliseconds,
     () => new EngineUnavailable(`${engine} is not available: it does not answer in time`),
@@ -84,7 +97,10 @@ export function reasonsOf(error: unknown): string {
 export class Backoff {
   private next: number;
 
-  constructor(private readonly delays: { readonly first: number; readonly longest: number }) {
+  constructor(
+    private readonly clock: Clock,
+    private readonly delays: { readonly first: number; readonly longest: number },
+  ) {
     this.next = delays.first;
   }
 
@@ -102,7 +118,7 @@ export class Backoff {
   async wait(signal?: AbortSignal, mostMs = Infinity): Promise<void> {
     const ms = Math.min(this.next, mostMs);
     this.next = Math.min(2 * this.next, this.delays.longest);
-    await pause(ms, undefined, signal && { signal }).catch(() => undefined);
+    await this.clock.pause(ms, signal).catch(() => undefined);
   }
 }
 
@@ -133,13 +149,10 @@ interface Series {
  * Reports failures that an engine retries, in lines: the first one at once, repetitions at growing intervals
  * (`docs/decisions.md#x96`).
  */
-export function retryNotices(
-  say: (line: string) => void,
-  now: () => number = () => performance.now(),
-): OnRetry {
+export function retryNotices(clock: Clock, say: (line: string) => void): OnRetry {
   const kinds = new Map<string, Series>();
   return (failure) => {
-    const at = now();
+    const at = clock.monotonic();
     const known = kinds.get(failure);
     if (known === undefined || at - known.lastAt > FORGET_MS) {
       const pauseMs = REPEAT_MS.first;

@@ -1,5 +1,6 @@
 import { execute } from '../../src/kernel/decider';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { CONVERSION_TOKENS } from './transaction-network';
 import { at, deliveryWorld, type Due, type Json } from './delivery-samples';
 import { OTHER_TOKENS, TOKENS } from './network';
@@ -126,7 +127,7 @@ test('operators see until when a receiver rests, and when its messages are attem
     receiver: message.receiver,
     reason: 'gone',
   } as const;
-  await execute(world.app.engines.log, subscriptionDecider, resting.id, disabling);
+  await execute(SYSTEM_CLOCK, world.app.engines.log, subscriptionDecider, resting.id, disabling);
   const [receiver] = await list(`receivers;${keys}`);
   const [held] = await list(`deliveries;${keys}`);
   expect(receiver).toHaveProperty('disabled', true);

@@ -6,6 +6,7 @@ import { LeaseFile } from '../../src/engines/embedded/leases';
 import { transactionAutomations } from '../../src/processes/automations';
 import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { TestApp } from '../support/app';
+import { TestClock } from '../support/clock';
 import { smallNetwork } from '../support/small-network';
 import { eventsOfTransaction, report, sale } from '../support/transactions';
 
@@ -45,7 +46,10 @@ export class AutomatedApp {
     const { log, store } = this.app.engines;
     const runner = new AutomationRunner({ log, store, leases, follower }, transactionAutomations, {
       owner,
-      clocks: { wall: () => this.wall, monotonic: () => this.monotonic },
+      clock: new TestClock(
+        () => this.wall,
+        () => this.monotonic,
+      ),
       report: (failure) => this.reports.push(String(failure)),
     });
     this.runners.push(runner);

@@ -4,7 +4,9 @@ import { automationsOver } from '../../src/processes/automations';
 import { load, toDomainEvent } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type TestApp } from '../support/app';
+import { TestClock } from '../support/clock';
 
 /** What the system does with the claims of an application, and what becomes of them. */
 export function automatedClaims(world: { readonly app: TestApp }) {
@@ -17,10 +19,13 @@ export function automatedClaims(world: { readonly app: TestApp }) {
     automate: async (at: number, through?: EventLog, read?: ReadStore): Promise<void> => {
       const { log, store, leases } = world.app.engines;
       const parts = { log: through ?? log, store, leases, follower: world.app.follower };
-      const automations = automationsOver(read ?? store);
+      const automations = automationsOver(SYSTEM_CLOCK, read ?? store);
       const runner = new AutomationRunner(parts, automations, {
         owner: 'automations',
-        clocks: { wall: () => at, monotonic: () => at },
+        clock: new TestClock(
+          () => at,
+          () => at,
+        ),
         report: () => undefined,
       });
       runners.push(runner);

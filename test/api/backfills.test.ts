@@ -21,7 +21,7 @@ async function happened(count: number): Promise<void> {
   for (const [n, time] of times.entries()) {
     const data = { ...event.data, at: time, transaction: { ...transaction, advertiserId: n === 1 ? 2 : 1 } };
     const stream = `transaction-${randomUUID().replaceAll('-', '')}`;
-    await world.app.engines.log.append(stream, NO_STREAM, [toNewEvent({ ...event, data })]);
+    await world.app.engines.log.append(stream, NO_STREAM, [toNewEvent({ ...event, data }, randomUUID())]);
   }
 }
 

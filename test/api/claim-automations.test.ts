@@ -4,6 +4,7 @@ import { execute, load } from '../../src/kernel/decider';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { transactionIdOf } from '../../src/domain/transactions/transaction-id';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { overrideLog } from '../support/temporary-log';
 import { eventsOfTransaction } from '../support/transactions';
 import { automatedClaims } from './automated-claims';
@@ -75,7 +76,7 @@ describe('a claim that is screened while transactions cannot be read (Document 3
     await postWithout('claimUpdates', { ...claimOf('updated'), claimId: id, versionNo: 0 });
     const screening = { statusId: 106 } as const;
     const late = { do: 'screen', at: new Date(NOW).toISOString(), version: 0, screening } as const;
-    await execute(world.app.engines.log, claimDecider, id, late);
+    await execute(SYSTEM_CLOCK, world.app.engines.log, claimDecider, id, late);
     expect(await stateOf(id)).toMatchObject({ statusId: 100, version: 1 });
     await automate(NOW);
     expect(await stateOf(id)).toMatchObject({ statusId: 2, version: 1 });
@@ -302,7 +303,7 @@ describe('a post of several claims that was interrupted when it was accepted (de
       },
       screening: { statusId: 2 } as const,
     }));
-    await execute(log, claimBatchDecider, 9001, { do: 'accept', at, claims });
+    await execute(SYSTEM_CLOCK, log, claimBatchDecider, 9001, { do: 'accept', at, claims });
     await automate(NOW + 4_999);
     expect(await eventsOf(9001)).toEqual([]);
     await automate(NOW + 5_000);

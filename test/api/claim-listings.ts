@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { type ClaimCommand, type ClaimContent, claimDecider } from '../../src/domain/claims/claim';
 import { type RulingStatusId, type ScreenedStatusId } from '../../src/domain/claims/statuses';
 import { execute } from '../../src/kernel/decider';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestApp, type TestAppOptions } from '../support/app';
 import { CLAIM_NETWORK, type ClaimClient } from './claim-network';
 import { DAY, NOW } from './voucher-network';
@@ -128,7 +129,8 @@ export async function appWithClaims(
   const known = new Map<number, KnownClaim>();
   for (const [at, history] of fc.sample(histories, { numRuns: CLAIMS, seed }).entries()) {
     const { commands, known: one } = claimOf(at + 1, history);
-    for (const command of commands) await execute(app.engines.log, claimDecider, at + 1, command);
+    for (const command of commands)
+      await execute(SYSTEM_CLOCK, app.engines.log, claimDecider, at + 1, command);
     if (one !== undefined) known.set(at + 1, one);
   }
   await app.settled();

@@ -9,7 +9,9 @@ import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { transactionIdOf } from '../../src/domain/transactions/transaction-id';
 import { transactionTopic } from '../../src/domain/transactions/topic';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestApp } from '../support/app';
+import { TestClock } from '../support/clock';
 import { Receivers } from '../support/receivers';
 import { CLAIM_NETWORK, claimClientOf, INQUIRY, type Listed } from './claim-network';
 import { subscriptionClientOf } from './subscription-network';
@@ -64,15 +66,27 @@ beforeAll(async () => {
   const secrets = new Secrets(Buffer.alloc(32));
   const parts = {
     ...{ log, leases, deliveries: await app.engines.deliveries(), topics: [transactionTopic, claimTopic] },
-    ...{ secrets, owner: { installation: 'test', key: secrets.fingerprint }, keepMs: 30 * DAY },
+    ...{
+      clock: SYSTEM_CLOCK,
+      secrets,
+      owner: { installation: 'test', key: secrets.fingerprint },
+      keepMs: 30 * DAY,
+    },
     allowed: AllowedAddresses.parse(allow),
   };
   notifier = new Notifier(parts, { name: 'test', report });
   notifier.start();
-  const clocks = { wall: () => now, monotonic: () => now };
+  const clock = new TestClock(
+    () => now,
+    () => now,
+  );
   const { follower } = app;
-  const automating = { owner: 'test', clocks, report };
-  runner = new AutomationRunner({ log, store, leases, follower }, automationsOver(store), automating);
+  const automating = { owner: 'test', clock, report };
+  runner = new AutomationRunner(
+    { log, store, leases, follower },
+    automationsOver(SYSTEM_CLOCK, store),
+    automating,
+  );
 });
 afterAll(async () => {
   await runner.stop();
@@ -85,7 +99,7 @@ afterAll(async () => {
 async function automate(): Promise<void> {
   const { store } = app.engines;
   await app.settled();
-  for (const automation of automationsOver(store)) while (await runner.turn(automation));
+  for (const automation of automationsOver(SYSTEM_CLOCK, store)) while (await runner.turn(automation));
   await app.settled();
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type DomainEvent, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { golden } from '../support/golden';
@@ -77,7 +78,9 @@ describe('receivers that a PUT changes (decisions N8)', () => {
     const { log } = world.app.engines;
     const sample = await sampleOf('nord', { receivers: [POST_RECEIVER] });
     const { event } = golden<DomainEvent>('TransactionTracked');
-    const { position: cause } = await log.append(`transaction-${sample.id}`, NO_STREAM, [toNewEvent(event)]);
+    const { position: cause } = await log.append(`transaction-${sample.id}`, NO_STREAM, [
+      toNewEvent(event, randomUUID()),
+    ]);
     const request = { method: 'POST', url: POST_RECEIVER.receiverUrl, body: 'as it was made' } as const;
     const made = { subject: sample.id, sequence: 1, cause, request };
     const [waits, sent] = [await sample.due('a', made), await sample.due('b', made)];

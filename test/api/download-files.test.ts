@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { generateProducts } from '../../bench/generate';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { BLOCK } from '../../src/services/products/download/feed-format';
 import { RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
 import { TestApp } from '../support/app';
@@ -123,7 +124,12 @@ describe('the file of a download', () => {
     const { body } = await app.get(`/1.0/productsUnlimited;fid=${german}`, { token: TOKENS.preisblick });
     // A token has at most half of it.
     const space = 2 * Buffer.byteLength(body) + 100_000;
-    const feeds = new RenderedFeeds(app.exporter, await mkdtemp(join(tmpdir(), 'affilog-')), space);
+    const feeds = new RenderedFeeds(
+      SYSTEM_CLOCK,
+      app.exporter,
+      await mkdtemp(join(tmpdir(), 'affilog-')),
+      space,
+    );
     const tight = await app.again({ downloads: feeds });
     await tight.listen(0, '127.0.0.1');
     const target = `${await tight.getUrl()}/1.0/productsUnlimited;fid=`;
@@ -146,7 +152,12 @@ describe('the file of a download', () => {
     const { body } = await app.get(`/1.0/productsUnlimited;fid=${german}`, { token: TOKENS.preisblick });
     await freed();
     const size = Buffer.byteLength(body);
-    const feeds = new RenderedFeeds(app.exporter, await mkdtemp(join(tmpdir(), 'affilog-')), 3.5 * size);
+    const feeds = new RenderedFeeds(
+      SYSTEM_CLOCK,
+      app.exporter,
+      await mkdtemp(join(tmpdir(), 'affilog-')),
+      3.5 * size,
+    );
     const fair = await app.again({ downloads: feeds });
     await fair.listen(0, '127.0.0.1');
     const base = `${await fair.getUrl()}/1.0/productsUnlimited;fid=${german}`;
@@ -189,7 +200,12 @@ describe('the file of a download', () => {
     /** A server whose downloads have so much space, as a multiple of the large feed. */
     async function withSpace(factor: number) {
       const space = Math.floor(factor * size);
-      const feeds = new RenderedFeeds(app.exporter, await mkdtemp(join(tmpdir(), 'affilog-')), space);
+      const feeds = new RenderedFeeds(
+        SYSTEM_CLOCK,
+        app.exporter,
+        await mkdtemp(join(tmpdir(), 'affilog-')),
+        space,
+      );
       const server = await app.again({ downloads: feeds });
       await server.listen(0, '127.0.0.1');
       const base = await server.getUrl();

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type DomainEvent, execute, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { golden } from '../support/golden';
 import { at, deliveryWorld } from './delivery-samples';
 import { POST_RECEIVER, subscription } from './subscription-network';
@@ -17,7 +18,7 @@ async function transactionOf(advertiserId: number, publisherId: number) {
   const { transaction } = tracked.data as { readonly transaction: object };
   const data = { ...tracked.data, transaction: { ...transaction, advertiserId, publisherId, siteId: 1101 } };
   const id = randomUUID().replaceAll('-', '');
-  const event = toNewEvent({ type: tracked.type, data });
+  const event = toNewEvent({ type: tracked.type, data }, randomUUID());
   await world.app.engines.log.append(`transaction-${id}`, NO_STREAM, [event]);
   return { id, event };
 }
@@ -102,7 +103,10 @@ describe('why messages were sent, or not (decisions N14)', () => {
     expect(refusalOf(await world.get(`/${sample.id}/explain/${id}`, 'casa')).codes).toBe('403 CON_200');
     const ofSite = await sampleOf('preisblick', { filter });
     expect((await ofSite.get(`/explain/${id}`)).statusCode).toBe(200);
-    await execute(world.app.engines.log, subscriptionDecider, ofSite.id, { do: 'delete', at: at(0) });
+    await execute(SYSTEM_CLOCK, world.app.engines.log, subscriptionDecider, ofSite.id, {
+      do: 'delete',
+      at: at(0),
+    });
     expect(refusalOf(await ofSite.get(`/explain/${id}`)).codes).toBe('404 CON_210');
   });
 });

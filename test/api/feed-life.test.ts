@@ -2,6 +2,7 @@ import { PROJECTIONS } from '../../projections';
 import { rebuild } from '../../src/projector/rebuild';
 import { generateProducts } from '../../bench/generate';
 import { type PostedProduct } from '../../src/demo/products';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
 import { toJson, toXml } from '../support/products';
@@ -138,7 +139,11 @@ describe.each(SOURCES)('the life of two feeds of %s products', (_, [first = [], 
       );
     const before = await answers();
     const { log, store } = app.engines;
-    const rebuilt = await rebuild(log, store, PROJECTIONS, { owner: 'test', code: 'test' });
+    const rebuilt = await rebuild(log, store, PROJECTIONS, {
+      clock: SYSTEM_CLOCK,
+      owner: 'test',
+      code: 'test',
+    });
     const products = rebuilt.find(({ generation }) => generation.collection === 'products');
     expect(products?.documents).toBe(first.length + second.length);
     expect(await answers()).toEqual(before);

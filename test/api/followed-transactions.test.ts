@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { listTransactions, transactions, transactionsNow } from '../../projections/transactions';
 import { positionOf } from '../../src/kernel/event';
 import { rebuild } from '../../src/projector/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Response, TestApp } from '../support/app';
 import { cases } from '../support/size';
 import {
@@ -173,7 +174,7 @@ describe('following a list by since (decisions T6)', () => {
     const { log, store } = app.engines;
     await app.settled();
     const asOf = await transactionsNow(store);
-    await rebuild(log, store, [transactions], { owner: 'test', code: 'test' });
+    await rebuild(log, store, [transactions], { clock: SYSTEM_CLOCK, owner: 'test', code: 'test' });
     const criteria = { among: { orderNumber: ['S-1'] }, timeOfEvent: {}, changed: {} };
     const page = { orderBy: 'position', descending: false, offset: 0, size: 10, after: null } as const;
     expect(await listTransactions(store, criteria, page, asOf.target)).toMatchObject({ total: 1 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
@@ -15,8 +16,10 @@ async function former(log: EventLog, order: Partial<TransactionFacts>, isInvalid
   const id = formerIdOf(legacyIdOf(transaction));
   const data = { at: '2026-02-25T00:00:00.000Z', transaction };
   await log.append(`transaction-${id}`, NO_STREAM, [
-    toNewEvent({ type: 'TransactionTracked', data }),
-    ...(isInvalid ? [toNewEvent({ type: 'TransactionInvalidated', data: { ...data, reasons: [] } })] : []),
+    toNewEvent({ type: 'TransactionTracked', data }, randomUUID()),
+    ...(isInvalid
+      ? [toNewEvent({ type: 'TransactionInvalidated', data: { ...data, reasons: [] } }, randomUUID())]
+      : []),
   ]);
   return id;
 }

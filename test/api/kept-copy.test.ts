@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { makeLoader } from '../../src/services/products/load/loader';
 import { BEHIND } from '../../src/services/products/download/joined-facts';
 import { type Response, TestApp } from '../support/app';
+import { TestClock } from '../support/clock';
 import { cases } from '../support/size';
 import { connectedBy, FEEDS, NETWORK, TOKENS } from './network';
 import { type FoundProduct, product } from './posted';
@@ -127,8 +128,8 @@ async function toldIn(
 
 it('a copy maintained by since equals the full download, whatever two processes do whose clocks are a minute apart (decisions P28, X51)', async () => {
   const late = () => new Date(now - MINUTE);
-  const loader = makeLoader(app.engines.log, app.follower, join(app.folder, 'late'), { now: late });
-  const processes = [app.http, await app.again({ loader, now: late })] as const;
+  const loader = makeLoader(new TestClock(late), app.engines.log, app.follower, join(app.folder, 'late'));
+  const processes = [app.http, await app.again({ loader, clock: new TestClock(late) })] as const;
   const send = async (process: number, keys: string, posts?: readonly object[]): Promise<void> => {
     const url = `/1.0/products;fid=${german}${keys}?token=${TOKENS.nord}`;
     const headers = { 'content-type': 'application/json; charset=utf-8' };

@@ -6,7 +6,9 @@ import { type ExpiringLog } from '../../src/kernel/event-log';
 import { deliveryLines } from '../../src/operations/notifications';
 import { type Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { projectDeliveries } from '../support/app-deliveries';
+import { TestClock } from '../support/clock';
 import { DeliveryHistory } from '../support/delivery-history';
 import { logFolder, type LogFolder } from '../support/log-folder';
 import { pauseCall } from '../support/pause-call';
@@ -45,7 +47,19 @@ async function openAgain(): Promise<Runner> {
     reports.push(failure);
     reported.emit('report');
   };
-  runner = await deliveryRunner(engines, { owner: 'again', code: 'test', report, now: () => NOW }, KEPT);
+  runner = await deliveryRunner(
+    engines,
+    {
+      clock: new TestClock(
+        () => NOW,
+        () => NOW,
+      ),
+      owner: 'again',
+      code: 'test',
+      report,
+    },
+    KEPT,
+  );
   return runner;
 }
 
@@ -100,7 +114,9 @@ test('messages of the new delivery log are listed, also after a restart (decisio
   reports.length = 0;
   const again = await openAgain();
   await again.start();
-  expect(await waitForPosition(engines.store, DELIVERY_PROJECTIONS, await lost.head(), 30_000)).toBe(true);
+  expect(
+    await waitForPosition(SYSTEM_CLOCK, engines.store, DELIVERY_PROJECTIONS, await lost.head(), 30_000),
+  ).toBe(true);
   expect(await sample.subjects('')).toEqual(['new']);
   expect((await forOperators('receivers')).json<readonly Json[]>()).toHaveLength(1);
   await (await openAgain()).start();

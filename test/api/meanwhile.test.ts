@@ -5,6 +5,7 @@ import { EngineUnavailable } from '../../src/kernel/event-log';
 import { makeLoader } from '../../src/services/products/load/loader';
 import { buildGenerations } from '../../src/projector/rebuild';
 import { type Response, TestApp } from '../support/app';
+import { TestClock } from '../support/clock';
 import { type PausedCall, pauseCall, pauseRendering } from '../support/pause-call';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, type FoundProduct, outcome, product } from './posted';
@@ -222,8 +223,8 @@ it('a price is included even if its clock was ahead of that of the next price (d
   await post(german, [product('ahead', { price: 7 })]);
   const first = now;
   const late = () => new Date(first - 60_000);
-  const loader = makeLoader(app.engines.log, app.follower, join(app.folder, 'late'), { now: late });
-  const other = await app.again({ loader, now: late });
+  const loader = makeLoader(new TestClock(late), app.engines.log, app.follower, join(app.folder, 'late'));
+  const other = await app.again({ loader, clock: new TestClock(late) });
   await other.inject({
     method: 'POST',
     url: `/1.0/products;fid=${german}?token=${TOKENS.nord}`,

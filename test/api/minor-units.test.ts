@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { claims } from '../../projections/claims';
 import { transactions } from '../../projections/transactions';
 import { claimTopic } from '../../src/domain/claims/topic';
@@ -6,6 +7,7 @@ import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { rebuild } from '../../src/projector/rebuild';
 import { amendedBy, type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { transactionTopic } from '../../src/domain/transactions/topic';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { scaleOf } from '../../src/wire/record/minor-units';
 import { golden } from '../support/golden';
 import { eventsOf } from '../support/temporary-log';
@@ -124,7 +126,7 @@ describe('amounts that were stored as hundredths of every currency (decisions A1
     const events = [
       { type: 'TransactionTracked', data },
       { type: 'TransactionTrackedApproved', data },
-    ].map((one) => toNewEvent(one));
+    ].map((one) => toNewEvent(one, randomUUID()));
     await world.app.engines.log.append(streamOf('transaction', transactionId), NO_STREAM, events);
   };
 
@@ -179,7 +181,11 @@ describe('amounts that were stored as hundredths of every currency (decisions A1
       expect(history.json()).toMatchObject([shown, shown, shown]);
     }
     const { log, store } = world.app.engines;
-    const rebuilt = await rebuild(log, store, [transactions, claims], { owner: 'test', code: 'test' });
+    const rebuilt = await rebuild(log, store, [transactions, claims], {
+      clock: SYSTEM_CLOCK,
+      owner: 'test',
+      code: 'test',
+    });
     expect(rebuilt.map(({ comparison }) => comparison?.differing)).toEqual([0, 0]);
     expect(await list(';epi=older')).toMatchObject([shown, shown]);
   });

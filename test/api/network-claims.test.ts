@@ -1,5 +1,6 @@
 import { claimDecider } from '../../src/domain/claims/claim';
 import { execute } from '../../src/kernel/decider';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Response } from '../support/app';
 import { automatedClaims } from './automated-claims';
 import { claimOf, claimWorld, INQUIRY, type Listed } from './claim-network';
@@ -133,7 +134,7 @@ describe('claims that are pending at the network (Document 3, States and transit
     const origin = { publisherId: 11, advertiserId: 1, currencyId: 'EUR' };
     const at = new Date(NOW).toISOString();
     const screening = { statusId: 100 } as const;
-    await execute(log, claimDecider, 7000, { do: 'file', at, origin, claim, screening });
+    await execute(SYSTEM_CLOCK, log, claimDecider, 7000, { do: 'file', at, origin, claim, screening });
     await world.app.settled();
     expect(await list(';claimId=7000')).toEqual(['unread']);
     expect((await ask('/7000/reject;versionNo=0;statusId=204')).statusCode).toBe(204);

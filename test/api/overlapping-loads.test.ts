@@ -4,6 +4,7 @@ import { feeds, type StoredFeed } from '../../projections/feeds';
 import { toDomainEvent } from '../../src/kernel/decider';
 import { type Position, type RecordedEvent, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { BEHIND } from '../../src/services/products/download/joined-facts';
 import { type FeedClosing, type FeedEvent } from '../../src/domain/products/feed';
 import { FeedStates } from '../../src/services/products/feed.queries';
@@ -52,8 +53,9 @@ const overlaps = fc.record({
 async function* stepsOf(log: EventLog, all: readonly Load[], clock: () => number, name: string) {
   for (const [at, { batches, isWhole, isLoad }] of all.entries()) {
     const prints = new Fingerprints();
-    await catchUp(log, FEED, prints);
+    await catchUp(SYSTEM_CLOCK, log, FEED, prints);
     const writer = new FeedWriter(
+      SYSTEM_CLOCK,
       log,
       german,
       prints,
@@ -144,7 +146,7 @@ it('since a date returns everything that a copy may lack, and each load publishe
         expect(state?.content).toBe(until.findLast(isAboutProduct)?.position);
         expect(state?.published.at(-1)?.position).toBe(publishedBy(until));
       }
-      const [shown] = await new FeedStates(app.engines.store, app.follower).of([german]);
+      const [shown] = await new FeedStates(SYSTEM_CLOCK, app.engines.store, app.follower).of([german]);
       expect(shown?.version).toEqual(state?.published.at(-1));
     }),
     { numRuns: cases(12) },

@@ -1,6 +1,7 @@
 import { FollowedDirectory } from '../../src/network/follower';
 import { type EventBatch, type EventLog } from '../../src/kernel/event-log';
 import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { overrideLog } from '../support/temporary-log';
 import { report, sale } from '../support/transactions';
 import { AT, AutomatedApp, DAY, NETWORK } from './automated-app';
@@ -127,7 +128,7 @@ describe('Transactions of a paused program', () => {
   it('stay Paused if the process has yet to learn that the program was paused (decisions T4)', async () => {
     const ending = new AbortController();
     const late = gated(world.app.engines.log);
-    const follower = new FollowedDirectory(late.log, ending.signal, 50);
+    const follower = new FollowedDirectory(SYSTEM_CLOCK, late.log, ending.signal, 50);
     await follower.ready;
     late.close();
     const id = await paused();

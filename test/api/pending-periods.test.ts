@@ -1,5 +1,6 @@
 import { execute } from '../../src/kernel/decider';
 import { transactionDecider } from '../../src/domain/transactions/transaction';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { cases } from '../support/size';
 import { AT, AutomatedApp, DAY, NETWORK } from './automated-app';
 
@@ -66,8 +67,12 @@ describe('The end of a pending period', () => {
     const { log } = world.app.engines;
     const [amended, denied] = [await world.reported(), await world.reported()];
     const at = new Date(world.wall).toISOString();
-    await execute(log, transactionDecider, amended, { do: 'amend', at, amendments: { orderValue: 5 } });
-    await execute(log, transactionDecider, denied, { do: 'deny', at, reason: 14 });
+    await execute(SYSTEM_CLOCK, log, transactionDecider, amended, {
+      do: 'amend',
+      at,
+      amendments: { orderValue: 5 },
+    });
+    await execute(SYSTEM_CLOCK, log, transactionDecider, denied, { do: 'deny', at, reason: 14 });
     world.pass(14 * DAY);
     await world.automate();
     expect(await world.last(amended)).toMatchObject({ deniedReasonId: 3, transaction: { orderValue: 5 } });

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type FeedEvent } from '../../src/domain/products/feed';
 import { rebuildProjections } from '../../src/operations/rebuild';
 import { loadHistory, undoLoad } from '../../src/operations/undo-load';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestApp } from '../support/app';
 import { FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, product } from './posted';
@@ -106,6 +108,7 @@ describe('A program that turns to another currency (decisions P10)', () => {
     const bad = await post(german, [posted[0]!], { keys: ';mode=replace' });
     const load = { feedId: german, loadId: String(bad.headers['x-load-id']) };
     const restored = await undoLoad(app.engines, load, await loadHistory(app.engines, load), {
+      clock: SYSTEM_CLOCK,
       dataDir: app.folder,
       signal: new AbortController().signal,
     });
@@ -127,7 +130,7 @@ describe('A program that turns to another currency (decisions P10)', () => {
     ] as unknown as readonly FeedEvent[];
     await turnTo('PLN');
     await app.import({ feeds: [{ ...NETWORK.feeds[4], programIds: [101], id: 22050, name: 'Early' }] });
-    const [first, second] = events.map((event) => toNewEvent(event));
+    const [first, second] = events.map((event) => toNewEvent(event, randomUUID()));
     await app.engines.log.append('feed-22050', NO_STREAM, [first!]);
     await turnTo('BGN');
     await app.engines.log.append('feed-22050', 0, [second!]);

@@ -1,5 +1,6 @@
 import { AutomationRunner } from '../../src/processes/automation-runner';
 import { transactionAutomations } from '../../src/processes/automations';
+import { TestClock } from '../support/clock';
 import { cases, FULL_SIZE } from '../support/size';
 import { eventsOfTransaction } from '../support/transactions';
 import {
@@ -80,13 +81,16 @@ it('reports that race with a program that is paused and activated, and with the 
   const { log, store, leases } = app.engines;
   const [program] = CONVERSION_NETWORK.programs;
   const become = (status: string) => app.import({ programs: [{ ...program, status }] });
-  const clocks = { wall: () => NOW, monotonic: () => NOW };
+  const clock = new TestClock(
+    () => NOW,
+    () => NOW,
+  );
   const failures: unknown[] = [];
   const runner = new AutomationRunner(
     { log, store, leases, follower: app.follower },
     transactionAutomations,
     {
-      ...{ owner: 'race', clocks },
+      ...{ owner: 'race', clock },
       report: (failure) => failures.push(failure),
     },
   );

@@ -1,5 +1,6 @@
 import { claims } from '../../projections/claims';
 import { rebuild } from '../../src/projector/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type TestApp } from '../support/app';
 import { cases } from '../support/size';
 import {
@@ -83,7 +84,7 @@ it('so do those after names were changed, and programs and sites removed (decisi
 
 it('so do those after a rebuild', async () => {
   const { log, store } = app.engines;
-  const [rebuilt] = await rebuild(log, store, [claims], { owner: 'test', code: 'test' });
+  const [rebuilt] = await rebuild(log, store, [claims], { clock: SYSTEM_CLOCK, owner: 'test', code: 'test' });
   expect(rebuilt).toMatchObject({ documents: known.size, comparison: { differing: 0 } });
   await expectListings(SEED + 2, namesIn(RENAMED));
 });

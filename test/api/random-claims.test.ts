@@ -5,8 +5,10 @@ import { automationsOver } from '../../src/processes/automations';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { rebuild } from '../../src/projector/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Response, TestApp } from '../support/app';
 import { type ModelClaim, ClaimModel, type ModelContent, OWNERS } from '../support/claim-model';
+import { TestClock } from '../support/clock';
 import { cases } from '../support/size';
 import { CLAIM_NETWORK, CLAIM_TOKENS, type ClaimClient, errorsIn, type Listed } from './claim-network';
 import {
@@ -54,10 +56,13 @@ beforeAll(async () => {
   });
   other = await app.again({ store: troubled(app.engines.store) });
   const { log, store, leases } = app.engines;
-  automations = automationsOver(troubled(store));
+  automations = automationsOver(SYSTEM_CLOCK, troubled(store));
   runner = new AutomationRunner({ log, store, leases, follower: app.follower }, automations, {
     owner: 'test',
-    clocks: { wall: () => now, monotonic: () => now },
+    clock: new TestClock(
+      () => now,
+      () => now,
+    ),
     report: (failure) => {
       throw failure;
     },
@@ -285,7 +290,11 @@ it(`${HISTORIES} random histories of claims give what a reference model gives, a
     }
     if (number % REBUILD_EVERY === REBUILD_EVERY - 1) {
       const { log, store } = app.engines;
-      const rebuilt = await rebuild(log, store, [claims, claimBatches], { owner: 'test', code: 'test' });
+      const rebuilt = await rebuild(log, store, [claims, claimBatches], {
+        clock: SYSTEM_CLOCK,
+        owner: 'test',
+        code: 'test',
+      });
       for (const { comparison } of rebuilt) expect(comparison).toMatchObject({ differing: 0 });
       await history.check();
     }

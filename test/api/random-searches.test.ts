@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { PROJECTIONS } from '../../projections';
 import { rebuild } from '../../src/projector/rebuild';
 import { type PostedProduct } from '../../src/demo/products';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
 import { anyProduct } from '../support/products';
@@ -120,7 +121,7 @@ testRealProducts(
     expect(found).toBeGreaterThan(SEARCHES / 3);
 
     const { log, store } = app.engines;
-    await rebuild(log, store, PROJECTIONS, { owner: 'test', code: 'test' });
+    await rebuild(log, store, PROJECTIONS, { clock: SYSTEM_CLOCK, owner: 'test', code: 'test' });
     for (const [keys, by, before] of answered)
       expect([keys, JSON.stringify(await search(keys, by))]).toEqual([keys, before]);
     await app.close();

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { subscriptions } from '../../projections/subscriptions';
 import { rebuild } from '../../src/projector/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Response, TestApp } from '../support/app';
 import { cases } from '../support/size';
 import { type ModelAnswer, SubscriptionModel } from '../support/subscription-model';
@@ -164,7 +165,11 @@ it(`${HISTORIES} random histories give what a reference model gives, after rebui
     if (number % REBUILD_EVERY !== REBUILD_EVERY - 1) continue;
     await app.settled();
     const { log, store } = app.engines;
-    const [rebuilt] = await rebuild(log, store, [subscriptions], { owner: 'test', code: 'test' });
+    const [rebuilt] = await rebuild(log, store, [subscriptions], {
+      clock: SYSTEM_CLOCK,
+      owner: 'test',
+      code: 'test',
+    });
     expect(rebuilt).toMatchObject({ documents: model.count, comparison: { differing: 0 } });
     for (const name of NAMES) await check(name);
   }

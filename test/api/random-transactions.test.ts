@@ -2,7 +2,9 @@ import { transactions } from '../../projections/transactions';
 import { AutomationRunner } from '../../src/processes/automation-runner';
 import { rebuild } from '../../src/projector/rebuild';
 import { transactionAutomations } from '../../src/processes/automations';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Response, TestApp } from '../support/app';
+import { TestClock } from '../support/clock';
 import { cases } from '../support/size';
 import {
   type Expected,
@@ -48,7 +50,10 @@ beforeAll(async () => {
   const { log, store, leases } = app.engines;
   runner = new AutomationRunner({ log, store, leases, follower: app.follower }, transactionAutomations, {
     owner: 'test',
-    clocks: { wall: () => now, monotonic: () => now },
+    clock: new TestClock(
+      () => now,
+      () => now,
+    ),
     report: (failure) => {
       throw failure;
     },
@@ -228,7 +233,11 @@ it(`${HISTORIES} random histories give what a reference model gives, after rebui
     }
     if (number % REBUILD_EVERY === REBUILD_EVERY - 1) {
       const { log, store } = app.engines;
-      const [rebuilt] = await rebuild(log, store, [transactions], { owner: 'test', code: 'test' });
+      const [rebuilt] = await rebuild(log, store, [transactions], {
+        clock: SYSTEM_CLOCK,
+        owner: 'test',
+        code: 'test',
+      });
       expect(rebuilt).toMatchObject({ documents: model.all.size, comparison: { differing: 0 } });
       await history.check();
     }

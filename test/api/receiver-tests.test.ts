@@ -3,6 +3,7 @@ import { EngineUnavailable } from '../../src/kernel/event-log';
 import { execute } from '../../src/kernel/decider';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
 import { SUBSCRIPTIONS } from './subscription-network';
 import { CONVERSION_TOKENS } from './transaction-network';
@@ -106,7 +107,7 @@ describe('a test of a receiver (decisions N14, N16)', () => {
     const sample = await sampleOf();
     const [receiver = ''] = sample.receivers;
     const command = { do: 'disableReceiver', at: now, receiver, reason: 'gone' } as const;
-    await execute(world.app.engines.log, subscriptionDecider, sample.id, command);
+    await execute(SYSTEM_CLOCK, world.app.engines.log, subscriptionDecider, sample.id, command);
     const answer = await testAt(sample);
     expect([answer.statusCode, answer.json()]).toMatchObject([202, { state: 'held' }]);
   });
@@ -178,7 +179,7 @@ describe('a receiver that rests (decisions N7, N14)', () => {
     const { sample, dead } = await resting();
     const [receiver = ''] = sample.receivers;
     const command = { do: 'disableReceiver', at: now, receiver, reason: 'gone' } as const;
-    await execute(world.app.engines.log, subscriptionDecider, sample.id, command);
+    await execute(SYSTEM_CLOCK, world.app.engines.log, subscriptionDecider, sample.id, command);
     const answer = await sample.post(`/deliveries/${dead.id}/redeliver`);
     expect(answer.json()).not.toHaveProperty('nextAttempt');
   });

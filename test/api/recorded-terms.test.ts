@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { NO_STREAM, streamOf } from '../../src/kernel/event';
 import { toNewEvent } from '../../src/kernel/decider';
 import { golden } from '../support/golden';
@@ -53,7 +54,7 @@ describe('a commission in per cent follows an amended order value by the terms o
       const { event } = golden<{ type: string; data: { transaction: object } }>(type);
       const own = { advertiserId: 1, programId: 101, siteId: 1101, eventId: 301, currencyId: 'EUR' };
       const transaction = { ...event.data.transaction, ...own, orderValue: 10_000, publisherCommission: 500 };
-      return toNewEvent({ type, data: { ...event.data, transaction } });
+      return toNewEvent({ type, data: { ...event.data, transaction } }, randomUUID());
     };
     const events = ['TransactionTracked', 'TransactionBecamePending'].map(older);
     await world.app.engines.log.append(streamOf('transaction', id), NO_STREAM, events);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { toNewEvent } from '../../src/kernel/decider';
 import { type DeliveryRequest, requestStream } from '../../src/domain/subscriptions/delivery-requests';
 import { streamOf } from '../contracts/event-log/events';
@@ -88,7 +89,7 @@ describe('a redelivery that is asked for is not asked for again until it is atte
       data: { at: timeOf(NOW), receiver: dead[0]!.receiver, stateId: 4 },
     };
     for (let revision = 0; revision < 2_400; revision += 400) {
-      const events = Array.from({ length: 400 }, () => toNewEvent(test));
+      const events = Array.from({ length: 400 }, () => toNewEvent(test, randomUUID()));
       await log.append(requestStream(sample.id), revision, events);
     }
     const answer = await sample.post('/redeliveries', PERIOD);
@@ -101,8 +102,11 @@ describe('a redelivery that is asked for is not asked for again until it is atte
     const [one, two, three] = dead as [Due, Due, Due];
     const { log } = world.app.engines;
     const asked = ({ id: message, receiver, revision }: Due, time: string) =>
-      toNewEvent({ type: 'RedeliveryRequested', data: { at: time, receiver, message, revision } });
-    const cancelled = toNewEvent({ type: 'RedeliveriesCancelled', data: { at: at(1.5) } });
+      toNewEvent(
+        { type: 'RedeliveryRequested', data: { at: time, receiver, message, revision } },
+        randomUUID(),
+      );
+    const cancelled = toNewEvent({ type: 'RedeliveriesCancelled', data: { at: at(1.5) } }, randomUUID());
     const events = [asked(one, at(1.2)), cancelled, asked(two, at(2))];
     await log.append(`subscription-${sample.id}`, 0, events);
     const again = await sample.post(`/deliveries/${two.id}/redeliver`);

@@ -6,6 +6,7 @@ import { loadHistory, undoLoad } from '../../src/operations/undo-load';
 import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/import-report';
 import { type Restored } from '../../src/services/products/load/restore';
 import { type Response, TestApp } from '../support/app';
+import { TestClock } from '../support/clock';
 import { answerIn } from '../support/openapi';
 import { cases } from '../support/size';
 import { overrideLog } from '../support/temporary-log';
@@ -43,7 +44,7 @@ async function restore(loadId: string, options: Restoring = {}): Promise<Restore
   const restored = await undoLoad(engines, load, history, {
     dataDir: app.folder,
     signal,
-    now: () => new Date((now += 1000)),
+    clock: new TestClock(() => (now += 1000)),
   });
   await app.settled();
   return restored;

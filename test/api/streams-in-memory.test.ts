@@ -1,6 +1,7 @@
 import { execute } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';
 import { transactionDecider } from '../../src/domain/transactions/transaction';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { overrideLog } from '../support/temporary-log';
 import { CLAIM_TOKENS, claimOf, claimWorld } from './claim-network';
 import { CONVERSION_TOKENS, PATH, type Result, transactionWorld } from './transaction-network';
@@ -67,7 +68,11 @@ describe('transitions that name many transactions (decisions T5)', () => {
     for (const id of ids)
       for (let orderValue = 1; orderValue <= 30; orderValue += 1) {
         const at = new Date(NOW).toISOString();
-        await execute(log, transactionDecider, id, { do: 'amend', at, amendments: { orderValue } });
+        await execute(SYSTEM_CLOCK, log, transactionDecider, id, {
+          do: 'amend',
+          at,
+          amendments: { orderValue },
+        });
       }
     const app = await world.app.again({ eventLog: log });
     for (const [turn, named] of [

@@ -1,5 +1,6 @@
 import { execute } from '../../src/kernel/decider';
 import { type SubscriptionContent, subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { CONVERSION_TOKENS } from './transaction-network';
 import {
   type Copy,
@@ -96,7 +97,7 @@ describe('the settings of a subscription (decisions N15)', () => {
   it('may be replaced by ones that are no larger, if they were accepted before that was limited', async () => {
     const { subscriptionId: id } = (await post(subscription(), 'casa')).json<Copy>();
     const large = content('x'.repeat(largest + 500));
-    await execute(world.app.engines.log, subscriptionDecider, id, {
+    await execute(SYSTEM_CLOCK, world.app.engines.log, subscriptionDecider, id, {
       do: 'replace',
       at: '2026-03-01T12:00:00.000Z',
       subscriptionId: id,

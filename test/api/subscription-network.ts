@@ -130,7 +130,9 @@ async function subjectOf(app: TestApp, target: string): Promise<string> {
   const id = isClaim ? String(randomInt(1e9, 1e10)) : randomUUID().replaceAll('-', '');
   const stream = streamOf(isClaim ? 'claim' : 'transaction', id);
   // Read models are not to show it, since it has no beginning.
-  await app.engines.log.append(stream, NO_STREAM, [toNewEvent({ type: event.type, data: own })]);
+  await app.engines.log.append(stream, NO_STREAM, [
+    toNewEvent({ type: event.type, data: own }, randomUUID()),
+  ]);
   return id;
 }
 

@@ -1,5 +1,6 @@
 import { execute } from '../../src/kernel/decider';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { at, deliveryWorld, type Sample } from './delivery-samples';
 import { GET_RECEIVER, POST_RECEIVER } from './subscription-network';
 
@@ -98,5 +99,5 @@ describe('receivers of a subscription (decisions N14, N17)', () => {
 /** The first receiver has answered 410. */
 async function disable({ id, receivers: [receiver = ''] }: Sample): Promise<void> {
   const command = { do: 'disableReceiver', at: at(0), receiver, reason: 'gone' } as const;
-  await execute(world.app.engines.log, subscriptionDecider, id, command);
+  await execute(SYSTEM_CLOCK, world.app.engines.log, subscriptionDecider, id, command);
 }

@@ -1,5 +1,6 @@
 import { execute, load } from '../../src/kernel/decider';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { faultsBySchema } from '../support/xml-schemas';
 import {
   type Copy,
@@ -267,7 +268,7 @@ describe('receivers of subscriptions (decisions N8, N14)', () => {
       receiver: receiverId,
       reason: 'gone',
     } as const;
-    await execute(world.app.engines.log, subscriptionDecider, id, command);
+    await execute(SYSTEM_CLOCK, world.app.engines.log, subscriptionDecider, id, command);
   };
 
   it('that the system has disabled are enabled on request, and by a PUT', async () => {

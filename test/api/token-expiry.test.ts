@@ -2,6 +2,7 @@ import { lastUses } from '../../src/network/token-uses';
 import { appendFacts } from '../../src/network/append-facts';
 import { tokenHash } from '../../src/network/organisations';
 import { issueToken } from '../../src/operations/tokens';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { TestApp } from '../support/app';
 import { eventsOf } from '../support/temporary-log';
@@ -21,7 +22,7 @@ test('a token is valid until it expires, then it is Open API 2 (decisions X94)',
   const expires = '2026-03-02T00:00:00.000Z';
   const holder = { organisationId: 5, system: 'PRODUCTS', siteId: 51 } as const;
   const { token, fact } = issueToken(directory, holder, { at: present.toISOString(), expires });
-  await appendFacts(log, [fact], directory);
+  await appendFacts(SYSTEM_CLOCK, log, [fact], directory);
   await app.follower.reached(await log.head());
   expect((await app.get(FEEDS, { token })).statusCode).toBe(200);
   present = new Date('2026-03-01T23:59:59.999Z');

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { importNetwork } from '../../src/operations/import-network';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestApp } from '../support/app';
 import { type Client, CLIENTS, FEEDS, NETWORK, TOKENS, VISIBLE } from './network';
 import { clientOf, outcome, product } from './posted';
@@ -195,7 +196,7 @@ describe('a change of the network (decisions P22, P26)', () => {
     const find = async () => outcome(await app.get(`/1.0/products;fid=${german}`, { token: TOKENS.lonely }));
     expect(await find()).toBe('400 PF_392');
     const connections = [{ siteId: 1301, programId: 101 }];
-    await importNetwork(app.engines.log, { connections }, { at: new Date().toISOString() });
+    await importNetwork(SYSTEM_CLOCK, app.engines.log, { connections }, { at: new Date().toISOString() });
     // Of a machine that has nothing else to do.
     const second = AbortSignal.timeout(30_000);
     while ((await find()) !== '200') {

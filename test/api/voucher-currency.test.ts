@@ -2,6 +2,7 @@ import { vouchers } from '../../projections/vouchers';
 import { type EventLog } from '../../src/kernel/event-log';
 import { rebuild } from '../../src/projector/rebuild';
 import { VoucherWriter } from '../../src/domain/vouchers/voucher-writer';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { checked } from '../domain/vouchers/posted';
 import { TestApp } from '../support/app';
 import { overrideLog } from '../support/temporary-log';
@@ -49,7 +50,7 @@ beforeAll(async () => {
 afterAll(() => app.close());
 
 it('an amount keeps the currency in which it was posted, also if that was not recorded (decisions V19)', async () => {
-  const older = new VoucherWriter(withoutCurrencies(app.engines.log));
+  const older = new VoucherWriter(SYSTEM_CLOCK, withoutCurrencies(app.engines.log));
   const at = () => new Date((now += 1000)).toISOString();
   const [first, second] = [
     (await older.post(checked(TEN_OFF, 'older'), at())).id,
@@ -76,7 +77,11 @@ it('an amount keeps the currency in which it was posted, also if that was not re
   expect(await versionsOf(second)).toMatchObject([{}, ['discountAmount']]);
   const { log, store } = app.engines;
   const before = await currencies();
-  const [rebuilt] = await rebuild(log, store, [vouchers], { owner: 'test', code: 'test' });
+  const [rebuilt] = await rebuild(log, store, [vouchers], {
+    clock: SYSTEM_CLOCK,
+    owner: 'test',
+    code: 'test',
+  });
   expect(rebuilt).toMatchObject({ comparison: { differing: 0 } });
   expect(await currencies()).toEqual(before);
 });
@@ -101,11 +106,11 @@ it('the same amount in another currency is an edit, the same in the same is none
 });
 
 it('an unchanged voucher that was posted before currencies were recorded is not edited (decisions V19)', async () => {
-  const older = new VoucherWriter(withoutCurrencies(app.engines.log));
+  const older = new VoucherWriter(SYSTEM_CLOCK, withoutCurrencies(app.engines.log));
   const [same, changed] = ['same', 'changed'].map((sourceId) => checked(TEN_OFF, sourceId));
   const at = new Date(now).toISOString();
   const id = (await older.post(same!, at)).id;
-  const writer = new VoucherWriter(app.engines.log);
+  const writer = new VoucherWriter(SYSTEM_CLOCK, app.engines.log);
   expect(await writer.post(same!, at)).toEqual({ id });
   const other = (await older.post(changed!, at)).id;
   const since = await app.engines.log.head();

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -10,6 +11,7 @@ import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-stor
 import { type Engines, openEngines } from '../../src/engines/open';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { Parking } from '../../src/runtime/parked-events';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { atMostEvery, diskTrouble, readinessOf } from '../../src/app/readiness';
@@ -81,19 +83,22 @@ describe('health (docs/operations.md, Health)', () => {
   it('counts events that the matcher and the directory cannot use as parked (decisions X103)', async () => {
     await app.project();
     const { log } = app.engines;
-    const unusable = toNewEvent({ type: 'ProgramDefined', data: {} });
+    const unusable = toNewEvent({ type: 'ProgramDefined', data: {} }, randomUUID());
     const { position } = await log.append('program-777', NO_STREAM, [unusable]);
     await app.follower.reached(position);
     await app.settled();
     const event = { ...unusable, stream: 'program-777', revision: 0, position };
-    await new Parking(log, 'matcher', 'a').park(event, { error: 'e', at: new Date().toISOString() });
+    await new Parking(SYSTEM_CLOCK, log, 'matcher', 'a').park(event, {
+      error: 'e',
+      at: new Date().toISOString(),
+    });
     await app.settled();
     const answer = await app.get('/health/ready');
     expect([answer.statusCode, answer.json()]).toEqual([200, { ...HEALTHY, parked: 2 }]);
   });
 
   it('waits for the directory', async () => {
-    const stopped = new FollowedDirectory(app.engines.log, AbortSignal.abort());
+    const stopped = new FollowedDirectory(SYSTEM_CLOCK, app.engines.log, AbortSignal.abort());
     const readiness = await readinessOf(app.engines, stopped);
     expect(await readiness()).toMatchObject({ waiting: { directory: 'is catching up with the log' } });
   });
@@ -312,7 +317,7 @@ describe('an unavailable engine', () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'affilog-health-'));
     engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
     const ending = new AbortController();
-    follower = new FollowedDirectory(engines.log, ending.signal);
+    follower = new FollowedDirectory(SYSTEM_CLOCK, engines.log, ending.signal);
     end = async () => {
       ending.abort();
       await follower.ended;

@@ -1,4 +1,5 @@
 import { PassThrough, Writable } from 'node:stream';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { failureReporter } from '../../src/runtime/failure-report';
 import { logOutput, programLog } from '../../src/app/program-log';
 import { EngineUnavailable } from '../../src/kernel/event-log';
@@ -62,7 +63,7 @@ describe('a failure after which the process continues (decisions X87)', () => {
 
   it('is logged once if it is expected, with its causes and without a stack', () => {
     const { log, written } = logTo(false);
-    const report = failureReporter(log);
+    const report = failureReporter(SYSTEM_CLOCK, log);
     for (let at = 0; at < 3; at += 1) report(failed());
     report('the read store is not available: connect ECONNREFUSED', 'the stack of a thread');
     const lines = written().trim().split('\n');
@@ -74,7 +75,7 @@ describe('a failure after which the process continues (decisions X87)', () => {
 
   it('is logged with its stack, each time, at level debug', () => {
     const { log, written } = logTo(false, 'debug');
-    const report = failureReporter(log);
+    const report = failureReporter(SYSTEM_CLOCK, log);
     for (let at = 0; at < 2; at += 1) report(failed());
     const lines = written()
       .trim()
@@ -86,7 +87,7 @@ describe('a failure after which the process continues (decisions X87)', () => {
 
   it('is logged with its stack if it is a bug', () => {
     const { log, written } = logTo(false);
-    failureReporter(log)(new TypeError('a bug'));
+    failureReporter(SYSTEM_CLOCK, log)(new TypeError('a bug'));
     expect(JSON.parse(written())).toMatchObject({
       level: 50,
       msg: expect.stringMatching(/^TypeError: a bug\n +at /) as string,

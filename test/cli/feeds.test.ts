@@ -2,9 +2,11 @@ import { join } from 'node:path';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { Directory } from '../../src/network/directory';
 import { START } from '../../src/kernel/event';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { FingerprintCache } from '../../src/services/products/load/fingerprint-cache';
 import { Loader } from '../../src/services/products/load/loader';
 import { product } from '../api/posted';
+import { TestClock } from '../support/clock';
 import { FeedHistory } from '../support/feed-history';
 import { smallNetwork } from '../support/small-network';
 import { cliFolder, run } from './run';
@@ -19,11 +21,11 @@ async function load(...bodies: readonly (readonly object[])[]): Promise<readonly
   const { log } = await openLog(join(dataDir(), 'log.sqlite'), false);
   const loader = new Loader({
     log,
-    fingerprints: new FingerprintCache(log, join(dataDir(), 'cache')),
+    fingerprints: new FingerprintCache(SYSTEM_CLOCK, log, join(dataDir(), 'cache')),
     spoolFolder: join(dataDir(), 'spool'),
     directory: new Directory(),
     reached: async () => true,
-    now: () => new Date('2026-05-01T12:00:00Z'),
+    clock: new TestClock(() => new Date('2026-05-01T12:00:00Z')),
   });
   const ids: string[] = [];
   for (const products of bodies) {

@@ -1,6 +1,7 @@
 import { execute } from '../../src/kernel/decider';
 import { messageIdOf } from '../../src/domain/subscriptions/receiver-id';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { at, deliveryWorld, type Due, type Sample } from '../api/delivery-samples';
 import { GET_RECEIVER, POST_RECEIVER } from '../api/subscription-network';
 import { transactionClientOf } from '../api/transaction-network';
@@ -17,7 +18,7 @@ const linesOf = async (...args: readonly string[]): Promise<readonly string[]> =
 
 async function disable({ id, receivers }: Sample): Promise<void> {
   const command = { do: 'disableReceiver', at: at(9), receiver: receivers[0]!, reason: 'gone' } as const;
-  await execute(world.app.engines.log, subscriptionDecider, id, command);
+  await execute(SYSTEM_CLOCK, world.app.engines.log, subscriptionDecider, id, command);
 }
 
 /** Five time-outs, after which the receiver rests. */

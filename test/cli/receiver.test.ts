@@ -3,6 +3,7 @@ import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { Sender } from '../../src/delivery/sending/sender';
 import { signatureOf } from '../../src/delivery/sending/signature';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { attemptTo } from '../delivery/sending/receivers';
 import { DIST } from '../support/built';
 import { Server } from '../support/server';
@@ -16,7 +17,7 @@ const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 const { fileOf } = cliFolder();
 
 describe('affilog receiver', () => {
-  const sender = new Sender({ allowed: AllowedAddresses.parse('127.0.0.1') });
+  const sender = new Sender({ clock: SYSTEM_CLOCK, allowed: AllowedAddresses.parse('127.0.0.1') });
   let receiver: Server | undefined;
 
   /** Starts the program; the function returns all lines but the first, their times apart. */

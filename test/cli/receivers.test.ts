@@ -1,5 +1,6 @@
 import { execute } from '../../src/kernel/decider';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { at, deliveryWorld, type Json, type Sample } from '../api/delivery-samples';
 import { POST_RECEIVER } from '../api/subscription-network';
 import { NOW } from '../api/voucher-network';
@@ -12,7 +13,7 @@ const notifications = (...args: readonly string[]): Promise<Run> =>
 
 const disabled = async ({ id, receivers: [receiver = ''] }: Sample): Promise<void> => {
   const command = { do: 'disableReceiver', at: at(9), receiver, reason: 'gone' } as const;
-  await execute(world.app.engines.log, subscriptionDecider, id, command);
+  await execute(SYSTEM_CLOCK, world.app.engines.log, subscriptionDecider, id, command);
 };
 
 describe('affilog notifications test (decisions N14, N16)', () => {

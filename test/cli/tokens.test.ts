@@ -1,6 +1,7 @@
 import { tokenHash } from '../../src/network/organisations';
 import { TokenUses } from '../../src/network/token-uses';
 import { openEngines } from '../../src/engines/open';
+import { TestClock } from '../support/clock';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { cliFolder, run } from './run';
 
@@ -21,8 +22,8 @@ describe('affilog tokens (decisions X94)', () => {
       threads: false,
     });
     const uses = new TokenUses(
+      new TestClock(() => new Date('2026-02-03T23:59:59Z')),
       engines.store,
-      () => new Date('2026-02-03T23:59:59Z'),
       (failure) => {
         throw failure;
       },

@@ -1,12 +1,13 @@
-import { type Clocks } from '../../src/runtime/clock';
+import { type Clock } from '../../src/runtime/clock';
 import { type Lease, type Leases } from '../../src/kernel/leases';
+import { TestClock } from '../support/clock';
 
 /** Leases to be tried, without any. */
 export interface LeasesFixture {
   /** As another process has them. */
-  readonly again: (clocks: Clocks) => Promise<Leases>;
+  readonly again: (clock: Clock) => Promise<Leases>;
   /** The same for a process whose releases fail after `setFailing(true)`. */
-  readonly unsteady: (clocks: Clocks) => Promise<UnsteadyLeases>;
+  readonly unsteady: (clock: Clock) => Promise<UnsteadyLeases>;
   /** Closes all. */
   readonly close: () => Promise<void>;
 }
@@ -34,8 +35,11 @@ export function leasesContract(name: string, open: () => Promise<LeasesFixture>)
     });
     afterEach(() => fixture.close());
 
-    const clocks = { wall: () => now, monotonic: () => now };
-    const another = (): Promise<Leases> => fixture.again(clocks);
+    const clock = new TestClock(
+      () => now,
+      () => now,
+    );
+    const another = (): Promise<Leases> => fixture.again(clock);
     const ask = (of: Leases, owner: string, lease = 'work', isGone?: (owner: string) => boolean) =>
       of.lease(lease, owner, now, TTL, isGone);
     const ownersOf = (of: Leases, prefix = '') => of.owners(prefix, now, TTL);
@@ -132,7 +136,7 @@ export function leasesContract(name: string, open: () => Promise<LeasesFixture>)
     });
 
     it('end within twice their time when their release failed, though their owner renews another one', async () => {
-      const { leases, setFailing } = await fixture.unsteady(clocks);
+      const { leases, setFailing } = await fixture.unsteady(clock);
       const names = ['work', 'more work'];
       const [work, more] = await Promise.all(names.map((one) => ask(leases, 'a', one)));
       await ask(leases, 'a', 'other work');

@@ -18,6 +18,7 @@ import { type SubscriptionCommand, subscriptionDecider } from '../../src/domain/
 import { quota } from '../../src/domain/products/quota';
 import { type TransactionCommand, transactionDecider } from '../../src/domain/transactions/transaction';
 import { voucherDecider, type VoucherCommand } from '../../src/domain/vouchers/voucher';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { contentOf } from './claims/claim-log';
 import { cases } from '../support/size';
 import { overrideLog, withLog } from '../support/temporary-log';
@@ -71,14 +72,14 @@ describe.each<[string, Repeat]>([
         n === 0
           ? transactionReport
           : { do: 'amend', at: AT, amendments: { orderValue: n, reportInfo: `${n}${LONG}` } };
-      await execute(log, transactionDecider, id, command);
+      await execute(SYSTEM_CLOCK, log, transactionDecider, id, command);
     },
   ],
   [
     'an edit of a voucher (decisions V2)',
     async (log, id, n) => {
       const post = checked({ title: `${n}`, description: LONG });
-      await execute(log, voucherDecider, id, { do: 'post', at: AT, ...post });
+      await execute(SYSTEM_CLOCK, log, voucherDecider, id, { do: 'post', at: AT, ...post });
     },
   ],
   [
@@ -89,7 +90,7 @@ describe.each<[string, Repeat]>([
         n === 0
           ? { do: 'file', origin, ...written }
           : { do: 'revise', version: n - 1, ...origin, ...written };
-      await execute(log, claimDecider, id, command);
+      await execute(SYSTEM_CLOCK, log, claimDecider, id, command);
     },
   ],
   [
@@ -97,6 +98,7 @@ describe.each<[string, Repeat]>([
     async (log, id, n) => {
       const one = { owner: 1, at: AT };
       await execute(
+        SYSTEM_CLOCK,
         log,
         reservations('key'),
         id,
@@ -113,13 +115,13 @@ describe.each<[string, Repeat]>([
       // Of all but the first one another request is faster.
       if (n > 0)
         await log.append(`subscription-${id}`, known.revision, [
-          toNewEvent({ type: 'BackfillsCancelled', data: { at: AT } }),
+          toNewEvent({ type: 'BackfillsCancelled', data: { at: AT } }, randomUUID()),
         ]);
       const command: SubscriptionCommand =
         n === 0
           ? { do: 'create', at: AT, topic: 'transactions', organisationId: 1, subscription }
           : { do: 'replace', at: AT, subscriptionId: id, subscription };
-      await execute(log, subscriptionDecider, id, command, known);
+      await execute(SYSTEM_CLOCK, log, subscriptionDecider, id, command, known);
     },
   ],
 ])('%s', (_, repeat) => {
@@ -155,7 +157,7 @@ async function requireExactLoads<Command, State, Event extends DomainEvent>(
       }
     expect(await load(log, decider, id)).toMatchObject({ state, revision });
     try {
-      await execute(log, decider, id, command(state));
+      await execute(SYSTEM_CLOCK, log, decider, id, command(state));
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
     }
@@ -329,11 +331,15 @@ it('exchange rates are those published last, though events without rates follow 
     const published = { at: AT, rates: { SEK: 10 } };
     const unusable = { type: 'ExchangeRatesPublished', data: {} };
     for (const day of ['2026-03-05', '2026-03-07'])
-      await execute(log, ratesDecider, RATES_ID, { day, ...published });
-    for (const revision of [1, 2, 3]) await log.append(RATES_STREAM, revision, [toNewEvent(unusable)]);
+      await execute(SYSTEM_CLOCK, log, ratesDecider, RATES_ID, { day, ...published });
+    for (const revision of [1, 2, 3])
+      await log.append(RATES_STREAM, revision, [toNewEvent(unusable, randomUUID())]);
     const newest = { day: '2026-03-07', rates: { SEK: 10 } };
     expect(await load(log, ratesDecider, RATES_ID)).toMatchObject({ state: newest, revision: 4 });
-    const repeated = await execute(log, ratesDecider, RATES_ID, { ...published, day: '2026-03-06' });
+    const repeated = await execute(SYSTEM_CLOCK, log, ratesDecider, RATES_ID, {
+      ...published,
+      day: '2026-03-06',
+    });
     expect(repeated.events).toEqual([]);
   }));
 
@@ -342,13 +348,13 @@ it('of a subscription with many requests of old, those are not read again once i
     const { log, bytes } = counting(embedded);
     const subscription = { filter: { stateIds: [4] }, receivers: [] };
     const create = { do: 'create', at: AT, topic: 'transactions', organisationId: 1, subscription } as const;
-    await execute(log, subscriptionDecider, '1', create);
+    await execute(SYSTEM_CLOCK, log, subscriptionDecider, '1', create);
     const test = { type: 'TestRequested', data: { at: AT, receiver: 'r', stateId: 4 } };
     for (let revision = 0; revision < 2_000; revision += 500)
       await embedded.append(
         'subscription-1',
         revision,
-        Array.from({ length: 500 }, () => toNewEvent(test)),
+        Array.from({ length: 500 }, () => toNewEvent(test, randomUUID())),
       );
     const replaced = { filter: { stateIds: [5] }, receivers: [] };
     const replace = { do: 'replace', at: LATER, subscriptionId: '1', subscription: replaced } as const;
@@ -358,7 +364,7 @@ it('of a subscription with many requests of old, those are not read again once i
       expect.objectContaining({ content: subscription }),
     ]);
     expect(bytes()).toBeGreaterThan(100_000);
-    const { state } = await execute(log, subscriptionDecider, '1', replace);
+    const { state } = await execute(SYSTEM_CLOCK, log, subscriptionDecider, '1', replace);
     bytes();
     expect(await load(log, subscriptionDecider, '1')).toMatchObject({ state, revision: 2_001 });
     expect(bytes()).toBeLessThan(1_000);

@@ -2,6 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { openLog } from '../../src/engines/embedded/log/open-log';
 import { type LeaseLog, LogLeases } from '../../src/engines/eventstoredb/log-leases';
 import { EngineUnavailable } from '../../src/kernel/event-log';
+import { TestClock } from '../support/clock';
 import { logFolder } from '../support/log-folder';
 import { cases } from '../support/size';
 
@@ -97,8 +98,8 @@ it.each(SITUATIONS)(
     /** An owner, with clocks that differ from those of others. */
     async function work(owner: string): Promise<void> {
       const [offset, speed] = [below(1e9), 0.995 + below(0.01)];
-      const clock = (): number => offset + speed * time.now;
-      const leases = new LogLeases(unsteady, { wall: clock, monotonic: clock });
+      const own = (): number => offset + speed * time.now;
+      const leases = new LogLeases(unsteady, new TestClock(own, own));
       let awake = 0;
       const rests = new Map<string, number>();
       const use = async (name: string): Promise<void> => {
@@ -109,7 +110,7 @@ it.each(SITUATIONS)(
           const busyUntil = Math.max(awake, rests.get(name) ?? 0);
           await time.sleep(Math.max(below(TTL / 4), busyUntil - time.now));
           try {
-            const lease = await leases.lease(name, owner, clock(), TTL);
+            const lease = await leases.lease(name, owner, own(), TTL);
             if (lease === undefined) seen.refused += 1;
             else {
               const before = relied.get(name);

@@ -16,9 +16,11 @@ import { WaitForReadModels } from '../../src/http/visible-writes';
 import { type Caller, tokenHash } from '../../src/network/organisations';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, faultsOf } from '../../src/kernel/fault';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { jsonPieces } from '../../src/wire/json/write';
 import { INTEGER, type Keys, type KeyTable, TEXT } from '../../src/wire/keys/keys';
 import { xmlPieces } from '../../src/wire/xml/write';
+import { TestClock } from '../support/clock';
 
 /** A service made for these tests: notes, with codes of its own. */
 const fault = faultsOf({
@@ -162,7 +164,10 @@ export async function notesApp(
     ...options,
   };
   const module = await Test.createTestingModule({
-    imports: [NotesModule, HttpModule.with(http, new WaitForReadModels(waitFor), { now })],
+    imports: [
+      NotesModule,
+      HttpModule.with(http, new WaitForReadModels(SYSTEM_CLOCK, waitFor), new TestClock(now)),
+    ],
     controllers: [...controllers],
   }).compile();
   const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(log));

@@ -1,5 +1,6 @@
 import { type Decider, execute, type StateAt } from '../../src/kernel/decider';
 import { historyOf } from '../../src/kernel/history';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { withLog } from '../support/temporary-log';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -39,7 +40,7 @@ describe('The history of an aggregate (decisions X42)', () => {
         emptied(4),
         filled(5, { b: [1, 2] }),
       ];
-      for (const event of events) await execute(log, boxes, 9, event);
+      for (const event of events) await execute(SYSTEM_CLOCK, log, boxes, 9, event);
       expect(await historyOf(log, boxes, 9, fieldsOf)).toEqual({
         state: { owner: 'somebody', fields: { b: [1, 2] } },
         versions: [
@@ -57,7 +58,7 @@ describe('The history of an aggregate (decisions X42)', () => {
       let known: StateAt<BoxState> | undefined;
       for (let number = 1; number <= 1010; number += 1) {
         const event = filled(number, number === 5 ? { old: true } : { n: number });
-        const { state } = await execute(log, boxes, 9, event, known);
+        const { state } = await execute(SYSTEM_CLOCK, log, boxes, 9, event, known);
         known = { state, revision: number - 1 };
       }
       const { versions = [] } = (await historyOf(log, boxes, 9, fieldsOf)) ?? {};

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { load, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { overrideLog, withLog } from '../support/temporary-log';
@@ -33,7 +34,7 @@ it.each([
   ({ stream, state, reads }) =>
     withLog(async (log) => {
       const events = Array.from(stream, (kind, number) =>
-        toNewEvent({ type: kind === 'w' ? 'Whole' : 'Part', data: { number } }),
+        toNewEvent({ type: kind === 'w' ? 'Whole' : 'Part', data: { number } }, randomUUID()),
       );
       if (events.length > 0) await log.append('seen-1', NO_STREAM, events);
       let read = 0;
@@ -54,7 +55,9 @@ it.each([
 
 it('without such events the whole stream is read', () =>
   withLog(async (log) => {
-    const events = Array.from({ length: 5 }, (_, number) => toNewEvent({ type: 'Whole', data: { number } }));
+    const events = Array.from({ length: 5 }, (_, number) =>
+      toNewEvent({ type: 'Whole', data: { number } }, randomUUID()),
+    );
     await log.append('seen-1', NO_STREAM, events);
     expect(await load(log, seen, 1)).toMatchObject({ state: [0, 1, 2, 3, 4], revision: 4 });
   }));
@@ -66,11 +69,11 @@ it.each([
   'where the last such event is far back, $events events of $bytes bytes, the stream is read in order',
   (far) =>
     withLog(async (log) => {
-      const whole = toNewEvent({ type: 'Whole', data: { number: 0 } });
+      const whole = toNewEvent({ type: 'Whole', data: { number: 0 } }, randomUUID());
       let { revision } = await log.append('seen-1', NO_STREAM, [whole]);
       const data = { number: 1, text: 'x'.repeat(far.bytes) };
       for (let left = far.events; left > 0; left -= 10) {
-        const events = Array.from({ length: 10 }, () => toNewEvent({ type: 'Part', data }));
+        const events = Array.from({ length: 10 }, () => toNewEvent({ type: 'Part', data }, randomUUID()));
         ({ revision } = await log.append('seen-1', revision, events));
       }
       const orders: boolean[] = [];

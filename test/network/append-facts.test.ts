@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { appendFacts } from '../../src/network/append-facts';
 import { type Fact } from '../../src/network/decider';
 import { Directory } from '../../src/network/directory';
 import { toNewEvent } from '../../src/kernel/decider';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 
 const AT = '2026-03-01T12:00:00.000Z';
@@ -16,7 +18,7 @@ describe('facts of one stream that need several appends', () => {
 
   it('read the stream once', () =>
     withLog(async (log) => {
-      const one = await appendFacts(log, facts, new Directory());
+      const one = await appendFacts(SYSTEM_CLOCK, log, facts, new Directory());
       expect(one).toEqual({ events: 1_200, position: await log.head() });
       let read = 0;
       const counting = overrideLog(log, {
@@ -28,7 +30,7 @@ describe('facts of one stream that need several appends', () => {
         },
       });
       const others = facts.map((_, at) => mapped(at, '112'));
-      expect((await appendFacts(counting, others, new Directory())).events).toBe(1_200);
+      expect((await appendFacts(SYSTEM_CLOCK, counting, others, new Directory())).events).toBe(1_200);
       expect(read).toBe(1_200);
     }));
 
@@ -40,12 +42,12 @@ describe('facts of one stream that need several appends', () => {
           appends += 1;
           if (appends === 2) {
             const { event } = mapped(600);
-            await log.append(stream, expected, [toNewEvent(event)]);
+            await log.append(stream, expected, [toNewEvent(event, randomUUID())]);
           }
           return await log.append(stream, expected, events);
         },
       });
-      expect((await appendFacts(contested, facts, new Directory())).events).toBe(1_199);
+      expect((await appendFacts(SYSTEM_CLOCK, contested, facts, new Directory())).events).toBe(1_199);
       const stored = await eventsOf(log);
       expect(new Set(stored.map(({ data }) => data)).size).toBe(1_200);
       expect(stored).toHaveLength(1_200);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { directoryAt } from '../../src/network/directory';
 import { FollowedDirectory } from '../../src/network/follower';
 import { networkOf } from '../../src/network/network-facts';
@@ -5,6 +6,7 @@ import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
 import { importNetwork } from '../../src/operations/import-network';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { smallNetwork } from '../support/small-network';
 import { overrideLog, withLog } from '../support/temporary-log';
 
@@ -12,14 +14,14 @@ const AT = '2026-01-05T08:00:00.000Z';
 
 const PROGRAM = { id: 32, organisationId: 1, name: 'P', country: 'SE', currency: 'SEK', at: AT };
 
-const feed = toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: 'a', at: AT } });
+const feed = toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: 'a', at: AT } }, randomUUID());
 
 describe('A directory that follows the log', () => {
   it('is ready once it has applied all existing events', () =>
     withLog(async (log) => {
-      const { position } = await importNetwork(log, smallNetwork(), { at: AT });
+      const { position } = await importNetwork(SYSTEM_CLOCK, log, smallNetwork(), { at: AT });
       const ending = new AbortController();
-      const followed = new FollowedDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);
       await followed.ready;
       expect(followed.position >= position).toBe(true);
       expect(networkOf(followed.directory).feeds).toHaveLength(5);
@@ -30,7 +32,7 @@ describe('A directory that follows the log', () => {
   it('is ready at once with an empty log', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = new FollowedDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);
       await followed.ready;
       expect(followed.position).toBe(START);
       ending.abort();
@@ -40,9 +42,9 @@ describe('A directory that follows the log', () => {
   it('applies later imports', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = new FollowedDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);
       await followed.ready;
-      const { position } = await importNetwork(log, smallNetwork(), { at: AT });
+      const { position } = await importNetwork(SYSTEM_CLOCK, log, smallNetwork(), { at: AT });
       expect(await followed.reached(position)).toBe(true);
       expect(followed.directory.feed(301)).toMatchObject({ name: 'Fjord all' });
       ending.abort();
@@ -52,7 +54,7 @@ describe('A directory that follows the log', () => {
   it('advances past events of other streams', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = new FollowedDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);
       const { position } = await log.append('feed-301', NO_STREAM, [feed]);
       expect(await followed.reached(position)).toBe(true);
       ending.abort();
@@ -75,16 +77,21 @@ describe('A directory that follows the log', () => {
     'ignores what another program has written without what it needs, reports it, and applies the rest: %s %s %j (decisions X103)',
     (stream, type, data) =>
       withLog(async (log) => {
-        await importNetwork(log, smallNetwork(), { at: AT });
+        await importNetwork(SYSTEM_CLOCK, log, smallNetwork(), { at: AT });
         const before = networkOf(await directoryAt(log));
         let revision = NO_STREAM;
         for await (const batch of log.readStream(stream)) revision = batch.at(-1)?.revision ?? revision;
-        const poisoned = toNewEvent({ type, data });
+        const poisoned = toNewEvent({ type, data }, randomUUID());
         await log.append(stream, revision, [poisoned]);
         const reports: string[] = [];
         const ending = new AbortController();
-        const followed = new FollowedDirectory(log, ending.signal, undefined, undefined, (failure) =>
-          reports.push(failure),
+        const followed = new FollowedDirectory(
+          SYSTEM_CLOCK,
+          log,
+          ending.signal,
+          undefined,
+          undefined,
+          (failure) => reports.push(failure),
         );
         await followed.ready;
         expect(networkOf(followed.directory)).toEqual(before);
@@ -95,15 +102,18 @@ describe('A directory that follows the log', () => {
           { event: poisoned.id, type, stream, revision: revision + 1 },
         ]);
         const { position } = await log.append('category-77', NO_STREAM, [
-          toNewEvent({
-            type: 'CategoryDefined',
-            data: { id: '77', parentId: null, names: { en: 'New' }, at: AT },
-          }),
+          toNewEvent(
+            {
+              type: 'CategoryDefined',
+              data: { id: '77', parentId: null, names: { en: 'New' }, at: AT },
+            },
+            randomUUID(),
+          ),
         ]);
         await followed.reached(position);
         expect(followed.directory.category('77')).toBeDefined();
         // Commands decide over such a stream too.
-        await importNetwork(log, smallNetwork(), { at: AT });
+        await importNetwork(SYSTEM_CLOCK, log, smallNetwork(), { at: AT });
         ending.abort();
         await followed.ended;
       }),
@@ -112,7 +122,7 @@ describe('A directory that follows the log', () => {
   it('times out a request that waits for a position that is never reached', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = new FollowedDirectory(log, ending.signal, 20);
+      const followed = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal, 20);
       const { position } = await log.append('feed-301', NO_STREAM, [feed]);
       await followed.reached(position);
       await expect(followed.reachedInTime('9'.repeat(START.length))).rejects.toThrow(EngineUnavailable);
@@ -124,7 +134,7 @@ describe('A directory that follows the log', () => {
   it('stops waiting when the signal aborts', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = new FollowedDirectory(log, ending.signal);
+      const followed = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);
       const waiting = followed.reached('9'.repeat(19), AbortSignal.timeout(1));
       expect(await waiting).toBe(false);
       ending.abort();
@@ -133,10 +143,10 @@ describe('A directory that follows the log', () => {
 
   it('retries an unavailable engine and continues from its position', () =>
     withLog(async (log) => {
-      const { position } = await importNetwork(log, smallNetwork(), { at: AT });
+      const { position } = await importNetwork(SYSTEM_CLOCK, log, smallNetwork(), { at: AT });
       const ending = new AbortController();
       const errors = [new EngineUnavailable('first'), new EngineUnavailable('second')];
-      const followed = new FollowedDirectory(failing(log, errors), ending.signal);
+      const followed = new FollowedDirectory(SYSTEM_CLOCK, failing(log, errors), ending.signal);
       await followed.reached(position);
       expect(errors).toEqual([]);
       expect(networkOf(followed.directory).sites).toHaveLength(3);
@@ -149,7 +159,9 @@ describe('A directory that follows the log', () => {
       const bug = new TypeError('a bug');
       const bugs: unknown[] = [];
       const { signal } = new AbortController();
-      const followed = new FollowedDirectory(failing(log, [bug]), signal, undefined, (one) => bugs.push(one));
+      const followed = new FollowedDirectory(SYSTEM_CLOCK, failing(log, [bug]), signal, undefined, (one) =>
+        bugs.push(one),
+      );
       await expect(followed.ended).rejects.toThrow('a bug');
       expect(bugs).toEqual([bug]);
     }));

@@ -5,6 +5,7 @@ import { lastUses, TokenUses } from '../../src/network/token-uses';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
+import { TestClock } from '../support/clock';
 
 let folder: string;
 let store: ReadStore;
@@ -40,7 +41,7 @@ describe('The last use of tokens (decisions X94)', () => {
   it('is written once per token and day, however often it is used', async () => {
     let now = new Date('2026-05-01T10:00:00Z');
     const counted = counting();
-    const uses = new TokenUses(counted.store, () => now, fail);
+    const uses = new TokenUses(new TestClock(() => now), counted.store, fail);
     for (let use = 0; use < 100; use += 1) uses.note(use % 2 === 0 ? 'a' : 'b');
     expect(counted.writes).toBe(0);
     await uses.flush();
@@ -60,8 +61,8 @@ describe('The last use of tokens (decisions X94)', () => {
   });
 
   it('is the latest of several processes, in whatever order they write', async () => {
-    const late = new TokenUses(store, () => new Date('2026-05-01T23:59:59Z'), fail);
-    const early = new TokenUses(store, () => new Date('2026-05-02T00:00:01Z'), fail);
+    const late = new TokenUses(new TestClock(() => new Date('2026-05-01T23:59:59Z')), store, fail);
+    const early = new TokenUses(new TestClock(() => new Date('2026-05-02T00:00:01Z')), store, fail);
     late.note('a');
     early.note('a');
     await early.close();
@@ -71,7 +72,7 @@ describe('The last use of tokens (decisions X94)', () => {
 
   it('is written later when the store is not available', async () => {
     const counted = counting();
-    const uses = new TokenUses(counted.store, () => new Date('2026-05-01T10:00:00Z'), fail);
+    const uses = new TokenUses(new TestClock(() => new Date('2026-05-01T10:00:00Z')), counted.store, fail);
     counted.isDown = true;
     uses.note('a');
     await uses.flush();

@@ -7,6 +7,7 @@ import { tokenHash } from '../../src/network/organisations';
 import { START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { importNetwork, type PlanOptions, type NewToken } from '../../src/operations/import-network';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { networks } from '../support/networks';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
@@ -14,7 +15,7 @@ import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 const AT = '2026-01-05T08:00:00.000Z';
 
 function importInto(log: EventLog, file: NetworkFile, options: Partial<PlanOptions> = {}) {
-  return importNetwork(log, file, { at: AT, ...options });
+  return importNetwork(SYSTEM_CLOCK, log, file, { at: AT, ...options });
 }
 
 async function directoryOf(log: EventLog): Promise<Directory> {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,12 +18,12 @@ import {
 import { PARTITIONS } from '../../src/domain/subscriptions/receiver-id';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { AllowedAddresses } from '../../src/delivery/sending/addresses';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { NETWORK } from '../api/network';
 import { TestApp } from '../support/app';
 import { golden } from '../support/golden';
 import { copyFolder } from '../support/log-folder';
 
-const NOW = new Date('2026-11-23T09:00:00Z');
 const DAY_MS = 24 * 60 * 60 * 1000;
 let folder: string;
 
@@ -39,7 +40,7 @@ async function claimIn(dataDir: string, take = false): Promise<string | boolean 
   const engines = await openEngines({ ...place, readStore: 'sqlite:', threads: false });
   try {
     const owner = await ownerOf(place, await secretsOf(place));
-    return await (take ? takeDeliveries : claimDeliveries)(engines.log, owner, NOW);
+    return await (take ? takeDeliveries : claimDeliveries)(SYSTEM_CLOCK, engines.log, owner);
   } finally {
     await engines.close();
   }
@@ -71,7 +72,17 @@ it('the notifier of a copy reports in one line that it is off, and why', async (
   const owner = { installation: 'another', key: secrets.fingerprint };
   const allowed = AllowedAddresses.none;
   const reported = await new Promise((resolve) => {
-    const parts = { log, leases, deliveries: log, topics: [], secrets, owner, allowed, keepMs: 1 };
+    const parts = {
+      clock: SYSTEM_CLOCK,
+      log,
+      leases,
+      deliveries: log,
+      topics: [],
+      secrets,
+      owner,
+      allowed,
+      keepMs: 1,
+    };
     const notifier = new Notifier(parts, {
       name: 'one',
       report: (failure) => void notifier.stop().then(() => resolve([failure, notifier.trouble()])),
@@ -101,7 +112,10 @@ describe('a process with another key, or none (decisions N5)', () => {
       const owner = await ownerOf(place(notifyKey), secrets);
       const parts = { log, leases, deliveries, topics: [], secrets, owner };
       const options = { name, report: (failure: unknown) => void reported.push(failure) };
-      const notifier = new Notifier({ ...parts, allowed: AllowedAddresses.none, keepMs: DAY_MS }, options);
+      const notifier = new Notifier(
+        { clock: SYSTEM_CLOCK, ...parts, allowed: AllowedAddresses.none, keepMs: DAY_MS },
+        options,
+      );
       notifier.start();
       return notifier;
     };
@@ -140,7 +154,7 @@ describe('a process with another key, or none (decisions N5)', () => {
     const { log } = app.engines;
     expect((await app.get('/health/ready')).json()).toMatchObject({ status: 'ok' });
     const owner = { installation: 'one', key: new Secrets(Buffer.from('other')).fingerprint };
-    await takeDeliveries(log, owner, NOW);
+    await takeDeliveries(SYSTEM_CLOCK, log, owner);
     const health = async () => (await app.get('/health/ready')).json<{ readonly notifier?: string }>();
     while ((await health()).notifier === undefined) await pause(10);
     expect(await health()).toMatchObject({
@@ -170,11 +184,11 @@ it('a file of the same number that was created at another time is a copy: on a n
 
   const original = { ...present, created: '2026-01-05T08:00:00.000Z' };
   const copy = { ...present, created: '2026-02-05T08:00:00.000Z' };
-  expect(await claimDeliveries(log, original, NOW)).toBeUndefined();
-  expect(await claimDeliveries(log, copy, NOW)).toMatch(/^the event log is a copy/);
-  expect(await takeDeliveries(log, copy, NOW)).toBe(true);
-  expect(await claimDeliveries(log, copy, NOW)).toBeUndefined();
-  expect(await takeDeliveries(log, copy, NOW)).toBe(false);
+  expect(await claimDeliveries(SYSTEM_CLOCK, log, original)).toBeUndefined();
+  expect(await claimDeliveries(SYSTEM_CLOCK, log, copy)).toMatch(/^the event log is a copy/);
+  expect(await takeDeliveries(SYSTEM_CLOCK, log, copy)).toBe(true);
+  expect(await claimDeliveries(SYSTEM_CLOCK, log, copy)).toBeUndefined();
+  expect(await takeDeliveries(SYSTEM_CLOCK, log, copy)).toBe(false);
   await engines.close();
 });
 
@@ -188,8 +202,8 @@ it('a time of creation that is not known tells nothing', async () => {
     [known, unknown],
     [unknown, known],
   ] as const) {
-    await takeDeliveries(log, first, NOW);
-    expect(await claimDeliveries(log, second, NOW)).toBeUndefined();
+    await takeDeliveries(SYSTEM_CLOCK, log, first);
+    expect(await claimDeliveries(SYSTEM_CLOCK, log, second)).toBeUndefined();
   }
   await engines.close();
 });
@@ -262,7 +276,7 @@ it('who owns the deliveries is read from events as they have been stored (test/g
   const key = '0123456789abcdef';
   for (const [index, variant] of ['', '-created'].entries()) {
     const { stream, event } = golden<DeliveriesOwned>('DeliveriesOwned', variant);
-    await log.append(stream, index - 1, [toNewEvent(event)]);
+    await log.append(stream, index - 1, [toNewEvent(event, randomUUID())]);
     const created = variant === '' ? {} : { created: '2026-01-05T08:00:00.000Z' };
     expect(await ownerOfDeliveries(log)).toEqual({ installation: 'file 1234', ...created, key });
   }

@@ -8,6 +8,7 @@ import { type EventLog } from '../../src/kernel/event-log';
 import { explainMatches } from '../../src/delivery/matching/explain';
 import { FollowedSubscriptions } from '../../src/delivery/scheduling/followed-subscriptions';
 import { transactionTopic } from '../../src/domain/transactions/topic';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { CountedLog } from '../support/esdb-writing/counted-log';
 import { serveWritable } from '../support/esdb-writing/serve-writable';
 import { smallNetwork } from '../support/small-network';
@@ -71,8 +72,8 @@ const READS: Readonly<Record<string, () => Promise<unknown>>> = {
   'affilog tokens list': () => affilog('tokens', 'list'),
   'affilog network export': () => affilog('network', 'export'),
   'affilog mappings list': () => affilog('mappings', 'list', '--feed', '1'),
-  'the directory': () => followed((signal) => new FollowedDirectory(log, signal)),
-  'subscriptions and rates': () => followed((signal) => new FollowedSubscriptions(log, signal)),
+  'the directory': () => followed((signal) => new FollowedDirectory(SYSTEM_CLOCK, log, signal)),
+  'subscriptions and rates': () => followed((signal) => new FollowedSubscriptions(SYSTEM_CLOCK, log, signal)),
   'the explanation of messages': () => explainMatches(log, transactionTopic, 'transaction-1'),
 };
 

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { toNewEvent } from '../../src/kernel/decider';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { parkedEvents, Parking } from '../../src/runtime/parked-events';
 import { runCli } from '../../src/cli/run-cli';
 import { defined } from '../projector/sample-events';
@@ -28,10 +30,13 @@ async function parked(...args: readonly string[]): Promise<{ code: number; out: 
 
 /** An event that the matcher could not use. */
 async function parkTransaction(): Promise<void> {
-  await world.append('transaction-x', toNewEvent({ type: 'TransactionTracked', data: {} }));
+  await world.append('transaction-x', toNewEvent({ type: 'TransactionTracked', data: {} }, randomUUID()));
   for await (const [event] of world.log.readStream('transaction-x')) {
     if (event === undefined) throw new Error('no event');
-    await new Parking(world.log, 'matcher', 'a').park(event, { error: new TypeError('no data'), at: AT });
+    await new Parking(SYSTEM_CLOCK, world.log, 'matcher', 'a').park(event, {
+      error: new TypeError('no data'),
+      at: AT,
+    });
   }
 }
 
@@ -52,7 +57,7 @@ test('an event that the matcher cannot use is listed, shown, retried and given u
     code: 0,
     out: 'retry requested for 1 documents and events\n',
   });
-  expect(await parkedEvents(world.log, 'matcher')).toEqual([]);
+  expect(await parkedEvents(SYSTEM_CLOCK, world.log, 'matcher')).toEqual([]);
 });
 
 test('an event that was given up is parked no more, whatever code fails at it (decisions X103)', async () => {
@@ -63,12 +68,14 @@ test('an event that was given up is parked no more, whatever code fails at it (d
     out: expect.stringMatching(/^skipped event \S+ of transaction-x\n$/),
   });
   for await (const [event] of world.log.readStream('transaction-x'))
-    expect(await new Parking(world.log, 'matcher', 'b').park(event!, { error: 'e', at: AT })).toBe(false);
+    expect(
+      await new Parking(SYSTEM_CLOCK, world.log, 'matcher', 'b').park(event!, { error: 'e', at: AT }),
+    ).toBe(false);
   expect(await parked('list')).toMatchObject({ out: 'nothing is parked\n' });
 });
 
 test('an event that the directory cannot use is listed, and tried again by each process that starts (decisions X103)', async () => {
-  await world.append('program-7', toNewEvent({ type: 'ProgramDefined', data: {} }));
+  await world.append('program-7', toNewEvent({ type: 'ProgramDefined', data: {} }, randomUUID()));
   await world.emit(defined('11', 'Audio'));
   expect(await parked('list')).toEqual({
     code: 0,

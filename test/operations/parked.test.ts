@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -11,6 +12,7 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { runCli } from '../../src/cli/run-cli';
 import { parkedCount } from '../../src/operations/parked';
 import { offerId } from '../../src/domain/products/offer';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { defined, FEED_ID, listed, mapped, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';
 
@@ -107,7 +109,11 @@ test('a skipped event is excluded, also from a rebuild, and the log records who 
   await untilNothingParked();
   expect(await world.documents('products')).toMatchObject({ [a]: { price: 3 }, [b]: { price: 2 } });
 
-  const [rebuilt] = await rebuild(world.log, world.store, [picky], { owner: 'operator', code: 'test' });
+  const [rebuilt] = await rebuild(world.log, world.store, [picky], {
+    clock: SYSTEM_CLOCK,
+    owner: 'operator',
+    code: 'test',
+  });
   expect(rebuilt?.comparison?.differing).toBe(0);
   expect(await world.documents('products')).toMatchObject({ [a]: { price: 3 }, [b]: { price: 2 } });
   const [saved] = await eventsOf('projection-products');
@@ -146,7 +152,7 @@ test('stored EventSkipped events (test/golden) are still honoured', async () => 
   const { type, data } = JSON.parse(
     await readFile(join(__dirname, '../golden/EventSkipped.json'), 'utf8'),
   ) as EventSkipped;
-  await world.append('projection-products', toNewEvent({ type, data }));
+  await world.append('projection-products', toNewEvent({ type, data }, randomUUID()));
   expect(await skippedEvents(world.log, 'products')).toEqual(new Set([data.event]));
 });
 

@@ -6,12 +6,14 @@ import { FollowedDirectory } from '../../src/network/follower';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { START } from '../../src/kernel/event';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { AUTOMATION_LEASE } from '../../src/runtime/lease-holder';
 import { type CollectionSpec, NoGeneration, type ReadStore } from '../../src/kernel/read-store';
 import { parkedCount, parkedIn, retry } from '../../src/operations/parked';
 import { prepareParked } from '../../src/projector/parked';
 import { type Projection } from '../../src/projector/projection';
 import { live } from '../contracts/read-store/subject';
+import { TestClock } from '../support/clock';
 import { storeFolder } from '../support/store-folder';
 import { withLog } from '../support/temporary-log';
 
@@ -65,7 +67,10 @@ async function withTasks(
     following(log, async (follower) => {
       const runner = new AutomationRunner({ log, store, leases, follower }, [automation], {
         owner: 'a',
-        clocks: { wall: () => AT + monotonic, monotonic: () => monotonic },
+        clock: new TestClock(
+          () => AT + monotonic,
+          () => monotonic,
+        ),
         report: (failure) => reports.push(failure as Error),
       });
       await use(runner, store, leases);
@@ -79,7 +84,7 @@ async function withTasks(
 
 async function following(log: EventLog, use: (follower: FollowedDirectory) => Promise<void>): Promise<void> {
   const ending = new AbortController();
-  const follower = new FollowedDirectory(log, ending.signal);
+  const follower = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);
   await use(follower);
   ending.abort();
   await follower.ended;
@@ -177,7 +182,10 @@ test('actions that fail are listed as parked as long as they do, also by the nex
     isBroken = false;
     const next = new AutomationRunner({ log: undefined as never, store, leases, follower: IDLE }, [failing], {
       owner: 'a',
-      clocks: { wall: () => AT + monotonic, monotonic: () => monotonic },
+      clock: new TestClock(
+        () => AT + monotonic,
+        () => monotonic,
+      ),
     });
     await next.turn(failing);
     expect(await listed(store)).toEqual([]);

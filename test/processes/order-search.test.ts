@@ -1,6 +1,7 @@
 import { OrderSearch } from '../../src/processes/order-search';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { claimWorld } from '../api/claim-network';
 import { transactionClientOf } from '../api/transaction-network';
 
@@ -24,7 +25,7 @@ function openSearch(): OrderSearch {
     if (isDown) throw new EngineUnavailable('down');
     return await store.search(...asked);
   };
-  return OrderSearch.over(counting);
+  return OrderSearch.over(SYSTEM_CLOCK, counting);
 }
 
 beforeEach(() => {

@@ -7,6 +7,7 @@ import { type Position, START } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { transactionDecider } from '../../src/domain/transactions/transaction';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { overrideLog } from '../support/temporary-log';
 import { SHARED_LOGS, type SharedLog } from '../support/shared-logs';
 import { report, sale } from '../support/transactions';
@@ -39,6 +40,7 @@ function processOver(
   ordersNow: OrdersNow = async () => [],
 ): (id: number, version?: Position) => Promise<unknown> {
   const automation = claimAutomations({
+    clock: SYSTEM_CLOCK,
     store: undefined as unknown as ReadStore,
     ordersNow,
   }).find(({ name }) => name === 'approved claims that become transactions');
@@ -47,7 +49,7 @@ function processOver(
     if (state.is !== 'filed') throw new Error(`claim ${id} is ${state.is}`);
     const body = JSON.stringify({ origin: { advertiserId: 3 }, claim: state.claim });
     const found = { id: String(id), version, body };
-    return await automation?.act(found, { log, directory, at: AT });
+    return await automation?.act(found, { clock: SYSTEM_CLOCK, log, directory, at: AT });
   };
 }
 
@@ -75,7 +77,7 @@ describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
         },
         { do: 'rule', at: AT, version: 0, ruling: { statusId: 3 } },
       ];
-      for (const command of commands) await execute(shared.log, claimDecider, id, command);
+      for (const command of commands) await execute(SYSTEM_CLOCK, shared.log, claimDecider, id, command);
       ids.push(id);
     }
     return ids;
@@ -166,7 +168,7 @@ describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
     const act = processOver(shared.log);
     await act(first!);
     const [transactionId] = await trackedIn([first!]);
-    await execute(shared.log, transactionDecider, transactionId!, { do: 'delete', at: AT });
+    await execute(SYSTEM_CLOCK, shared.log, transactionDecider, transactionId!, { do: 'delete', at: AT });
     await act(second!);
     expect(await transactionsOf(order)).toHaveLength(2);
     expect([...(await trackedIn([first!, second!]))]).toHaveLength(2);

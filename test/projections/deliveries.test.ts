@@ -14,6 +14,8 @@ import { rebuild } from '../../src/projector/rebuild';
 import { rebuildProjections } from '../../src/operations/rebuild';
 import { Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { TestClock } from '../support/clock';
 import { DeliveryHistory } from '../support/delivery-history';
 import { cases } from '../support/size';
 
@@ -136,6 +138,7 @@ test('a redelivery changes the state only if it succeeds (decisions N14)', async
 
 test('the read models of the domain and of deliveries are projected side by side from their own logs', async () => {
   const domain = new Runner(engines.log, engines.store, PROJECTIONS, {
+    clock: SYSTEM_CLOCK,
     owner: 'domain',
     code: 'test',
     report,
@@ -182,7 +185,14 @@ test('random histories: the live read models are those of a rebuild, whatever ha
   const steps = fc.array(step, { minLength: 3, maxLength: 12 });
   let clock = now;
   let expired = new Date(0);
-  const options = { code: 'test', source: DELIVERY_LOG, now: () => clock };
+  const options = {
+    code: 'test',
+    source: DELIVERY_LOG,
+    clock: new TestClock(
+      () => clock,
+      () => clock,
+    ),
+  };
   const expireLog = (): Promise<void> => log.expire(expired, DELIVERY_STREAMS);
   const expiry = { keepMs: KEEP_MS, expireLog };
   const runner = new Runner(log, engines.store, DELIVERY_PROJECTIONS, {
@@ -240,6 +250,7 @@ test('a document that could not be folded is folded from both streams when it is
     },
   }));
   const parked = new Runner(log, engines.store, failing, {
+    clock: SYSTEM_CLOCK,
     ...{ owner: 'failing', code: 'old', source: DELIVERY_LOG, report: () => undefined },
   });
   await parked.start();
@@ -258,7 +269,15 @@ function due(name: string): Promise<Due> {
 }
 
 async function project(): Promise<void> {
-  const options = { owner: 'deliveries', code: 'test', report, now: () => now };
+  const options = {
+    owner: 'deliveries',
+    code: 'test',
+    report,
+    clock: new TestClock(
+      () => now,
+      () => now,
+    ),
+  };
   const runner = await deliveryRunner(engines, options, { keepMs: KEEP_MS });
   runners.push(runner);
   await runner.start();
@@ -266,7 +285,9 @@ async function project(): Promise<void> {
 }
 
 async function settled(): Promise<void> {
-  expect(await waitForPosition(engines.store, DELIVERY_PROJECTIONS, await log.head(), 30_000)).toBe(true);
+  expect(
+    await waitForPosition(SYSTEM_CLOCK, engines.store, DELIVERY_PROJECTIONS, await log.head(), 30_000),
+  ).toBe(true);
 }
 
 async function delivery({ id }: Due): Promise<Record<string, unknown> | undefined> {

@@ -3,6 +3,7 @@ import { type FeedEvent, type Product } from '../../src/domain/products/feed';
 import { offerId } from '../../src/domain/products/offer';
 import { type ProductCriteria, searchProducts } from '../../projections/product-search';
 import { rebuild } from '../../src/projector/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { defined, listed } from '../projector/sample-events';
 import { PROJECTIONS, World } from '../projector/world';
 
@@ -74,7 +75,7 @@ export function searchedOffers() {
         event: listed(spId, price, product, at) satisfies FeedEvent,
       })),
     );
-    await rebuild(world.log, world.store, PROJECTIONS, { owner: 'test', code: 'test' });
+    await rebuild(world.log, world.store, PROJECTIONS, { clock: SYSTEM_CLOCK, owner: 'test', code: 'test' });
   });
   afterAll(() => world.end());
   return {

@@ -3,6 +3,7 @@ import { type GenerationProjector } from '../../src/projector/generation-project
 import { products } from '../../projections/products';
 import { type Found } from '../../src/kernel/query';
 import { type Generation, type ReadStore, type Target, targetOf } from '../../src/kernel/read-store';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
 
@@ -56,7 +57,9 @@ function withHook(onBatch: (target: Target) => Promise<void>): { store: ReadStor
 
 test('comparing closes its scans', async () => {
   const { store, open } = withHook(async () => undefined);
-  expect(await compareWithLive(world.log, store, live, rebuilt)).toMatchObject({ differing: 0 });
+  expect(await compareWithLive(SYSTEM_CLOCK, world.log, store, live, rebuilt)).toMatchObject({
+    differing: 0,
+  });
   expect(open()).toBe(0);
 });
 
@@ -64,7 +67,7 @@ test('a failed comparison closes its scans', async () => {
   const { store, open } = withHook(async ({ generation }) => {
     if (generation === live.number) await world.store.drop(rebuilt.generation);
   });
-  await expect(compareWithLive(world.log, store, live, rebuilt)).rejects.toMatchObject({
+  await expect(compareWithLive(SYSTEM_CLOCK, world.log, store, live, rebuilt)).rejects.toMatchObject({
     name: 'NoGeneration',
   });
   expect(open()).toBe(0);
@@ -79,6 +82,6 @@ test('ids are merged in the order of stores: by UTF-8 bytes', async () => {
   }));
   await world.store.write(targetOf(live), writes);
   await world.store.write(targetOf(rebuilt.generation), writes.slice(1));
-  const { differing, examples } = await compareWithLive(world.log, world.store, live, rebuilt);
+  const { differing, examples } = await compareWithLive(SYSTEM_CLOCK, world.log, world.store, live, rebuilt);
   expect([differing, examples]).toEqual([1, ['\uffee']]);
 });

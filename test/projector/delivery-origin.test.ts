@@ -7,6 +7,7 @@ import { rebuildProjections } from '../../src/operations/rebuild';
 import { refuseOtherLog } from '../../src/projector/origin';
 import { DELIVERY_LOG } from '../../src/projector/projection';
 import { waitForPosition } from '../../src/projector/wait';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { DeliveryHistory } from '../support/delivery-history';
 import { pauseCall } from '../support/pause-call';
 import { logFolder, type LogFolder } from '../support/log-folder';
@@ -57,7 +58,9 @@ async function projectAll(from: ExpiringLog, isDone = async (): Promise<void> =>
     store: world.store,
   });
   await runner.start();
-  expect(await waitForPosition(world.store, DELIVERY_PROJECTIONS, await from.head(), 30_000)).toBe(true);
+  expect(
+    await waitForPosition(SYSTEM_CLOCK, world.store, DELIVERY_PROJECTIONS, await from.head(), 30_000),
+  ).toBe(true);
   await isDone();
   await runner.stop();
 }

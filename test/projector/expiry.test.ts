@@ -9,6 +9,8 @@ import { deliveryRunner } from '../../src/app/read-models';
 import { Expiry } from '../../src/projector/expiry';
 import { type Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { TestClock } from '../support/clock';
 import { DeliveryHistory } from '../support/delivery-history';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -35,13 +37,21 @@ test('documents that have expired leave nothing behind in the read store, nor do
   const report = (error: unknown): never => {
     throw error;
   };
-  const options = { owner: 'deliveries', code: 'test', report, now: () => now };
+  const options = {
+    owner: 'deliveries',
+    code: 'test',
+    report,
+    clock: new TestClock(
+      () => now,
+      () => now,
+    ),
+  };
   runner = await deliveryRunner(engines, options, { keepMs: 30 * DAY_MS });
   await runner.start();
   while ((await deliveryOf(engines.store, old.id)) !== undefined) await new Promise(setImmediate);
 
   await history.decided(old, { outcome: 'dead', error: 'held for too long' });
-  await waitForPosition(engines.store, DELIVERY_PROJECTIONS, await log.head(), 30_000);
+  await waitForPosition(SYSTEM_CLOCK, engines.store, DELIVERY_PROJECTIONS, await log.head(), 30_000);
   await runner.stop();
   expect(await deliveryOf(engines.store, old.id)).toBeUndefined();
   expect(await rememberedRemovals()).toEqual({ deliveries: 0, receivers: 0, 'receiver-health': 0 });
@@ -52,10 +62,11 @@ test('nothing is deleted by a clock that jumps ahead and is set right within ten
   const [expired, warnings]: [number[], string[]] = [[], []];
   const expireLog = async (before: Date) => void expired.push(wall - before.getTime());
   const keepMs = 30 * DAY_MS;
-  const clocks = { wall: () => wall, monotonic: () => monotonic };
-  const expiry = new Expiry(engines.store, { keepMs, expireLog }, clocks, (message) =>
-    warnings.push(message),
+  const clock = new TestClock(
+    () => wall,
+    () => monotonic,
   );
+  const expiry = new Expiry(clock, engines.store, { keepMs, expireLog }, (message) => warnings.push(message));
   const pass = async (ms: number, error = 0) => {
     wall += ms + error;
     monotonic += ms;

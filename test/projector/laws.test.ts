@@ -6,6 +6,7 @@ import { ProjectionGroup } from '../../src/projector/projection-group';
 import { prepareParked } from '../../src/projector/parked';
 import { type PriceEntry } from '../../projections/price-history';
 import { rebuild } from '../../src/projector/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { failing } from './failing';
 import { withSlowWrites } from './slow-writes';
 import { expectedAfter, histories, interleaved, recorded } from './histories';
@@ -180,7 +181,11 @@ describe('documents', () => {
       await applyEvents(world, await openGroup(world, live), batchSize);
       for (const generation of live) await world.store.swap(generation);
       await world.emit(...after);
-      const rebuilt = await rebuild(world.log, world.store, PROJECTIONS, { owner: 'test', code: 'test' });
+      const rebuilt = await rebuild(world.log, world.store, PROJECTIONS, {
+        clock: SYSTEM_CLOCK,
+        owner: 'test',
+        code: 'test',
+      });
       expect(rebuilt.map(({ comparison }) => comparison?.differing)).toEqual([0, 0]);
       const expected = expectedAfter([...before, ...after]);
       expect(await documentsOf(world, [])).toEqual(expected);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 import { PROJECTIONS } from '../../projections';
@@ -7,6 +8,7 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/operations/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { overrideLog, withLog } from '../support/temporary-log';
 import { FEED_ID, listed } from './sample-events';
 import { World } from './world';
@@ -65,7 +67,9 @@ describe('Read models of another log (decisions X31)', () => {
     await rebuildProjections(mixed(), 'all', { force: true });
     await expect(refuseOtherLog(one.log, one.store, PROJECTIONS)).rejects.toMatchObject(REFUSED);
     await one.runner({}, PROJECTIONS, mixed()).start();
-    expect(await waitForPosition(one.store, PROJECTIONS, await other.log.head(), 30_000)).toBe(true);
+    expect(await waitForPosition(SYSTEM_CLOCK, one.store, PROJECTIONS, await other.log.head(), 30_000)).toBe(
+      true,
+    );
     expect(Object.keys(await one.documents('products'))).toHaveLength(2);
   });
 
@@ -106,7 +110,7 @@ describe('Read models of another log (decisions X31)', () => {
 
   /** The log of `one`, ending with an event of another program that is deleted later. */
   async function sharedLog(): Promise<EventLog> {
-    await one.append('somebody-1', toNewEvent(listed('x')));
+    await one.append('somebody-1', toNewEvent(listed('x'), randomUUID()));
     return overrideLog(one.log, {
       readStream: (stream, options) => one.log.readStream(stream.replace('somebody', 'nobody'), options),
     });
@@ -124,9 +128,9 @@ describe('Read models of another log (decisions X31)', () => {
   it('are identified by our first event, whatever other programs have appended before', () =>
     withLog(async (log) => {
       const { store } = other;
-      await log.append('order-1', NO_STREAM, [toNewEvent(listed('x'))]);
+      await log.append('order-1', NO_STREAM, [toNewEvent(listed('x'), randomUUID())]);
       await expect(claimStore(log, store, PROJECTIONS)).resolves.toBeUndefined();
-      await log.append(`feed-${FEED_ID}`, NO_STREAM, [toNewEvent(listed('b'))]);
+      await log.append(`feed-${FEED_ID}`, NO_STREAM, [toNewEvent(listed('b'), randomUUID())]);
       await expect(claimStore(log, store, PROJECTIONS)).resolves.toBeDefined();
     }));
 });

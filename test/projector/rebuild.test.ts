@@ -8,6 +8,7 @@ import {
   type RebuildProgress,
   RebuildRefused,
 } from '../../src/projector/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { FEED_ID, listed, repriced } from './sample-events';
 import { PROJECTIONS, type Documents, World } from './world';
 
@@ -23,7 +24,12 @@ beforeEach(async () => {
 afterEach(() => world.end());
 
 const rebuildAgain = (projections: readonly Projection[], options: Partial<RebuildOptions> = {}) =>
-  rebuild(world.log, world.store, projections, { owner: 'operator', code: 'test', ...options });
+  rebuild(world.log, world.store, projections, {
+    clock: SYSTEM_CLOCK,
+    owner: 'operator',
+    code: 'test',
+    ...options,
+  });
 
 const states = async () => (await world.store.generations('products')).map(({ state }) => state);
 

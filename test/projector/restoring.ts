@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once, EventEmitter } from 'node:events';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,6 +17,7 @@ import { type EventLog, type ExpiringLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { rebuildProjections } from '../../src/operations/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { startEsdbServer } from '../support/esdb-server';
 import { logFolder, type LogFolder } from '../support/log-folder';
 import { FEED_ID, listed } from './sample-events';
@@ -141,12 +143,17 @@ export function restoredLog(
     await log.append(
       stream,
       revision,
-      ids.map((id) => toNewEvent(listed(id))),
+      ids.map((id) => toNewEvent(listed(id), randomUUID())),
     );
   }
 
   function runner(report?: (error: unknown) => void): Runner {
-    const options = { owner: 'test', code: 'test', ...(report === undefined ? {} : { report }) };
+    const options = {
+      clock: SYSTEM_CLOCK,
+      owner: 'test',
+      code: 'test',
+      ...(report === undefined ? {} : { report }),
+    };
     return new Runner(log, store, PROJECTIONS, options);
   }
 
@@ -154,7 +161,7 @@ export function restoredLog(
   async function projectAll(): Promise<void> {
     const running = runner();
     await running.start();
-    expect(await waitForPosition(store, PROJECTIONS, await log.head(), 30_000)).toBe(true);
+    expect(await waitForPosition(SYSTEM_CLOCK, store, PROJECTIONS, await log.head(), 30_000)).toBe(true);
     await running.stop();
   }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { offerId } from '../../src/domain/products/offer';
 import { GenerationProjector } from '../../src/projector/generation-projector';
@@ -10,6 +11,7 @@ import { rebuild } from '../../src/projector/rebuild';
 import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './sample-events';
 import { failing } from './failing';
 import { withSlowWrites } from './slow-writes';
@@ -96,7 +98,7 @@ describe('the runner', () => {
   });
 
   test('updates all of many mapped products, even after an interruption', async () => {
-    const many = Array.from({ length: 2200 }, (_, at) => toNewEvent(listed(`p${at}`)));
+    const many = Array.from({ length: 2200 }, (_, at) => toNewEvent(listed(`p${at}`), randomUUID()));
     for (let at = 0; at < many.length; at += 400) {
       await world.log.append(`feed-${FEED_ID}`, at - 1, many.slice(at, at + 400));
     }
@@ -117,7 +119,11 @@ describe('the runner', () => {
     await world.runner().start();
     await world.emit(listed('a'));
     await world.settled();
-    await rebuild(world.log, world.store, [products], { owner: 'operator', code: 'test' });
+    await rebuild(world.log, world.store, [products], {
+      clock: SYSTEM_CLOCK,
+      owner: 'operator',
+      code: 'test',
+    });
     await world.emit(listed('b'));
     await world.settled();
     expect(await ids()).toEqual([a, b].sort());

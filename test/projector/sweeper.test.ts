@@ -2,6 +2,8 @@ import { prepareParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { rebuild } from '../../src/projector/rebuild';
 import { Sweeper } from '../../src/projector/generations';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { TestClock } from '../support/clock';
 import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
 
@@ -16,10 +18,11 @@ afterEach(() => world.end());
 
 const states = async (): Promise<readonly string[]> =>
   (await world.store.generations(products.collection.name)).map(({ state }) => state);
-const again = () => rebuild(world.log, world.store, [products], { owner: 'operator', code: 'test' });
+const again = () =>
+  rebuild(world.log, world.store, [products], { clock: SYSTEM_CLOCK, owner: 'operator', code: 'test' });
 
 /** A sweeper; the next sweep is due a minute later. */
-const newSweeper = (): Sweeper => new Sweeper(world.store, PROJECTIONS, 'a', () => time);
+const newSweeper = (): Sweeper => new Sweeper(new TestClock(() => time), world.store, PROJECTIONS, 'a');
 async function sweepNext(sweeper: Sweeper): Promise<readonly string[]> {
   time += 60_000;
   await sweeper.sweep();
@@ -94,7 +97,7 @@ describe('sweeping', () => {
     await first.start();
     await first.stop();
     await world.store.create(products.collection);
-    await world.runner({ now: () => (time += 1000) }).start();
+    await world.runner({ clock: new TestClock(() => (time += 1000)) }).start();
     const deadline = performance.now() + 20_000;
     while ((await states()).includes('building') && performance.now() < deadline)
       await new Promise(setImmediate);

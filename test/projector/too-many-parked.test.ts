@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { listParked, requestRetry, TooManyParked } from '../../src/projector/parked';
 import { priceHistory } from '../../projections/price-history';
@@ -10,6 +11,7 @@ import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, type Position } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { overrideLog } from '../support/temporary-log';
 import { FEED_ID, listed, mapped } from './sample-events';
 import { World } from './world';
@@ -38,7 +40,7 @@ const BOTH = [picky, ...OTHERS];
 /** Appends 1,200 products that cannot be folded. */
 async function appendTooMany(): Promise<void> {
   for (let stream = 0; stream < 3; stream += 1) {
-    const events = Array.from({ length: 400 }, (_, at) => toNewEvent(listed(`p${at}`, 13)));
+    const events = Array.from({ length: 400 }, (_, at) => toNewEvent(listed(`p${at}`, 13), randomUUID()));
     await world.log.append(`feed-${stream}`, NO_STREAM, events);
   }
 }
@@ -58,7 +60,7 @@ async function untilStopped(): Promise<void> {
 
 const count = (collection: string): Promise<number> => world.store.count({ collection }, EVERYTHING);
 const isAtHead = async (projection: Projection): Promise<boolean> =>
-  waitForPosition(world.store, [projection], await world.log.head(), 0);
+  waitForPosition(SYSTEM_CLOCK, world.store, [projection], await world.log.head(), 0);
 
 describe('a read model of which more than 1,000 documents cannot be folded (decisions X90)', () => {
   test('stops and is reported; the others and their checkpoints continue', async () => {
@@ -97,7 +99,7 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
   test('resumes after a rebuild', async () => {
     const runner = await stoppedRunner();
     isFixed = true;
-    const options = { owner: 'operator', code: 'fixed', force: true };
+    const options = { clock: SYSTEM_CLOCK, owner: 'operator', code: 'fixed', force: true };
     await rebuild(world.log, world.store, [picky], options);
     await world.emit(listed('later', 5));
     await world.settled(BOTH);
@@ -122,7 +124,12 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
     expect(await count('price-history')).toBe(1200);
     expect(runner.trouble()).toContain('products has stopped');
     isFixed = true;
-    await rebuild(world.log, world.store, [picky], { owner: 'operator', code: 'fixed', force: true });
+    await rebuild(world.log, world.store, [picky], {
+      clock: SYSTEM_CLOCK,
+      owner: 'operator',
+      code: 'fixed',
+      force: true,
+    });
     await world.emit(listed('later', 5));
     await world.settled(BOTH);
     expect(await count('products')).toBe(1201);
@@ -169,7 +176,7 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
       await world.settled(OTHERS);
       const head = await world.log.head();
       starts = [];
-      await rebuild(world.log, world.store, OTHERS, { owner: 'operator', code: 'test' });
+      await rebuild(world.log, world.store, OTHERS, { clock: SYSTEM_CLOCK, owner: 'operator', code: 'test' });
       while (starts.length === 0) await turn();
       expect(starts).toEqual([head]);
       expect(runner.trouble()).toContain('products has stopped');

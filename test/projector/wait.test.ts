@@ -1,6 +1,7 @@
 import { PositionWait } from '../../src/projector/wait';
 import { type Position } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { failing } from './failing';
 import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
@@ -20,7 +21,7 @@ describe('Waiting for a position (decisions A7)', () => {
     const failure = new EngineUnavailable('out of order');
     const when = (call: number): boolean => (calls = call) === failed;
     const store = failing(world.store, 'checkpoint', when, failure);
-    return { wait: new PositionWait(store, PROJECTIONS), calls: () => calls, failure };
+    return { wait: new PositionWait(SYSTEM_CLOCK, store, PROJECTIONS), calls: () => calls, failure };
   }
 
   it('ends for all waiters with the same poll', async () => {

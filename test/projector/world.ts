@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
 import { Runner, type RunnerOptions } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { FEED_ID, streamFor } from './sample-events';
 
 /** The read models of feeds, which these tests use. */
@@ -66,7 +68,7 @@ export class World {
     let position = START;
     for (const sample of events) {
       const { event, feedId } = 'event' in sample ? sample : { event: sample, feedId: FEED_ID };
-      position = await this.append(streamFor(event, feedId), toNewEvent(event));
+      position = await this.append(streamFor(event, feedId), toNewEvent(event, randomUUID()));
     }
     return position;
   }
@@ -80,6 +82,7 @@ export class World {
   /** A runner that `end` stops. */
   runner(options: Partial<RunnerOptions> = {}, projections = PROJECTIONS, engines: Engines = this): Runner {
     const runner = new Runner(engines.log, engines.store, projections, {
+      clock: SYSTEM_CLOCK,
       owner: `runner ${this.runners.length}`,
       code: 'test',
       report: (error) => this.reports.push(error),
@@ -91,7 +94,13 @@ export class World {
 
   /** Waits until all events are visible to queries. */
   async settled(projections: readonly Projection[] = PROJECTIONS): Promise<void> {
-    const inTime = await waitForPosition(this.store, projections, await this.log.head(), 30_000);
+    const inTime = await waitForPosition(
+      SYSTEM_CLOCK,
+      this.store,
+      projections,
+      await this.log.head(),
+      30_000,
+    );
     expect(inTime).toBe(true);
   }
 

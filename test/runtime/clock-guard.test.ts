@@ -1,4 +1,5 @@
 import { ClockGuard } from '../../src/runtime/clock';
+import { TestClock } from '../support/clock';
 
 const [SECOND, MINUTE, DAY] = [1_000, 60_000, 86_400_000];
 
@@ -9,7 +10,10 @@ let guard: ClockGuard;
 beforeEach(() => {
   [wall, monotonic, warnings] = [1_700_000_000_000, 0, []];
   guard = new ClockGuard(
-    { wall: () => wall, monotonic: () => monotonic },
+    new TestClock(
+      () => wall,
+      () => monotonic,
+    ),
     'automatic transitions',
     (message) => warnings.push(message),
   );

@@ -1,5 +1,5 @@
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { inParallel } from '../../src/runtime/concurrency';
-import { yieldToEventLoop } from '../../src/runtime/slices';
 
 describe('Work in parallel', () => {
   it('is done on every item, on no more at a time than allowed, and gives results in the order of the items', async () => {
@@ -9,7 +9,7 @@ describe('Work in parallel', () => {
     const results = await inParallel([5, 1, 4, 2, 3].values(), 2, async (item) => {
       running += 1;
       most = Math.max(most, running);
-      for (let turn = 0; turn < item; turn += 1) await yieldToEventLoop();
+      for (let turn = 0; turn < item; turn += 1) await SYSTEM_CLOCK.yield();
       running -= 1;
       done.push(item);
       return `item ${item}`;
@@ -32,7 +32,7 @@ describe('Work in parallel', () => {
     const work = inParallel([1, 2, 3, 4, 5, 6], 3, async (item) => {
       started.push(item);
       if (item === 2) throw new Error('the second item failed');
-      await yieldToEventLoop();
+      await SYSTEM_CLOCK.yield();
       ended.push(item);
     });
     await expect(work).rejects.toThrow('the second item failed');

@@ -1,6 +1,7 @@
 import { LeaseHolder } from '../../src/runtime/lease-holder';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { type ReadStore } from '../../src/kernel/read-store';
+import { TestClock } from '../support/clock';
 import { storeFolder } from '../support/store-folder';
 
 const TTL_MS = 900;
@@ -8,6 +9,7 @@ const TTL_MS = 900;
 let store: ReadStore;
 let remove: () => Promise<void>;
 let now = 0;
+const clock = new TestClock(() => now);
 beforeEach(async () => {
   const folder = await storeFolder();
   store = openEmbeddedStore({ directory: folder.directory, threads: false, readers: 0 });
@@ -20,7 +22,7 @@ afterEach(async () => {
   await remove();
 });
 
-const holder = (owner: string): LeaseHolder => new LeaseHolder(store, 'work', owner, TTL_MS, () => now);
+const holder = (owner: string): LeaseHolder => new LeaseHolder(clock, store, 'work', owner, TTL_MS);
 
 /** Lets a time go by in steps, timers with it. */
 async function pass(milliseconds: number): Promise<void> {
@@ -57,7 +59,7 @@ test('a renewal in progress during the release does not acquire the lease again'
           }
         : (Reflect.get(target, name) as unknown),
   });
-  const mine = new LeaseHolder(slow, 'work', 'a', TTL_MS, () => now);
+  const mine = new LeaseHolder(clock, slow, 'work', 'a', TTL_MS);
   await mine.acquire();
   let end = (): void => undefined;
   const work = mine.renewDuring(() => new Promise<void>((resolve) => (end = resolve)));

@@ -1,4 +1,5 @@
 import { RepeatedFailures } from '../../src/runtime/failure-report';
+import { TestClock } from '../support/clock';
 
 describe('a failure that repeats (decisions X87)', () => {
   const MINUTE = 60_000;
@@ -6,7 +7,7 @@ describe('a failure that repeats (decisions X87)', () => {
   let repeated: RepeatedFailures;
   beforeEach(() => {
     now = 0;
-    repeated = new RepeatedFailures(() => now);
+    repeated = new RepeatedFailures(new TestClock(Date.now, () => now));
   });
 
   it('is logged at first, then once a minute with the number of those in between', () => {

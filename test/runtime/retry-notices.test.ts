@@ -1,14 +1,13 @@
 import { retryNotices } from '../../src/runtime/unavailable';
+import { TestClock } from '../support/clock';
 
 const DOWN = 'the event log is not available: it cannot be reached (ECONNREFUSED)';
 
 test('a failure that is retried is reported at once, and again at growing intervals (decisions X96)', () => {
   const said: string[] = [];
   let now = 0;
-  const onRetry = retryNotices(
-    (line) => said.push(`${now / 1000} s: ${line}`),
-    () => now,
-  );
+  const clock = new TestClock(Date.now, () => now);
+  const onRetry = retryNotices(clock, (line) => said.push(`${now / 1000} s: ${line}`));
   for (now = 0; now <= 40_000; now += 1_000) onRetry(DOWN);
   expect(said).toEqual([
     `0 s: ${DOWN}; retrying`,
@@ -21,10 +20,8 @@ test('a failure that is retried is reported at once, and again at growing interv
 test('another failure, or the same one after a minute without it, is reported at once', () => {
   const said: string[] = [];
   let now = 0;
-  const onRetry = retryNotices(
-    (line) => said.push(line),
-    () => now,
-  );
+  const clock = new TestClock(Date.now, () => now);
+  const onRetry = retryNotices(clock, (line) => said.push(line));
   onRetry(DOWN);
   onRetry('it is overloaded');
   onRetry(DOWN);

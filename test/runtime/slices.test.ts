@@ -1,5 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { pacer, SLICE_MS } from '../../src/runtime/slices';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { pacer, SLICE_MS, sliceBy } from '../../src/runtime/slices';
+import { TestClock } from '../support/clock';
 
 /** Blocks the thread for so long (ms). */
 function work(ms: number): void {
@@ -51,5 +53,13 @@ describe('pacer', () => {
 
   it('does not pause work that is shorter than a slice', () => {
     expect(pacer()()).toBeUndefined();
+  });
+
+  it('measures slices by the clock that a simulation sets: while no time passes there, nothing pauses', () => {
+    sliceBy(new TestClock(Date.now, () => 0));
+    const pace = pacer();
+    work(2 * SLICE_MS);
+    expect(pace()).toBeUndefined();
+    sliceBy(SYSTEM_CLOCK);
   });
 });

@@ -8,6 +8,7 @@ import { type ReadStore, type Write } from '../../src/kernel/read-store';
 import { PROJECTIONS } from '../../projections';
 import { listParked } from '../../src/projector/parked';
 import { waitForPosition } from '../../src/projector/wait';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { generatedDocuments, OFFERS } from '../contracts/read-store/documents';
 import { at, live, put } from '../contracts/read-store/subject';
 import { listed } from '../projector/sample-events';
@@ -235,7 +236,7 @@ test('the runner recovers after a server was busy, silent, full and unreachable:
       proxy.fault = () => undefined;
     }
     const position = await world.emit(listed(`p${emitted++}`));
-    expect(await waitForPosition(hasty, PROJECTIONS, position, 30_000)).toBe(true);
+    expect(await waitForPosition(SYSTEM_CLOCK, hasty, PROJECTIONS, position, 30_000)).toBe(true);
     expect(await hasty.count({ collection: 'products' }, EVERYTHING)).toBe(emitted);
     expect(await listParked(hasty)).toEqual([]);
   } finally {

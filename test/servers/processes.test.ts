@@ -5,6 +5,7 @@ import { PROJECTIONS } from '../../projections';
 import { waitForPosition } from '../../src/projector/wait';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { generateProducts } from '../../bench/generate';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { readFeed } from '../program/server/feed-log';
 import { type EsdbServer, startEsdbServer } from '../support/esdb-server';
 import { collected, happened } from '../support/esdb-events';
@@ -128,7 +129,7 @@ describe('Processes that share an EventStoreDB and an Elasticsearch (docs/archit
     for (const [at, projector] of projectors.entries()) {
       const position = await post(1, priced(PRODUCTS, 10 + at));
       await projector.end('SIGKILL');
-      expect(await waitForPosition(store, PROJECTIONS, position, 0)).toBe(false);
+      expect(await waitForPosition(SYSTEM_CLOCK, store, PROJECTIONS, position, 0)).toBe(false);
       expect(await found(0, position)).toBe(PRODUCTS.length);
       projectors[at] = await started('projector', String(at + 1));
     }

@@ -1,7 +1,9 @@
 import { DELIVERY_PROJECTIONS } from '../../projections';
 import { deliveryRunner } from '../../src/app/read-models';
 import { waitForPosition } from '../../src/projector/wait';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type TestApp } from './app';
+import { TestClock } from './clock';
 import { DeliveryHistory } from './delivery-history';
 
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000;
@@ -25,7 +27,7 @@ export async function projectDeliveries(
   };
   const runner = await deliveryRunner(
     engines,
-    { owner: 'deliveries', code: 'test', report, now },
+    { clock: new TestClock(now, now), owner: 'deliveries', code: 'test', report },
     { keepMs: KEEP_MS },
   );
   await runner.start();
@@ -33,7 +35,7 @@ export async function projectDeliveries(
     history: new DeliveryHistory(log),
     settled: async () => {
       const { store } = engines;
-      if (!(await waitForPosition(store, DELIVERY_PROJECTIONS, await log.head(), 30_000)))
+      if (!(await waitForPosition(SYSTEM_CLOCK, store, DELIVERY_PROJECTIONS, await log.head(), 30_000)))
         throw new Error('the deliveries are not visible within 30 s');
     },
     stop: () => runner.stop(),

@@ -7,6 +7,7 @@ import { PROJECTIONS } from '../../projections';
 import { Runner } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
 import { type AppParts, createApp } from '../../src/app/create-app';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Config, readConfig } from '../../src/settings/config';
 import { type FollowedDirectory } from '../../src/network/follower';
 import { type TokenUses } from '../../src/network/token-uses';
@@ -19,6 +20,7 @@ import { openApi } from '../../src/app/api';
 import { baseOver } from '../../src/app/open-base';
 import { Exporter } from '../../src/services/products/download/exporter';
 import { type RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
+import { TestClock } from './clock';
 import { isolatedEngines, type TestedEngines } from './engines';
 
 /** A response of `inject`. */
@@ -81,11 +83,15 @@ export class TestApp {
       ...options.config,
     };
     const engines = await openEngines({ ...config, threads: false });
-    const base = baseOver(engines);
+    const base = baseOver(SYSTEM_CLOCK, engines);
     const { follower } = base;
-    const runner = new Runner(engines.log, engines.store, PROJECTIONS, { owner: randomUUID(), code: 'test' });
+    const runner = new Runner(engines.log, engines.store, PROJECTIONS, {
+      clock: SYSTEM_CLOCK,
+      owner: randomUUID(),
+      code: 'test',
+    });
     if (copyOf !== undefined) await copyLog(copyOf, engines.log);
-    await importNetwork(engines.log, network, { at: now().toISOString() });
+    await importNetwork(SYSTEM_CLOCK, engines.log, network, { at: now().toISOString() });
     await follower.reached(await engines.log.head());
     const api = await openApi({
       ...base,
@@ -94,7 +100,7 @@ export class TestApp {
       report: (failure) => {
         throw failure;
       },
-      now,
+      clock: new TestClock(now),
       testWithin: options.testWithin ?? 0,
       healthEvery: 0,
       ...(visibleWithin === undefined ? {} : { visibleWithin }),
@@ -141,7 +147,7 @@ export class TestApp {
 
   /** Imports a network file. */
   async import(network: object, { prune = false }: { readonly prune?: boolean } = {}): Promise<void> {
-    await importNetwork(this.engines.log, network, { at: this.now().toISOString(), prune });
+    await importNetwork(SYSTEM_CLOCK, this.engines.log, network, { at: this.now().toISOString(), prune });
     await this.follower.reached(await this.engines.log.head());
   }
 
@@ -178,7 +184,7 @@ export class TestApp {
     const { log, store } = this.engines;
     const position = await log.head();
     await this.follower.reached(position);
-    if (await waitForPosition(store, PROJECTIONS, position, 30_000)) return;
+    if (await waitForPosition(SYSTEM_CLOCK, store, PROJECTIONS, position, 30_000)) return;
     throw new Error(`the read models have not reached ${position} within 30 s`);
   }
 

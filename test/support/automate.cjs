@@ -7,11 +7,18 @@ const [dist, dataDir, start, n, when] = process.argv.slice(2);
 const { openEngines } = require(join(dist, 'src/engines/open.js'));
 const { AutomationRunner } = require(join(dist, 'src/processes/automation-runner.js'));
 const { FollowedDirectory } = require(join(dist, 'src/network/follower.js'));
+const { SystemClock } = require(join(dist, 'src/runtime/clock.js'));
 const { transactionAutomations } = require(join(dist, 'src/processes/automations.js'));
 
 function die() {
   process.kill(process.pid, 'SIGKILL');
   return new Promise(() => undefined);
+}
+
+class OwnClock extends SystemClock {
+  wall() {
+    return Number(start) + Math.floor(performance.now());
+  }
 }
 
 async function main() {
@@ -36,14 +43,11 @@ async function main() {
     return checkpoint(target);
   };
   const ending = new AbortController();
-  const follower = new FollowedDirectory(log, ending.signal);
-  const clocks = {
-    wall: () => Number(start) + Math.floor(performance.now()),
-    monotonic: () => performance.now(),
-  };
+  const clock = new OwnClock();
+  const follower = new FollowedDirectory(clock, log, ending.signal);
   const options = {
     owner: String(process.pid),
-    clocks,
+    clock,
     report: (failure) => process.stderr.write(`${failure}\n`),
   };
   const runner = new AutomationRunner({ log, store, leases, follower }, transactionAutomations, options);

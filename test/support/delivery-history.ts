@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type DomainEvent, toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
@@ -99,7 +100,9 @@ export class DeliveryHistory {
 
   private async append(stream: string, event: MatchedEvent | PartitionEvent): Promise<number> {
     const before = this.revisions.get(stream) ?? (await lastRevision(this.log, stream));
-    const { revision } = await this.log.append(stream, before, [toNewEvent(event satisfies DomainEvent)]);
+    const { revision } = await this.log.append(stream, before, [
+      toNewEvent(event satisfies DomainEvent, randomUUID()),
+    ]);
     this.revisions.set(stream, revision);
     return revision;
   }

@@ -1,8 +1,9 @@
 // A thread as servers have them, of the compiled program, which dies when it is asked to.
 const { threadId, workerData } = require('node:worker_threads');
+const { SYSTEM_CLOCK } = require(`${workerData.data.dist}/src/runtime/clock.js`);
 const { serveThread } = require(`${workerData.data.dist}/src/runtime/thread.js`);
 
-serveThread(({ cannotOpen }, report) => {
+serveThread(SYSTEM_CLOCK, ({ cannotOpen }, report) => {
   if (cannotOpen) throw new Error('it cannot be opened');
   return {
     calls: {

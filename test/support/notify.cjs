@@ -10,6 +10,7 @@ const { DeliveryRunner } = require(join(dist, 'src/delivery/scheduling/delivery-
 const { Recipients } = require(join(dist, 'src/delivery/scheduling/recipients.js'));
 const { Secrets } = require(join(dist, 'src/domain/subscriptions/secrets.js'));
 const { AllowedAddresses } = require(join(dist, 'src/delivery/sending/addresses.js'));
+const { SYSTEM_CLOCK } = require(join(dist, 'src/runtime/clock.js'));
 const { Sender } = require(join(dist, 'src/delivery/sending/sender.js'));
 
 async function main() {
@@ -17,13 +18,13 @@ async function main() {
   const { log, leases } = engines;
   const deliveries = await engines.deliveries();
   const ending = new AbortController();
-  const subscriptions = new FollowedSubscriptions(log, ending.signal);
+  const subscriptions = new FollowedSubscriptions(SYSTEM_CLOCK, log, ending.signal);
   await subscriptions.ready;
-  const sender = new Sender({ allowed: AllowedAddresses.parse(allowed) });
+  const sender = new Sender({ clock: SYSTEM_CLOCK, allowed: AllowedAddresses.parse(allowed) });
   const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
   const report = (failure) => process.stderr.write(`${failure?.stack ?? failure}\n`);
   const attempt = (...args) => sender.attempt(...args);
-  const parts = { log, deliveries, leases, recipients, attempt, report };
+  const parts = { clock: SYSTEM_CLOCK, log, deliveries, leases, recipients, attempt, report };
   const options = { owner: randomUUID(), ...JSON.parse(times) };
   const runner = new DeliveryRunner(parts, options);
   runner.start();

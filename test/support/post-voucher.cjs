@@ -7,6 +7,7 @@ const { join } = require('node:path');
 const [dist, where, command, what, category, when] = process.argv.slice(2);
 const { openLog } = require(join(dist, 'src/engines/embedded/log/open-log.js'));
 const { openEventStoreDb } = require(join(dist, 'src/engines/eventstoredb/open-event-store-db.js'));
+const { SYSTEM_CLOCK } = require(join(dist, 'src/runtime/clock.js'));
 const { VoucherWriter } = require(join(dist, 'src/domain/vouchers/voucher-writer.js'));
 
 const AT = '2026-03-01T12:00:00.000Z';
@@ -26,7 +27,7 @@ async function main() {
     if (isThere) await die();
     return appended;
   };
-  const vouchers = new VoucherWriter(log);
+  const vouchers = new VoucherWriter(SYSTEM_CLOCK, log);
   const written =
     command === 'post'
       ? await Promise.all(JSON.parse(what).map((post) => vouchers.post(post, AT)))

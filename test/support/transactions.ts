@@ -11,6 +11,7 @@ import {
 } from '../../src/domain/transactions/transaction';
 import { type TransactionFacts } from '../../src/domain/transactions/transaction-facts';
 import { legacyIdOf, transactionIdOf } from '../../src/domain/transactions/transaction-id';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 
 /** A sale of the small network at site 52, which is connected to program 31. */
 export function sale(order: Partial<TransactionFacts> = {}): TransactionFacts {
@@ -50,7 +51,7 @@ export async function report(
     surroundings,
     terms: {},
   } as const;
-  await execute(log, transactionDecider, id, command);
+  await execute(SYSTEM_CLOCK, log, transactionDecider, id, command);
   return id;
 }
 

@@ -7,6 +7,7 @@ const { join } = require('node:path');
 const [dist, where, commands, category, when] = process.argv.slice(2);
 const { openLog } = require(join(dist, 'src/engines/embedded/log/open-log.js'));
 const { openEventStoreDb } = require(join(dist, 'src/engines/eventstoredb/open-event-store-db.js'));
+const { SYSTEM_CLOCK } = require(join(dist, 'src/runtime/clock.js'));
 const { ClaimWriter } = require(join(dist, 'src/domain/claims/claim-writer.js'));
 
 const AT = '2026-03-01T12:00:00.000Z';
@@ -34,7 +35,7 @@ async function main() {
     if (isThere) await die();
     return appended;
   };
-  const writer = new ClaimWriter(log);
+  const writer = new ClaimWriter(SYSTEM_CLOCK, log);
   const outcomes = await Promise.all(
     JSON.parse(commands).map((command) =>
       write(writer, command).then(

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { type Engines } from '../../engines/open';
 import { type AutomationRunner } from '../../processes/automation-runner';
 import { type Remote } from '../../runtime/calls';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { joinBase } from '../open-base';
@@ -11,10 +11,15 @@ import { startOver, type Ticketed } from '../start-thread';
 export async function run({ ticket }: Ticketed, report: Report): Promise<Served> {
   const { AutomationRunner } = await import('../../processes/automation-runner.js');
   const { automationsOver } = await import('../../processes/automations.js');
+  const clock = SYSTEM_CLOCK;
   const base = await joinBase(ticket);
   const { log, store, leases } = base.engines;
   const parts = { log, store, leases, follower: base.follower };
-  const runner = new AutomationRunner(parts, automationsOver(store), { owner: randomUUID(), report });
+  const runner = new AutomationRunner(parts, automationsOver(clock, store), {
+    clock,
+    owner: clock.uuid(),
+    report,
+  });
   return {
     calls: runner,
     close: async () => {

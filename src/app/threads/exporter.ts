@@ -1,4 +1,5 @@
 import { type Engines } from '../../engines/open';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { Exporter } from '../../services/products/download/exporter';
@@ -9,7 +10,7 @@ import { startOver, type Ticketed } from '../start-thread';
 /** Renders downloads away from the thread that serves HTTP. */
 export async function run({ ticket }: Ticketed): Promise<Served> {
   const base = await joinBase(ticket);
-  const exporter = new Exporter(base.engines.store, base.follower);
+  const exporter = new Exporter(SYSTEM_CLOCK, base.engines.store, base.follower);
   return {
     calls: exporter,
     close: async () => {

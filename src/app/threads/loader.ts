@@ -1,4 +1,5 @@
 import { type Engines } from '../../engines/open';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { type ProductLoader } from '../../services/products/commands';
@@ -16,9 +17,10 @@ interface LoaderData extends Ticketed {
 export async function run({ ticket, dataDir }: LoaderData, report: Report): Promise<Served> {
   const base = await joinBase(ticket);
   // A log in a file is rarely shared between processes: after a crash no load should wait for a lease to expire.
-  const feedLock = ticket.settings.eventLog === 'sqlite:' ? undefined : feedLeases(base.engines.leases);
+  const feedLock =
+    ticket.settings.eventLog === 'sqlite:' ? undefined : feedLeases(SYSTEM_CLOCK, base.engines.leases);
   const validators = validatorThreads(report);
-  const loader = makeLoader(base.engines.log, base.follower, dataDir, {
+  const loader = makeLoader(SYSTEM_CLOCK, base.engines.log, base.follower, dataDir, {
     feedLock,
     validate: validators.validate,
   });

@@ -3,6 +3,7 @@ import { type Engines, joinEngines, presenceIn } from '../../engines/open';
 import { allowedBy, ownerOf, secretsOf } from '../../operations/installation';
 import { runningCode } from '../../projector/running-code';
 import { type Remote } from '../../runtime/calls';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { type Config } from '../../settings/config';
@@ -23,6 +24,7 @@ export async function run({ ticket, config }: NotifierData, report: Report): Pro
   const { notifyKeep: keepMs, notifyRates } = config;
   const notifier = new Notifier(
     {
+      clock: SYSTEM_CLOCK,
       log,
       leases: engines.leases,
       deliveries: await engines.deliveries(),

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { type Engines, joinEngines } from '../../engines/open';
 import { runningCode } from '../../projector/running-code';
 import { type Remote } from '../../runtime/calls';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { type ReadModels } from '../read-models';
@@ -16,7 +16,7 @@ interface ProjectorData extends Ticketed {
 export async function run({ ticket, keepMs }: ProjectorData, report: Report): Promise<Served> {
   const { ReadModels } = await import('../read-models.js');
   const engines = await joinEngines(ticket, { writes: true });
-  const options = { owner: randomUUID(), code: await runningCode(), report };
+  const options = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), code: await runningCode(), report };
   const models = await ReadModels.open(engines, options, keepMs);
   return {
     calls: models,

@@ -2,6 +2,7 @@ import { toDomainEvent, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, NO_STREAM, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type MatcherCursor, MATCHED, type MatchedEvent } from '../../domain/deliveries/delivery-events';
+import { type Clock } from '../../runtime/clock';
 
 /**
  * A mark in the domain log: everything before it is matched, except what was appended at the same moment. It counts
@@ -88,14 +89,20 @@ const MARK_MS = 24 * 60 * 60 * 1000;
 export class DailyMark {
   private last: Mark | undefined;
 
-  constructor(private readonly log: EventLog) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly log: EventLog,
+  ) {}
 
   /** Call when everything is matched. `now`: epoch ms; `upTo`: the cursor of the last append. */
   async setIfDue(now: number, upTo: Position): Promise<void> {
     const { at, position, revision } = (this.last ??= await lastMark(this.log));
     if (at + MARK_MS > now || upTo <= position) return;
     try {
-      this.last = { at: now, ...(await this.log.append(STREAM, revision, [markAt(new Date(now))])) };
+      this.last = {
+        at: now,
+        ...(await this.log.append(STREAM, revision, [markAt(new Date(now), this.clock.uuid())])),
+      };
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
       // Another process has marked it.
@@ -105,17 +112,15 @@ export class DailyMark {
 }
 
 /** If there is no delivery log: what has happened before now counts as matched. */
-export async function continueFromHere(deliveries: EventLog, log: EventLog, now: Date): Promise<void> {
+export async function continueFromHere(clock: Clock, deliveries: EventLog, log: EventLog): Promise<void> {
   const { revision } = await continuationOf(deliveries, log);
   if (revision !== NO_STREAM) return;
-  await log.append(STREAM, (await lastMark(log)).revision, [markAt(now)]);
+  await log.append(STREAM, (await lastMark(log)).revision, [markAt(clock.now(), clock.uuid())]);
 }
 
-function markAt(time: Date): NewEvent {
-  return toNewEvent({
-    type: 'DeliveriesMatched',
-    data: { at: time.toISOString() },
-  } satisfies DeliveriesMatched);
+function markAt(time: Date, id: string): NewEvent {
+  const mark: DeliveriesMatched = { type: 'DeliveriesMatched', data: { at: time.toISOString() } };
+  return toNewEvent(mark, id);
 }
 
 interface Mark {

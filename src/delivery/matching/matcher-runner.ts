@@ -1,5 +1,6 @@
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
+import { type Clock } from '../../runtime/clock';
 import { Leader, Troubles } from '../../runtime/leader';
 import { LeaseHolder, MATCHER_LEASE } from '../../runtime/lease-holder';
 import { type IsGone, type Leases } from '../../kernel/leases';
@@ -19,6 +20,7 @@ export interface MatcherParts {
 }
 
 export interface MatcherOptions {
+  readonly clock: Clock;
   /** A name that no other process uses. */
   readonly owner: string;
   readonly isGone?: IsGone;
@@ -26,8 +28,6 @@ export interface MatcherOptions {
   readonly code?: string;
   /** Receives failures after which the matcher continues. */
   readonly report?: (failure: unknown) => void;
-  /** Epoch ms. */
-  readonly now?: () => number;
 }
 
 /** The matcher that leads. */
@@ -84,17 +84,17 @@ export class MatcherRunner {
   private readonly troubles: Troubles;
   private readonly matched = new WaitablePosition();
   private readonly report: (failure: unknown) => void;
-  private readonly now: () => number;
+  private readonly clock: Clock;
   private readonly code: string;
 
   constructor(
     private readonly parts: MatcherParts,
-    { owner, isGone, code = '', report = () => undefined, now = Date.now }: MatcherOptions,
+    { clock, owner, isGone, code = '', report = () => undefined }: MatcherOptions,
   ) {
-    [this.report, this.now, this.code] = [report, now, code];
+    [this.clock, this.report, this.code] = [clock, report, code];
     const { name, ms } = MATCHER_LEASE;
     this.troubles = new Troubles(report);
-    this.leader = new Leader(new LeaseHolder(parts.leases, name, owner, ms, now, isGone), {
+    this.leader = new Leader(new LeaseHolder(clock, parts.leases, name, owner, ms, isGone), {
       lead: () => this.lead(),
       standBy: () => this.troubles.clear(MATCHER),
       failed: (error) => this.failed(error),
@@ -128,7 +128,7 @@ export class MatcherRunner {
     const found = await continuationOf(deliveries, log);
     const writer = new MatchedWriter(deliveries, found);
     const matcher = new Matcher(topics, this.report);
-    const parking = await new Parking(log, MATCHER, this.code).refresh();
+    const parking = await new Parking(this.clock, log, MATCHER, this.code).refresh();
     const matching = { matcher, writer, parking, unused: new Set<string>() };
     await this.catchUp(matching, found.cursor.upTo);
     await this.retryOthers(matching);
@@ -151,7 +151,7 @@ export class MatcherRunner {
 
   private async follow(matching: Matching, signal: AbortSignal): Promise<void> {
     const { matcher, writer } = matching;
-    const mark = new DailyMark(this.parts.log);
+    const mark = new DailyMark(this.clock, this.parts.log);
     let [read, appendedAt] = [0, -Infinity];
     /** The cursor of the last append, except one that only says how far a start has read. */
     let marked = writer.cursor.upTo;
@@ -162,11 +162,11 @@ export class MatcherRunner {
       for (const event of events) await this.match(matching, event);
       read += events.length;
       const isStart = appendedAt === -Infinity && !writer.hasPending && writer.cursor === before;
-      const isIdle = read >= IDLE.events || this.now() - appendedAt >= IDLE.ms;
+      const isIdle = read >= IDLE.events || this.clock.wall() - appendedAt >= IDLE.ms;
       await writer.flush(position, isIdle);
       if (writer.cursor !== before && !isStart) marked = writer.cursor.upTo;
-      if (writer.cursor !== before || isStart) [read, appendedAt] = [0, this.now()];
-      if (caughtUp) await mark.setIfDue(this.now(), marked);
+      if (writer.cursor !== before || isStart) [read, appendedAt] = [0, this.clock.wall()];
+      if (caughtUp) await mark.setIfDue(this.clock.wall(), marked);
       this.matched.advance(position);
       this.troubles.clear(MATCHER);
       this.leader.progressed();
@@ -244,7 +244,7 @@ export class MatcherRunner {
       await this.leader.requireLease();
       // Do not list what another process has matched.
       if (!parking.isDisregarded(event.id)) await writer.requireLast();
-      const isNew = await parking.park(event, { error, at: new Date(this.now()).toISOString(), after });
+      const isNew = await parking.park(event, { error, at: this.clock.now().toISOString(), after });
       if (isNew) this.report(new EventNotUsed(event, error));
       return undefined;
     }
@@ -252,7 +252,7 @@ export class MatcherRunner {
 
   /** Retries what other code could not use. */
   private async retryOthers({ parking, unused }: Matching): Promise<void> {
-    const at = new Date(this.now()).toISOString();
+    const at = this.clock.now().toISOString();
     await parking.retryOthers(at, unused, () => this.leader.requireLease());
   }
 

@@ -10,6 +10,7 @@ import {
   type SubscriptionState,
 } from '../../domain/subscriptions/subscription';
 import { type Occurrence, type Topic, usableOccurrence } from '../../domain/subscriptions/topic';
+import { type Clock } from '../../runtime/clock';
 import { Parking } from '../../runtime/parked-events';
 import { BEYOND, ByteBudget, messagesOf, preparedOf } from './messages-of';
 import { markBefore } from './cursor';
@@ -48,6 +49,7 @@ const MOST_EVENTS = 100_000;
  * messages or events: `next` is where to continue.
  */
 export async function missedMessages(
+  clock: Clock,
   log: EventLog,
   missed: Missed,
   most: number,
@@ -55,7 +57,7 @@ export async function missedMessages(
   const { topic, id, min, max } = missed;
   const own = streamOf(SUBSCRIPTION, id);
   const after = missed.after ?? (await markBefore(log, min - CLOCKS_MS));
-  const parking = await new Parking(log, MATCHER).refresh();
+  const parking = await new Parking(clock, log, MATCHER).refresh();
   let version = await subscriptionAsOf(log, id, after);
   let then = version.state;
   const found: MissedMessage[] = [];

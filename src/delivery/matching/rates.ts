@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider, execute } from '../../kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
+import { type Clock } from '../../runtime/clock';
 import { repeatEvery, Troubles } from '../../runtime/leader';
 import { NotParsable, utf8Text } from '../../wire/bytes';
 import { csvRows } from '../../wire/csv/read';
@@ -108,8 +109,6 @@ function rounded(dividend: bigint, divisor: bigint): bigint {
 interface RatesPublisherOptions {
   /** Receives failures; the rates that are known remain. */
   readonly report?: (failure: unknown) => void;
-  /** Epoch ms. */
-  readonly now?: () => number;
   /** How often to look whether there is something to do (ms). */
   readonly lookMs?: number;
 }
@@ -140,7 +139,6 @@ class RatesFailure extends Error {
  */
 export class RatesPublisher {
   private readonly stopping = new AbortController();
-  private readonly now: () => number;
   private readonly lookMs: number;
   private running: Promise<void> | undefined;
   /** The next reading, epoch ms. */
@@ -153,16 +151,17 @@ export class RatesPublisher {
 
   /** `source`: a path or an http(s) URL. */
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly source: string,
-    { report = () => undefined, now = Date.now, lookMs = LOOK_MS }: RatesPublisherOptions = {},
+    { report = () => undefined, lookMs = LOOK_MS }: RatesPublisherOptions = {},
   ) {
-    [this.now, this.lookMs] = [now, lookMs];
+    this.lookMs = lookMs;
     this.troubles = new Troubles(report);
   }
 
   start(): void {
-    this.running ??= repeatEvery(this.lookMs, this.stopping.signal, () => this.turn());
+    this.running ??= repeatEvery(this.clock, this.lookMs, this.stopping.signal, () => this.turn());
   }
 
   async stop(): Promise<void> {
@@ -177,7 +176,7 @@ export class RatesPublisher {
 
   /** Reads the source if that is due, and publishes what has changed. Reports failures. */
   async turn(): Promise<void> {
-    const now = this.now();
+    const now = this.clock.wall();
     const version = await this.currentVersion();
     // A clock that was set back must not keep it from being read.
     const isDue = now >= this.due || this.due - now > INTERVAL_MS || version !== this.version;
@@ -202,14 +201,16 @@ export class RatesPublisher {
     const read = ratesIn(bytes);
     const at = new Date(now).toISOString();
     if (Date.parse(read.day) > now + DAY_MS) throw new RatesFailure(`they are of ${read.day}, a day to come`);
-    const { state } = await execute(this.log, ratesDecider, RATES_ID, { at, ...read });
+    const { state } = await execute(this.clock, this.log, ratesDecider, RATES_ID, { at, ...read });
     if (state !== undefined && state.day > read.day)
       throw new RatesFailure(`they are of ${read.day}, and those of ${state.day} are known`);
     this.published = digest;
   }
 
   private async read(): Promise<Buffer> {
-    const signal = AbortSignal.any([this.stopping.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    const late = new AbortController();
+    const timer = this.clock.timer(TIMEOUT_MS, () => late.abort());
+    const signal = AbortSignal.any([this.stopping.signal, late.signal]);
     try {
       return await bytesOf(
         isUrl(this.source) ? await fetched(this.source, signal) : await opened(this.source, signal),
@@ -217,6 +218,8 @@ export class RatesPublisher {
     } catch (error) {
       if (error instanceof RatesFailure) throw error;
       throw new RatesFailure(signal.aborted ? 'it takes too long' : 'see the log', error);
+    } finally {
+      timer.cancel();
     }
   }
 

@@ -1,15 +1,13 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
 import { PARTITIONS } from '../../domain/subscriptions/receiver-id';
 import { type IsGone, type Leases } from '../../kernel/leases';
-import { Backoff, reasonOf } from '../../runtime/unavailable';
-import { ClockGuard, SYSTEM_CLOCKS } from '../../runtime/clock';
+import { atMost, Backoff, reasonOf } from '../../runtime/unavailable';
+import { type Clock, ClockGuard } from '../../runtime/clock';
 import { crash } from '../../runtime/failure-report';
 import { inParallel } from '../../runtime/concurrency';
 import { repeatEvery, Troubles } from '../../runtime/leader';
 import { LeaseHolder } from '../../runtime/lease-holder';
 import { newPromise } from '../../runtime/waitable-position';
-import { now } from './clock';
 import { Dispatcher, type DispatcherParts } from './dispatcher';
 import { MatchedReader } from './matched-reader';
 import { OwnedPartition } from './owned-partition';
@@ -82,36 +80,39 @@ export class DeliveryRunner {
   private isCatchingUp = false;
   private following: Promise<void> | undefined;
   private readonly troubles: Troubles;
-  private savedAt = now();
+  private savedAt: number;
   private readonly guard: ClockGuard;
-  private expiresAt = now() + EXPIRE.everyMs;
+  private expiresAt: number;
 
   constructor(
     private readonly parts: DeliveryParts,
     private readonly options: DeliveryOptions,
   ) {
     const { owner, leaseMs = LEASE_MS, longestMs = LONGEST_MS, lookMs = LOOK_MS, isGone } = options;
-    const { leases } = parts;
+    const { clock, leases } = parts;
     setMaxListeners(0, this.stopping.signal);
     this.lookMs = lookMs;
+    this.savedAt = clock.monotonic();
+    this.expiresAt = this.savedAt + EXPIRE.everyMs;
     this.troubles = new Troubles(parts.report);
-    this.guard = new ClockGuard(SYSTEM_CLOCKS, 'dead letters of old messages', parts.report);
+    this.guard = new ClockGuard(clock, 'dead letters of old messages', parts.report);
     this.dispatcher = new Dispatcher(parts, longestMs);
-    this.reader = new MatchedReader(parts.deliveries, this.dispatcher.partitions, {
+    this.reader = new MatchedReader(clock, parts.deliveries, this.dispatcher.partitions, {
       taken: (...taken) => this.dispatcher.taken(...taken),
       batch: () => this.dispatcher.pump(),
     });
-    this.membership = new Membership({ leases, owner, ttlMs: leaseMs, isGone });
+    this.membership = new Membership({ clock, leases, owner, ttlMs: leaseMs, isGone });
     this.leases = Array.from(
       { length: PARTITIONS },
-      (_, number) =>
-        new LeaseHolder(leases, `notifier-partition-${number}`, owner, leaseMs, Date.now, isGone),
+      (_, number) => new LeaseHolder(clock, leases, `notifier-partition-${number}`, owner, leaseMs, isGone),
     );
   }
 
   start(): void {
     const repeat = (name: string, work: () => Promise<void>): Promise<void> =>
-      repeatEvery(this.lookMs, this.stopping.signal, () => this.troubles.during(name, work));
+      repeatEvery(this.parts.clock, this.lookMs, this.stopping.signal, () =>
+        this.troubles.during(name, work),
+      );
     this.running ??= Promise.all([
       repeat('leases', () => this.balance()),
       repeat('queues', () => this.maintain()),
@@ -206,11 +207,11 @@ export class DeliveryRunner {
     if (this.isCatchingUp) return;
     this.isCatchingUp = true;
     const { signal } = this.stopping;
-    const backoff = new Backoff(BACKOFF);
+    const backoff = new Backoff(this.parts.clock, BACKOFF);
     const isBehind = ({ isLive, isClosing }: OwnedPartition): boolean => !isLive && !isClosing;
     const { partitions } = this.dispatcher;
     while (!signal.aborted && [...partitions.values()].some(isBehind)) {
-      await Promise.race([this.taking, pause(GATHER_MS, undefined, { signal }).catch(() => undefined)]);
+      await Promise.race([this.taking, this.parts.clock.pause(GATHER_MS, signal).catch(() => undefined)]);
       const behind = [...partitions.values()].filter(isBehind);
       // Meanwhile they may have been lost.
       if (behind.length === 0) continue;
@@ -233,12 +234,11 @@ export class DeliveryRunner {
 
   /** Undefined: its lease has ended while others were taken over, or the runner stops. */
   private async takeOver(number: number, lease: LeaseHolder): Promise<OwnedPartition | undefined> {
-    const { deliveries, report } = this.parts;
+    const { clock, deliveries, report } = this.parts;
     const { owner } = this.options;
     const { signal } = this.stopping;
-    const at = new Date().toISOString();
     const take = async (): Promise<TakenPartition | undefined> =>
-      await untilAborted(signal, takePartition(deliveries, number, { owner, at, report, signal }));
+      await untilAborted(signal, takePartition(clock, deliveries, number, { owner, report, signal }));
     try {
       if (!(await lease.acquire()) || signal.aborted) return undefined;
       const taken = await lease.renewDuring(take);
@@ -256,8 +256,7 @@ export class DeliveryRunner {
     await partition.idle(waitMs);
     partition.abortAttempts();
     await partition.idle(ABORT_MS);
-    if (!partition.isLost)
-      await Promise.race([partition.writer.save(), pause(STOP_MS, undefined, { ref: false })]);
+    if (!partition.isLost) await atMost(this.parts.clock, STOP_MS, partition.writer.save());
     this.dispatcher.remove(partition);
     await partition.lease.release().catch(this.parts.report);
   }
@@ -265,10 +264,11 @@ export class DeliveryRunner {
   private async expire(): Promise<void> {
     const { keepMs } = this.options;
     const today = this.guard.now();
-    if (keepMs === undefined || today === undefined || now() < this.expiresAt) return;
-    this.expiresAt = now() + EXPIRE.everyMs;
+    const now = this.parts.clock.monotonic();
+    if (keepMs === undefined || today === undefined || now < this.expiresAt) return;
+    this.expiresAt = now + EXPIRE.everyMs;
     const isDone = await this.expireOld(today - keepMs + Math.min(EXPIRE.earlierMs, keepMs / 10));
-    if (!isDone) this.expiresAt = now();
+    if (!isDone) this.expiresAt = now;
   }
 
   private track(work: Promise<void>): void {
@@ -279,8 +279,9 @@ export class DeliveryRunner {
   private async maintain(): Promise<void> {
     this.dispatcher.reconsider();
     await this.reader.refill();
-    if (now() - this.savedAt < SAVE_MS) return;
-    this.savedAt = now();
+    const now = this.parts.clock.monotonic();
+    if (now - this.savedAt < SAVE_MS) return;
+    this.savedAt = now;
     for (const { writer, isInTrouble } of this.dispatcher.partitions.values())
       if (!isInTrouble) writer.save().catch(this.parts.report);
   }
@@ -301,6 +302,7 @@ async function untilAborted<Result>(signal: AbortSignal, work: Promise<Result>):
 const PREFIX = 'notifier-member-';
 
 interface MembershipOptions {
+  readonly clock: Clock;
   readonly leases: Leases;
   /** A name that no other process uses. */
   readonly owner: string;
@@ -313,15 +315,15 @@ class Membership {
   private readonly lease: LeaseHolder;
 
   constructor(private readonly options: MembershipOptions) {
-    const { leases, owner, ttlMs } = options;
-    this.lease = new LeaseHolder(leases, PREFIX + owner, owner, ttlMs, Date.now);
+    const { clock, leases, owner, ttlMs } = options;
+    this.lease = new LeaseHolder(clock, leases, PREFIX + owner, owner, ttlMs);
   }
 
   /** This process's share of a number of things. Raises `EngineUnavailable`. */
   async shareOf(total: number): Promise<number> {
-    const { leases, owner, ttlMs, isGone } = this.options;
+    const { clock, leases, owner, ttlMs, isGone } = this.options;
     if (!(await this.lease.acquire())) return 0;
-    const members = [...(await leases.owners(PREFIX, Date.now(), ttlMs, isGone))].sort();
+    const members = [...(await leases.owners(PREFIX, clock.wall(), ttlMs, isGone))].sort();
     const rank = members.indexOf(owner);
     const others = Math.max(1, members.length);
     return Math.floor(total / others) + (rank >= 0 && rank < total % others ? 1 : 0);

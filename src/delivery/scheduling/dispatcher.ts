@@ -1,12 +1,12 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Message, type Outcome, whyUnsendable } from '../../domain/deliveries/delivery-events';
 import { reportedFailure } from '../../domain/deliveries/health';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
+import { type Clock, type Timer } from '../../runtime/clock';
+import { atMost } from '../../runtime/unavailable';
 import { FairQueue } from '../../runtime/fair-queue';
 import { type Rerenderer } from '../matching/rerender';
 import { type Attempt, type AttemptResult } from '../sending/attempt';
-import { Alarm, msUntil, now } from './clock';
 import { DeadLetters, Disabling, untilDone } from './domain-log';
 import { isTestMessage } from './matched-events';
 import { MessageCache } from './message-cache';
@@ -34,6 +34,11 @@ import { LIMITS } from './slots';
 export type MakeAttempt = (attempt: Attempt, signal: AbortSignal) => Promise<AttemptResult>;
 
 export interface DispatcherParts {
+  /**
+   * What is scheduled in this process is due at monotonic times (`docs/decisions.md#n3`). A stored time is a wall time:
+   * how far ahead it is, is asked once and at once, so setting the system clock afterwards changes nothing.
+   */
+  readonly clock: Clock;
   /** The domain log. */
   readonly log: EventLog;
   /** The delivery log. */
@@ -69,8 +74,8 @@ export class Dispatcher {
   private isPumping = false;
   /** Whether messages of a partition may be started, as it was found while what can be started is started. */
   private readonly open = new Map<number, boolean>();
-  private readonly alarm = new Alarm(() => this.pump());
-  private flushing: NodeJS.Timeout | undefined;
+  private readonly alarm: Alarm;
+  private flushing: Timer | undefined;
   /** Organisations take turns in having messages rendered when they are sent, each of which reads its event. */
   private readonly rendered = new FairQueue(RENDERED);
 
@@ -79,14 +84,21 @@ export class Dispatcher {
     private readonly parts: DispatcherParts,
     private readonly longestMs: number,
   ) {
+    const { clock, log, report } = parts;
+    this.alarm = new Alarm(clock, () => this.pump());
     this.cache = new MessageCache(parts.deliveries, (receiver, revision) => {
       const state = this.scheduler.served(receiver)?.state;
       return state !== undefined && (state.queue.has(revision) || state.retries.has(revision));
     });
     this.scheduler = new Scheduler(this.surface());
-    this.faults = new OwnFaults(parts.report);
-    this.deadLetters = new DeadLetters(parts.log, parts.report);
-    this.disabling = new Disabling(parts.log, parts.report);
+    this.faults = new OwnFaults(clock, report);
+    this.deadLetters = new DeadLetters(clock, log, report);
+    this.disabling = new Disabling(clock, log, report);
+  }
+
+  /** The present of what is scheduled. */
+  private get now(): number {
+    return this.parts.clock.monotonic();
   }
 
   get inFlight(): number {
@@ -97,7 +109,7 @@ export class Dispatcher {
   add(partition: OwnedPartition): void {
     this.partitions.set(partition.number, partition);
     for (const [id, state] of partition.state.receivers)
-      this.scheduler.serve(id, partition.number, state, now());
+      this.scheduler.serve(id, partition.number, state, this.now);
     this.deadLetters.record(partition).catch(this.parts.report);
     this.pump();
   }
@@ -116,7 +128,8 @@ export class Dispatcher {
   taken(partition: OwnedPartition, id: string, event?: RecordedEvent): void {
     if (this.partitions.get(partition.number) !== partition) return;
     const known = this.scheduler.served(id);
-    const receiver = known ?? this.scheduler.serve(id, partition.number, partition.state.receiver(id), now());
+    const receiver =
+      known ?? this.scheduler.serve(id, partition.number, partition.state.receiver(id), this.now);
     if (event !== undefined) this.takenEvent(receiver, event, known === undefined);
     this.scheduler.wake(receiver);
   }
@@ -130,14 +143,15 @@ export class Dispatcher {
       case 'MessageDue': {
         const isFirst = isTestMessage(event);
         this.cache.add(revision, event.data, isFirst || state.queue.size <= LIMITS.receiver);
-        if (isFirst && state.queue.has(revision)) this.scheduler.sendTest(receiver, revision, now());
+        if (isFirst && state.queue.has(revision)) this.scheduler.sendTest(receiver, revision, this.now);
         return;
       }
       case 'RedeliveryDue':
-        if (!isNew && state.redeliveries.has(revision)) this.scheduler.redeliver(receiver, revision, now());
+        if (!isNew && state.redeliveries.has(revision))
+          this.scheduler.redeliver(receiver, revision, this.now);
         return;
       case 'ProbeDue':
-        this.scheduler.probe(receiver, now());
+        this.scheduler.probe(receiver, this.now);
     }
   }
 
@@ -154,7 +168,7 @@ export class Dispatcher {
     queueMicrotask(() => {
       this.isPumping = false;
       this.open.clear();
-      const time = now();
+      const time = this.now;
       for (let next = this.scheduler.next(time); next !== undefined; next = this.scheduler.next(time))
         this.run(next).catch(this.parts.report);
       this.alarm.set(this.scheduler.nextTime);
@@ -200,11 +214,11 @@ export class Dispatcher {
     this.disabling.becomes(ended, outcome);
     if (started !== undefined) partition.ended.set(outcome, started);
     partition.writer.add(outcome);
-    this.flushing ??= setTimeout(() => {
+    this.flushing ??= this.parts.clock.timer(FLUSH_MS, () => {
       this.flushing = undefined;
       for (const { writer } of this.partitions.values())
         if (writer.hasWaiting) writer.flush().catch(this.parts.report);
-    }, FLUSH_MS);
+    });
   }
 
   /**
@@ -212,14 +226,14 @@ export class Dispatcher {
    * left.
    */
   async expireOld(before: number): Promise<{ readonly count: number; readonly isLast: boolean }> {
-    const { recipients } = this.parts;
+    const { clock, recipients } = this.parts;
     const owned = [...this.partitions.values()].filter(({ isOpen }) => isOpen);
     // Those of the last time are recorded first: they are in memory until then.
     const partitions = owned.filter(({ state }) => state.deadLetters.size === 0);
-    const parts = { partitions, recipients, cache: this.cache, record: this.record.bind(this) };
+    const parts = { clock, partitions, recipients, cache: this.cache, record: this.record.bind(this) };
     const count = await expireOld(parts, before);
     const recorded = partitions.map((partition) => this.deadLetters.record(partition));
-    await Promise.race([Promise.all(recorded), pause(RECORD_MS, undefined, { ref: false })]);
+    await atMost(clock, RECORD_MS, Promise.all(recorded));
     return { count, isLast: count === 0 && partitions.length === owned.length };
   }
 
@@ -231,7 +245,7 @@ export class Dispatcher {
   private async run(started: Started): Promise<void> {
     const partition = this.partitions.get(started.receiver.partition);
     if (partition === undefined) {
-      this.scheduler.ended(started, undefined, now());
+      this.scheduler.ended(started, undefined, this.now);
       return;
     }
     partition.inFlight.add(started);
@@ -249,6 +263,7 @@ export class Dispatcher {
   /** Undefined: it was no attempt. */
   private async outcome(partition: OwnedPartition, started: Started): Promise<Outcome | undefined> {
     const { message, receiver, permission, redelivery } = started;
+    const wall = this.parts.clock.wall();
     const { id, sequence, request, subscriptionId, isTest } = message;
     if (partition.expiring.has(started.revision)) return undefined;
     // What has not been read yet may cancel it.
@@ -256,14 +271,14 @@ export class Dispatcher {
     // A redelivery leaves the message as it is: its schedule, if it has one, is cancelled by itself.
     if (permission !== 'send')
       return redelivery === undefined
-        ? cancelledOutcome(started, permission, Date.now())
-        : outcomeWithout(started, 'failed', Date.now());
-    if (message.awaitsRate !== undefined && redelivery === undefined) return withoutRate(started, Date.now());
+        ? cancelledOutcome(started, permission, wall)
+        : outcomeWithout(started, 'failed', wall);
+    if (message.awaitsRate !== undefined && redelivery === undefined) return withoutRate(started, wall);
     if (request === undefined)
       return outcomeWithout(
         started,
         redelivery === undefined ? 'dead' : 'failed',
-        Date.now(),
+        wall,
         whyUnsendable(message),
       );
     const attempt: Attempt = {
@@ -271,7 +286,7 @@ export class Dispatcher {
       sequence,
       request,
       number: attemptNumber(started, receiver.state),
-      secrets: this.parts.recipients.secretsOf(subscriptionId, Date.now()),
+      secrets: this.parts.recipients.secretsOf(subscriptionId, wall),
       isManual: redelivery !== undefined,
       isTest,
     };
@@ -308,13 +323,13 @@ export class Dispatcher {
 
   private end(partition: OwnedPartition, started: Started, outcome: Outcome | undefined): void {
     partition.done(started);
-    this.scheduler.ended(started, outcome, now(), outcome === undefined ? OWN_FAULT_MS : 0);
+    this.scheduler.ended(started, outcome, this.now, outcome === undefined ? OWN_FAULT_MS : 0);
     if (outcome === undefined) this.pump();
   }
 
   private async load(receiver: ServedReceiver, revision: number, isRedelivery: boolean): Promise<void> {
     const load = (): Promise<boolean> => this.loadCurrent(revision, isRedelivery);
-    const isThere = await untilDone(load, () => receiver.isGone, this.parts.report);
+    const isThere = await untilDone(this.parts.clock, load, () => receiver.isGone, this.parts.report);
     if (isThere === false) this.forget(receiver, revision);
     this.scheduler.loaded(receiver);
     this.pump();
@@ -336,7 +351,7 @@ export class Dispatcher {
     const current = await this.rendered.run(owner, () => rerenderer.current(message, since));
     if (current !== undefined) this.cache.replace(revision, current);
     // The subscriptions that are followed are behind the log, or the log that was read is behind them.
-    else await pause(BEHIND_MS, undefined, { ref: false });
+    else await this.parts.clock.pause(BEHIND_MS);
     return true;
   }
 
@@ -353,7 +368,7 @@ export class Dispatcher {
       `a message to the receiver ${id} was not sent: it is older than messages are kept, or another program has written it (revision ${revision} of matched)`,
     );
     const owned = this.partitions.get(partition);
-    owned?.state.forget(id, revision, { at: new Date().toISOString(), subscriptionId });
+    owned?.state.forget(id, revision, { at: this.parts.clock.now().toISOString(), subscriptionId });
     if (owned !== undefined) this.deadLetters.record(owned).catch(this.parts.report);
     lane.settled(revision);
   }
@@ -366,7 +381,7 @@ export class Dispatcher {
       },
       permission: (...asked) => this.parts.recipients.permission(...asked),
       ratesFor: (...asked) => this.parts.recipients.ratesFor(...asked),
-      msUntil,
+      msUntil: (time) => time - this.parts.clock.wall(),
       isOpen: (number) => {
         const isKnown = this.open.get(number);
         if (isKnown !== undefined) return isKnown;
@@ -389,5 +404,35 @@ function dropGone({ receivers }: PartitionState, scheduler: Scheduler, recipient
     if (isOpen || recipients.mayHave(id)) continue;
     receivers.delete(id);
     scheduler.leave(id);
+  }
+}
+
+/** Of a timer: what is due later is looked at again. */
+const LONGEST_MS = 60_000;
+
+/** Calls something at the earliest of the times that it is set to. */
+class Alarm {
+  private next: { readonly at: number; readonly timer: Timer } | undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly ring: () => void,
+  ) {}
+
+  /** At a monotonic time, or earlier: then whoever is called sets it again. Undefined sets nothing. */
+  set(at: number | undefined): void {
+    if (at === undefined || (this.next !== undefined && this.next.at <= at)) return;
+    this.stop();
+    const ms = Math.min(Math.max(1, Math.ceil(at - this.clock.monotonic())), LONGEST_MS);
+    const timer = this.clock.timer(ms, () => {
+      this.next = undefined;
+      this.ring();
+    });
+    this.next = { at, timer };
+  }
+
+  stop(): void {
+    this.next?.timer.cancel();
+    this.next = undefined;
   }
 }

@@ -4,16 +4,17 @@ import { type DisabledReason, subscriptionDecider } from '../../domain/subscript
 import { execute, toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, streamOf } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
+import { type Clock } from '../../runtime/clock';
 import { Backoff } from '../../runtime/unavailable';
 import { inParallel } from '../../runtime/concurrency';
 import { disabledBy } from './outcome';
 import { type OwnedPartition } from './owned-partition';
 
 /** Records in the domain log that a message is a dead letter, unless it is there already. */
-async function recordDeadLetter(log: EventLog, deadLetter: DeadLetter): Promise<void> {
+async function recordDeadLetter(clock: Clock, log: EventLog, deadLetter: DeadLetter): Promise<void> {
   const event: DeadLetterEvent = { type: 'MessageDeadLettered', data: deadLetter };
   try {
-    await log.append(streamOf('deadletter', deadLetter.id), NO_STREAM, [toNewEvent(event)]);
+    await log.append(streamOf('deadletter', deadLetter.id), NO_STREAM, [toNewEvent(event, clock.uuid())]);
   } catch (error) {
     if (!(error instanceof RevisionConflict)) throw error;
   }
@@ -21,12 +22,13 @@ async function recordDeadLetter(log: EventLog, deadLetter: DeadLetter): Promise<
 
 /** False if it is disabled already, or there is none any more. */
 async function disableReceiver(
+  clock: Clock,
   log: EventLog,
   { subscriptionId, receiver, at }: Outcome,
   reason: DisabledReason,
 ): Promise<boolean> {
   const command = { do: 'disableReceiver', at, receiver, reason } as const;
-  return (await execute(log, subscriptionDecider, subscriptionId, command)).position !== undefined;
+  return (await execute(clock, log, subscriptionDecider, subscriptionId, command)).position !== undefined;
 }
 
 /** Dead letters that are recorded at once: they share commits. */
@@ -40,6 +42,7 @@ export class DeadLetters {
   private readonly recording = new WeakMap<OwnedPartition, Promise<void>>();
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly report: (failure: unknown) => void,
   ) {}
@@ -56,12 +59,12 @@ export class DeadLetters {
     const { deadLetters } = partition.state;
     const record = () =>
       inParallel(deadLetters.values(), AT_ONCE, async (deadLetter) => {
-        await recordDeadLetter(this.log, deadLetter);
+        await recordDeadLetter(this.clock, this.log, deadLetter);
         deadLetters.delete(deadLetter.id);
       });
     // While they are recorded, others may be added.
     while (deadLetters.size > 0 && !partition.isLost)
-      await untilDone(record, () => partition.isLost, this.report);
+      await untilDone(this.clock, record, () => partition.isLost, this.report);
     this.recording.delete(partition);
   }
 }
@@ -72,6 +75,7 @@ export class Disabling {
   private readonly done = new WeakSet<Outcome>();
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly report: (failure: unknown) => void,
   ) {}
@@ -86,8 +90,8 @@ export class Disabling {
     const reason = this.done.has(outcome) ? undefined : disables(health, endedOf(outcome));
     if (reason === undefined) return;
     this.done.add(outcome);
-    const disable = (): Promise<boolean> => disableReceiver(this.log, outcome, reason);
-    if ((await untilDone(disable, () => partition.isLost, this.report)) === true)
+    const disable = (): Promise<boolean> => disableReceiver(this.clock, this.log, outcome, reason);
+    if ((await untilDone(this.clock, disable, () => partition.isLost, this.report)) === true)
       this.report(disabledBy(reason, outcome));
   }
 }
@@ -96,11 +100,12 @@ const BACKOFF = { first: 100, longest: 5_000 } as const;
 
 /** Repeats what an unavailable log refuses, unless it is not wanted any more: then undefined. */
 export async function untilDone<Result>(
+  clock: Clock,
   work: () => Promise<Result>,
   isUnwanted: () => boolean,
   report: (failure: unknown) => void,
 ): Promise<Result | undefined> {
-  const backoff = new Backoff(BACKOFF);
+  const backoff = new Backoff(clock, BACKOFF);
   while (!isUnwanted()) {
     try {
       return await work();

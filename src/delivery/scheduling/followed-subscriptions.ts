@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
+import { type Clock } from '../../runtime/clock';
 import { FollowedLog } from '../../runtime/followed-log';
 import { changesSubscription, SUBSCRIPTION_STREAMS, subscriptionOf } from '../matching/subscription-book';
 import { hasRates, RATES_STREAM } from '../matching/rates';
@@ -132,11 +133,16 @@ export class FollowedSubscriptions extends FollowedLog {
   readonly book: Standings;
 
   /** `report` receives failures after which it continues. */
-  constructor(log: EventLog, signal: AbortSignal, report: (failure: unknown) => void = () => undefined) {
+  constructor(
+    clock: Clock,
+    log: EventLog,
+    signal: AbortSignal,
+    report: (failure: unknown) => void = () => undefined,
+  ) {
     const book = new Standings();
     const apply = book.apply.bind(book);
     const prefixes = [SUBSCRIPTION_STREAMS, RATES_STREAM];
-    super(log, { prefixes, apply, subject: 'the list of subscriptions', report }, signal);
+    super(clock, log, { prefixes, apply, subject: 'the list of subscriptions', report }, signal);
     this.book = book;
   }
 }

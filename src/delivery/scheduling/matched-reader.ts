@@ -1,3 +1,4 @@
+import { type Clock } from '../../runtime/clock';
 import { Backoff } from '../../runtime/unavailable';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../../kernel/event-log';
@@ -35,6 +36,7 @@ export class MatchedReader {
   private failure: unknown;
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly partitions: Partitions,
     private readonly events: MatchedEvents,
@@ -58,7 +60,7 @@ export class MatchedReader {
 
   /** Gives live partitions what is new, until the signal aborts. Call after the first `catchUp`. */
   async follow(signal: AbortSignal): Promise<void> {
-    const backoff = new Backoff(BACKOFF);
+    const backoff = new Backoff(this.clock, BACKOFF);
     while (!signal.aborted) {
       try {
         for await (const batch of this.log.subscribe({ after: this.position, prefixes: [MATCHED], signal })) {

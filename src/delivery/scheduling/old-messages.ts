@@ -1,4 +1,5 @@
 import { type Message, type Outcome, whyUnsendable } from '../../domain/deliveries/delivery-events';
+import { type Clock } from '../../runtime/clock';
 import { type MessageCache } from './message-cache';
 import { type Sendable } from './lane';
 import { cancelledOutcome, outcomeWithout } from './outcome';
@@ -8,6 +9,7 @@ import { type Recipients } from './recipients';
 import { type Permission } from './scheduler';
 
 interface OldParts {
+  readonly clock: Clock;
   readonly partitions: Iterable<OwnedPartition>;
   readonly cache: MessageCache;
   readonly recipients: Recipients;
@@ -27,12 +29,15 @@ const MOST = 1_000;
  * that are held. Returns how many there were, at most 1,000 of each partition, once that is durable. Raises
  * `EngineUnavailable`.
  */
-export async function expireOld({ partitions, record, ...parts }: OldParts, before: number): Promise<number> {
+export async function expireOld(
+  { clock, partitions, record, ...parts }: OldParts,
+  before: number,
+): Promise<number> {
   let count = 0;
   for (const partition of partitions) {
     let left = MOST;
     for await (const { message, permission, ...sendable } of expired(partition, before, parts)) {
-      const outcome = outcomeOf({ ...sendable, message }, permission);
+      const outcome = outcomeOf({ ...sendable, message }, permission, clock.wall());
       partition.expiring.add(sendable.revision);
       await record(partition, outcome, { message });
       count += 1;
@@ -69,8 +74,7 @@ async function* expired(
   }
 }
 
-function outcomeOf(sendable: Sendable, permission: Permission): Outcome {
-  const now = Date.now();
+function outcomeOf(sendable: Sendable, permission: Permission, now: number): Outcome {
   if (permission === 'cancel' || permission === 'withdraw')
     return cancelledOutcome(sendable, permission, now);
   // A redelivery leaves the message as it is.

@@ -1,3 +1,4 @@
+import { type Clock } from '../../runtime/clock';
 import { Backoff } from '../../runtime/unavailable';
 import { toNewEvent } from '../../kernel/decider';
 import { type NewEvent } from '../../kernel/event';
@@ -41,6 +42,7 @@ export class OutcomeWriter {
   private savedUpTo: number;
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly partition: number,
     { state, revision }: TakenPartition,
@@ -58,7 +60,7 @@ export class OutcomeWriter {
 
   add(outcome: Outcome): void {
     const event: PartitionEvent = { type: 'MessageAttempted', data: outcome };
-    this.waiting.push({ outcome, event: toNewEvent(event) });
+    this.waiting.push({ outcome, event: toNewEvent(event, this.clock.uuid()) });
   }
 
   /** Whether another process has taken the partition over. Raises `EngineUnavailable`. */
@@ -101,7 +103,8 @@ export class OutcomeWriter {
     this.savedUpTo = this.state.matchedUpTo;
     this.events.saving();
     for (const data of savePartition(this.state))
-      if (!(await this.append([toNewEvent({ type: 'PartitionSaved', data })]))) return false;
+      if (!(await this.append([toNewEvent({ type: 'PartitionSaved', data }, this.clock.uuid())])))
+        return false;
     return true;
   }
 
@@ -125,7 +128,7 @@ export class OutcomeWriter {
   /** False: the partition is lost, or the writer was stopped. */
   private async append(events: readonly NewEvent[]): Promise<boolean> {
     if (events.length === 0) return true;
-    const backoff = new Backoff(BACKOFF);
+    const backoff = new Backoff(this.clock, BACKOFF);
     for (let isFirst = true; !this.signal.aborted; isFirst = false) {
       try {
         const stream = partitionStream(this.partition);

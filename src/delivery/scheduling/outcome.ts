@@ -5,6 +5,7 @@ import {
   whyUnsendable,
 } from '../../domain/deliveries/delivery-events';
 import { type DisabledReason } from '../../domain/subscriptions/subscription';
+import { type Clock } from '../../runtime/clock';
 import { RepeatedFailures } from '../../runtime/failure-report';
 import { type AttemptResult, NO_NETWORK, UNREACHABLE } from '../sending/attempt';
 import { type Sendable } from './lane';
@@ -180,14 +181,16 @@ const NETWORK_MS = 60_000;
  * trouble until an attempt reaches its receiver.
  */
 export class OwnFaults {
-  private readonly repeated = new RepeatedFailures();
+  private readonly repeated: RepeatedFailures;
   private last: string | undefined;
   private reachedAt = -Infinity;
 
   constructor(
+    private readonly clock: Clock,
     private readonly report: (message: string) => void,
-    private readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    this.repeated = new RepeatedFailures(clock);
+  }
 
   /** Why nothing is sent; undefined if the last attempt has reached its receiver. */
   get trouble(): string | undefined {
@@ -199,12 +202,12 @@ export class OwnFaults {
     const { end, error, status } = result;
     if (end !== 'aborted') {
       this.last = undefined;
-      if (status !== undefined) this.reachedAt = this.now();
+      if (status !== undefined) this.reachedAt = this.clock.monotonic();
       return result;
     }
     if (isStopped || error === undefined) return result;
     // Where others are reached, a network that is not is the receiver's.
-    if (error === NO_NETWORK.error && this.now() - this.reachedAt < NETWORK_MS)
+    if (error === NO_NETWORK.error && this.clock.monotonic() - this.reachedAt < NETWORK_MS)
       return { ...result, ...UNREACHABLE };
     this.last = error;
     if (this.repeated.count(error) !== undefined) this.report(`a message is sent later: ${error}`);

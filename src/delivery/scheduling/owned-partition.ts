@@ -37,7 +37,7 @@ export class OwnedPartition {
     eventsOf: (partition: OwnedPartition) => WriterEvents,
   ) {
     setMaxListeners(0, this.attempts.signal);
-    this.writer = new OutcomeWriter(log, number, taken, eventsOf(this), this.appends.signal);
+    this.writer = new OutcomeWriter(lease.clock, log, number, taken, eventsOf(this), this.appends.signal);
   }
 
   get state(): PartitionState {
@@ -81,9 +81,9 @@ export class OwnedPartition {
     if (this.inFlight.size === 0 || this.isLost) return;
     const { promise, resolve } = newPromise();
     this.waiting.add(resolve);
-    const timer = setTimeout(resolve, mostMs);
+    const timer = this.lease.clock.timer(mostMs, resolve);
     await promise;
-    clearTimeout(timer);
+    timer.cancel();
     this.waiting.delete(resolve);
   }
 

@@ -2,6 +2,7 @@ import { toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Outcome, type PartitionEvent, partitionStream } from '../../domain/deliveries/delivery-events';
+import { type Clock } from '../../runtime/clock';
 import { PartitionState } from './partition-state';
 import { restorePartition, type SavedPart } from './saved-partition';
 import { isUsableOutcome, isUsablePart } from './matched-events';
@@ -22,16 +23,15 @@ const MOST_CONFLICTS = 20;
  * signal has aborted.
  */
 export async function takePartition(
+  clock: Clock,
   log: EventLog,
   partition: number,
   {
     owner,
-    at,
     report = () => undefined,
     signal,
   }: {
     readonly owner: string;
-    readonly at: string;
     readonly report?: (failure: string) => void;
     readonly signal?: AbortSignal;
   },
@@ -40,8 +40,13 @@ export async function takePartition(
     const { state, revision } = await readPartition(log, partition, report);
     signal?.throwIfAborted();
     try {
-      const taken: PartitionEvent = { type: 'PartitionTaken', data: { at, owner } };
-      const appended = await log.append(partitionStream(partition), revision, [toNewEvent(taken)]);
+      const taken: PartitionEvent = {
+        type: 'PartitionTaken',
+        data: { at: clock.now().toISOString(), owner },
+      };
+      const appended = await log.append(partitionStream(partition), revision, [
+        toNewEvent(taken, clock.uuid()),
+      ]);
       return { state, revision: appended.revision };
     } catch (error) {
       if (!(error instanceof RevisionConflict) || attempt === MOST_CONFLICTS) throw error;

@@ -2,6 +2,7 @@ import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { types } from 'node:util';
 import { type buildConnector, Client, type Dispatcher } from 'undici';
+import { type Clock } from '../../runtime/clock';
 import { type AllowedAddresses, portOf, refusalOfAddress, refusalOfUrl } from './addresses';
 import { ConnectionFailed, ConnectTimeout, Flood, RefusedTarget, Switched } from './attempt';
 
@@ -67,7 +68,7 @@ export class ReceiverHost {
   /** `isUsable`: its request and the answer are complete. Otherwise it is ended. */
   giveBack(connection: ReceiverConnection, isUsable: boolean): void {
     // Some servers close a connection right after an answer: what they have sent with it is read first.
-    if (isUsable) setImmediate(() => this.keep(connection));
+    if (isUsable) this.options.clock.soon(() => this.keep(connection));
     else {
       this.end(connection);
       this.next();
@@ -117,6 +118,7 @@ export class ReceiverHost {
 }
 
 export interface ConnectionOptions {
+  readonly clock: Clock;
   readonly allowed: AllowedAddresses;
   /** At least one address of a host name. */
   readonly resolve: (name: string) => Promise<readonly string[]>;
@@ -189,7 +191,7 @@ export class ReceiverConnection {
   }
 
   get isOld(): boolean {
-    return performance.now() > this.oldAt;
+    return this.options.clock.monotonic() > this.oldAt;
   }
 
   /** Connects first, if necessary. Requires that the request before has ended. */
@@ -209,7 +211,7 @@ export class ReceiverConnection {
     const { protocol, hostname, port } = target;
     const number = portOf(protocol, port);
     // An IP address in the URL is not looked up.
-    const { allowed, connectMs } = this.options;
+    const { clock, allowed, connectMs } = this.options;
     const refusal = isIP(hostname) === 0 ? undefined : refusalOfAddress(hostname, number, allowed);
     if (refusal !== undefined) {
       queueMicrotask(() => callback(new RefusedTarget(refusal), null));
@@ -217,18 +219,18 @@ export class ReceiverConnection {
     }
     const socket = this.open(protocol, hostname, number);
     this.socket = socket;
-    const timer = setTimeout(() => socket.destroy(new ConnectTimeout(connectMs)), connectMs);
+    const timer = clock.timer(connectMs, () => socket.destroy(new ConnectTimeout(connectMs)));
     let isDone = false;
     const finish = (error?: Error): void => {
       if (isDone) return;
       isDone = true;
-      clearTimeout(timer);
+      timer.cancel();
       if (error instanceof RefusedTarget) callback(error, null);
       else if (error !== undefined) callback(new ConnectionFailed(error), null);
       else {
         this.isConnected = true;
-        const share = LEAST_SHARE + (1 - LEAST_SHARE) * Math.random();
-        this.oldAt = performance.now() + share * this.options.mostAgeMs;
+        const share = LEAST_SHARE + (1 - LEAST_SHARE) * clock.random();
+        this.oldAt = clock.monotonic() + share * this.options.mostAgeMs;
         this.interim = new InterimAnswers(socket);
         callback(null, bounded(socket));
       }

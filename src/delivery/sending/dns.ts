@@ -1,5 +1,6 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { types } from 'node:util';
+import { type Clock } from '../../runtime/clock';
 
 /**
  * A name has no addresses. Either it is the receiver's fault, or the DNS servers of this machine do not work: then no
@@ -54,9 +55,9 @@ export class ReceiverNames {
    * `hosts`). `servers`: of DNS, by default those of the machine.
    */
   constructor(
+    private readonly clock: Clock,
     private readonly hasLocalNames: boolean,
     private readonly servers?: () => readonly string[],
-    private readonly now: () => number = () => performance.now(),
   ) {
     this.queries = this.resolver();
   }
@@ -64,7 +65,7 @@ export class ReceiverNames {
   /** At least one address. Raises `UnresolvedName`. */
   async addressesOf(name: string): Promise<readonly string[]> {
     const known = this.known.get(name);
-    if (known !== undefined && this.now() < known.until) return known.addresses;
+    if (known !== undefined && this.clock.monotonic() < known.until) return known.addresses;
     let pending = this.pending.get(name);
     if (pending === undefined) {
       pending = this.resolve(name).finally(() => this.pending.delete(name));
@@ -89,7 +90,7 @@ export class ReceiverNames {
     const found = await this.query(name);
     const addresses = found.map(({ address }) => address);
     const ttl = Math.min(...found.map((one) => one.ttl * 1000));
-    const known = { addresses, until: this.now() + Math.min(Math.max(ttl, LEAST_MS), MOST_MS) };
+    const known = { addresses, until: this.clock.monotonic() + Math.min(Math.max(ttl, LEAST_MS), MOST_MS) };
     if (this.known.size >= MOST_NAMES) this.known.clear();
     this.known.set(name, known);
     return known;

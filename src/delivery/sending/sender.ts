@@ -1,5 +1,6 @@
 import { type IncomingHttpHeaders } from 'node:http';
 import { type Dispatcher } from 'undici';
+import { type Clock, type Timer } from '../../runtime/clock';
 import { sentUrl } from '../../domain/subscriptions/sent-url';
 import { AllowedAddresses } from './addresses';
 import {
@@ -25,22 +26,25 @@ import { headersOf } from './signature';
 const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000, mostAgeMs: 5 * 60 * 1000 } as const;
 
 export interface SenderOptions extends Partial<ExchangeLimits & ConnectionOptions> {
+  readonly clock: Clock;
   /** What operators permit (`NOTIFY_ALLOW`). */
   readonly allowed?: AllowedAddresses;
 }
 
 /** Sends messages to receivers (`docs/decisions.md#n4`, N5, N9). Limits on how many at a time are the caller's. */
 export class Sender {
+  private readonly clock: Clock;
   private readonly limits: ExchangeLimits;
   private readonly connections: Connections;
   private readonly names: ReceiverNames;
   private readonly inProgress = new InProgress();
   private isClosed = false;
 
-  constructor(options: SenderOptions = {}) {
+  constructor(options: SenderOptions) {
     const { allowed = AllowedAddresses.none, ...others } = options;
+    this.clock = options.clock;
     // Names that DNS does not know have addresses that only operators can permit.
-    this.names = new ReceiverNames(!allowed.isEmpty);
+    this.names = new ReceiverNames(this.clock, !allowed.isEmpty);
     const resolve = (name: string): Promise<readonly string[]> => this.names.addressesOf(name);
     this.limits = { ...LIMITS, ...others };
     this.connections = new Connections({ ...LIMITS, resolve, ...others, allowed });
@@ -52,18 +56,18 @@ export class Sender {
    */
   attempt(attempt: Attempt, signal?: AbortSignal): Promise<AttemptResult> {
     const { request } = attempt;
-    if (this.isClosed || signal?.aborted === true) return ended(STOPPED);
+    if (this.isClosed || signal?.aborted === true) return this.ended(STOPPED);
     const url = sentUrl(request.url);
-    if (url === undefined) return ended({ end: 'failure', error: 'it is not a URL' });
+    if (url === undefined) return this.ended({ end: 'failure', error: 'it is not a URL' });
     const host = this.connections.hostOf(url);
-    if (host instanceof RefusedTarget) return ended(failureOf(host));
+    if (host instanceof RefusedTarget) return this.ended(failureOf(host));
     const { method } = request;
     const path = url.pathname + url.search;
     const body = Buffer.from(request.body ?? '');
-    const headers = headersOf(attempt, path, body, Date.now());
+    const headers = headersOf(attempt, path, body, this.clock.wall());
     const options = { method, path, headers, body: method === 'POST' ? body : null };
     return new Promise((resolve) => {
-      const exchange = new Exchange(host, options, this.limits, (result) => {
+      const exchange = new Exchange(this.clock, host, options, this.limits, (result) => {
         this.inProgress.delete(exchange, signal);
         resolve(result);
       });
@@ -79,11 +83,11 @@ export class Sender {
     this.names.close();
     await this.connections.close();
   }
-}
 
-/** An attempt that has sent nothing. */
-function ended(failure: Failure): Promise<AttemptResult> {
-  return Promise.resolve({ ...failure, at: Date.now(), ms: 0 });
+  /** An attempt that has sent nothing. */
+  private ended(failure: Failure): Promise<AttemptResult> {
+    return Promise.resolve({ ...failure, at: this.clock.wall(), ms: 0 });
+  }
 }
 
 /** Bounds (ms) of `docs/decisions.md#n4`. */
@@ -110,9 +114,9 @@ const MOST_REPEATS = 3;
  * The limits are timers of its own: those of undici do not bound an answer that arrives byte by byte.
  */
 class Exchange implements Dispatcher.DispatchHandler {
-  private readonly began = performance.now();
-  private timer: NodeJS.Timeout | undefined;
-  private bodyTimer: NodeJS.Timeout | undefined;
+  private readonly began: number;
+  private timer: Timer | undefined;
+  private bodyTimer: Timer | undefined;
   private connection: ReceiverConnection | undefined;
   private isWritten = false;
   private repeats = 0;
@@ -120,16 +124,19 @@ class Exchange implements Dispatcher.DispatchHandler {
   private answer: ReceivedAnswer | undefined;
 
   constructor(
+    private readonly clock: Clock,
     private readonly host: ReceiverHost,
     private readonly request: Dispatcher.DispatchOptions,
     private readonly limits: ExchangeLimits,
     private readonly done: (result: AttemptResult) => void,
-  ) {}
+  ) {
+    this.began = clock.monotonic();
+  }
 
   start(): void {
     const { attemptMs } = this.limits;
     const timeout: Failure = { end: 'timeout', error: `no answer within ${attemptMs / 1000} s` };
-    this.timer = setTimeout(() => this.finish(timeout, false), attemptMs);
+    this.timer = this.clock.timer(attemptMs, () => this.finish(timeout, false));
     this.host.take(this.begin);
   }
 
@@ -145,9 +152,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
     if (this.isOver) return;
-    const retryAfter = retryAfterOf(status, headers, Date.now());
+    const retryAfter = retryAfterOf(status, headers, this.clock.wall());
     this.answer = { status, retryAfter, body: new AnswerBody(headers) };
-    this.bodyTimer = setTimeout(() => this.finish(CLOSED, false), this.limits.answerMs);
+    this.bodyTimer = this.clock.timer(this.limits.answerMs, () => this.finish(CLOSED, false));
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
@@ -178,11 +185,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   private finish(failure: Failure, isComplete: boolean): void {
     if (this.isOver) return;
     this.isOver = true;
-    clearTimeout(this.timer);
-    clearTimeout(this.bodyTimer);
-    const ms = Math.round(performance.now() - this.began);
+    this.timer?.cancel();
+    this.bodyTimer?.cancel();
+    const ms = Math.round(this.clock.monotonic() - this.began);
     // Of the clock as it is now: what follows from the time of the end is right even if the clock was set meanwhile.
-    const times = { at: Date.now() - ms, ms };
+    const times = { at: this.clock.wall() - ms, ms };
     this.done(this.answer === undefined ? { ...failure, ...times } : resultOf(this.answer, times));
     if (this.connection === undefined) this.host.leave(this.begin);
     else this.host.giveBack(this.connection, isComplete);

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { execute, load, type StateAt } from '../../kernel/decider';
-import { NO_STREAM } from '../../kernel/event';
+import { type Ids, NO_STREAM } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Reservation, reservations } from '../keys/reservation';
 import { type ClaimContent, claimDecider } from './claim';
@@ -42,7 +42,10 @@ type Standing = 'holds it' | 'gone' | 'under way';
  * All methods may raise `EngineUnavailable`; repeating them is harmless.
  */
 export class ClaimKeys {
-  constructor(private readonly log: EventLog) {}
+  constructor(
+    private readonly uuids: Ids,
+    private readonly log: EventLog,
+  ) {}
 
   async load(key: string): Promise<SeenKey> {
     return await load(this.log, claimKeys, key);
@@ -64,7 +67,7 @@ export class ClaimKeys {
         return false;
       // Reserved at a later revision of this claim: what was decided at this one cannot be appended any more.
       if (seen?.owner === next.owner && revisionOf(seen) > revisionOf(next)) return true;
-      present = await execute(this.log, claimKeys, key, { seen, next, at }, present);
+      present = await execute(this.uuids, this.log, claimKeys, key, { seen, next, at }, present);
       if (isDeepStrictEqual(present.state, next)) return true;
     }
   }
@@ -74,7 +77,7 @@ export class ClaimKeys {
     const present = await this.load(key);
     const { state: seen } = present;
     if (seen?.owner === owner && (await this.standingOf(key, seen)) === 'gone')
-      await execute(this.log, claimKeys, key, { seen, at }, present);
+      await execute(this.uuids, this.log, claimKeys, key, { seen, at }, present);
   }
 
   /** Whether the owner has lost the key: makes sure of it if nothing has become of the reservation for too long. */
@@ -102,9 +105,11 @@ export class ClaimKeys {
 
   /** Ensures that what the key was reserved for can no longer be appended. */
   private async prevent({ owner, batch, revision }: Reservation, at: string): Promise<void> {
-    if (revision !== undefined) await execute(this.log, claimDecider, owner, { do: 'reclaimKey', at });
-    else if (batch === undefined) await execute(this.log, claimDecider, owner, { do: 'void', at });
-    else await execute(this.log, claimBatchDecider, batch, { do: 'abandon', at });
+    if (revision !== undefined)
+      await execute(this.uuids, this.log, claimDecider, owner, { do: 'reclaimKey', at });
+    else if (batch === undefined)
+      await execute(this.uuids, this.log, claimDecider, owner, { do: 'void', at });
+    else await execute(this.uuids, this.log, claimBatchDecider, batch, { do: 'abandon', at });
   }
 }
 

@@ -6,7 +6,7 @@ import {
   type StateAt,
   toNewEvent,
 } from '../../kernel/decider';
-import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
+import { type Ids, NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Fault } from '../../kernel/fault';
 import { inParallel } from '../../runtime/concurrency';
@@ -55,9 +55,12 @@ export class ClaimWriter {
   private readonly keys: ClaimKeys;
   private readonly ids: Sequence;
 
-  constructor(private readonly log: EventLog) {
-    this.keys = new ClaimKeys(log);
-    this.ids = new Sequence(log, CLAIM);
+  constructor(
+    private readonly uuids: Ids,
+    private readonly log: EventLog,
+  ) {
+    this.keys = new ClaimKeys(uuids, log);
+    this.ids = new Sequence(uuids, log, CLAIM);
   }
 
   async load(id: number): Promise<StateAt<ClaimState>> {
@@ -110,7 +113,7 @@ export class ClaimWriter {
     const filings = claims.map(({ id, origin, claim, screening }) => ({ id, origin, claim, screening }));
     await this.reserveAll(claims, batch, at);
     const accept = { do: 'accept', at, claims: filings } as const;
-    const { state } = await execute(this.log, claimBatchDecider, batch, accept, NEW_BATCH);
+    const { state } = await execute(this.uuids, this.log, claimBatchDecider, batch, accept, NEW_BATCH);
     if (state.is !== 'accepted') throw tookTooLong();
     try {
       return (await this.finish(batch, state)).claims;
@@ -134,7 +137,7 @@ export class ClaimWriter {
     });
     const [one] = lost;
     if (one === undefined) return;
-    await execute(this.log, claimBatchDecider, batch, { do: 'abandon', at }, NEW_BATCH);
+    await execute(this.uuids, this.log, claimBatchDecider, batch, { do: 'abandon', at }, NEW_BATCH);
     await inParallel(claims, AT_ONCE, ({ id, claim }) => this.releaseLater(keyOf(claim), id, at));
     throw lostBy(one, claims);
   }
@@ -145,7 +148,7 @@ export class ClaimWriter {
     { claims, at }: Extract<ClaimBatchState, { readonly is: 'accepted' }>,
   ): Promise<Written & { readonly claims: readonly Written[] }> {
     const written = await inParallel(claims, AT_ONCE, (filing) => this.file(filing, at));
-    const finished = await execute(this.log, claimBatchDecider, batch, { do: 'finish', at });
+    const finished = await execute(this.uuids, this.log, claimBatchDecider, batch, { do: 'finish', at });
     return { ...finished, claims: written };
   }
 
@@ -154,7 +157,7 @@ export class ClaimWriter {
     at: string,
   ): Promise<Executed<ClaimState, ClaimEvent>> {
     const command = { do: 'file', at, origin, claim, screening } as const;
-    return await execute(this.log, claimDecider, id, command, NEW_CLAIM);
+    return await execute(this.uuids, this.log, claimDecider, id, command, NEW_CLAIM);
   }
 
   /** Updates a claim for its publisher. Raises UTS_397 if another claim has its new key. */
@@ -167,7 +170,7 @@ export class ClaimWriter {
         const events = claimDecider.decide({ do: 'revise', ...change }, state);
         if (before !== key && !(await this.keys.reserve(key, { owner: id, at, revision })))
           throw notUnique(claim);
-        const appended = events.map((event) => toNewEvent(event));
+        const appended = events.map((event) => toNewEvent(event, this.uuids.uuid()));
         const written = await appendIdempotently(this.log, streamOf(CLAIM, id), revision, appended);
         if (before !== key) await this.releaseLater(before, id, at);
         return written;
@@ -184,13 +187,20 @@ export class ClaimWriter {
     command: Extract<ClaimCommand, { readonly do: 'rule' | 'screen' | 'autoApprove' | 'track' }>,
     known?: StateAt<ClaimState>,
   ): Promise<Written> {
-    return await execute(this.log, claimDecider, id, command, known);
+    return await execute(this.uuids, this.log, claimDecider, id, command, known);
   }
 
   /** Withdraws a claim; its key is free then. */
   async withdraw(id: number, change: ClaimChange<'withdraw'>, known: StateAt<ClaimState>): Promise<Written> {
     const { state } = known;
-    const withdrawn = await execute(this.log, claimDecider, id, { do: 'withdraw', ...change }, known);
+    const withdrawn = await execute(
+      this.uuids,
+      this.log,
+      claimDecider,
+      id,
+      { do: 'withdraw', ...change },
+      known,
+    );
     if (state.is === 'filed') await this.releaseLater(keyOf(state.claim), id, change.at);
     return withdrawn;
   }

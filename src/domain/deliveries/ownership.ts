@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider, execute, load } from '../../kernel/decider';
 import { type EventLog } from '../../kernel/event-log';
+import { type Clock } from '../../runtime/clock';
 
 /**
  * Which installation delivers the messages of a log, in the stream `deliveries-owner` (docs/architecture.md,
@@ -53,9 +54,13 @@ export function isOwner({ installation, key }: Partial<Record<keyof Owner, unkno
 }
 
 /** Claims the deliveries of a log. Returns why this installation may not deliver; undefined if it may. */
-export async function claimDeliveries(log: EventLog, owner: Owner, now: Date): Promise<string | undefined> {
-  const command = { do: 'claim', at: now.toISOString(), owner } as const;
-  const { state = owner } = await execute(log, ownership, OWNER, command);
+export async function claimDeliveries(
+  clock: Clock,
+  log: EventLog,
+  owner: Owner,
+): Promise<string | undefined> {
+  const command = { do: 'claim', at: clock.now().toISOString(), owner } as const;
+  const { state = owner } = await execute(clock, log, ownership, OWNER, command);
   if (!isSamePlace(state, owner))
     return 'the event log is a copy: another installation delivers its messages. `affilog notifications own` makes it this one';
   if (state.key !== owner.key)
@@ -72,8 +77,9 @@ function isSamePlace(one: Owner, other: Owner): boolean {
 }
 
 /** Makes this installation the one that delivers. True if it was not yet. */
-export async function takeDeliveries(log: EventLog, owner: Owner, now: Date): Promise<boolean> {
-  const { events } = await execute(log, ownership, OWNER, { do: 'take', at: now.toISOString(), owner });
+export async function takeDeliveries(clock: Clock, log: EventLog, owner: Owner): Promise<boolean> {
+  const command = { do: 'take', at: clock.now().toISOString(), owner } as const;
+  const { events } = await execute(clock, log, ownership, OWNER, command);
   return events.length > 0;
 }
 

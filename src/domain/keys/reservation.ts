@@ -7,7 +7,7 @@ import {
   load,
   type StateAt,
 } from '../../kernel/decider';
-import { NO_STREAM } from '../../kernel/event';
+import { type Ids, NO_STREAM } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { KeyedMutex } from '../../runtime/concurrency';
 
@@ -93,10 +93,11 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
   private readonly mutex = new KeyedMutex<string>();
 
   constructor(
+    private readonly uuids: Ids,
     private readonly log: EventLog,
     private readonly kind: KeyedKind<Command, State, Event>,
   ) {
-    this.ids = new Sequence(log, kind.ids);
+    this.ids = new Sequence(uuids, log, kind.ids);
     this.keys = reservations(kind.keys);
   }
 
@@ -141,7 +142,8 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
   /** After an aggregate was removed: its key becomes free, unless it has another owner. */
   async release(key: string, id: number, at: string): Promise<void> {
     const seen = await load(this.log, this.keys, key);
-    if (seen.state?.owner === id) await execute(this.log, this.keys, key, { seen: seen.state, at }, seen);
+    if (seen.state?.owner === id)
+      await execute(this.uuids, this.log, this.keys, key, { seen: seen.state, at }, seen);
   }
 
   /** `isNew`: this call has reserved the key, for an id that nobody else knows yet. */
@@ -159,7 +161,7 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
   /** The owner of a key that was free at `revision`: this one, unless another process was faster. */
   private async reserve(key: string, owner: number, at: string, revision: number): Promise<number> {
     const known = { state: undefined, revision };
-    const { state } = await execute(this.log, this.keys, key, { next: { owner, at }, at }, known);
+    const { state } = await execute(this.uuids, this.log, this.keys, key, { next: { owner, at }, at }, known);
     return state?.owner ?? owner;
   }
 
@@ -171,7 +173,7 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
   ): Promise<KeyedResult<State, Event> | undefined> {
     const { decider, isRemoved } = this.kind;
     const known = isNew ? { state: decider.initial, revision: NO_STREAM } : undefined;
-    const executed = await execute(this.log, decider, id, command, known);
+    const executed = await execute(this.uuids, this.log, decider, id, command, known);
     return isRemoved(executed.state) ? undefined : { id, ...executed };
   }
 }
@@ -205,6 +207,7 @@ export class Sequence {
   private allotting: Promise<void> | undefined;
 
   constructor(
+    private readonly uuids: Ids,
     private readonly log: EventLog,
     private readonly name: string,
   ) {}
@@ -219,7 +222,7 @@ export class Sequence {
   }
 
   private async allotBlock(): Promise<void> {
-    const { state: end } = await execute(this.log, decider, this.name, BLOCK_SIZE);
+    const { state: end } = await execute(this.uuids, this.log, decider, this.name, BLOCK_SIZE);
     this.upcoming = end - BLOCK_SIZE + 1;
     this.last = end;
   }

@@ -3,7 +3,6 @@
  * and matched as text. Any other JSON of the same meaning is parsed as such.
  */
 
-import { randomUUID } from 'node:crypto';
 import { type NewEvent, type RecordedEvent } from '../../kernel/event';
 import { plainJson } from '../../wire/json/write';
 import { type ContentMeta, type CurrencyAt, type Product, type ProductChange } from './feed';
@@ -27,18 +26,18 @@ export function encodeContent(
 }
 
 /** The event of a change at an ISO 8601 instant; `contentJson` is needed for those that hold the content. */
-export function encodeChange(change: ProductChange, at: string, contentJson: string): NewEvent {
+export function encodeChange(id: string, change: ProductChange, at: string, contentJson: string): NewEvent {
   const { type } = change;
   const price = 'price' in change ? priceJson(change) : '';
   const head = `{"sourceProductId":${JSON.stringify(change.sourceProductId)}${price},"at":"${at}"`;
   return 'content' in change
     ? {
-        id: randomUUID(),
+        id,
         type,
         data: `${head}${CONTENT}${contentJson}}`,
         meta: `{"content":"${change.content}"}`,
       }
-    : { id: randomUUID(), type, data: `${head}}`, meta: '{}' };
+    : { id, type, data: `${head}}`, meta: '{}' };
 }
 
 function priceJson({ price, currency }: Extract<ProductChange, { readonly price: number }>): string {

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { type Decider, execute } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Fault } from '../../kernel/fault';
+import { type Clock } from '../../runtime/clock';
 import { type FeedImport } from './feed';
 
 /**
@@ -31,17 +31,17 @@ const decider: Decider<RefusedImport, null, RefusalEvent> = {
 /** Records posts that are refused as a whole. */
 export class FeedRefusals {
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
-    private readonly now: () => Date,
   ) {}
 
   /** Call when a post begins. The returned function records that it was refused, and returns the log position. */
   begin(feedId: number, mode: FeedImport['mode']): (fault: Fault) => Promise<Position | undefined> {
-    const started = this.now().getTime();
+    const started = this.clock.wall();
     return async ({ code, message }) => {
-      const now = this.now();
-      const { position } = await execute(this.log, decider, feedId, {
-        importId: randomUUID(),
+      const now = this.clock.now();
+      const { position } = await execute(this.clock, this.log, decider, feedId, {
+        importId: this.clock.uuid(),
         mode,
         at: now.toISOString(),
         durationMs: now.getTime() - started,

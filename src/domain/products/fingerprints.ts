@@ -1,3 +1,4 @@
+// eslint-disable-next-line no-restricted-imports -- The key of a hash table, which nothing shows.
 import { hash, randomBytes } from 'node:crypto';
 import { NO_STREAM } from '../../kernel/event';
 

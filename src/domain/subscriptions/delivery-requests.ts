@@ -1,5 +1,5 @@
 import { appendIdempotently, toDomainEvent, toNewEvent } from '../../kernel/decider';
-import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
+import { type Ids, NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../kernel/event-log';
 
 /**
@@ -72,13 +72,14 @@ export interface Requested extends Appended {
  * then it raises `RevisionConflict`. By default after whatever is there.
  */
 export async function appendRequests(
+  uuids: Ids,
   log: EventLog,
   subscriptionId: string,
   requests: readonly DeliveryRequest[],
   revision?: number,
 ): Promise<Requested> {
   const stream = requestStream(subscriptionId);
-  const events = requests.map((request) => toNewEvent(request));
+  const events = requests.map((request) => toNewEvent(request, uuids.uuid()));
   for (;;) {
     const expected = revision ?? (await lastRequest(log, subscriptionId));
     try {

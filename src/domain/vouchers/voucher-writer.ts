@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { execute, load } from '../../kernel/decider';
-import { type Position } from '../../kernel/event';
+import { type Ids, type Position } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { KeyedAggregates } from '../keys/reservation';
 import { voucherFaults as fault } from './faults';
@@ -36,8 +36,11 @@ export interface WrittenVoucher {
 export class VoucherWriter {
   private readonly keyed: KeyedAggregates<VoucherCommand, VoucherState, VoucherEvent>;
 
-  constructor(private readonly log: EventLog) {
-    this.keyed = new KeyedAggregates(log, {
+  constructor(
+    private readonly uuids: Ids,
+    private readonly log: EventLog,
+  ) {
+    this.keyed = new KeyedAggregates(uuids, log, {
       decider: voucherDecider,
       ids: 'voucher',
       keys: 'voucherkey',
@@ -67,7 +70,14 @@ export class VoucherWriter {
     const known = await load(this.log, voucherDecider, id);
     const { state } = known;
     if (state.status === 'unknown' || !owns(state.programId)) throw missing(id);
-    const { position } = await execute(this.log, voucherDecider, id, { do: 'withdraw', at }, known);
+    const { position } = await execute(
+      this.uuids,
+      this.log,
+      voucherDecider,
+      id,
+      { do: 'withdraw', at },
+      known,
+    );
     if (position === undefined) throw missing(id);
     await this.keyed.release(keyOf(state.programId, state.sourceId ?? String(id)), id, at);
     return { id, position };

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { type Client, errors, type estypes, type TransportRequestOptions } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../../kernel/query';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff, noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { certificateProblem } from '../certificate';
 import { type Layout } from './layout';
@@ -94,7 +95,7 @@ export class Connection {
    */
   async ask<Answer>(request: Request<Answer>, retryMs = this.retryMs.read): Promise<Answer> {
     const deadline = performance.now() + retryMs;
-    for (const backoff = new Backoff(BACKOFF_MS); ;) {
+    for (const backoff = new Backoff(SYSTEM_CLOCK, BACKOFF_MS); ;) {
       try {
         return await this.once(request);
       } catch (error) {
@@ -137,7 +138,7 @@ export class Connection {
     const { notices } = this;
     if (notices === undefined || this.hasAnswered) return await answer;
     const onSilence = (): void => notices.onRetry('the read store is not available: it has not answered yet');
-    return await noticingDelay(answer, notices.silenceMs ?? SILENCE_MS, onSilence).finally(
+    return await noticingDelay(SYSTEM_CLOCK, answer, notices.silenceMs ?? SILENCE_MS, onSilence).finally(
       () => (this.hasAnswered = true),
     );
   }

@@ -6,6 +6,7 @@ import { type ClientDuplexStream } from '@grpc/grpc-js';
 import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
 import { type NewEvent, NO_STREAM, type Position } from '../../kernel/event';
 import { RevisionConflict, StreamDeleted, UnacceptableAppend } from '../../kernel/event-log';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { FairQueue } from '../../runtime/fair-queue';
 import { withTimeout } from '../../runtime/unavailable';
 import { Connection } from './connection';
@@ -91,11 +92,17 @@ export class Appender {
 
   /** Waits for the call to open: finding the leader of a cluster may take longer than this append is retried. */
   async #opened(call: Promise<AppendCall>, leftMs: number): Promise<AppendCall> {
-    return await withTimeout(call, leftMs, () => new NoAnswer('its leader was not found in time'));
+    return await withTimeout(
+      SYSTEM_CLOCK,
+      call,
+      leftMs,
+      () => new NoAnswer('its leader was not found in time'),
+    );
   }
 
   async #try(call: AppendCall, append: Append, timeoutMs: number): Promise<AppendResult> {
     return await withTimeout(
+      SYSTEM_CLOCK,
       call.append(append),
       timeoutMs,
       () => new AttemptTimeout('it did not answer an append in time'),

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff } from '../../runtime/unavailable';
 import { batchesOf } from '../../runtime/concurrency';
 import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
@@ -84,7 +85,7 @@ class IndexUnused extends Error {
  * accept the index; then the log is read from where it ends.
  */
 export async function keepIndex(log: IndexedLog, signal: AbortSignal, everyMs = EVERY_MS): Promise<void> {
-  const backoff = new Backoff(BACKOFF_MS);
+  const backoff = new Backoff(SYSTEM_CLOCK, BACKOFF_MS);
   const keeper = new IndexEnd(log);
   while (!signal.aborted) {
     try {

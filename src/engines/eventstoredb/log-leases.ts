@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { NO_STREAM } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type IsGone, type Lease, Leases } from '../../kernel/leases';
-import { type Clocks, SYSTEM_CLOCKS } from '../../runtime/clock';
+import { type Clock, SYSTEM_CLOCK } from '../../runtime/clock';
 
 /** The stream whose last event says who has which lease. */
 const TABLE = 'table';
@@ -66,10 +66,10 @@ export class LogLeases extends Leases {
 
   constructor(
     private readonly log: LeaseLog,
-    private readonly clocks: Clocks = SYSTEM_CLOCKS,
+    private readonly clock: Clock = SYSTEM_CLOCK,
   ) {
     super();
-    this.#heartbeats = new Heartbeats(log, clocks);
+    this.#heartbeats = new Heartbeats(log, clock);
   }
 
   async lease(
@@ -79,7 +79,7 @@ export class LogLeases extends Leases {
     ttl: number,
     isGone: IsGone = () => false,
   ): Promise<Lease | undefined> {
-    const asked = momentOf(this.clocks);
+    const asked = momentOf(this.clock);
     const own = { owner, ms: ttl };
     const isFresh = this.#held.get(name)?.owner === owner && this.#heartbeats.age(owner) < ttl / 3;
     const isGranted =
@@ -100,8 +100,8 @@ export class LogLeases extends Leases {
       this.#held.delete(name);
       return undefined;
     }
-    const expires = Math.floor(now + msSince(asked, this.clocks) + left);
-    this.#held.set(name, { ...own, renewed: momentOf(this.clocks), expires });
+    const expires = Math.floor(now + msSince(asked, this.clock) + left);
+    this.#held.set(name, { ...own, renewed: momentOf(this.clock), expires });
     return { name, owner, expires };
   }
 
@@ -193,7 +193,7 @@ export class LogLeases extends Leases {
       if (!(await this.#append(revision, draft.leases))) return false;
       this.#heartbeats.retain(new Set(ownersOf(draft.leases.values())));
     }
-    const renewed = momentOf(this.clocks);
+    const renewed = momentOf(this.clock);
     for (const [name, own] of draft.granted) this.#held.set(name, { ...own, renewed, expires: 0 });
     return true;
   }
@@ -201,7 +201,7 @@ export class LogLeases extends Leases {
   /** Forgets what somebody else has, and what has not been renewed for its time. */
   #dropEnded(leases: Table['leases']): void {
     for (const [name, { owner, ms, renewed }] of this.#held)
-      if (leases.get(name)?.owner !== owner || msSince(renewed, this.clocks) >= ms) this.#held.delete(name);
+      if (leases.get(name)?.owner !== owner || msSince(renewed, this.clock) >= ms) this.#held.delete(name);
   }
 
   /** Appends a heartbeat for owners of leases that need one. What others may have taken before it is no longer held. */
@@ -260,16 +260,16 @@ interface Moment {
   readonly monotonic: number;
 }
 
-function momentOf({ wall, monotonic }: Clocks): Moment {
-  return { wall: wall(), monotonic: monotonic() };
+function momentOf(clock: Clock): Moment {
+  return { wall: clock.wall(), monotonic: clock.monotonic() };
 }
 
 /**
  * How much time has passed at most (ms). The clock that nobody can set stands still while the machine is suspended; the
  * other one may have been set.
  */
-function msSince({ wall, monotonic }: Moment, clocks: Clocks): number {
-  return Math.max(clocks.wall() - wall, clocks.monotonic() - monotonic);
+function msSince({ wall, monotonic }: Moment, clock: Clock): number {
+  return Math.max(clock.wall() - wall, clock.monotonic() - monotonic);
 }
 
 /** An owner of leases in this process. */
@@ -298,13 +298,13 @@ class Heartbeats {
 
   constructor(
     private readonly log: LeaseLog,
-    private readonly clocks: Clocks,
+    private readonly clock: Clock,
   ) {}
 
   /** How old the last heartbeat of an owner in this process is at most (ms). */
   age(owner: string): number {
     const begun = this.#hearts.get(owner)?.begun;
-    return begun === undefined ? Infinity : msSince(begun, this.clocks);
+    return begun === undefined ? Infinity : msSince(begun, this.clock);
   }
 
   /** Whether this process acts for an owner. */
@@ -318,7 +318,7 @@ class Heartbeats {
     this.#hearts.set(owner, heart);
     const stream = streamOf(owner);
     if (heart.revision === NO_STREAM) await this.log.describe(stream, METADATA);
-    const begun = momentOf(this.clocks);
+    const begun = momentOf(this.clock);
     const event = { id: randomUUID(), type: 'OwnerAlive', data: '{}', meta: '{}' };
     for (let isDone = false; !isDone;) {
       try {
@@ -350,12 +350,12 @@ class Heartbeats {
   }
 
   async #look(owner: string): Promise<void> {
-    const until = this.clocks.monotonic();
+    const until = this.clock.monotonic();
     let revision = NO_STREAM;
     for await (const [event] of this.log.readStream(streamOf(owner), { backwards: true, limit: 1 }))
       revision = event?.revision ?? revision;
     const known = this.#watched.get(owner);
-    const since = known?.revision === revision ? known.since : this.clocks.monotonic();
+    const since = known?.revision === revision ? known.since : this.clock.monotonic();
     this.#watched.set(owner, { revision, since, until });
   }
 }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { type ExpiringLog } from '../../kernel/event-log';
 import { type Leases } from '../../kernel/leases';
-import { type Clocks } from '../../runtime/clock';
+import { type Clock, SYSTEM_CLOCK } from '../../runtime/clock';
 import { noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';
@@ -59,9 +59,9 @@ export async function openEventStoreLeases(
   url: string,
   timing = TIMING,
   onRetry?: OnRetry,
-  clocks?: Clocks,
+  clock?: Clock,
 ): Promise<Leases> {
-  return new LogLeases(await openIn(Namespace.leases, EventStoreLeaseLog, { url, timing, onRetry }), clocks);
+  return new LogLeases(await openIn(Namespace.leases, EventStoreLeaseLog, { url, timing, onRetry }), clock);
 }
 
 async function openIn<Log extends EventStoreLog>(
@@ -80,7 +80,7 @@ async function openIn<Log extends EventStoreLog>(
   };
   const log = new Kind(shared, timing.retryMs, () => release(key, shared), report);
   try {
-    await noticingDelay(log.checkServer(), timing.silenceMs ?? SILENCE_MS, () => {
+    await noticingDelay(SYSTEM_CLOCK, log.checkServer(), timing.silenceMs ?? SILENCE_MS, () => {
       if (isSilent) report('the event log is not available: it has not answered yet');
     });
     return log;

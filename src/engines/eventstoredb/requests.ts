@@ -1,6 +1,7 @@
 import { Empty, StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../../kernel/event';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff, type OnRetry } from '../../runtime/unavailable';
 import { isTransient, unavailable } from './failure';
 
@@ -83,7 +84,7 @@ const BACKOFF_MS = { first: 50, longest: 2_000 } as const;
 /** Limits how long a failing server is retried. */
 export class RetryBudget {
   #since: number | undefined;
-  readonly #backoff = new Backoff(BACKOFF_MS);
+  readonly #backoff = new Backoff(SYSTEM_CLOCK, BACKOFF_MS);
 
   /** `retryMs`: maximum time from the first of a series of failures to the last. */
   constructor(private readonly retryMs: number) {}

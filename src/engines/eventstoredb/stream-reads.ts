@@ -1,6 +1,7 @@
 import { type ReadReq, type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { NO_STREAM, type Position, type RecordedEvent } from '../../kernel/event';
 import { StreamDeleted } from '../../kernel/event-log';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { withTimeout } from '../../runtime/unavailable';
 import { Connection } from './connection';
 import { detailsOf, NoAnswer } from './failure';
@@ -166,6 +167,7 @@ export class Readers {
   /** The server's version, such as `24.6.0`; `unknown` if it is too old to report it. */
   async version(): Promise<string> {
     return await withTimeout(
+      SYSTEM_CLOCK,
       this.#first.connection.version(),
       this.timeoutMs,
       () => new NoAnswer('it did not report its version'),

@@ -1,3 +1,4 @@
+import { type Ids } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { NoGeneration } from '../../kernel/read-store';
 import { forbiddenCharacter } from '../../wire/xml/write';
@@ -49,13 +50,14 @@ const MAX_NAME = 1000;
  * appends no event. Of several valid lines for one name, the last one counts.
  */
 export async function changeMappings(
+  uuids: Ids,
   log: EventLog,
   directory: Directory,
   lines: readonly MappingLine[],
   { at, count }: { readonly at: string; readonly count: CountFeeds },
 ): Promise<AppendedFacts & MappingPlan> {
   const plan = planMappings(directory, lines, at);
-  const appended = await appendFacts(log, plan.facts, directory);
+  const appended = await appendFacts(uuids, log, plan.facts, directory);
   return { ...appended, facts: plan.facts, report: await notingUnused(plan.report, lines, count) };
 }
 

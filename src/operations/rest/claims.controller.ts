@@ -118,7 +118,13 @@ export class NetworkClaimsController {
     try {
       const now = this.clock.now();
       const { directory } = this.follower;
-      const parts = { log: this.log, search: OrderSearch.over(this.store), directory, now };
+      const parts = {
+        clock: this.clock,
+        log: this.log,
+        search: OrderSearch.over(this.clock, this.store),
+        directory,
+        now,
+      };
       const { position } = await reviewClaim(requested(), parts);
       if (position === undefined) throw new Error('a review appends an event');
       await this.readModels.afterWrite({ position, changes: 1 });

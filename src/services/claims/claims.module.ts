@@ -3,6 +3,7 @@ import { defineService } from '../../http/service';
 import { ReadStore } from '../../kernel/read-store';
 import { OrderSearch } from '../../processes/order-search';
 import { VisibleWrites } from '../../http/visible-writes';
+import { Clock } from '../../runtime/clock';
 import { ClaimQueries } from './claim.queries';
 import {
   ClaimsController,
@@ -53,7 +54,11 @@ export const claimService = defineService({
     ...claimHandlers,
     ClaimQueries,
     VisibleWrites,
-    { provide: OrderSearch, useFactory: (store: ReadStore) => OrderSearch.over(store), inject: [ReadStore] },
+    {
+      provide: OrderSearch,
+      useFactory: (clock: Clock, store: ReadStore) => OrderSearch.over(clock, store),
+      inject: [Clock, ReadStore],
+    },
   ],
 })
 export class ClaimsModule {}

@@ -117,7 +117,7 @@ export class Claims {
     private readonly clock: Clock,
     readonly visible: VisibleWrites,
   ) {
-    this.writer = new ClaimWriter(log);
+    this.writer = new ClaimWriter(clock, log);
   }
 
   get directory(): Directory {

@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { appendIdempotently, load, MAX_ATTEMPTS, toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
+import { type Clock, type Timer } from '../../runtime/clock';
 import { KeyedMutex } from '../../runtime/concurrency';
 import { unavailableIfSystem, withEngineTimeout } from '../../runtime/unavailable';
 import { type CountedDownload, quota, quotaId } from '../../domain/products/quota';
@@ -27,10 +27,10 @@ interface Noted {
 }
 
 interface CounterParts {
+  readonly clock: Clock;
   readonly log: EventLog;
   /** A folder for downloads that are not counted yet; made when the first one is. */
   readonly folder: string;
-  readonly now: () => Date;
   readonly report: (failure: unknown) => void;
 }
 
@@ -66,7 +66,7 @@ export class DownloadCounter {
   /** Of what this process has noted and not counted yet, by the ids of the quota. */
   private readonly noted = new Map<string, typeof quota.initial>();
   private counting: Promise<void> | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private timer: Timer | undefined;
   private isClosed = false;
 
   constructor(private readonly parts: CounterParts) {}
@@ -82,14 +82,14 @@ export class DownloadCounter {
           this.counting = undefined;
         });
     };
-    this.timer = setInterval(retry, RETRY_MS).unref();
+    this.timer = this.parts.clock.interval(RETRY_MS, retry).unref();
     retry();
   }
 
   /** Waits for at most one download to be counted: the others remain noted. */
   async close(): Promise<void> {
     this.isClosed = true;
-    clearInterval(this.timer);
+    this.timer?.cancel();
     await this.counting;
   }
 
@@ -97,7 +97,8 @@ export class DownloadCounter {
   async count(download: Omit<TimedDownload, 'at' | 'id'>): Promise<void> {
     const id = quotaId(download);
     await this.mutex.runExclusive(id, async () => {
-      const timed = { ...download, id: randomUUID(), at: this.parts.now().toISOString() };
+      const { clock } = this.parts;
+      const timed = { ...download, id: clock.uuid(), at: clock.now().toISOString() };
       try {
         if (this.noted.has(id)) await this.countNoted(id, await this.list());
         await this.record(timed);
@@ -110,8 +111,8 @@ export class DownloadCounter {
 
   /** With `recorded`, nothing happens if the download is recorded already. */
   private async record({ id, ...download }: TimedDownload, recorded?: RecordedIds): Promise<void> {
-    const { log } = this.parts;
-    const head = await withEngineTimeout('the event log', log.head(), LOG_MS);
+    const { clock, log } = this.parts;
+    const head = await withEngineTimeout(clock, 'the event log', log.head(), LOG_MS);
     const stream = streamOf(quota.category, quotaId(download));
     for (let attempt = 1; ; attempt += 1) {
       const { state, revision } = await load(log, quota, quotaId(download));
@@ -173,7 +174,8 @@ export class DownloadCounter {
     for (const name of (await readdir(this.parts.folder).catch(() => [])).toSorted()) {
       const [, id = ''] = name.split('_');
       // A name of a taken one has its time.
-      const isGone = name.endsWith(SUFFIX.taken) && Date.now() - Number(name.split('.')[1]) > GONE_MS;
+      const age = this.parts.clock.wall() - Number(name.split('.')[1]);
+      const isGone = name.endsWith(SUFFIX.taken) && age > GONE_MS;
       if (!name.endsWith(SUFFIX.waiting) && !isGone) continue;
       const others = names.get(id);
       if (others === undefined) names.set(id, [name]);
@@ -208,7 +210,7 @@ export class DownloadCounter {
     const { folder } = this.parts;
     const [base = ''] = name.split('.');
     const waiting = join(folder, `${base}${SUFFIX.waiting}`);
-    const taken = join(folder, `${base}.${Date.now()}${SUFFIX.taken}`);
+    const taken = join(folder, `${base}.${this.parts.clock.wall()}${SUFFIX.taken}`);
     const error = await rename(join(folder, name), taken).catch((reason: unknown) => reason);
     if (error !== undefined) return;
     try {
@@ -231,7 +233,7 @@ export class DownloadCounter {
       if (!INCOMPLETE.test(name)) continue;
       const path = join(folder, name);
       const written = await stat(path).catch(() => undefined);
-      if (written !== undefined && Date.now() - written.mtimeMs > GONE_MS)
+      if (written !== undefined && this.parts.clock.wall() - written.mtimeMs > GONE_MS)
         await unlink(path).catch(() => undefined);
     }
   }

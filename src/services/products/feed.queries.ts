@@ -23,6 +23,7 @@ import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
 import { type Changed } from '../../network/last-changes';
 import { type Caller } from '../../network/organisations';
+import { type Clock } from '../../runtime/clock';
 import { type Shape } from '../../wire/api/description';
 import { boolean, integer, text, textOrNone } from '../../wire/record/kinds';
 import { type AnswerOf, listOf, prefixed, record } from '../../wire/record/record';
@@ -59,6 +60,7 @@ export class FeedStates {
   private readonly considered = new Map<number, Considered>();
 
   constructor(
+    readonly clock: Clock,
     private readonly store: ReadStore,
     private readonly follower: Pick<FollowedDirectory, 'directory' | 'reachedInTime'>,
   ) {}
@@ -67,7 +69,7 @@ export class FeedStates {
   async of(feedIds: readonly number[]): Promise<readonly FeedState[]> {
     const checkpoint = await productsPosition(this.store);
     if (checkpoint === undefined) return feedIds.map((feedId) => ({ feedId, checkpoint: START, key: '' }));
-    await requireUpTo(this.store, checkpoint, [feeds]);
+    await requireUpTo(this.clock, this.store, checkpoint, [feeds]);
     await this.follower.reachedInTime(checkpoint);
     const stored = await storedFeeds(this.store, feedIds);
     return await Promise.all(feedIds.map((feedId) => this.stateOf(feedId, checkpoint, stored.get(feedId))));

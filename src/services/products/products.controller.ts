@@ -18,6 +18,7 @@ import { mappingsText } from '../../network/categories/category-mappings';
 import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
+import { Clock } from '../../runtime/clock';
 import { hasVersion } from '../../wire/conditions';
 import { jsonpPieces } from '../../wire/json/write';
 import { INTEGER, type Keys } from '../../wire/keys/keys';
@@ -55,6 +56,7 @@ export class ProductsController {
     private readonly commands: CommandBus,
     private readonly queries: ProductQueries,
     private readonly settings: ProductSettings,
+    private readonly clock: Clock,
   ) {}
 
   @Get()
@@ -91,7 +93,7 @@ export class ProductsController {
   ): Promise<Answer> {
     const { fid, mode = 'update', dryRun } = keys;
     const command = new LoadProducts(fid, caller, mode, body, dryRun);
-    const loaded = await loggedLoad(reply.log, command, () => this.commands.execute(command));
+    const loaded = await loggedLoad(this.clock, reply.log, command, () => this.commands.execute(command));
     const { loadId, position, counts, largeRemoval } = loaded;
     if (largeRemoval && loadId !== undefined)
       reply.log.warn(
@@ -141,12 +143,13 @@ function loadHeaders(loaded: Loaded & Partial<LoadResult>): Readonly<Record<stri
 
 /** Runs a load and logs what it has done, or the code with which it was refused (`docs/decisions.md#x86`). */
 async function loggedLoad(
+  clock: Clock,
   log: FastifyBaseLogger,
   { feedId, mode }: Pick<LoadRequest, 'feedId' | 'mode'>,
   load: () => Promise<LoadResult>,
 ): Promise<LoadResult> {
-  const began = performance.now();
-  const facts = () => ({ feedId, mode, ms: Math.round(performance.now() - began) });
+  const began = clock.monotonic();
+  const facts = () => ({ feedId, mode, ms: Math.round(clock.monotonic() - began) });
   try {
     const loaded = await load();
     const { loadId, counts } = loaded;

@@ -63,8 +63,8 @@ export class ProductsModule {
         { provide: Loader, useValue: loader },
         {
           provide: FeedRefusals,
-          useFactory: (log: EventLog, clock: Clock) => new FeedRefusals(log, () => clock.now()),
-          inject: [EventLog, Clock],
+          useFactory: (clock: Clock, log: EventLog) => new FeedRefusals(clock, log),
+          inject: [Clock, EventLog],
         },
         DownloadPlans,
         { provide: RenderedFeeds, useValue: downloads },

@@ -125,7 +125,7 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
       const events = wanted.map((message) => this.request(message));
       try {
         if (events.length > 0 && !period.dryRun) {
-          const appended = await appendRequests(this.log, which.id, events, before.revision);
+          const appended = await appendRequests(this.clock, this.log, which.id, events, before.revision);
           before = { ...before, revision: appended.revision };
           ({ position } = appended);
         }
@@ -169,7 +169,7 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
     );
     const [min, max] = [Date.parse(minTime), Date.parse(maxTime)];
     const missed = { topic: kind, id, subscription: state, receivers, min, max, after: cursor };
-    return await missedMessages(this.log, missed, MOST);
+    return await missedMessages(this.clock, this.log, missed, MOST);
   }
 
   /** Ids of all messages that were requested about transitions from a time on, and the revision of the last request. */

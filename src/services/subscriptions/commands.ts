@@ -1,4 +1,4 @@
-import { createHash, randomInt } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
@@ -85,7 +85,7 @@ export class Subscriptions {
   constructor(
     private readonly log: EventLog,
     @Inject(VisibleWrites) private readonly visible: Pick<VisibleWrites, 'after'>,
-    private readonly clock: Clock,
+    readonly clock: Clock,
   ) {}
 
   now(): string {
@@ -98,7 +98,7 @@ export class Subscriptions {
 
   /** Creates a subscription; raises CON_350 if there are too many. */
   async create(command: CreateCommand): Promise<WrittenSubscription> {
-    const created = await new NewSubscriptions(this.log).create(command);
+    const created = await new NewSubscriptions(this.clock, this.log).create(command);
     if (created?.state.is !== 'active')
       throw fault.content(
         `you have ${MOST_SUBSCRIPTIONS} subscriptions: expected at most that many; delete one first`,
@@ -113,7 +113,7 @@ export class Subscriptions {
     command: Exclude<SubscriptionCommand, CreateCommand>,
     known: StateAt<ActiveSubscription>,
   ): Promise<ChangedSubscription> {
-    const executed = await execute(this.log, subscriptionDecider, id, command, known);
+    const executed = await execute(this.clock, this.log, subscriptionDecider, id, command, known);
     const isDeleted = command.do === 'delete' && executed.events.length > 0;
     if (executed.state.is !== 'active' && !isDeleted) throw missingSubscription(id);
     const subscription = executed.state.is === 'active' ? executed.state : known.state;
@@ -128,7 +128,7 @@ export class Subscriptions {
     id: string,
     request: DeliveryRequest,
   ): Promise<{ readonly id: string; readonly position: Position }> {
-    const { ids, ...appended } = await appendRequests(this.log, id, [request]);
+    const { ids, ...appended } = await appendRequests(this.clock, this.log, id, [request]);
     return { id: ids[0] ?? '', position: await this.visible.after([appended]) };
   }
 }
@@ -252,15 +252,18 @@ type CreatedSubscription = Executed<SubscriptionState, SubscriptionEvent> & { re
  * one slot meet in one stream, where one of them succeeds.
  */
 class NewSubscriptions {
-  constructor(private readonly log: EventLog) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly log: EventLog,
+  ) {}
 
   /** Undefined if all slots are in use. */
   async create(command: CreateCommand): Promise<CreatedSubscription | undefined> {
-    const first = randomInt(MOST_SUBSCRIPTIONS);
+    const first = Math.floor(this.clock.random() * MOST_SUBSCRIPTIONS);
     for (let at = 0; at < MOST_SUBSCRIPTIONS; at += 1) {
       const id = await this.freeId(command.organisationId, (first + at) % MOST_SUBSCRIPTIONS);
       if (id === undefined) continue;
-      const executed = await execute(this.log, subscriptionDecider, id, command, UNKNOWN);
+      const executed = await execute(this.clock, this.log, subscriptionDecider, id, command, UNKNOWN);
       if (executed.position !== undefined) return { id, ...executed };
     }
     return undefined;

@@ -231,7 +231,13 @@ class Redeliveries {
       if (wanted.length === 0) return { asked: current, count: 0 };
       const events = wanted.map((listed) => redeliveryOf(listed, at));
       try {
-        const { revision, position } = await appendRequests(this.log, which.id, events, before);
+        const { revision, position } = await appendRequests(
+          this.subscriptions.clock,
+          this.log,
+          which.id,
+          events,
+          before,
+        );
         const own = wanted.map(({ messageId }) => [messageId, at] as const);
         return {
           asked: { ...current, revision, lastRequests: new Map([...lastRequests, ...own]) },

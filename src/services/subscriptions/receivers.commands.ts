@@ -126,7 +126,7 @@ export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
     const other = this.tests.get(key);
     // Another request was faster.
     if (other !== undefined && other !== known) return await other.asked;
-    const added = { asked: ask(), since: performance.now() };
+    const added = { asked: ask(), since: this.subscriptions.clock.monotonic() };
     this.tests.delete(key);
     this.tests.set(key, added);
     const [oldest] = this.tests.keys();
@@ -141,7 +141,7 @@ export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
 
   private async isUnattempted({ asked, since }: Remembered): Promise<boolean> {
     const { messageId } = await asked;
-    if (performance.now() - since > ASKED_MS) return false;
+    if (this.subscriptions.clock.monotonic() - since > ASKED_MS) return false;
     const listed = await ifAvailable(deliveryOf(this.store, messageId));
     return listed === undefined || listed.state === 'due';
   }
@@ -156,12 +156,12 @@ export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
     if (own >= MOST_WAITING.own || this.allWaiting >= MOST_WAITING.all) return undefined;
     this.count(organisationId, 1);
     try {
-      const backoff = new Backoff(BACKOFF);
-      const until = performance.now() + this.parts.testWithin;
+      const backoff = new Backoff(this.subscriptions.clock, BACKOFF);
+      const until = this.subscriptions.clock.monotonic() + this.parts.testWithin;
       for (;;) {
         const listed = await ifAvailable(deliveryOf(this.store, messageId));
         if (listed !== undefined && listed.state !== 'due') return listed;
-        const left = until - performance.now();
+        const left = until - this.subscriptions.clock.monotonic();
         if (left <= 0 || isGone()) return undefined;
         await backoff.wait(undefined, left);
       }

@@ -81,6 +81,7 @@ export class Transactions {
   });
 
   constructor(
+    private readonly clock: Clock,
     readonly log: EventLog,
     private readonly visible: VisibleWrites,
   ) {}
@@ -125,6 +126,7 @@ export class Transactions {
     known?: StateAt<TransactionState>,
   ): Promise<RecordedAt> {
     const { state, events, position } = await execute<TransactionCommand, TransactionState, TransactionEvent>(
+      this.clock,
       this.log,
       transactionDecider,
       transactionId,

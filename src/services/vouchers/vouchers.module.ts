@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { defineService } from '../../http/service';
 import { VisibleWrites } from '../../http/visible-writes';
 import { EventLog } from '../../kernel/event-log';
+import { Clock } from '../../runtime/clock';
 import { schemaFiles } from '../../wire/record/document';
 import { PostVoucherHandler, PostVouchersHandler, WithdrawVoucherHandler } from './commands';
 import { voucherFaults as fault, voucherFaultTable } from '../../domain/vouchers/faults';
@@ -36,7 +37,11 @@ export class VouchersModule {
         WithdrawVoucherHandler,
         VisibleWrites,
         VoucherQueries,
-        { provide: VoucherWriter, useFactory: (log: EventLog) => new VoucherWriter(log), inject: [EventLog] },
+        {
+          provide: VoucherWriter,
+          useFactory: (clock: Clock, log: EventLog) => new VoucherWriter(clock, log),
+          inject: [Clock, EventLog],
+        },
         { provide: VoucherSettings, useValue: settings },
       ],
     };

@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { type RecordedEvent } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventBatch, type EventLog } from '../../../src/kernel/event-log';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { type Topic } from '../../../src/domain/subscriptions/topic';
@@ -42,7 +44,10 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
     /** Kills a matcher at its second append, in the midst of an event. */
     async function matchInPart(logs: MatchingLogs, code: string): Promise<void> {
       const dying = dyingAt(logs.deliveries, 2, 'before');
-      const matcher = new MatcherRunner({ ...logs, ...dying, topics: [claimTopic] }, { owner: code, code });
+      const matcher = new MatcherRunner(
+        { ...logs, ...dying, topics: [claimTopic] },
+        { clock: SYSTEM_CLOCK, owner: code, code },
+      );
       matcher.start();
       await dying.died;
       await matcher.stop();
@@ -64,7 +69,7 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
     }
 
     const parkingOf = ({ log }: MatchingLogs, code = ''): Promise<Parking> =>
-      new Parking(log, 'matcher', code).refresh();
+      new Parking(SYSTEM_CLOCK, log, 'matcher', code).refresh();
     const park = async (logs: MatchingLogs, stream: string, code: string): Promise<void> => {
       const parking = await parkingOf(logs, code);
       await parking.park(await firstOf(logs.log, stream), { error: 'e', at: AT });
@@ -72,7 +77,7 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
     const retry = async (logs: MatchingLogs, stream: string): Promise<void> =>
       (await parkingOf(logs)).retry([(await firstOf(logs.log, stream)).id], AT);
     const parkedIn = async ({ log }: MatchingLogs): Promise<readonly string[]> =>
-      (await parkedEvents(log, 'matcher')).map(({ stream }) => stream);
+      (await parkedEvents(SYSTEM_CLOCK, log, 'matcher')).map(({ stream }) => stream);
 
     it.each([
       ['which it then retries', () => Promise.resolve()],
@@ -143,7 +148,7 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
         // Killed when it has appended all about the transaction.
         const dying = dyingAt(logs.deliveries, 2, 'after');
         const parts = { ...logs, ...dying, log: single, topics };
-        const killed = new MatcherRunner(parts, { owner: 'two', code: 'two' });
+        const killed = new MatcherRunner(parts, { clock: SYSTEM_CLOCK, owner: 'two', code: 'two' });
         killed.start();
         await dying.died;
         await killed.stop();
@@ -169,14 +174,14 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
             deliveries: overrideLog(deliveries, {
               append: async (stream, expected, events) => {
                 const part = events.filter(({ data }) => data.includes('"organisationId":1')).slice(0, 3);
-                const cursor = toNewEvent({ type: 'Matched', data: { upTo, messages: 3 } });
+                const cursor = toNewEvent({ type: 'Matched', data: { upTo, messages: 3 } }, randomUUID());
                 if (!old.isDead) await deliveries.append(stream, expected, [...part, cursor]);
                 old.isDead = true;
                 throw new EngineUnavailable('killed');
               },
             }),
           },
-          { owner: 'old' },
+          { clock: SYSTEM_CLOCK, owner: 'old' },
         );
         matcher.start();
         while (!old.isDead) await new Promise(setImmediate);
@@ -273,7 +278,7 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
           await appendAll(log, [SUBSCRIBED, MOVED]);
           const { id: event, type, stream, revision } = await firstOf(log, 'claim-1');
           const data = { event, type, stream, revision, error: 'e', code: 'old', at: AT, after };
-          await log.append('parked-matcher', -1, [toNewEvent({ type: 'EventParked', data })]);
+          await log.append('parked-matcher', -1, [toNewEvent({ type: 'EventParked', data }, randomUUID())]);
           await matchAll(logs, { code: 'new' });
           expect([await parkedIn(logs), await counts(logs)]).toEqual([[], [1, 1]]);
         }),
@@ -304,7 +309,7 @@ describe.each(['sqlite', 'eventstoredb'] as const)(
               // Killed when it has parked it.
               const dying = dyingAt(logs.deliveries, 1, 'before');
               const parts = { ...logs, ...dying, leases, topics: [UNABLE] };
-              const killed = new MatcherRunner(parts, { owner: 'old', code: 'old' });
+              const killed = new MatcherRunner(parts, { clock: SYSTEM_CLOCK, owner: 'old', code: 'old' });
               killed.start();
               await dying.died;
               await killed.stop();

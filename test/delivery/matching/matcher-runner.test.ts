@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, numberOf } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
 import { continuationOf, DailyMark, type DeliveriesMatched } from '../../../src/delivery/matching/cursor';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
+import { TestClock } from '../../support/clock';
 import { eventsOf, overrideLog } from '../../support/temporary-log';
 import { golden } from '../../support/golden';
 import { type Step } from './histories';
@@ -50,7 +53,7 @@ describe('the matcher', () => {
       expect(await cursorsIn(logs)).toEqual([{ upTo: first, messages: 0 }]);
       let now = 0;
       let position = await logs.log.head();
-      const matcher = matcherOf(logs, { now: () => now });
+      const matcher = matcherOf(logs, { clock: new TestClock(() => now) });
       matcher.start();
       await matcher.reached(position);
       const before = await cursorsIn(logs);
@@ -60,7 +63,7 @@ describe('the matcher', () => {
       const upTo = await appendAll(logs.log, [UNMATCHED]);
       await matcher.reached(upTo);
       expect((await cursorsIn(logs)).slice(before.length)).toEqual([{ upTo, messages: 0 }]);
-      const unmatched = Array.from({ length: 500 }, () => toNewEvent(UNMATCHED[1]));
+      const unmatched = Array.from({ length: 500 }, () => toNewEvent(UNMATCHED[1], randomUUID()));
       for (let count = 0; count < 21; count += 1)
         ({ position } = await logs.log.append('claim-2', 500 * count - 1, unmatched));
       await matcher.reached(position);
@@ -73,7 +76,7 @@ describe('the matcher', () => {
     withLogs('sqlite', async (logs) => {
       let now = 0;
       await logs.leases.lease('matcher', 'other', now, 30_000);
-      const matcher = matcherOf(logs, { now: () => now });
+      const matcher = matcherOf(logs, { clock: new TestClock(() => now) });
       const head = await appendAll(logs.log, [SUBSCRIBED, MOVED]);
       matcher.start();
       expect(await matcher.reached(head, AbortSignal.timeout(50))).toBe(false);
@@ -151,7 +154,7 @@ describe('the mark of what is matched', () => {
   it('is set once a day, if anything was matched', () =>
     withLogs('sqlite', async (logs) => {
       let now = Date.parse('2026-03-01T12:00:00Z');
-      const matcher = matcherOf(logs, { now: () => now });
+      const matcher = matcherOf(logs, { clock: new TestClock(() => now) });
       matcher.start();
       const happens = async (step: Step, hours: number) => {
         now += hours * HOUR;
@@ -164,7 +167,7 @@ describe('the mark of what is matched', () => {
       expect(await happens(MOVED, 23)).toEqual([first]);
       expect(await happens(MOVED, 1)).toEqual([first, '2026-03-02T12:00:00.000Z']);
       await matcher.stop();
-      await matchAll(logs, { now: () => now });
+      await matchAll(logs, { clock: new TestClock(() => now) });
       expect(await marks(logs)).toHaveLength(2);
     }));
 
@@ -184,7 +187,7 @@ describe('the mark of what is matched', () => {
   it('may be set by two processes at the same time', () =>
     withLogs('sqlite', async (logs) => {
       const upTo = await appendAll(logs.log, [SUBSCRIBED]);
-      const both = [new DailyMark(logs.log), new DailyMark(logs.log)];
+      const both = [new DailyMark(SYSTEM_CLOCK, logs.log), new DailyMark(SYSTEM_CLOCK, logs.log)];
       for (const now of [0, 24 * HOUR]) {
         await Promise.all(both.map((mark) => mark.setIfDue(now, now === 0 ? upTo : '9'.repeat(19))));
         for (const mark of both) await mark.setIfDue(now, '9'.repeat(19));

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { MATCHED, type MatchedEvent } from '../../../src/domain/deliveries/deliv
 import { MatcherRunner, type MatcherOptions } from '../../../src/delivery/matching/matcher-runner';
 import { type Topic } from '../../../src/domain/subscriptions/topic';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { isolatedEngines } from '../../support/engines';
 import { PATIENT } from '../../support/esdb-log';
 import { overrideLog } from '../../support/temporary-log';
@@ -73,7 +75,7 @@ export async function appendAll(log: EventLog, steps: readonly Step[]): Promise<
   const revisions = new Map<string, number>();
   for (const [stream, event] of steps) {
     const known = revisions.get(stream) ?? (await revisionOf(log, stream));
-    const { revision, position } = await log.append(stream, known, [toNewEvent(event)]);
+    const { revision, position } = await log.append(stream, known, [toNewEvent(event, randomUUID())]);
     revisions.set(stream, revision);
     last = position;
   }
@@ -88,7 +90,10 @@ async function revisionOf(log: EventLog, stream: string): Promise<number> {
 
 /** A matcher of claims. */
 export function matcherOf(logs: MatchingLogs, options: Partial<MatcherOptions> = {}): MatcherRunner {
-  return new MatcherRunner({ ...logs, topics: [claimTopic] }, { owner: 'one', ...options });
+  return new MatcherRunner(
+    { ...logs, topics: [claimTopic] },
+    { clock: SYSTEM_CLOCK, owner: 'one', ...options },
+  );
 }
 
 /** Runs a matcher until it has matched everything, whatever that appends; returns what it has reported. */
@@ -98,7 +103,10 @@ export async function matchAll(
 ): Promise<readonly unknown[]> {
   const reports: unknown[] = [];
   const report = (failure: unknown): void => void reports.push(failure);
-  const matcher = new MatcherRunner({ log, ...logs, topics }, { owner: 'one', report, ...options });
+  const matcher = new MatcherRunner(
+    { log, ...logs, topics },
+    { clock: SYSTEM_CLOCK, owner: 'one', report, ...options },
+  );
   matcher.start();
   for (let reached = ''; reached !== (await log.head());) {
     reached = await log.head();

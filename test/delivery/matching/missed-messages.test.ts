@@ -5,6 +5,7 @@ import { type EventLog } from '../../../src/kernel/event-log';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { load } from '../../../src/kernel/decider';
 import { missedMessages } from '../../../src/delivery/matching/missed-messages';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { Parking } from '../../../src/runtime/parked-events';
 import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
 import { logFolder, type LogFolder } from '../../support/log-folder';
@@ -35,7 +36,7 @@ async function missedBy(id: string, most: number, times: { min: number; max: num
   const ids: string[] = [];
   for (let after: string | undefined; ;) {
     const missed = { topic: claimTopic, id, subscription: state, receivers, ...times, after };
-    const { found, next } = await missedMessages(log, missed, most);
+    const { found, next } = await missedMessages(SYSTEM_CLOCK, log, missed, most);
     ids.push(...found.map(({ message }) => message));
     if (next === undefined) return { ids, state };
     after = next;
@@ -97,7 +98,7 @@ it('only what has happened between two times counts (decisions N14)', async () =
 it('what a retry of a parked event makes, or has made, was not missed (decisions N17, X103)', async () => {
   await appendAll(log, [['claim-1', moved()]]);
   const [event] = await everything();
-  const parking = new Parking(log, 'matcher');
+  const parking = new Parking(SYSTEM_CLOCK, log, 'matcher');
   await parking.park(event!, { error: 'e', at: AT });
   await appendAll(log, [['subscription-before', created(1)]]);
   expect((await missedBy('before', 10))?.ids).toEqual([]);

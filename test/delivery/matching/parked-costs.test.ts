@@ -1,3 +1,4 @@
+import { type Clock, SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { type DomainEvent, toDomainEvent } from '../../../src/kernel/decider';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { MATCHER_LEASE } from '../../../src/runtime/lease-holder';
@@ -5,6 +6,7 @@ import { parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { parkedEventCounter } from '../../../src/operations/parked';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
+import { TestClock } from '../../support/clock';
 import { overrideLog } from '../../support/temporary-log';
 import { type Step } from './histories';
 import { appendAll, type MatchingLogs, withLogs } from './matching-logs';
@@ -60,11 +62,11 @@ function manyOf(event: DomainEvent, count: number): readonly Step[] {
 
 function matcherOver(
   { log, ...logs }: MatchingLogs,
-  options: { code: string; now?: () => number },
+  options: { code: string; clock?: Clock },
 ): MatcherRunner {
   return new MatcherRunner(
     { log, ...logs, topics: [claimTopic, transactionTopic] },
-    { owner: 'one', ...options },
+    { clock: SYSTEM_CLOCK, owner: 'one', ...options },
   );
 }
 
@@ -100,11 +102,11 @@ describe.each(['sqlite', 'eventstoredb'] as const)('parked events over %s', (eng
         await appendAll(logs.log, [['subscription-a', created(1)], ...manyOf(event, COUNT)]);
         const parking = counted(logs.log);
         await matchAll({ ...logs, log: parking.log }, 'one');
-        expect(await parkedEvents(logs.log, 'matcher')).toHaveLength(COUNT);
+        expect(await parkedEvents(SYSTEM_CLOCK, logs.log, 'matcher')).toHaveLength(COUNT);
         expect(parking).toMatchObject({ appends: COUNT, read: 0 });
         const retrying = counted(logs.log);
         await matchAll({ ...logs, log: retrying.log }, 'two');
-        const parked = await parkedEvents(logs.log, 'matcher');
+        const parked = await parkedEvents(SYSTEM_CLOCK, logs.log, 'matcher');
         expect([parked.length, new Set(parked.map(({ code }) => code))]).toEqual([COUNT, new Set([code])]);
         // One append for 100 that are retried, and one for each that is parked again.
         expect(retrying.appends).toBe(appends);
@@ -124,12 +126,12 @@ describe.each(['sqlite', 'eventstoredb'] as const)('parked events over %s', (eng
       const parkedNow = async (count: number): Promise<readonly string[]> => {
         for (;;) {
           await matcher.reached(await logs.log.head());
-          const parked = await parkedEvents(logs.log, 'matcher');
+          const parked = await parkedEvents(SYSTEM_CLOCK, logs.log, 'matcher');
           if (parked.length === count) return parked.map(({ event }) => event);
         }
       };
       const parked = await parkedNow(60);
-      await (await new Parking(logs.log, 'matcher').refresh()).retry(parked, AT);
+      await (await new Parking(SYSTEM_CLOCK, logs.log, 'matcher').refresh()).retry(parked, AT);
       await parkedNow(60);
       await matcher.stop();
       expect(retried.starts).toBe(2);
@@ -152,7 +154,10 @@ describe.each(['sqlite', 'eventstoredb'] as const)('parked events over %s', (eng
         const { name, ms } = MATCHER_LEASE;
         if ((await logs.leases.lease(name, 'two', time, ms)) === undefined) throw new Error('not lost');
       });
-      const other = matcherOver({ ...logs, log: losing.log }, { code: 'three', now: () => time });
+      const other = matcherOver(
+        { ...logs, log: losing.log },
+        { code: 'three', clock: new TestClock(() => time) },
+      );
       other.start();
       while (losing.appends === 0) await new Promise(setImmediate);
       await other.stop();
@@ -174,7 +179,7 @@ describe.each(['sqlite', 'eventstoredb'] as const)('parked events over %s', (eng
       // Parked once; those of transactions are retried and parked by either version three times.
       expect(lengths.at(-1)).toBe(2 + 2 * (1 + 2 * 3 * 2));
       expect(lengths.at(-2)).toBe(lengths.at(-1));
-      expect(await parkedEvents(logs.log, 'matcher')).toHaveLength(4);
+      expect(await parkedEvents(SYSTEM_CLOCK, logs.log, 'matcher')).toHaveLength(4);
       await matchAll(logs, 'three');
       expect((await typesIn(logs.log)).length).toBe(2 + 2 * (1 + 2 * 3 * 2 + 2));
     }));
@@ -184,7 +189,7 @@ describe.each(['sqlite', 'eventstoredb'] as const)('parked events over %s', (eng
       const observed = counted(log);
       const count = parkedEventCounter(observed.log);
       expect(await count()).toBe(0);
-      const parking = new Parking(log, 'matcher', 'one');
+      const parking = new Parking(SYSTEM_CLOCK, log, 'matcher', 'one');
       for (let at = 0; at < 20; at += 1) {
         const event = {
           id: `e${at}`,
@@ -209,12 +214,12 @@ describe.each(['sqlite', 'eventstoredb'] as const)('parked events over %s', (eng
       const either = overrideLog(log, { readStream: (...all) => current.readStream(...all) });
       const event = { stream: 's', revision: 0, position: '', ...TRANSACTION, data: '', meta: '' };
       for (const id of ['a', 'b', 'c'])
-        await new Parking(log, 'matcher').park({ id, ...event }, { error: 'e', at: AT });
-      const parking = await new Parking(either, 'matcher').refresh();
+        await new Parking(SYSTEM_CLOCK, log, 'matcher').park({ id, ...event }, { error: 'e', at: AT });
+      const parking = await new Parking(SYSTEM_CLOCK, either, 'matcher').refresh();
       current = restored;
       expect((await parking.refresh()).parked.size).toBe(0);
       for (const id of ['a', 'd', 'e', 'f'])
-        await new Parking(restored, 'matcher').park({ id, ...event }, { error: 'e', at: AT });
+        await new Parking(SYSTEM_CLOCK, restored, 'matcher').park({ id, ...event }, { error: 'e', at: AT });
       current = log;
       expect([...(await parking.refresh()).parked.keys()]).toEqual(['a', 'b', 'c']);
       current = restored;

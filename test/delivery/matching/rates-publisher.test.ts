@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
 import { RatesPublisher } from '../../../src/delivery/matching/rates';
+import { TestClock } from '../../support/clock';
 import { eventsOf, overrideLog, withLog } from '../../support/temporary-log';
 
 const csv = (usd: string, day = '2026-01-05') => `Date,USD,\n${day},${usd},\n`;
@@ -24,7 +25,7 @@ afterEach(() => rm(folder, { recursive: true }));
 
 function publisher(log: EventLog, source = file): RatesPublisher {
   const report = (failure: unknown): number => reports.push((failure as Error).message);
-  return new RatesPublisher(log, source, { now: () => now, report, lookMs: 1 });
+  return new RatesPublisher(new TestClock(() => now), log, source, { report, lookMs: 1 });
 }
 
 async function published(log: EventLog): Promise<readonly (readonly [string, string])[]> {

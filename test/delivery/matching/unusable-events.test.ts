@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, START } from '../../../src/kernel/event';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { MAX_PARKED_EVENTS, parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { type Topic } from '../../../src/domain/subscriptions/topic';
@@ -37,7 +39,11 @@ const POISONED: Readonly<Record<string, Step>> = {
 
 describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) => {
   const parkedIn = async ({ log }: MatchingLogs) =>
-    (await parkedEvents(log, 'matcher')).map(({ type, stream, revision }) => [type, stream, revision]);
+    (await parkedEvents(SYSTEM_CLOCK, log, 'matcher')).map(({ type, stream, revision }) => [
+      type,
+      stream,
+      revision,
+    ]);
 
   it.each(Object.entries(POISONED))(
     'continues behind %s, which is parked and reported once, also after restarts (decisions X103)',
@@ -97,13 +103,13 @@ describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) 
     withLogs(engine, async (logs) => {
       await appendAll(logs.log, [SUBSCRIBED, ['claim-2', moved({ parties: 5 as unknown as [] })]]);
       await matchAll(logs);
-      const [parked] = await parkedEvents(logs.log, 'matcher');
-      await (await new Parking(logs.log, 'matcher').refresh()).retry([parked!.event], AT);
+      const [parked] = await parkedEvents(SYSTEM_CLOCK, logs.log, 'matcher');
+      await (await new Parking(SYSTEM_CLOCK, logs.log, 'matcher').refresh()).retry([parked!.event], AT);
       expect(await parkedIn(logs)).toEqual([]);
       expect(await matchAll(logs)).toHaveLength(1);
       expect(await parkedIn(logs)).toEqual([['ClaimMoved', 'claim-2', 0]]);
       await (
-        await new Parking(logs.log, 'matcher').refresh()
+        await new Parking(SYSTEM_CLOCK, logs.log, 'matcher').refresh()
       ).skip(parked!.event, { reason: 'r', by: 'o', at: AT });
       expect(await matchAll(logs, { code: 'two' })).toEqual([]);
       expect(await parkedIn(logs)).toEqual([]);
@@ -117,7 +123,9 @@ describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) 
       const [event] = await eventsIn(logs, 'subscription-a', 1);
       const parked = { event, type: 'SubscriptionReplaced', stream: 'subscription-a', revision: 1 };
       const entry = { ...parked, error: 'e', code: 'one', at: AT };
-      await log.append('parked-matcher', NO_STREAM, [toNewEvent({ type: 'EventParked', data: entry })]);
+      await log.append('parked-matcher', NO_STREAM, [
+        toNewEvent({ type: 'EventParked', data: entry }, randomUUID()),
+      ]);
       await matchAll(logs, { code: 'two' });
       await appendAll(log, [MOVED]);
       await matchAll(logs, { code: 'two' });
@@ -135,14 +143,14 @@ describe.each(['sqlite', 'eventstoredb'] as const)('matching over %s', (engine) 
       await appendAll(log, [['transaction-x', WITHOUT_DATA], MOVED]);
       const matcher = new MatcherRunner(
         { ...logs, topics: [claimTopic, transactionTopic] },
-        { owner: 'one' },
+        { clock: SYSTEM_CLOCK, owner: 'one' },
       );
       matcher.start();
       while (matcher.trouble() === undefined) await new Promise(setImmediate);
       expect(matcher.trouble()).toContain('more than 1000 events cannot be used and are parked');
-      const [first] = await parkedEvents(log, 'matcher');
+      const [first] = await parkedEvents(SYSTEM_CLOCK, log, 'matcher');
       await (
-        await new Parking(log, 'matcher').refresh()
+        await new Parking(SYSTEM_CLOCK, log, 'matcher').refresh()
       ).skip(first!.event, { reason: 'r', by: 'o', at: AT });
       await matcher.reached(await log.head());
       await matcher.stop();
@@ -169,12 +177,12 @@ it('what was parked, retried and given up is read as it was first stored (test/g
     ] as const) {
       const { stream, event } = golden<DomainEvent>(type, variant);
       await appendAll(log, [[stream, event]]);
-      const parked = await parkedEvents(log, 'matcher');
+      const parked = await parkedEvents(SYSTEM_CLOCK, log, 'matcher');
       expect(parked).toEqual(count === 0 ? [] : [event.data]);
     }
     const { data } = golden<DomainEvent>('EventParked').event;
     const { event } = data as { readonly event: string };
-    const parking = await new Parking(log, 'matcher', 'another').refresh();
+    const parking = await new Parking(SYSTEM_CLOCK, log, 'matcher', 'another').refresh();
     await parking.retry([event], AT);
     expect([parking.wasParked(event), parking.parked.size]).toEqual([true, 0]);
     const again = { id: event, type: 'T', stream: 's', revision: 0, position: START, data: '{}', meta: '{}' };
@@ -184,8 +192,8 @@ it('what was parked, retried and given up is read as it was first stored (test/g
 /** As if they had been parked. */
 function toNewEventsOf({ type }: DomainEvent, count: number) {
   return Array.from({ length: count }, (_, at) => {
-    const event = toNewEvent({ type, data: {} }).id;
+    const event = toNewEvent({ type, data: {} }, randomUUID()).id;
     const data = { event, type, stream: `transaction-${at}`, revision: 0, error: 'e', code: '', at: AT };
-    return toNewEvent({ type: 'EventParked', data });
+    return toNewEvent({ type: 'EventParked', data }, randomUUID());
   });
 }

@@ -3,6 +3,7 @@ import { type ParsedEvent } from '../../../src/kernel/decider';
 import { type RecordedEvent } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { parkedEvents, Parking } from '../../../src/runtime/parked-events';
 import { type Occurrence, type Topic } from '../../../src/domain/subscriptions/topic';
 import { cases } from '../../support/size';
@@ -103,7 +104,7 @@ async function runUntil(
   const { code } = version;
   const dying = dyingAt(logs.deliveries, n, when);
   const parts = { ...logs, ...dying, log: logOf(logs.log, version), topics: [topicOf(version)] };
-  const matcher = new MatcherRunner(parts, { owner: code, code });
+  const matcher = new MatcherRunner(parts, { clock: SYSTEM_CLOCK, owner: code, code });
   matcher.start();
   await Promise.race([dying.died, matcher.reached(await logs.log.head())]);
   await matcher.stop();
@@ -117,7 +118,7 @@ async function act(logs: MatchingLogs, action: Action, claims: number): Promise<
     return claims + 1;
   }
   if (action.is === 'retry') {
-    const parking = await new Parking(log, 'matcher').refresh();
+    const parking = await new Parking(SYSTEM_CLOCK, log, 'matcher').refresh();
     await parking.retry([...parking.parked.keys()], AT);
   } else if (action.is === 'freeze') {
     const both = { ...logs, leases: withoutExclusion(logs.leases) };
@@ -151,7 +152,7 @@ it.each([
           expect(new Set(made.map(({ id }) => id)).size).toBe(made.length);
           const base = made.filter(({ to }) => BASE.includes(to));
           expect(base).toHaveLength(claims * BASE.length * RECEIVERS.length);
-          expect(await parkedEvents(logs.log, 'matcher')).toEqual([]);
+          expect(await parkedEvents(SYSTEM_CLOCK, logs.log, 'matcher')).toEqual([]);
         });
       }),
       { numRuns },

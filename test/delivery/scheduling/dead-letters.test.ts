@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type Target } from '../../../bench/deliveries/due-messages';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, NO_STREAM } from '../../../src/kernel/event';
@@ -11,6 +12,7 @@ import {
 import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
 import { takePartition } from '../../../src/delivery/scheduling/partition-log';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { overrideLog } from '../../support/temporary-log';
 import { runnerWorld } from './runner-world';
 
@@ -27,7 +29,7 @@ describe('A dead letter', () => {
     const { id, receiver, subscriptionId, organisationId } = message;
     const of = { id, receiver, subscriptionId, organisationId, revision: 0 };
     const data: Outcome = { ...of, outcome: 'failed', at: AT, ...outcome };
-    const attempted = toNewEvent({ type: 'MessageAttempted', data });
+    const attempted = toNewEvent({ type: 'MessageAttempted', data }, randomUUID());
     await world.deliveries.append(partitionStream(partitionOf(receiver)), NO_STREAM, [attempted]);
   }
 
@@ -69,7 +71,7 @@ describe('A dead letter', () => {
       { deliveries: paused },
     );
     await until(() => isAppending);
-    await takePartition(world.deliveries, partition, { owner: 'two', at: AT });
+    await takePartition(SYSTEM_CLOCK, world.deliveries, partition, { owner: 'two' });
     open();
     // It takes the partition over again, and the message arrives after all.
     await until(async () => (await outcomes()).length === 2);
@@ -116,7 +118,7 @@ describe('A dead letter', () => {
     const [target] = await targetsOf(1);
     const { subscriptionId, receiver } = target!;
     const disable = { do: 'disableReceiver', at: AT, receiver, reason: 'failing' } as const;
-    await execute(world.engines.log, subscriptionDecider, subscriptionId, disable);
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, subscriptionId, disable);
     await world.subscriptions.reached(await world.engines.log.head());
     const { attempts, attempt } = ending({});
     const runner = start('one', attempt, { log: withoutDeadLetters(() => isDown) });
@@ -171,7 +173,9 @@ describe('A dead letter', () => {
     await until(() => sent.length === 1);
     const { id, subscriptionId, organisationId, receiver } = message!;
     const redelivery = { id, subscriptionId, organisationId, receiver, revision: 0, at: AT };
-    await world.deliveries.append(MATCHED, 1, [toNewEvent({ type: 'RedeliveryDue', data: redelivery })]);
+    await world.deliveries.append(MATCHED, 1, [
+      toNewEvent({ type: 'RedeliveryDue', data: redelivery }, randomUUID()),
+    ]);
     await until(() => isDisabling);
     redeliver();
     await until(async () => (await outcomes()).some(({ outcome }) => outcome === 'delivered'));

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, START } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
@@ -11,6 +12,7 @@ import { partitionOf, PARTITIONS } from '../../../src/domain/subscriptions/recei
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { type Attempt } from '../../../src/delivery/sending/attempt';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { newPromise } from '../../../src/runtime/waitable-position';
 import { overrideLog } from '../../support/temporary-log';
 import { runnerWorld } from './runner-world';
@@ -322,7 +324,7 @@ describe('The runner of deliveries', () => {
     await due([target!], 3);
     const at = '2026-03-01T12:00:00.000Z';
     isGone = false;
-    await execute(world.engines.log, subscriptionDecider, subscriptionId, {
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, subscriptionId, {
       do: 'enableReceiver',
       at,
       receiver,
@@ -336,7 +338,7 @@ describe('The runner of deliveries', () => {
     const { subscriptionId, receiver } = target!;
     const at = '2026-03-01T12:00:00.000Z';
     const disable = { do: 'disableReceiver', at, receiver, reason: 'failing' } as const;
-    await execute(world.engines.log, subscriptionDecider, subscriptionId, disable);
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, subscriptionId, disable);
     await world.subscriptions.reached(await world.engines.log.head());
     const { attempts, attempt } = ending({});
     const runner = start('one', attempt);
@@ -354,7 +356,7 @@ describe('The runner of deliveries', () => {
   it('cancels what is due when the subscription is deleted (decisions N8)', async () => {
     const [target] = await targetsOf(1);
     const { subscriptionId } = target!;
-    await execute(world.engines.log, subscriptionDecider, subscriptionId, {
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, subscriptionId, {
       do: 'delete',
       at: '2026-03-01T12:00:00.000Z',
     });
@@ -390,7 +392,7 @@ describe('The runner of deliveries', () => {
       // Nobody sends while it is asked for.
       if (asked === 'ProbeDue') await first.stop();
       const before = (await outcomes()).length;
-      await world.deliveries.append(MATCHED, 20, [toNewEvent(events[asked])]);
+      await world.deliveries.append(MATCHED, 20, [toNewEvent(events[asked], randomUUID())]);
       if (asked === 'ProbeDue') start('two', ending({}).attempt);
       await until(async () => (await outcomes()).length > before);
       const probe = (await outcomes())[before];
@@ -414,7 +416,7 @@ describe('The runner of deliveries', () => {
     await world.deliveries.append(
       MATCHED,
       1,
-      events.map((event) => toNewEvent(event)),
+      events.map((event) => toNewEvent(event, randomUUID())),
     );
     start('two', attempt);
     await until(async () => (await outcomes()).length === 2);
@@ -437,7 +439,7 @@ describe('The runner of deliveries', () => {
       revision: 0,
       at: '2026-03-01T12:00:00.000Z',
     };
-    await world.deliveries.append(MATCHED, 1, [toNewEvent({ type: 'RedeliveryDue', data })]);
+    await world.deliveries.append(MATCHED, 1, [toNewEvent({ type: 'RedeliveryDue', data }, randomUUID())]);
     await until(async () => (await outcomes()).length === 2);
     expect(attempts[1]).toMatchObject({ id, request: attempts[0]!.request, isManual: true });
     expect((await outcomes())[1]).toMatchObject({ outcome: 'delivered', isManual: true, redelivery: 2 });

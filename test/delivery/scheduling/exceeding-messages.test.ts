@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { type DomainEvent, execute, load, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { appendRequests, requestStream } from '../../../src/domain/subscriptions/delivery-requests';
@@ -14,6 +14,7 @@ import {
 } from '../../../src/domain/subscriptions/subscription';
 import { type Topic } from '../../../src/domain/subscriptions/topic';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { golden } from '../../support/golden';
 import { runnerWorld } from './runner-world';
 
@@ -60,7 +61,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     const { log, leases } = world.engines;
     return new MatcherRunner(
       { log, deliveries: world.deliveries, leases, topics: [topic] },
-      { owner: 'one' },
+      { clock: SYSTEM_CLOCK, owner: 'one' },
     );
   }
 
@@ -78,7 +79,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     for (let subscription = 0; subscription < subscriptions; subscription += 1) {
       const content = contentOf(subscription);
       const command = { do: 'create', at: AT, topic: 'transactions', organisationId: party } as const;
-      await execute(world.engines.log, subscriptionDecider, `s${subscription}`, {
+      await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, `s${subscription}`, {
         ...command,
         subscription: content,
       });
@@ -87,7 +88,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
   }
 
   async function happens(stream: string, event: DomainEvent, revision = NO_STREAM): Promise<void> {
-    await world.engines.log.append(stream, revision, [toNewEvent(event)]);
+    await world.engines.log.append(stream, revision, [toNewEvent(event, randomUUID())]);
     await matcher.reached(await world.engines.log.head());
   }
 
@@ -104,7 +105,9 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
       expect([error, number]).toEqual([expect.stringContaining('more than 16777216 bytes'), undefined]);
     const { id, subscriptionId, receiver, revision } = dead[0]!;
     const data = { at: AT, receiver, message: id, revision };
-    await appendRequests(world.engines.log, subscriptionId, [{ type: 'RedeliveryRequested', data }]);
+    await appendRequests(SYSTEM_CLOCK, world.engines.log, subscriptionId, [
+      { type: 'RedeliveryRequested', data },
+    ]);
     await until(async () => (await outcomes()).length === all + 1);
     expect((await outcomes()).at(-1)).toMatchObject({ id, outcome: 'delivered', isManual: true });
     expect(attempts.get(id)).toBe(expected);
@@ -117,7 +120,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     for (let at = 0; at < SUBSCRIPTIONS; at += 1) {
       const subscription = { ...contentOf(at), customAttribute };
       const command = { do: 'replace', at: AT, subscriptionId: `s${at}`, subscription } as const;
-      await execute(world.engines.log, subscriptionDecider, `s${at}`, command);
+      await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, `s${at}`, command);
     }
     await world.subscriptions.reached(await world.engines.log.head());
     start('one', attempt);
@@ -140,7 +143,12 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     const subscription = { ...active, content: { ...active.content, receivers } };
     const wanted = { has: () => true } as unknown as ReadonlySet<string>;
     const missed = { topic: transactionTopic, id: 's0', subscription, receivers: wanted, min: 0 };
-    const { found } = await missedMessages(log, { ...missed, max: Date.now(), after: undefined }, 1_000);
+    const { found } = await missedMessages(
+      SYSTEM_CLOCK,
+      log,
+      { ...missed, max: Date.now(), after: undefined },
+      1_000,
+    );
     const beyond = found.filter(({ isBeyond }) => isBeyond === true);
     const fitting = Math.floor(MESSAGE_BYTES.most / (SIZE + 2));
     expect([found.length, beyond.length]).toEqual([100, 100 - fitting]);
@@ -176,7 +184,7 @@ describe('Messages that exceed what is sent about one event (decisions N14, N15)
     expect(first).toMatchObject({ outcome: 'dead', error: expect.stringContaining('cannot be rendered') });
     const { id: message, receiver, revision } = first!;
     const data = { at: AT, receiver, message, revision };
-    await appendRequests(world.engines.log, 's0', [{ type: 'RedeliveryRequested', data }]);
+    await appendRequests(SYSTEM_CLOCK, world.engines.log, 's0', [{ type: 'RedeliveryRequested', data }]);
     await until(async () => (await outcomes()).length === RECEIVERS + 1);
     expect((await outcomes()).at(-1)).toMatchObject({ id: message, outcome: 'delivered', isManual: true });
   });

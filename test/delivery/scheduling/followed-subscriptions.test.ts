@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { serialize } from 'node:v8';
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
 import { FollowedSubscriptions, Standings } from '../../../src/delivery/scheduling/followed-subscriptions';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { withLog } from '../../support/temporary-log';
 import { AT, created, DELETED, GET, POST, Recorded, replaced } from '../matching/recorded-events';
 
@@ -66,9 +68,9 @@ describe('what subscriptions mean for sending', () => {
   it('follows the log', () =>
     withLog(async (log) => {
       const ending = new AbortController();
-      const followed = new FollowedSubscriptions(log, ending.signal);
+      const followed = new FollowedSubscriptions(SYSTEM_CLOCK, log, ending.signal);
       await followed.ready;
-      const event = toNewEvent(created(7, { receivers: [GET] }));
+      const event = toNewEvent(created(7, { receivers: [GET] }), randomUUID());
       const { position } = await log.append('subscription-s', NO_STREAM, [event]);
       expect(await followed.reached(position)).toBe(true);
       expect(followed.book.standingOf('s', get)).toBe('active');

@@ -1,5 +1,6 @@
 import { type Target } from '../../../bench/deliveries/due-messages';
 import { execute, load } from '../../../src/kernel/decider';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { LeaseHolder } from '../../../src/runtime/lease-holder';
 import { Rerenderer } from '../../../src/delivery/matching/rerender';
 import { partitionOf, PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
@@ -26,7 +27,7 @@ describe('A receiver that is gone', () => {
   async function receiversLeft(): Promise<readonly string[]> {
     const left: string[] = [];
     for (let partition = 0; partition < PARTITIONS; partition += 1) {
-      const { state } = await takePartition(world.deliveries, partition, { owner: 'test', at: AT });
+      const { state } = await takePartition(SYSTEM_CLOCK, world.deliveries, partition, { owner: 'test' });
       left.push(...state.receivers.keys());
     }
     return left;
@@ -35,7 +36,7 @@ describe('A receiver that is gone', () => {
   async function removeSubscriptions(targets: readonly Target[]): Promise<void> {
     const { log } = world.engines;
     for (const id of new Set(targets.map(({ subscriptionId }) => subscriptionId)))
-      await execute(log, subscriptionDecider, id, { do: 'delete', at: AT });
+      await execute(SYSTEM_CLOCK, log, subscriptionDecider, id, { do: 'delete', at: AT });
     await world.subscriptions.reached(await log.head());
   }
 
@@ -49,10 +50,13 @@ describe('A receiver that is gone', () => {
     const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
     const report = (failure: unknown) => void reports.push(failure);
     const rerenderer = new Rerenderer(log, []);
-    const dispatcher = new Dispatcher({ log, deliveries, recipients, rerenderer, attempt, report }, 100);
-    const lease = new LeaseHolder(leases, `partition-${number}`, 'one', 600_000, Date.now);
+    const dispatcher = new Dispatcher(
+      { clock: SYSTEM_CLOCK, log, deliveries, recipients, rerenderer, attempt, report },
+      100,
+    );
+    const lease = new LeaseHolder(SYSTEM_CLOCK, leases, `partition-${number}`, 'one', 600_000);
     await lease.acquire();
-    const taken = await takePartition(deliveries, number, { owner: 'one', at: AT });
+    const taken = await takePartition(SYSTEM_CLOCK, deliveries, number, { owner: 'one' });
     const partition = new OwnedPartition(number, lease, deliveries, taken, (one) =>
       dispatcher.writerEvents(one),
     );
@@ -95,7 +99,7 @@ describe('A receiver that is gone', () => {
     };
     const replaceBy = async (subscription: SubscriptionContent): Promise<void> => {
       const { log } = world.engines;
-      await execute(log, subscriptionDecider, subscriptionId, {
+      await execute(SYSTEM_CLOCK, log, subscriptionDecider, subscriptionId, {
         do: 'replace',
         at: AT,
         subscriptionId,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { MATCHED, partitionStream } from '../../../src/domain/deliveries/delivery-events';
@@ -6,6 +7,7 @@ import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import { savePartition } from '../../../src/delivery/scheduling/saved-partition';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { runnerWorld } from './runner-world';
 import { type Target } from '../../../bench/deliveries/due-messages';
 
@@ -17,7 +19,7 @@ describe('What is not attempted in the ordinary way', () => {
 
   async function disable({ subscriptionId, receiver }: Target): Promise<void> {
     const command = { do: 'disableReceiver', at: AT, receiver, reason: 'failing' } as const;
-    await execute(world.engines.log, subscriptionDecider, subscriptionId, command);
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, subscriptionId, command);
     await world.subscriptions.reached(await world.engines.log.head());
   }
 
@@ -27,7 +29,9 @@ describe('What is not attempted in the ordinary way', () => {
     after: number,
   ) => {
     const data = { id, subscriptionId, organisationId, receiver, revision, at: AT };
-    await world.deliveries.append(MATCHED, after, [toNewEvent({ type: 'RedeliveryDue', data })]);
+    await world.deliveries.append(MATCHED, after, [
+      toNewEvent({ type: 'RedeliveryDue', data }, randomUUID()),
+    ]);
   };
 
   it('is a dead letter when it expires while it is held, whether it was attempted or not (decisions N8)', async () => {
@@ -107,7 +111,9 @@ describe('What is not attempted in the ordinary way', () => {
     for (const revision of [0, 1]) state.due(target!.receiver, revision);
     await until(() => Date.now() > appended + 1);
     await deliveries.expire(new Date(), [MATCHED]);
-    const saved = savePartition(state).map((data) => toNewEvent({ type: 'PartitionSaved', data }));
+    const saved = savePartition(state).map((data) =>
+      toNewEvent({ type: 'PartitionSaved', data }, randomUUID()),
+    );
     await deliveries.append(partitionStream(partitionOf(target!.receiver)), NO_STREAM, saved);
     const { attempts, attempt } = ending({});
     start('one', attempt);
@@ -143,7 +149,7 @@ describe('What is not attempted in the ordinary way', () => {
     await disable(target!);
     await askAgain({ ...target!, ...message! }, 0, 1);
     const { log } = world.engines;
-    await execute(log, subscriptionDecider, target!.subscriptionId, { do: 'delete', at: AT });
+    await execute(SYSTEM_CLOCK, log, subscriptionDecider, target!.subscriptionId, { do: 'delete', at: AT });
     await world.subscriptions.reached(await log.head());
     await until(async () => (await outcomes()).length === 3);
     expect(await outcomes()).toMatchObject([
@@ -162,7 +168,10 @@ describe('What is not attempted in the ordinary way', () => {
     const { id, receiver, subscriptionId, organisationId } = message!;
     const outcome = { id, receiver, subscriptionId, organisationId, revision: 0, at: AT, attempt: 1, ms: 1 };
     const events = [{}, { isManual: true, redelivery: 2 }, { isManual: true, redelivery: 3 }].map((more) =>
-      toNewEvent({ type: 'MessageAttempted', data: { ...outcome, outcome: 'delivered', ...more } }),
+      toNewEvent(
+        { type: 'MessageAttempted', data: { ...outcome, outcome: 'delivered', ...more } },
+        randomUUID(),
+      ),
     );
     await world.deliveries.append(partitionStream(partitionOf(receiver)), NO_STREAM, events);
     const { attempts, attempt } = ending({});

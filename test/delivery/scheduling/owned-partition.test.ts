@@ -1,6 +1,7 @@
 import { OwnedPartition } from '../../../src/delivery/scheduling/owned-partition';
 import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import { type Started } from '../../../src/delivery/scheduling/scheduler';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { LeaseHolder } from '../../../src/runtime/lease-holder';
 import { runnerWorld } from './runner-world';
 
@@ -9,7 +10,7 @@ describe('A partition', () => {
 
   /** One with a message in flight. */
   function busyPartition() {
-    const lease = new LeaseHolder(world.engines.leases, 'l', 'one', 1_000, Date.now);
+    const lease = new LeaseHolder(SYSTEM_CLOCK, world.engines.leases, 'l', 'one', 1_000);
     const taken = { state: new PartitionState(), revision: -1 };
     const events = {
       durable: () => undefined,

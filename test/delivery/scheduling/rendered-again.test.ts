@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type DomainEvent, execute, load, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { without } from '../../../src/kernel/without';
@@ -15,6 +16,7 @@ import {
   subscriptionDecider,
 } from '../../../src/domain/subscriptions/subscription';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { golden } from '../../support/golden';
 import { runnerWorld } from './runner-world';
 
@@ -52,7 +54,7 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
     attempts = [];
     const { log, leases } = world.engines;
     const parts = { log, deliveries: world.deliveries, leases, topics: [transactionTopic] };
-    matcher = new MatcherRunner(parts, { owner: 'one' });
+    matcher = new MatcherRunner(parts, { clock: SYSTEM_CLOCK, owner: 'one' });
     matcher.start();
     endAt = (host) => (host === 'wrong.example' ? FAILED : {});
   });
@@ -63,7 +65,10 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
   /** A subscription of the advertiser of the golden transaction. */
   async function subscribed(): Promise<string> {
     const command = { do: 'create', at: AT, topic: 'transactions', organisationId: party } as const;
-    await execute(world.engines.log, subscriptionDecider, 's', { ...command, subscription: content(WRONG) });
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, 's', {
+      ...command,
+      subscription: content(WRONG),
+    });
     return receiverIdOf('s', WRONG);
   }
 
@@ -72,12 +77,12 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
 
   async function replace(subscription: SubscriptionContent): Promise<void> {
     const command = { do: 'replace', at: AT, subscriptionId: 's', subscription } as const;
-    await execute(world.engines.log, subscriptionDecider, 's', command);
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, 's', command);
     await world.subscriptions.reached(await world.engines.log.head());
   }
 
   async function happens(stream: string, event: DomainEvent, expected = NO_STREAM): Promise<void> {
-    await world.engines.log.append(stream, expected, [toNewEvent(event)]);
+    await world.engines.log.append(stream, expected, [toNewEvent(event, randomUUID())]);
     await matcher.reached(await world.engines.log.head());
   }
 
@@ -113,7 +118,7 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
     const receiver = await subscribed();
     await happens(RATES_STREAM, rates(2));
     const disable = { do: 'disableReceiver', at: AT, receiver, reason: 'gone' } as const;
-    await execute(world.engines.log, subscriptionDecider, 's', disable);
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, 's', disable);
     for (const name of ['t1', 't2', 't3']) await happens(`transaction-${name}`, tracked);
     const first = start('one', attempt);
     await first.stop();
@@ -140,7 +145,12 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
     const { state } = await load(log, subscriptionDecider, 's');
     const subscription = state as ActiveSubscription;
     const missed = { topic: transactionTopic, id: 's', subscription, receivers: new Set([receiver]) };
-    const { found } = await missedMessages(log, { ...missed, min: 0, max: Date.now(), after: undefined }, 9);
+    const { found } = await missedMessages(
+      SYSTEM_CLOCK,
+      log,
+      { ...missed, min: 0, max: Date.now(), after: undefined },
+      9,
+    );
     expect(found.map(({ subject }) => subject)).toEqual(['t1', 't2', 't3']);
     // Nothing of it is a position, which another log would not have.
     expect(found[0]).toEqual({
@@ -156,10 +166,10 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
     // NOK 1,299.00 at the rate of then.
     expect(attempts[0]?.request.body).toBe('right 2598 SEK');
     const disable = { do: 'disableReceiver', at: AT, receiver, reason: 'gone' } as const;
-    await execute(log, subscriptionDecider, 's', disable);
+    await execute(SYSTEM_CLOCK, log, subscriptionDecider, 's', disable);
     await happens(requestStream('s'), requests[1]!, 0);
-    await execute(log, subscriptionDecider, 's', { do: 'cancelBackfills', at: AT });
-    await execute(log, subscriptionDecider, 's', { do: 'enableReceiver', at: AT, receiver });
+    await execute(SYSTEM_CLOCK, log, subscriptionDecider, 's', { do: 'cancelBackfills', at: AT });
+    await execute(SYSTEM_CLOCK, log, subscriptionDecider, 's', { do: 'enableReceiver', at: AT, receiver });
     await happens(requestStream('s'), requests[2]!, 1);
     await until(async () => (await outcomes()).length === 3);
     expect((await outcomes()).map(({ id, outcome }) => [id, outcome])).toEqual([
@@ -171,7 +181,7 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
     // It is sent again when somebody asks for it.
     const [, { revision: cancelled }] = (await outcomes()) as [unknown, { revision: number }];
     const data = { at: AT, receiver, message: found[1]!.message, revision: cancelled };
-    await appendRequests(log, 's', [{ type: 'RedeliveryRequested', data }]);
+    await appendRequests(SYSTEM_CLOCK, log, 's', [{ type: 'RedeliveryRequested', data }]);
     await until(async () => (await outcomes()).length === 4);
     expect((await outcomes())[3]).toMatchObject({
       id: found[1]!.message,
@@ -184,7 +194,7 @@ describe('What waits when a PUT changes its receiver (decisions N8)', () => {
   it('is a dead letter with its reason if its new body is too long', async () => {
     const receiver = await subscribed();
     const disable = { do: 'disableReceiver', at: AT, receiver, reason: 'gone' } as const;
-    await execute(world.engines.log, subscriptionDecider, 's', disable);
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, 's', disable);
     await happens('transaction-t1', tracked);
     await replace(content({ ...RIGHT, receiverBody: '${reportInfo}'.repeat(8_000) }));
     start('one', attempt);

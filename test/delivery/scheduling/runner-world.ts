@@ -16,6 +16,7 @@ import { Rerenderer } from '../../../src/delivery/matching/rerender';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { type Attempt, type AttemptResult } from '../../../src/delivery/sending/attempt';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { openTestedEngines, type TestedFolder } from '../../support/engines';
 
 const TIMES = { leaseMs: 2_000, longestMs: 500, lookMs: 20 };
@@ -37,7 +38,7 @@ export function runnerWorld() {
     ({ folder, engines } = await openTestedEngines());
     deliveries = await engines.deliveries();
     following = new AbortController();
-    subscriptions = new FollowedSubscriptions(engines.log, following.signal);
+    subscriptions = new FollowedSubscriptions(SYSTEM_CLOCK, engines.log, following.signal);
     matched = new Matched(deliveries);
     reports.length = 0;
   });
@@ -57,6 +58,7 @@ export function runnerWorld() {
     const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
     const report = (failure: unknown) => void reports.push(failure);
     const parts = {
+      clock: SYSTEM_CLOCK,
       log: engines.log,
       deliveries,
       leases: engines.leases,

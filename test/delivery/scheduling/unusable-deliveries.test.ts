@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { messageTo, type Target } from '../../../bench/deliveries/due-messages';
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
@@ -5,6 +6,7 @@ import { MATCHED, partitionStream } from '../../../src/domain/deliveries/deliver
 import { continuationOf } from '../../../src/delivery/matching/cursor';
 import { claimDeliveries } from '../../../src/domain/deliveries/ownership';
 import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { runnerWorld } from './runner-world';
 
 const AT = '2026-03-01T12:00:00.000Z';
@@ -23,7 +25,7 @@ describe('An event of the delivery log that another program has written (decisio
   async function append(stream: string, event: DomainEvent): Promise<void> {
     let revision = NO_STREAM;
     for await (const batch of world.deliveries.readStream(stream)) revision = batch.at(-1)!.revision;
-    await world.deliveries.append(stream, revision, [toNewEvent(event)]);
+    await world.deliveries.append(stream, revision, [toNewEvent(event, randomUUID())]);
   }
 
   it.each([
@@ -78,8 +80,10 @@ describe('An event of the delivery log that another program has written (decisio
     await append(MATCHED, { type: 'Matched', data: { ...cursor, event: 5 } });
     expect(await continuationOf(world.deliveries, log)).toMatchObject({ cursor, revision: 2, complete: 0 });
     const owner = { installation: 'here', key: 'k' };
-    expect(await claimDeliveries(log, owner, new Date(AT))).toBeUndefined();
-    await log.append('deliveries-owner', 0, [toNewEvent({ type: 'DeliveriesOwned', data: { at: AT } })]);
-    expect(await claimDeliveries(log, owner, new Date(AT))).toBeUndefined();
+    expect(await claimDeliveries(SYSTEM_CLOCK, log, owner)).toBeUndefined();
+    await log.append('deliveries-owner', 0, [
+      toNewEvent({ type: 'DeliveriesOwned', data: { at: AT } }, randomUUID()),
+    ]);
+    expect(await claimDeliveries(SYSTEM_CLOCK, log, owner)).toBeUndefined();
   });
 });

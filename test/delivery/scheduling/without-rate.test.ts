@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type DomainEvent, execute, toNewEvent } from '../../../src/kernel/decider';
 import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { RATES_STREAM } from '../../../src/delivery/matching/rates';
@@ -9,6 +10,7 @@ import {
   subscriptionDecider,
 } from '../../../src/domain/subscriptions/subscription';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { golden } from '../../support/golden';
 import { overrideLog } from '../../support/temporary-log';
 import { runnerWorld } from './runner-world';
@@ -42,7 +44,7 @@ describe('A message that shows amounts without their currency, while there is no
     [attempts, revision] = [[], -1];
     const { log, leases } = world.engines;
     const parts = { log, deliveries: world.deliveries, leases, topics: [transactionTopic] };
-    matcher = new MatcherRunner(parts, { owner: 'one' });
+    matcher = new MatcherRunner(parts, { clock: SYSTEM_CLOCK, owner: 'one' });
     matcher.start();
   });
   afterEach(() => matcher.stop());
@@ -57,11 +59,11 @@ describe('A message that shows amounts without their currency, while there is no
     const organisationId = NOK.data.transaction.advertiserId;
     const command = { do: 'create', at: AT, topic: 'transactions', organisationId } as const;
     const subscription = content(RECEIVER, more);
-    await execute(world.engines.log, subscriptionDecider, 's', { ...command, subscription });
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, 's', { ...command, subscription });
   }
 
   async function happens(stream: string, event: DomainEvent, expected = -1): Promise<void> {
-    await world.engines.log.append(stream, expected, [toNewEvent(event)]);
+    await world.engines.log.append(stream, expected, [toNewEvent(event, randomUUID())]);
     await matcher.reached(await world.engines.log.head());
   }
 
@@ -141,16 +143,16 @@ describe('A message that shows amounts without their currency, while there is no
     await happens('transaction-t1', NOK);
     await until(async () => (await outcomes()).length === 1);
     const replace = { do: 'replace', at: AT, subscriptionId: 's', subscription: content(SHOWING) } as const;
-    await execute(world.engines.log, subscriptionDecider, 's', replace);
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, 's', replace);
     await until(() => attempts.length === 1);
     expect(sent()).toEqual(['https://a.example/?v=1299&c=NOK']);
-    await execute(world.engines.log, subscriptionDecider, 's', {
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, 's', {
       ...replace,
       subscription: content(RECEIVER),
     });
     await happens('transaction-t2', NOK);
     await until(async () => (await outcomes()).length === 3);
-    await execute(world.engines.log, subscriptionDecider, 's', { do: 'delete', at: AT });
+    await execute(SYSTEM_CLOCK, world.engines.log, subscriptionDecider, 's', { do: 'delete', at: AT });
     await until(async () => (await outcomes()).length === 4);
     expect((await outcomes()).at(-1)).toMatchObject({ outcome: 'cancelled' });
     expect(attempts).toHaveLength(1);

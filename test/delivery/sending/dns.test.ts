@@ -1,6 +1,8 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { ReceiverNames } from '../../../src/delivery/sending/dns';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
+import { TestClock } from '../../support/clock';
 
 /** What a DNS server says of a name: addresses with a time to live, a code (3: no such name, 2: server failure), or nothing. */
 type Zone = (
@@ -69,11 +71,7 @@ describe('names', () => {
     const server = await DnsServer.start(zone);
     const clock = { now };
     const { address } = server;
-    const names = new ReceiverNames(
-      hasLocalNames,
-      () => [address],
-      () => clock.now,
-    );
+    const names = new ReceiverNames(new TestClock(Date.now, () => clock.now), hasLocalNames, () => [address]);
     open.push(names, server);
     return { names, server, clock };
   }
@@ -176,7 +174,7 @@ describe('names', () => {
     const silent = await DnsServer.start(() => undefined);
     const good = await DnsServer.start(() => ({ ipv4: ['8.8.8.8'] }));
     const servers = [silent.address];
-    const names = new ReceiverNames(false, () => servers);
+    const names = new ReceiverNames(SYSTEM_CLOCK, false, () => servers);
     open.push(silent, good, names);
     servers[0] = good.address;
     await expect(names.addressesOf('a.example')).rejects.toMatchObject({ isOurFault: true });

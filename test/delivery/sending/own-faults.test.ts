@@ -11,8 +11,9 @@ describe('a process without file descriptors', () => {
     const to = await receiver(() => undefined, { host: '0.0.0.0' });
     const script = `
       const { Sender } = require(${JSON.stringify(join(DIST, 'src/delivery/sending/sender.js'))});
+      const { SYSTEM_CLOCK } = require(${JSON.stringify(join(DIST, 'src/runtime/clock.js'))});
       const { AllowedAddresses } = require(${JSON.stringify(join(DIST, 'src/delivery/sending/addresses.js'))});
-      const sender = new Sender({ allowed: AllowedAddresses.parse('127.0.0.0/8'), attemptMs: 2000 });
+      const sender = new Sender({ clock: SYSTEM_CLOCK, allowed: AllowedAddresses.parse('127.0.0.0/8'), attemptMs: 2000 });
       const attempt = (at) => sender.attempt({
         id: 'msg_1', sequence: 1, number: 1, secrets: [],
         request: { method: 'GET', url: 'http://127.0.1.' + at + ':${to.port}/' },

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { type Attempt } from '../../../src/delivery/sending/attempt';
 import { AllowedAddresses } from '../../../src/delivery/sending/addresses';
 import { Sender, type SenderOptions } from '../../../src/delivery/sending/sender';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 
 /** Resolves when this process has no open socket. */
 export async function untilNoSockets(): Promise<void> {
@@ -109,7 +110,8 @@ export function sendingTo() {
   };
   return {
     keep,
-    sender: (options: SenderOptions = {}): Sender => keep(new Sender({ allowed: LOOPBACK, ...options })),
+    sender: (options: Partial<SenderOptions> = {}): Sender =>
+      keep(new Sender({ clock: SYSTEM_CLOCK, allowed: LOOPBACK, ...options })),
     receiver: async (...args: Parameters<typeof RawReceiver.start>): Promise<RawReceiver> =>
       keep(await RawReceiver.start(...args)),
   };

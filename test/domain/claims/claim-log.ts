@@ -5,6 +5,7 @@ import { ClaimWriter, type NewClaim } from '../../../src/domain/claims/claim-wri
 import { load } from '../../../src/kernel/decider';
 import { START } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { overrideLog } from '../../support/temporary-log';
 
 export const AT = '2026-03-01T12:00:00.000Z';
@@ -49,7 +50,7 @@ export async function ordersIn(log: EventLog): Promise<readonly string[]> {
 export async function finishBatches(log: EventLog): Promise<void> {
   for (const id of await idsIn(log, /^claim-batch-(\d+)$/)) {
     const { state } = await load(log, claimBatchDecider, id);
-    if (state.is === 'accepted') await new ClaimWriter(log).finish(id, state);
+    if (state.is === 'accepted') await new ClaimWriter(SYSTEM_CLOCK, log).finish(id, state);
   }
 }
 

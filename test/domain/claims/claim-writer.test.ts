@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { claimDecider, type ClaimEvent, type ClaimState } from '../../../src/domain/claims/claim';
 import { claimBatchDecider, type ClaimBatchEvent } from '../../../src/domain/claims/claim-batch';
 import { ClaimKeys } from '../../../src/domain/claims/claim-keys';
@@ -5,7 +6,7 @@ import { ClaimWriter, requireSize } from '../../../src/domain/claims/claim-write
 import { CANNOT_VALIDATE } from '../../../src/domain/claims/statuses';
 import { execute, load, type StateAt, toNewEvent } from '../../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
-import { yieldToEventLoop } from '../../../src/runtime/slices';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { golden } from '../../support/golden';
 import { eventsOf, overrideLog, withLog } from '../../support/temporary-log';
 import { AT, atAppend, contentOf, endingAt, finishBatches, LATER, newClaim, ordersIn } from './claim-log';
@@ -19,26 +20,26 @@ const counts = (values: readonly unknown[]): object =>
   );
 
 const create = (log: EventLog, orders: readonly string[], at = AT) =>
-  new ClaimWriter(log).create(orders.map(newClaim), at);
+  new ClaimWriter(SYSTEM_CLOCK, log).create(orders.map(newClaim), at);
 const found = (log: EventLog, id: number): Promise<StateAt<ClaimState>> => load(log, claimDecider, id);
 
 async function revise(log: EventLog, id: number, orderNumber: string, at = AT) {
   const known = await found(log, id);
   const version = known.state.is === 'filed' ? known.state.version : NaN;
   const change = { at, version, claim: contentOf(orderNumber), screening: { statusId: 2 } } as const;
-  return await new ClaimWriter(log).revise(id, change, known);
+  return await new ClaimWriter(SYSTEM_CLOCK, log).revise(id, change, known);
 }
 
 async function withdraw(log: EventLog, id: number, at = AT) {
   const known = await found(log, id);
   const version = known.state.is === 'filed' ? known.state.version : NaN;
-  return await new ClaimWriter(log).withdraw(id, { at, version }, known);
+  return await new ClaimWriter(SYSTEM_CLOCK, log).withdraw(id, { at, version }, known);
 }
 
 describe('creations that race for one key (decisions C4)', () => {
   it('of 1,000 in four processes store one claim, and the others get UTS_397', () =>
     withLog(async (log) => {
-      const writers = Array.from({ length: 4 }, () => new ClaimWriter(log));
+      const writers = Array.from({ length: 4 }, () => new ClaimWriter(SYSTEM_CLOCK, log));
       const racing = Array.from({ length: 1000 }, (_, at) => writers[at % 4]!.create([newClaim('A')], AT));
       expect(counts(await outcomes(racing))).toEqual({ ok: 1, UTS_397: 999 });
       expect(await ordersIn(log)).toEqual(['A']);
@@ -51,7 +52,7 @@ describe('creations that race for one key (decisions C4)', () => {
         ['C', 'A', 'B'],
         ['B', 'C', 'A'],
       ];
-      const writers = Array.from({ length: 4 }, () => new ClaimWriter(log));
+      const writers = Array.from({ length: 4 }, () => new ClaimWriter(SYSTEM_CLOCK, log));
       const racing = Array.from({ length: 200 }, (_, at) =>
         writers[at % 4]!.create(posts[at % 3]!.map(newClaim), AT),
       );
@@ -118,7 +119,7 @@ describe('a key (decisions C4)', () => {
   it('of an update is not lost, though another update of the claim, decided at an older revision, reserves it after', () =>
     withLog(async (log) => {
       const unscreened = { ...newClaim('A'), screening: { statusId: CANNOT_VALIDATE } } as const;
-      const [id] = (await new ClaimWriter(log).create([unscreened], AT)).ids;
+      const [id] = (await new ClaimWriter(SYSTEM_CLOCK, log).create([unscreened], AT)).ids;
       let resume: () => void = () => undefined;
       const paused = new Promise<void>((resolve) => (resume = resolve));
       // Reserves B at the later revision, and stores its event when the older one has tried to reserve B too.
@@ -131,9 +132,9 @@ describe('a key (decisions C4)', () => {
         append: async (stream, ...rest) => {
           if (raced === undefined) {
             const screen = { do: 'screen', at: AT, version: 0, screening: { statusId: 2 } } as const;
-            await execute(log, claimDecider, id!, screen);
+            await execute(SYSTEM_CLOCK, log, claimDecider, id!, screen);
             raced = outcomes([revise(later.log, id!, 'B')]);
-            while (!later.hasHappened()) await yieldToEventLoop();
+            while (!later.hasHappened()) await SYSTEM_CLOCK.yield();
           } else if (stream === `claim-${id}`) {
             expect(await outcomes([create(log, ['B'])])).toEqual(['UTS_397']);
             resume();
@@ -155,7 +156,9 @@ describe('a key (decisions C4)', () => {
       expect(await outcomes([create(log, ['B'], '2026-03-01T12:00:29.999Z')])).toEqual(['UTS_397']);
       await create(log, ['B'], LATER);
       const change = { at: AT, version: 0, claim: contentOf('B'), screening: { statusId: 2 } } as const;
-      expect(await outcomes([new ClaimWriter(log).revise(id!, change, before)])).toEqual(['UTS_397']);
+      expect(await outcomes([new ClaimWriter(SYSTEM_CLOCK, log).revise(id!, change, before)])).toEqual([
+        'UTS_397',
+      ]);
       await revise(log, id!, 'C', LATER);
       expect(await ordersIn(log)).toEqual(['B', 'C']);
     }));
@@ -276,7 +279,7 @@ it('a post that would not fit into one append is refused (decisions C3)', () =>
     expect(() => requireSize(claims)).toThrow(expect.objectContaining({ code: 'UTS_430' }) as Error);
     const fewer = claims.slice(0, 200);
     requireSize(fewer);
-    await new ClaimWriter(log).create(fewer, AT);
+    await new ClaimWriter(SYSTEM_CLOCK, log).create(fewer, AT);
     expect(await ordersIn(log)).toHaveLength(200);
   }));
 
@@ -295,10 +298,10 @@ describe('events of claims that are stored for ever (test/golden)', () => {
 
   it('are read: reservations of keys', () =>
     withLog(async (log) => {
-      const keys = new ClaimKeys(log);
+      const keys = new ClaimKeys(SYSTEM_CLOCK, log);
       for (const [at, name] of ['KeyReserved-batch', 'KeyReserved-revision'].entries()) {
         const { event } = golden<{ type: string; data: object }>(name);
-        await log.append(`claimkey-${at}`, -1, [toNewEvent(event)]);
+        await log.append(`claimkey-${at}`, -1, [toNewEvent(event, randomUUID())]);
       }
       expect((await keys.load('0')).state).toMatchObject({ owner: 13, batch: 12 });
       expect((await keys.load('1')).state).toMatchObject({ owner: 12, revision: 1 });

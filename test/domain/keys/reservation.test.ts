@@ -9,7 +9,7 @@ import {
   type ReservationEvent,
   reservations,
 } from '../../../src/domain/keys/reservation';
-import { yieldToEventLoop } from '../../../src/runtime/slices';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { golden } from '../../support/golden';
 import { eventsOf, overrideLog, withLog } from '../../support/temporary-log';
 
@@ -26,15 +26,15 @@ const after = (state: Holder, command: Change): Holder =>
 describe('A reservation', () => {
   it('is undone or replaced by who has seen it only', () =>
     withLog(async (log) => {
-      await execute(log, keys, 'k', reserve(by(1)));
-      expect((await execute(log, keys, 'k', release(by(2)))).state).toEqual(by(1));
-      expect((await execute(log, keys, 'k', reserve(by(2)))).state).toEqual(by(1));
-      expect((await execute(log, keys, 'k', release(by(1)))).state).toBeUndefined();
-      expect((await execute(log, keys, 'k', reserve(by(2)))).state).toEqual(by(2));
+      await execute(SYSTEM_CLOCK, log, keys, 'k', reserve(by(1)));
+      expect((await execute(SYSTEM_CLOCK, log, keys, 'k', release(by(2)))).state).toEqual(by(1));
+      expect((await execute(SYSTEM_CLOCK, log, keys, 'k', reserve(by(2)))).state).toEqual(by(1));
+      expect((await execute(SYSTEM_CLOCK, log, keys, 'k', release(by(1)))).state).toBeUndefined();
+      expect((await execute(SYSTEM_CLOCK, log, keys, 'k', reserve(by(2)))).state).toEqual(by(2));
       const renewed = { ...by(2), revision: 1 };
-      expect((await execute(log, keys, 'k', reserve(renewed, by(2)))).state).toEqual(renewed);
-      expect((await execute(log, keys, 'k', reserve(by(3), by(2)))).state).toEqual(renewed);
-      expect((await execute(log, keys, 'k', reserve(by(3), renewed))).state).toEqual(by(3));
+      expect((await execute(SYSTEM_CLOCK, log, keys, 'k', reserve(renewed, by(2)))).state).toEqual(renewed);
+      expect((await execute(SYSTEM_CLOCK, log, keys, 'k', reserve(by(3), by(2)))).state).toEqual(renewed);
+      expect((await execute(SYSTEM_CLOCK, log, keys, 'k', reserve(by(3), renewed))).state).toEqual(by(3));
       expect((await load(log, keys, 'another')).state).toBeUndefined();
       const types = (await eventsOf(log)).map(({ type }) => type);
       const [reserved, released] = ['KeyReserved', 'KeyReleased'];
@@ -92,7 +92,7 @@ const write = (text: string): NoteCommand => ({ do: 'write', text });
 
 /** What a process has of its own. */
 const processOn = (log: EventLog) =>
-  new KeyedAggregates(log, {
+  new KeyedAggregates(SYSTEM_CLOCK, log, {
     decider: notes,
     ids: 'note',
     keys: 'notekey',
@@ -103,7 +103,7 @@ type Process = ReturnType<typeof processOn>;
 
 /** Removes a note and releases its key, as the owner of a key does. */
 async function remove(log: EventLog, process: Process, key: string, id: number): Promise<void> {
-  await execute(log, notes, id, { do: 'remove' });
+  await execute(SYSTEM_CLOCK, log, notes, id, { do: 'remove' });
   await process.release(key, id, AT);
 }
 
@@ -241,7 +241,7 @@ function delayed(log: EventLog, delays: readonly number[]): EventLog {
   const rounds = delays.values();
   return overrideLog(log, {
     append: async (stream, expected, events) => {
-      for (let round = rounds.next().value ?? 0; round > 0; round -= 1) await yieldToEventLoop();
+      for (let round = rounds.next().value ?? 0; round > 0; round -= 1) await SYSTEM_CLOCK.yield();
       return log.append(stream, expected, events);
     },
   });

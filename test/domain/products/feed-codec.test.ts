@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { type NewEvent, type RecordedEvent, START } from '../../../src/kernel/event';
 import { type CurrencyAt, type ProductChange } from '../../../src/domain/products/feed';
@@ -45,7 +46,9 @@ describe('the changes parsed from events', () => {
           ...decided,
           ...('price' in decided && isListing(decided) && { content: digestOf(json) }),
         };
-        expect(parseChange(recorded(encodeChange(change as ProductChange, AT, json)))).toEqual(change);
+        expect(parseChange(recorded(encodeChange(randomUUID(), change as ProductChange, AT, json)))).toEqual(
+          change,
+        );
       }),
     );
   });
@@ -99,7 +102,7 @@ describe('the changes parsed from events', () => {
     for (const type of ['ProductListed', 'ProductRepriced'] as const) {
       const change = { type, sourceProductId: 'a', price: 1, content: digestOf('{}') };
       const parsed = (currency: string, currencyAt?: CurrencyAt) =>
-        parseChange(recorded(encodeChange({ ...change, currency }, AT, '{}')), currencyAt);
+        parseChange(recorded(encodeChange(randomUUID(), { ...change, currency }, AT, '{}')), currencyAt);
       const atPosition: CurrencyAt = (position) => (position === START ? 'BGN' : undefined);
       expect(parsed('EUR', atPosition)).toMatchObject({ currency: 'EUR' });
       expect(parsed('', atPosition)).toMatchObject({ currency: 'BGN' });

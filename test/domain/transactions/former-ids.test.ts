@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { NO_STREAM, START } from '../../../src/kernel/event';
 import { toNewEvent } from '../../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
@@ -30,7 +31,9 @@ const idOf = (facts: TransactionFacts) => transactionIdOf(legacyIdOf(facts), fac
 
 async function append(log: EventLog, id: string, transaction: TransactionFacts): Promise<void> {
   const data = { at: '2026-01-05T08:00:00.000Z', transaction };
-  await log.append(`transaction-${id}`, NO_STREAM, [toNewEvent({ type: 'TransactionTracked', data })]);
+  await log.append(`transaction-${id}`, NO_STREAM, [
+    toNewEvent({ type: 'TransactionTracked', data }, randomUUID()),
+  ]);
 }
 
 /** Reports another order, until a report reads no stream of a former id any more; false if all of them read one. */
@@ -48,7 +51,7 @@ async function stopsReading({ log, read }: ReturnType<typeof watched>): Promise<
 describe('reports look for a transaction with a former id (decisions T1)', () => {
   it('while the log has no transaction, and never again once its first one has an id with the program', () =>
     withLog(async (log) => {
-      await log.append('feed-1', NO_STREAM, [toNewEvent({ type: 'ProductListed', data: {} })]);
+      await log.append('feed-1', NO_STREAM, [toNewEvent({ type: 'ProductListed', data: {} }, randomUUID())]);
       const one = watched(log);
       expect(await stopsReading(one)).toBe(false);
       const [, second] = one.searchedAfter;
@@ -85,9 +88,11 @@ describe('reports look for a transaction with a former id (decisions T1)', () =>
         { transaction: first },
         { transaction: { orderNumber: { toString: 5 } } },
       ];
-      const events = foreign.map((data) => toNewEvent({ type: 'TransactionTracked', data }));
+      const events = foreign.map((data) => toNewEvent({ type: 'TransactionTracked', data }, randomUUID()));
       await log.append(`transaction-${'0'.repeat(32)}`, NO_STREAM, events);
-      await log.append('transaction-5', NO_STREAM, [toNewEvent({ type: 'TransactionTracked', data: {} })]);
+      await log.append('transaction-5', NO_STREAM, [
+        toNewEvent({ type: 'TransactionTracked', data: {} }, randomUUID()),
+      ]);
       const one = watched(log);
       expect(await stopsReading(one)).toBe(false);
       // What was read is not read again.

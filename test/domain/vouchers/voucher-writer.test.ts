@@ -1,5 +1,6 @@
 import { type EventLog } from '../../../src/kernel/event-log';
 import { VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { eventsOf, withLog } from '../../support/temporary-log';
 import { AT, checked } from './posted';
 
@@ -17,7 +18,7 @@ const anyone = () => true;
 describe('Vouchers of one sourceId (decisions V2, V15)', () => {
   it('are one, of 100 that race in four processes, each with a content of its own', () =>
     withLog(async (log) => {
-      const processes = Array.from({ length: 4 }, () => new VoucherWriter(log));
+      const processes = Array.from({ length: 4 }, () => new VoucherWriter(SYSTEM_CLOCK, log));
       const posts = Array.from({ length: 100 }, (_, at) =>
         processes[at % 4]!.post(checked({ title: `Offer ${at}` }, 'spring'), AT),
       );
@@ -27,7 +28,7 @@ describe('Vouchers of one sourceId (decisions V2, V15)', () => {
 
   it('are others in another program, and after a deletion', () =>
     withLog(async (log) => {
-      const vouchers = new VoucherWriter(log);
+      const vouchers = new VoucherWriter(SYSTEM_CLOCK, log);
       const first = await vouchers.post(checked({}, 'spring'), AT);
       const foreign = await vouchers.post({ ...checked({}, 'spring'), programId: 102 }, AT);
       await vouchers.withdraw(first.id, anyone, AT);
@@ -40,7 +41,7 @@ describe('Vouchers of one sourceId (decisions V2, V15)', () => {
 describe('A voucher without a sourceId (decisions V15)', () => {
   it('is a new one each time, and edited by its id', () =>
     withLog(async (log) => {
-      const vouchers = new VoucherWriter(log);
+      const vouchers = new VoucherWriter(SYSTEM_CLOCK, log);
       const [one, other] = [await vouchers.post(checked(), AT), await vouchers.post(checked(), AT)];
       expect(other.id).not.toBe(one.id);
       const edit = checked({ title: 'Changed' }, String(one.id));
@@ -50,7 +51,7 @@ describe('A voucher without a sourceId (decisions V15)', () => {
 
   it('gets no id that is the sourceId of another of its program', () =>
     withLog(async (log) => {
-      const vouchers = new VoucherWriter(log);
+      const vouchers = new VoucherWriter(SYSTEM_CLOCK, log);
       const numbered = await vouchers.post(checked({ title: 'Numbered' }, '2'), AT);
       const next = await vouchers.post(checked(), AT);
       expect([numbered.id, next.id]).toEqual([1, 3]);
@@ -61,7 +62,7 @@ describe('A voucher without a sourceId (decisions V15)', () => {
 describe('A voucher with a sourceId (decisions V15)', () => {
   it('is not edited by its id: the sourceIds of a shop that numbers from 1 are those of other vouchers', () =>
     withLog(async (log) => {
-      const vouchers = new VoucherWriter(log);
+      const vouchers = new VoucherWriter(SYSTEM_CLOCK, log);
       const sourceIds = ['first', '4', '3', '2', '1'];
       const ids: number[] = [];
       for (const sourceId of sourceIds)

@@ -4,6 +4,7 @@ import { type EventLog } from '../../../src/kernel/event-log';
 import { appendFacts } from '../../../src/network/append-facts';
 import { planCategories } from '../../../src/network/categories/import-categories';
 import { importNetwork } from '../../../src/operations/import-network';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { smallNetwork } from '../../support/small-network';
 import { withLog } from '../../support/temporary-log';
 
@@ -16,7 +17,7 @@ async function importInto(
 ) {
   const directory = await directoryAt(log);
   const plan = planCategories(directory, readCategories(text), { at: AT, language, prune, merge });
-  return { ...(await appendFacts(log, plan.facts, directory)), ...plan };
+  return { ...(await appendFacts(SYSTEM_CLOCK, log, plan.facts, directory)), ...plan };
 }
 
 async function namesIn(log: EventLog): Promise<Readonly<Record<string, unknown>>> {
@@ -58,7 +59,7 @@ describe('Importing a category tree (decisions P29)', () => {
 
   it('removes what the file does not contain only with prune', () =>
     withLog(async (log) => {
-      await importNetwork(log, smallNetwork(), { at: AT });
+      await importNetwork(SYSTEM_CLOCK, log, smallNetwork(), { at: AT });
       await importInto(log, ENGLISH);
       await importInto(log, '5 - Bateaux\n51 - Voiles', { language: 'fr' });
       const nameless = '[{"id":5,"name":"Boats"},{"id":52,"name":null}]';

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import {
@@ -9,6 +10,7 @@ import { NO_STREAM, START } from '../../../src/kernel/event';
 import { UnacceptableAppend } from '../../../src/kernel/event-log';
 import { LeaseHolder } from '../../../src/runtime/lease-holder';
 import { type Leases } from '../../../src/kernel/leases';
+import { TestClock } from '../../support/clock';
 import { esdbFixture } from '../../support/esdb-fixture';
 import { startFaultyProxy } from '../../support/faulty-proxy';
 import { PATIENT } from '../../support/esdb-log';
@@ -16,10 +18,13 @@ import { startEsdbServer } from '../../support/esdb-server';
 
 const fixture = esdbFixture();
 let now = 1_000_000;
+const clock = new TestClock(
+  () => now,
+  () => now,
+);
 let leases: Leases;
 beforeEach(async () => {
-  const clocks = { wall: () => now, monotonic: () => now };
-  leases = await openEventStoreLeases(fixture.server.url, PATIENT, undefined, clocks);
+  leases = await openEventStoreLeases(fixture.server.url, PATIENT, undefined, clock);
 });
 afterEach(() => leases.close());
 
@@ -27,7 +32,7 @@ afterEach(() => leases.close());
 function notifier(owner: string): readonly LeaseHolder[] {
   const names = Array.from({ length: 64 }, (_, at) => `notifier-partition-${at}`);
   return [...names, `notifier-member-${owner}`, 'matcher'].map(
-    (name) => new LeaseHolder(leases, name, owner, 30_000, () => now),
+    (name) => new LeaseHolder(clock, leases, name, owner, 30_000),
   );
 }
 
@@ -80,7 +85,9 @@ it('the server keeps one heartbeat of an owner, and few tables', async () => {
 it('leases are no events of the log: its head stays, followers are not woken, and nothing reads or writes them', async () => {
   const { server, stream } = fixture;
   const log = await openEventStoreDb(server.url, PATIENT);
-  const { position } = await log.append(stream, NO_STREAM, [toNewEvent({ type: 'Done', data: {} })]);
+  const { position } = await log.append(stream, NO_STREAM, [
+    toNewEvent({ type: 'Done', data: {} }, randomUUID()),
+  ]);
   const ending = new AbortController();
   const batches: unknown[] = [];
   const following = (async () => {
@@ -91,7 +98,7 @@ it('leases are no events of the log: its head stays, followers are not woken, an
   await pass(900_000, notifier('b'));
   expect(await log.head()).toBe(position);
   // What is appended next is the next batch.
-  const next = await log.append(stream, 0, [toNewEvent({ type: 'Done', data: {} })]);
+  const next = await log.append(stream, 0, [toNewEvent({ type: 'Done', data: {} }, randomUUID())]);
   while (batches.length === before) await pause(5);
   expect(batches.slice(before)).toMatchObject([{ position: next.position, caughtUp: true }]);
   ending.abort();
@@ -103,7 +110,7 @@ it('leases are no events of the log: its head stays, followers are not woken, an
     for (const event of events) names.add(event.stream);
   expect([...names]).toEqual([stream]);
   await expect(
-    log.append('leases.table', NO_STREAM, [toNewEvent({ type: 'Done', data: {} })]),
+    log.append('leases.table', NO_STREAM, [toNewEvent({ type: 'Done', data: {} }, randomUUID())]),
   ).rejects.toThrow(UnacceptableAppend);
   await another.close();
   await log.close();

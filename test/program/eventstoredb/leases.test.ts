@@ -45,15 +45,15 @@ for (const mode of ['writable', 'awkward'] satisfies EsdbMode[])
     const server = await startEsdbServer(mode);
     const opened: Pick<Leases, 'close'>[] = [];
     return {
-      again: async (clocks) => {
-        const leases = await openEventStoreLeases(server.url, PATIENT, undefined, clocks);
+      again: async (clock) => {
+        const leases = await openEventStoreLeases(server.url, PATIENT, undefined, clock);
         opened.push(leases);
         return leases;
       },
-      unsteady: async (clocks) => {
+      unsteady: async (clock) => {
         const proxy = await startFaultyProxy(server.port);
         const url = `esdb://127.0.0.1:${proxy.port}?tls=false`;
-        const leases = await openEventStoreLeases(url, { ...PATIENT, retryMs: 200 }, undefined, clocks);
+        const leases = await openEventStoreLeases(url, { ...PATIENT, retryMs: 200 }, undefined, clock);
         opened.push(leases, proxy);
         return {
           leases,

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ClaimWriter, type NewClaim } from '../../../src/domain/claims/claim-writer';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { DIST } from '../../support/built';
 import { SHARED_LOGS, type SharedLog } from '../../support/shared-logs';
 import { AT, contentOf, finishBatches, LATER, newClaim, ordersIn } from '../../domain/claims/claim-log';
@@ -39,12 +40,12 @@ describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
   }
 
   const create = (orders: readonly string[], at = AT) =>
-    new ClaimWriter(shared.log).create(orders.map(newClaim), at);
+    new ClaimWriter(SYSTEM_CLOCK, shared.log).create(orders.map(newClaim), at);
 
   it('of 100 creations of one key that race in two processes one is stored (decisions C4)', async () => {
     const posts = Array.from({ length: 50 }, () => [newClaim('A')]);
     const theirs = elsewhere(posts);
-    const writer = new ClaimWriter(shared.log);
+    const writer = new ClaimWriter(SYSTEM_CLOCK, shared.log);
     const ours = await Promise.allSettled(posts.map((post) => writer.create(post, AT)));
     const stored = ours.filter(({ status }) => status === 'fulfilled').length;
     const said = (await theirs).said.trim().split('\n');

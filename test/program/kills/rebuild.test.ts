@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ let world: World;
 let documents: readonly Documents[];
 beforeAll(async () => {
   world = await World.open();
-  const events = Array.from({ length: PRODUCTS }, (_, at) => toNewEvent(listed(`p${at}`)));
+  const events = Array.from({ length: PRODUCTS }, (_, at) => toNewEvent(listed(`p${at}`), randomUUID()));
   for (let at = 0; at < events.length; at += 500) {
     await world.log.append(`feed-${FEED_ID}`, at - 1, events.slice(at, at + 500));
   }

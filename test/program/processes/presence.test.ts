@@ -4,6 +4,7 @@ import { cp, mkdtemp, readdir, rename, rm, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { Presence } from '../../../src/engines/embedded/presence';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { LeaseHolder } from '../../../src/runtime/lease-holder';
 import { DIST } from '../../support/built';
 import { openTestedEngines } from '../../support/engines';
@@ -113,7 +114,7 @@ describe('A lease (decisions N3)', () => {
     const { folder: own, engines } = await openTestedEngines();
     const { leases } = engines;
     const holderOf = (owner: string, isGone?: (owner: string) => boolean): LeaseHolder =>
-      new LeaseHolder(leases, 'a-lease', owner, 30_000, Date.now, isGone);
+      new LeaseHolder(SYSTEM_CLOCK, leases, 'a-lease', owner, 30_000, isGone);
     expect(await holderOf('killed').acquire()).toBe(true);
     expect(await holderOf('waits').acquire()).toBe(false);
     expect(await holderOf('knows others', (owner) => owner === 'another').acquire()).toBe(false);

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { openEngines } from '../../../src/engines/open';
 import { importNetwork } from '../../../src/operations/import-network';
 import { generateProducts } from '../../../bench/generate';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../../support/server';
 import { readFeed } from './feed-log';
 
@@ -50,7 +51,7 @@ describe('a server that cannot write (docs/operations.md, When something fails; 
       threads: false,
     });
     const organisations = [{ id: 77, kind: 'publisher', name: 'Later' }];
-    await importNetwork(engines.log, { organisations }, { at: new Date().toISOString() });
+    await importNetwork(SYSTEM_CLOCK, engines.log, { organisations }, { at: new Date().toISOString() });
     await engines.close();
   }
 

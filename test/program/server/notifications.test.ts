@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -198,12 +199,12 @@ async function poison(round: number): Promise<void> {
   const engines = await openEngines(settings);
   try {
     for (const [stream, type] of POISON)
-      await engines.log.append(stream, round - 1, [toNewEvent({ type, data: {} })]);
+      await engines.log.append(stream, round - 1, [toNewEvent({ type, data: {} }, randomUUID())]);
     const deliveries = await engines.deliveries();
     let revision = -1;
     for await (const [last] of deliveries.readStream('partition-00', { backwards: true, limit: 1 }))
       revision = last?.revision ?? revision;
-    const outcome = toNewEvent({ type: 'MessageAttempted', data: { receiver: 'x' } });
+    const outcome = toNewEvent({ type: 'MessageAttempted', data: { receiver: 'x' } }, randomUUID());
     await deliveries.append('partition-00', revision, [outcome]);
   } finally {
     await engines.close();

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { generateProducts } from '../../../bench/generate';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { Exporter } from '../../../src/services/products/download/exporter';
 import { makeLoader } from '../../../src/services/products/load/loader';
 import { stopServing } from '../../../src/app/api';
@@ -170,9 +171,9 @@ describe('a stop while a download is being sent', () => {
   /** Starts a download and stops the server meanwhile. */
   async function stopped(downloadsEnd: number): Promise<{ download: IncomingMessage; ended: Promise<void> }> {
     const { engines, follower, folder } = app;
-    const loader = makeLoader(engines.log, follower, folder);
-    const exporter = new Exporter(engines.store, follower);
-    const feeds = new RenderedFeeds(exporter, join(folder, 'spool'), 1024 ** 3);
+    const loader = makeLoader(SYSTEM_CLOCK, engines.log, follower, folder);
+    const exporter = new Exporter(SYSTEM_CLOCK, engines.store, follower);
+    const feeds = new RenderedFeeds(SYSTEM_CLOCK, exporter, join(folder, 'spool'), 1024 ** 3);
     const http = await app.again({ loader, downloads: feeds });
     await http.listen(0, '127.0.0.1');
     const url = await http.getUrl();

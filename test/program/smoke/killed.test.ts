@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type Position } from '../../../src/kernel/event';
 import { type VoucherPost, VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { DIST } from '../../support/built';
 import { SHARED_LOGS, type SharedLog } from '../../support/shared-logs';
 import { AT, checked } from '../../domain/vouchers/posted';
@@ -76,7 +77,7 @@ describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
   it('of 100 posts of one new sourceId that race in two processes one voucher comes out (decisions V2)', async () => {
     const posts = racing();
     const theirs = elsewhere(['post', posts.slice(50)]);
-    const vouchers = new VoucherWriter(shared.log);
+    const vouchers = new VoucherWriter(SYSTEM_CLOCK, shared.log);
     const ours = await Promise.all(posts.slice(0, 50).map((post) => vouchers.post(post, AT)));
     const ids = (await theirs).said.trim().split('\n').map(Number);
     expect(ids).toHaveLength(50);
@@ -88,18 +89,22 @@ describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
     async (_, category, when, left) => {
       const { signal } = await elsewhere(['post', [posted('First')]], category, when);
       expect([signal, typesOf(await written())]).toEqual(['SIGKILL', left]);
-      const processes = [new VoucherWriter(shared.log), new VoucherWriter(shared.log)];
+      const processes = [
+        new VoucherWriter(SYSTEM_CLOCK, shared.log),
+        new VoucherWriter(SYSTEM_CLOCK, shared.log),
+      ];
       const posts = racing().map((post, at) => processes[at % 2]!.post(post, AT));
       await expectOne((await Promise.all(posts)).map(({ id }) => id));
     },
   );
 
   it('a process that is killed when it has withdrawn one and not let go of its key leaves it so that the next post is a new voucher (ADR 11)', async () => {
-    const { id } = await new VoucherWriter(shared.log).post(posted('First'), AT);
+    const { id } = await new VoucherWriter(SYSTEM_CLOCK, shared.log).post(posted('First'), AT);
     expect(await elsewhere(['withdraw', id], 'voucher', 'after')).toMatchObject({ signal: 'SIGKILL' });
-    const posts = [new VoucherWriter(shared.log), new VoucherWriter(shared.log)].map((vouchers) =>
-      vouchers.post(posted('Second'), AT),
-    );
+    const posts = [
+      new VoucherWriter(SYSTEM_CLOCK, shared.log),
+      new VoucherWriter(SYSTEM_CLOCK, shared.log),
+    ].map((vouchers) => vouchers.post(posted('Second'), AT));
     const [one, other] = await Promise.all(posts);
     expect([one!.id === id, one!.id === other!.id]).toEqual([false, true]);
     const types = typesOf(await written());

@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { type Thread } from '../../../src/runtime/thread';
 import { built, DIST } from '../../support/built';
 
@@ -23,6 +24,7 @@ function start(
 ): void {
   reports = [];
   thread = startThread<Dying, object>({
+    clock: SYSTEM_CLOCK,
     file: join(__dirname, '../../support/dying.thread.cjs'),
     methods: ['id', 'complain', 'die'],
     data,

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { readConfig } from '../../../src/settings/config';
 import { built } from '../../support/built';
 
@@ -15,14 +16,20 @@ test('an API that cannot be opened ends the threads that it has started', async 
   const { openEngines } = built('src/engines/open') as typeof import('../../../src/engines/open');
   const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
   const config = readConfig({ DATA_DIR: dataDir });
-  const base = baseOver(await openEngines({ ...config, threads: true, readers: 1 }));
+  const base = baseOver(SYSTEM_CLOCK, await openEngines({ ...config, threads: true, readers: 1 }));
   const reported: unknown[] = [];
   try {
     await base.follower.ready;
     // A folder where there should be files of downloads: it cannot be removed like them.
     await mkdir(join(dataDir, 'spool/left.download'), { recursive: true });
     const before = threads();
-    const options = { ...base, config, threads: true, report: (failure: unknown) => reported.push(failure) };
+    const options = {
+      ...base,
+      clock: SYSTEM_CLOCK,
+      config,
+      threads: true,
+      report: (failure: unknown) => reported.push(failure),
+    };
     await expect(openApi(options)).rejects.toThrow(/left\.download/);
     while (threads() > before) await turn();
     expect(reported).toEqual([]);

@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { JsonBody, sourceProductIdIn, XmlBody } from '../../../src/services/products/load/ingest/bodies';
 import { ProductIntake } from '../../../src/services/products/load/ingest/product-intake';
 import { Spool, type SpooledProduct } from '../../../src/services/products/load/ingest/spool';
@@ -11,7 +12,7 @@ interface Read {
 }
 
 async function read(format: 'json' | 'xml', text: string | Buffer, chunk = 7): Promise<Read> {
-  const spool = new Spool(await mkdtemp(join(tmpdir(), 'affilog-')));
+  const spool = new Spool(SYSTEM_CLOCK, await mkdtemp(join(tmpdir(), 'affilog-')));
   const intake = new ProductIntake({ format, spool, knowsCategory: () => false });
   const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
   const bytes = Buffer.from(text as string);
@@ -214,7 +215,7 @@ describe('a posted body', () => {
   });
 
   test('lists at most 20 faults of a product and counts the others (decisions X23)', async () => {
-    const spool = new Spool(tmpdir());
+    const spool = new Spool(SYSTEM_CLOCK, tmpdir());
     const intake = new ProductIntake({
       format: 'json',
       spool,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { openEventStoreDb } from '../../../src/engines/eventstoredb/open-event-store-db';
@@ -6,6 +7,7 @@ import { toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, type RecordedEvent, streamOf } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { FEED } from '../../../src/domain/products/feed';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { catchUp } from '../../../src/services/products/load/fingerprint-cache';
 import { FeedWriter, type WriteItem } from '../../../src/services/products/load/feed-writer';
 import { digestOf, Fingerprints } from '../../../src/domain/products/fingerprints';
@@ -91,8 +93,15 @@ async function load(
   let added = 0;
   for (const batches of all) {
     const prints = new Fingerprints();
-    await catchUp(log, streamOf(FEED, feedId), prints);
-    const writer = new FeedWriter(slow(log, pace.reading), feedId, prints, '2026-05-01T12:00:00Z', ENDLESS);
+    await catchUp(SYSTEM_CLOCK, log, streamOf(FEED, feedId), prints);
+    const writer = new FeedWriter(
+      SYSTEM_CLOCK,
+      slow(log, pace.reading),
+      feedId,
+      prints,
+      '2026-05-01T12:00:00Z',
+      ENDLESS,
+    );
     for (const { marker, posted } of batches) {
       for (const product of [marker, ...posted]) {
         await wait(pace.adding[added++ % pace.adding.length]!);
@@ -186,7 +195,7 @@ describe('a load that always conflicts with other writers (decisions X92)', () =
     const overtaken = overrideLog(log, {
       async append(to, expected, events) {
         await log.append(to, others - 1, [
-          toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: `other-${others}` } }),
+          toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: `other-${others}` } }, randomUUID()),
         ]);
         others += 1;
         return log.append(to, expected, events);
@@ -194,8 +203,8 @@ describe('a load that always conflicts with other writers (decisions X92)', () =
     });
     const post = async (over: EventLog): Promise<FeedWriter> => {
       const prints = new Fingerprints();
-      await catchUp(over, stream, prints);
-      const writer = new FeedWriter(over, 1, prints, '2026-05-01T12:00:00Z', ENDLESS);
+      await catchUp(SYSTEM_CLOCK, over, stream, prints);
+      const writer = new FeedWriter(SYSTEM_CLOCK, over, 1, prints, '2026-05-01T12:00:00Z', ENDLESS);
       await writer.add(itemOf({ id: 'p', version: 1 }));
       await writer.settle();
       return writer;

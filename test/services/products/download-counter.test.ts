@@ -6,6 +6,7 @@ import { positionOf, START, streamOf } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
 import { DownloadCounter } from '../../../src/services/products/download-counter';
 import { quota, quotaId } from '../../../src/domain/products/quota';
+import { TestClock } from '../../support/clock';
 import { overrideLog, withLog } from '../../support/temporary-log';
 
 const DAY = 24 * 3_600_000;
@@ -27,7 +28,12 @@ function counterOver(log: EventLog): DownloadCounter {
   const report = (failure: unknown): void => {
     throw failure;
   };
-  return new DownloadCounter({ log, folder: join(folder, 'uncounted'), now: () => new Date(now), report });
+  return new DownloadCounter({
+    clock: new TestClock(() => now),
+    log,
+    folder: join(folder, 'uncounted'),
+    report,
+  });
 }
 
 const left = async (): Promise<readonly string[]> => readdir(join(folder, 'uncounted')).catch(() => []);

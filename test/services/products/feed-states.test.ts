@@ -4,6 +4,7 @@ import { NO_STREAM, streamOf } from '../../../src/kernel/event';
 import { rebuild } from '../../../src/projector/rebuild';
 import { PROJECTIONS } from '../../../projections';
 import { type FeedEvent } from '../../../src/domain/products/feed';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { FeedStates } from '../../../src/services/products/feed.queries';
 import { FEEDS, NETWORK } from '../../api/network';
 import { TestApp } from '../../support/app';
@@ -18,7 +19,7 @@ let states: FeedStates;
 beforeEach(async () => {
   now = 0;
   app = await TestApp.start({ network: NETWORK, now: () => new Date(now) });
-  states = new FeedStates(app.engines.store, app.follower);
+  states = new FeedStates(SYSTEM_CLOCK, app.engines.store, app.follower);
 });
 afterEach(() => app.close());
 
@@ -252,8 +253,12 @@ test('rebuilt read models are those that followed the log, and states of feeds a
   await feedEvents(7, delisted);
   const before = await state();
   const { log, store } = app.engines;
-  const rebuilt = await rebuild(log, store, PROJECTIONS, { owner: 'test', code: 'test' });
+  const rebuilt = await rebuild(log, store, PROJECTIONS, {
+    clock: SYSTEM_CLOCK,
+    owner: 'test',
+    code: 'test',
+  });
   for (const { comparison } of rebuilt) expect(comparison?.differing).toBe(0);
-  states = new FeedStates(store, app.follower);
+  states = new FeedStates(SYSTEM_CLOCK, store, app.follower);
   expect(await state()).toEqual(before);
 });

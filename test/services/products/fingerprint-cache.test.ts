@@ -7,6 +7,7 @@ import { FEED } from '../../../src/domain/products/feed';
 import { encodeChange } from '../../../src/domain/products/feed-codec';
 import { digestOf, Fingerprints } from '../../../src/domain/products/fingerprints';
 import { NO_STREAM, streamOf } from '../../../src/kernel/event';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { FingerprintCache, saveFingerprints } from '../../../src/services/products/load/fingerprint-cache';
 import { withLog } from '../../support/temporary-log';
 
@@ -21,7 +22,7 @@ it('fingerprints in use are bounded, of an owner and of all, and others are evic
     for (const feedId of feeds) await saveFingerprints(fileOf(feedId), feedId, prints);
     const { size } = await stat(fileOf(11));
     const ownerOf = (feedId: number): string => String(feedId).charAt(0);
-    const cache = new FingerprintCache(log, folder, { ownerOf, memory: 2.5 * size });
+    const cache = new FingerprintCache(SYSTEM_CLOCK, log, folder, { ownerOf, memory: 2.5 * size });
     const started: number[] = [];
     const ends = new Map<number, () => void>();
     const uses = feeds.map((feedId) =>
@@ -93,7 +94,12 @@ it.each(['whose files are gone', 'that are posted to for the first time'])(
       const events = Array.from({ length: LISTED }, (_, at) => {
         const change = { sourceProductId: `p${at}`, price: 1, currency: 'EUR', content: digestOf('') };
         prints.set(change.sourceProductId, change.content, 1, 'EUR');
-        return encodeChange({ type: 'ProductListed', ...change }, '2026-01-01T00:00:00.000Z', '{}');
+        return encodeChange(
+          randomUUID(),
+          { type: 'ProductListed', ...change },
+          '2026-01-01T00:00:00.000Z',
+          '{}',
+        );
       });
       for (const feedId of isKnown ? feeds : [])
         await log.append(
@@ -101,7 +107,10 @@ it.each(['whose files are gone', 'that are posted to for the first time'])(
           NO_STREAM,
           events.map((event) => ({ ...event, id: randomUUID() })),
         );
-      const cache = new FingerprintCache(log, folder, { ownerOf: () => 'one', memory: 2.5 * prints.memory });
+      const cache = new FingerprintCache(SYSTEM_CLOCK, log, folder, {
+        ownerOf: () => 'one',
+        memory: 2.5 * prints.memory,
+      });
       expect(await mostAtOnce(cache, feeds, isKnown ? undefined : LISTED)).toBeLessThanOrEqual(3);
       await cache.close();
     }),

@@ -8,8 +8,10 @@ import { Directory } from '../../../src/network/directory';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { FingerprintCache } from '../../../src/services/products/load/fingerprint-cache';
 import { Loader } from '../../../src/services/products/load/loader';
+import { TestClock } from '../../support/clock';
 import { anyPrice, anyProduct, anyProducts, toJson, toXml } from '../../support/products';
 import { testRealProducts } from '../../support/real-products';
 
@@ -23,11 +25,11 @@ beforeAll(async () => {
   ({ log } = await openLog(join(folder, 'log.sqlite'), false));
   loader = new Loader({
     log,
-    fingerprints: new FingerprintCache(log, join(folder, 'cache')),
+    fingerprints: new FingerprintCache(SYSTEM_CLOCK, log, join(folder, 'cache')),
     spoolFolder: join(folder, 'spool'),
     directory: new Directory(),
     reached: async () => true,
-    now: () => new Date('2026-05-01T12:00:00Z'),
+    clock: new TestClock(() => new Date('2026-05-01T12:00:00Z')),
   });
 });
 

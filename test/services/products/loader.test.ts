@@ -5,8 +5,10 @@ import { Directory } from '../../../src/network/directory';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { START } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { FingerprintCache } from '../../../src/services/products/load/fingerprint-cache';
 import { Loader } from '../../../src/services/products/load/loader';
+import { TestClock } from '../../support/clock';
 import { overrideLog } from '../../support/temporary-log';
 
 let log: EventLog;
@@ -28,11 +30,11 @@ afterEach(async () => {
 function makeLoader(over = log): Loader {
   return new Loader({
     log: over,
-    fingerprints: (feeds = new FingerprintCache(over, join(folder, 'cache'))),
+    fingerprints: (feeds = new FingerprintCache(SYSTEM_CLOCK, over, join(folder, 'cache'))),
     spoolFolder: join(folder, 'spool'),
     directory: new Directory(),
     reached: async () => true,
-    now: () => new Date('2026-05-01T12:00:00Z'),
+    clock: new TestClock(() => new Date('2026-05-01T12:00:00Z')),
   });
 }
 

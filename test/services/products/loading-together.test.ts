@@ -6,12 +6,14 @@ import { Directory } from '../../../src/network/directory';
 import { type Engines, openEngines } from '../../../src/engines/open';
 import { type NewEvent, START } from '../../../src/kernel/event';
 import { type Appended, EngineUnavailable, EventLog } from '../../../src/kernel/event-log';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import {
   feedLeases,
   type FeedLock,
   FingerprintCache,
 } from '../../../src/services/products/load/fingerprint-cache';
 import { Loader, type LoadResult } from '../../../src/services/products/load/loader';
+import { TestClock } from '../../support/clock';
 import { FeedHistory } from '../../support/feed-history';
 
 const FEED = 22;
@@ -42,11 +44,11 @@ function newLoader(log: EventLog = engines.log, turns?: FeedLock): Loader {
   const own = join(folder, `process-${loaders.length}`);
   const loader = new Loader({
     log,
-    fingerprints: new FingerprintCache(log, join(own, 'cache'), { feedLock: turns }),
+    fingerprints: new FingerprintCache(SYSTEM_CLOCK, log, join(own, 'cache'), { feedLock: turns }),
     spoolFolder: join(own, 'spool'),
     directory: new Directory(),
     reached: async () => true,
-    now: () => new Date('2026-05-01T12:00:00Z'),
+    clock: new TestClock(() => new Date('2026-05-01T12:00:00Z')),
   });
   loaders.push(loader);
   return loader;
@@ -109,8 +111,8 @@ describe('Two processes that load one feed at the same time', () => {
 
   test('exclude each other by a lease, so that no batch is decided twice', async () => {
     const [one, other] = [
-      newLoader(engines.log, feedLeases(engines.leases)),
-      newLoader(engines.log, feedLeases(engines.leases)),
+      newLoader(engines.log, feedLeases(SYSTEM_CLOCK, engines.leases)),
+      newLoader(engines.log, feedLeases(SYSTEM_CLOCK, engines.leases)),
     ];
     await Promise.all([load(one, products(0, 2000)), load(other, products(2000, 4000, 2), 'replace')]);
     const { events } = await told();
@@ -123,7 +125,7 @@ describe('Two processes that load one feed at the same time', () => {
     await engines.leases.close();
     const answers = await Promise.all(
       [products(0, 600), products(600, 1200)].map((some) =>
-        load(newLoader(log, feedLeases(engines.leases)), some),
+        load(newLoader(log, feedLeases(SYSTEM_CLOCK, engines.leases)), some),
       ),
     );
     expect(answers.map(({ changes }) => changes)).toEqual([600, 600]);
@@ -132,11 +134,11 @@ describe('Two processes that load one feed at the same time', () => {
   test('wait for a crashed one until its lease ends, and not at all once they are closed', async () => {
     await engines.leases.lease(`load-feed-${FEED}`, 'one that has died', Date.now(), 600);
     const waited = performance.now();
-    await load(newLoader(engines.log, feedLeases(engines.leases)), products(0, 1));
+    await load(newLoader(engines.log, feedLeases(SYSTEM_CLOCK, engines.leases)), products(0, 1));
     expect(performance.now() - waited).toBeGreaterThan(500);
 
     await engines.leases.lease(`load-feed-${FEED}`, 'another', Date.now(), 600_000);
-    const stopped = newLoader(engines.log, feedLeases(engines.leases));
+    const stopped = newLoader(engines.log, feedLeases(SYSTEM_CLOCK, engines.leases));
     const broken = load(stopped, products(0, 2)).catch((error: unknown) => error);
     await stopped.close();
     expect(await broken).toBeInstanceOf(EngineUnavailable);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -5,6 +6,7 @@ import { toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, streamOf } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { FEED } from '../../../src/domain/products/feed';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import {
   catchUp,
   FingerprintCache,
@@ -25,7 +27,7 @@ const changes = (options: { minLength?: number; maxLength: number }) =>
 
 function eventOf([sourceProductId, price]: ProductChange) {
   const data = { sourceProductId, price, at: '2026-05-01T12:00:00Z', product: { name: sourceProductId } };
-  return toNewEvent({ type: 'ProductListed', data });
+  return toNewEvent({ type: 'ProductListed', data }, randomUUID());
 }
 
 /** What is known of the products: their prices. */
@@ -36,7 +38,7 @@ function pricesIn(prints: Fingerprints): Readonly<Record<string, number>> {
 
 async function foldedFrom(log: EventLog): Promise<Fingerprints> {
   const prints = new Fingerprints();
-  await catchUp(log, STREAM, prints);
+  await catchUp(SYSTEM_CLOCK, log, STREAM, prints);
   return prints;
 }
 
@@ -74,7 +76,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
         withFork(fork, async ({ before, after, folder }) => {
           await saveFingerprints(join(folder, 'feed-7.fingerprints'), 7, await foldedFrom(before));
           const expected = pricesIn(await foldedFrom(after));
-          const feeds = new FingerprintCache(after, folder);
+          const feeds = new FingerprintCache(SYSTEM_CLOCK, after, folder);
           expect(await feeds.use(7, async (prints) => pricesIn(prints))).toEqual(expected);
         }),
       ),
@@ -88,7 +90,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
         withFork(fork, async ({ before, after, folder }) => {
           let current = before;
           const log = overrideLog(before, { readStream: (...args) => current.readStream(...args) });
-          const feeds = new FingerprintCache(log, folder);
+          const feeds = new FingerprintCache(SYSTEM_CLOCK, log, folder);
           await feeds.warm(7);
           current = after;
           const expected = pricesIn(await foldedFrom(after));
@@ -113,7 +115,7 @@ describe('fingerprints of a log that was replaced by an older backup, or by anot
       async ({ before, after }) => {
         const writer = async (prints: Fingerprints): Promise<FeedWriter> => {
           const { signal } = new AbortController();
-          const writing = new FeedWriter(after, 7, prints, '2026-05-01T12:00:00Z', signal);
+          const writing = new FeedWriter(SYSTEM_CLOCK, after, 7, prints, '2026-05-01T12:00:00Z', signal);
           await writing.add({ kind: 'delist', product: { sourceProductId: 'a' } });
           await writing.settle();
           return writing;
@@ -160,7 +162,7 @@ test('a stream in which a revision is missing is reported as damaged, and nothin
       },
     });
     const prints = new Fingerprints();
-    await expect(catchUp(gappy, STREAM, prints)).rejects.toMatchObject({
+    await expect(catchUp(SYSTEM_CLOCK, gappy, STREAM, prints)).rejects.toMatchObject({
       name: 'EngineUnavailable',
       message: expect.stringContaining('feed-7 has no event of revision 1'),
     });

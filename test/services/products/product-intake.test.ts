@@ -1,6 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { Spool, type SpooledProduct } from '../../../src/services/products/load/ingest/spool';
 import { digestOf, Fingerprints } from '../../../src/domain/products/fingerprints';
 import { JsonBody, XmlBody } from '../../../src/services/products/load/ingest/bodies';
@@ -39,7 +40,7 @@ function printsOf(posted: ReadonlyMap<string, Buffer>): Fingerprints {
 }
 
 async function receive(products: readonly PostedProduct[], others?: Validate, format: BodyFormat = 'json') {
-  const spool = new Spool(await mkdtemp(join(tmpdir(), 'affilog-')));
+  const spool = new Spool(SYSTEM_CLOCK, await mkdtemp(join(tmpdir(), 'affilog-')));
   const knowsCategory = (id: string): boolean => id === '1';
   const intake = new ProductIntake({ format, spool, knowsCategory, validate: others });
   const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
@@ -129,7 +130,7 @@ test.each([
   async (format, textOf, bodyOf, comma) => {
     const texts = Array.from({ length: 3 }, (_, at) => textOf(at));
     const prints = printsOf(new Map(texts.slice(0, 2).map((text, at) => [`p${at}`, Buffer.from(text)])));
-    const spool = new Spool(tmpdir());
+    const spool = new Spool(SYSTEM_CLOCK, tmpdir());
     const intake = new ProductIntake({ format, spool, prints: () => prints, knowsCategory: () => true });
     const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
     body.write(Buffer.from(bodyOf(texts.join(comma))));
@@ -148,7 +149,7 @@ test('a product in the same bytes as before is parsed once the fingerprints of i
   let prints: Fingerprints | undefined = printsOf(
     new Map(texts.map((text, at) => [`p${at}`, Buffer.from(text)])),
   );
-  const spool = new Spool(tmpdir());
+  const spool = new Spool(SYSTEM_CLOCK, tmpdir());
   const intake = new ProductIntake({
     format: 'json',
     spool,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -5,6 +6,7 @@ import { join } from 'node:path';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { Fault } from '../../../src/kernel/fault';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { DownloadCounter } from '../../../src/services/products/download-counter';
 import { CountDownload, CountDownloadHandler } from '../../../src/services/products/commands';
 import {
@@ -13,6 +15,7 @@ import {
   quota,
   quotaId,
 } from '../../../src/domain/products/quota';
+import { TestClock } from '../../support/clock';
 import { overrideLog, withLog } from '../../support/temporary-log';
 
 const HOUR = 3_600_000;
@@ -167,7 +170,7 @@ describe('a long stream of downloads', () => {
     await withLog(async (log) => {
       const stream = `download-${quotaId({ feedId: 22, organisationId: 7 })}`;
       for (let at = 0; at < 20; at += 1) {
-        await log.append(stream, at === 0 ? NO_STREAM : at - 1, [toNewEvent(of(at, [at]))]);
+        await log.append(stream, at === 0 ? NO_STREAM : at - 1, [toNewEvent(of(at, [at]), randomUUID())]);
       }
       let read = 0;
       const counted = overrideLog(log, {
@@ -178,7 +181,7 @@ describe('a long stream of downloads', () => {
           }
         },
       });
-      const { events } = await execute(counted, quota, '22-7', download(19 * HOUR + 1, 0));
+      const { events } = await execute(SYSTEM_CLOCK, counted, quota, '22-7', download(19 * HOUR + 1, 0));
       expect(events).toMatchObject([{ data: { begun: [19 * HOUR, 19 * HOUR + 1].map(timeOf) } }]);
       expect(read).toBe(3);
     });
@@ -195,18 +198,19 @@ describe('a long stream of downloads', () => {
         },
         append: async (stream, expected, events) => {
           // Another process counts a download first.
-          if (conflicts < 3) await log.append(stream, expected, [toNewEvent(of(conflicts, [conflicts]))]);
+          if (conflicts < 3)
+            await log.append(stream, expected, [toNewEvent(of(conflicts, [conflicts]), randomUUID())]);
           conflicts += 1;
           return await log.append(stream, expected, events);
         },
       });
-      const clock = { now: () => new Date(timeOf(4 * HOUR)) };
+      const clock = new TestClock(() => new Date(timeOf(4 * HOUR)));
       const { feedId, organisationId, version } = download(0, 0);
       const folder = join(tmpdir(), 'none');
       const counter = new DownloadCounter({
+        clock,
         log: contested,
         folder,
-        now: clock.now,
         report: () => undefined,
       });
       const handler = new CountDownloadHandler(counter);

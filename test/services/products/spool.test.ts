@@ -2,6 +2,7 @@ import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digestOf } from '../../../src/domain/products/fingerprints';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { Spool, type SpooledProduct } from '../../../src/services/products/load/ingest/spool';
 import { openFilesIn } from '../../support/open-files';
 
@@ -46,7 +47,7 @@ describe('the spool of posted products', () => {
     ['ones of the largest size and small ones', 20, 1_100_000],
   ])('returns %s as they were added', async (_, count, bytes) => {
     const path = await folder();
-    const spool = new Spool(path);
+    const spool = new Spool(SYSTEM_CLOCK, path);
     const products = Array.from({ length: count }, (__, at) =>
       product(at, at % 7 === 0 ? bytes : Math.ceil(bytes / 3)),
     );
@@ -66,7 +67,7 @@ describe('the spool of posted products', () => {
 
   test('rejects products once it is closed, and leaves no file open', async () => {
     const path = await folder();
-    const spool = new Spool(path);
+    const spool = new Spool(SYSTEM_CLOCK, path);
     const { head, text, number } = product(1, 1_100_000);
     void spool.put(head, text, number);
     const closed = spool.close();
@@ -78,7 +79,7 @@ describe('the spool of posted products', () => {
   });
 
   test('raises EngineUnavailable without a path when its folder cannot be written', async () => {
-    const spool = new Spool('/dev/null/spool');
+    const spool = new Spool(SYSTEM_CLOCK, '/dev/null/spool');
     for (let at = 0; at < 3000; at += 1) {
       const { head, text } = product(at, 1000);
       void spool.put(head, text)?.catch(() => undefined);

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { tmpdir } from 'node:os';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { ProductXml } from '../../../src/services/products/load/ingest/product-xml';
 import { ProductIntake } from '../../../src/services/products/load/ingest/product-intake';
 import { Spool } from '../../../src/services/products/load/ingest/spool';
@@ -35,7 +36,7 @@ const EDITS = ['<', '>', '/', '!', '"', "'", '-', '&', ']', '?', ' ', '\u0001'] 
 
 /** What comes of a body: the products that are spooled, and what is wrong with others, or the code it is refused with. */
 async function received(read: (intake: ProductIntake) => Promise<void>): Promise<unknown> {
-  const spool = new Spool(tmpdir());
+  const spool = new Spool(SYSTEM_CLOCK, tmpdir());
   const knowsCategory = (): boolean => true;
   const intake = new ProductIntake({ format: 'xml', spool, knowsCategory });
   try {

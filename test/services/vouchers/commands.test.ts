@@ -4,6 +4,7 @@ import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log'
 import { type Position } from '../../../src/kernel/event';
 import { Fault, Faults } from '../../../src/kernel/fault';
 import { importNetwork } from '../../../src/operations/import-network';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import {
   PostVoucher,
   PostVoucherHandler,
@@ -13,6 +14,7 @@ import {
   WithdrawVoucherHandler,
 } from '../../../src/services/vouchers/commands';
 import { VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
+import { TestClock } from '../../support/clock';
 import { smallNetwork } from '../../support/small-network';
 import { eventsOf, overrideLog, withLog } from '../../support/temporary-log';
 import { AT } from '../../domain/vouchers/posted';
@@ -48,14 +50,14 @@ async function withHandlers(
   engine = (log: EventLog): EventLog => log,
 ): Promise<void> {
   await withLog(async (log) => {
-    await importNetwork(log, smallNetwork(), { at: AT });
+    await importNetwork(SYSTEM_CLOCK, log, smallNetwork(), { at: AT });
     const ending = new AbortController();
-    const follower = new FollowedDirectory(log, ending.signal);
+    const follower = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);
     await follower.reached(await log.head());
     const waits: Position[] = [];
-    const readModels = new WaitForReadModels(async (position) => waits.push(position) > 0);
-    const clock = { now: () => new Date(NOW) };
-    const vouchers = new VoucherWriter(engine(log));
+    const readModels = new WaitForReadModels(SYSTEM_CLOCK, async (position) => waits.push(position) > 0);
+    const clock = new TestClock(() => new Date(NOW));
+    const vouchers = new VoucherWriter(SYSTEM_CLOCK, engine(log));
     const visible = new VisibleWrites(log, readModels);
     const post = new PostVoucherHandler(vouchers, visible, follower, clock);
     const postAll = new PostVouchersHandler(vouchers, visible, follower, clock);

@@ -7,6 +7,7 @@ import { toOffset } from '../../../src/replay/client-values';
 import { streamName } from '../../../src/replay/read-options';
 import { invalid, ServerRefusal, type ReportBug, toIdentifier } from '../../../src/replay/refusal';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { withTimeout } from '../../../src/runtime/unavailable';
 import { expectationOf, Proposal, readUuid } from './proposal';
 import { type Expectation, timedOut, toStatus } from './refused-write';
@@ -84,7 +85,7 @@ export class BatchAppend {
       this.#incoming.delete(id);
       const append = this.writer.append(stream, incoming.expected, incoming.proposal.events);
       const left = Math.min(incoming.deadline - Date.now(), LONGEST);
-      this.#make(correlation, stream, withTimeout(append, left, timedOut));
+      this.#make(correlation, stream, withTimeout(SYSTEM_CLOCK, append, left, timedOut));
     } catch (error) {
       this.#incoming.delete(id);
       void this.#refuse(correlation, stream, error);

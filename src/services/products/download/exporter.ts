@@ -16,6 +16,7 @@ import { type Position } from '../../../kernel/event';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { type ReadStore } from '../../../kernel/read-store';
 import { type Offer } from '../../../domain/products/offer';
+import { type Clock } from '../../../runtime/clock';
 import { type OutputProduct, type OutputView, toOutput } from '../output';
 import { blocksOf, feedFormat, type FormatOptions } from './feed-format';
 import { type JoinedFacts, viewOf } from './joined-facts';
@@ -65,6 +66,7 @@ export class Exporter {
   private readonly running = new Map<AbortController, Promise<void>>();
 
   constructor(
+    private readonly clock: Clock,
     private readonly store: ReadStore,
     private readonly follower: FollowedDirectory,
   ) {}
@@ -101,7 +103,7 @@ export class Exporter {
     const { feedId, changes, removedAfter, format } = request;
     await follower.reachedInTime(request.checkpoint);
     // A rebuild may have swapped in generations that are behind those that the download was planned by.
-    await requireUpTo(store, request.checkpoint, [products]);
+    await requireUpTo(this.clock, store, request.checkpoint, [products]);
     const isVisible = request.caller.kind === 'publisher';
     const ofCaller = { feedId, ...(isVisible ? { isVisible } : {}) };
     const isFlat = format === 'csv' && request.flatten;
@@ -112,7 +114,7 @@ export class Exporter {
       const { checkpoint, customFields, ...found } = await headOf(snapshot);
       if (checkpoint < request.checkpoint) throw new EngineUnavailable('the products have just been rebuilt');
       await follower.reachedInTime(checkpoint);
-      if (request.pastPrices !== 'none') await requireUpTo(store, checkpoint, [priceHistory]);
+      if (request.pastPrices !== 'none') await requireUpTo(this.clock, store, checkpoint, [priceHistory]);
       const total = changes === undefined ? found.total : await countOffers(store, ofCaller);
       const layout = feedFormat(request, total, isFlat ? [...customFields].sort() : undefined);
       const removed =
@@ -151,7 +153,7 @@ export class Exporter {
     isVisible: boolean,
     after: Position,
   ): AsyncGenerator<string> {
-    await requireUpTo(this.store, checkpoint, [delistings]);
+    await requireUpTo(this.clock, this.store, checkpoint, [delistings]);
     for await (const some of delistedAfter(this.store, feedId, after))
       for (let at = 0; at < some.length; at += AT_ONCE) {
         const part = some.slice(at, at + AT_ONCE);

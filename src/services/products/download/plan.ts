@@ -65,7 +65,7 @@ export class DownloadPlans {
       render: { ...options, checkpoint, joined },
     };
     if (since === undefined) return { ...plan, isEmpty: false };
-    await requireUpTo(store, checkpoint, [delistings]);
+    await requireUpTo(this.states.clock, store, checkpoint, [delistings]);
     const { changes, removedAfter } = await this.missing(state, caller, facts, since);
     if (changes === undefined) return { ...plan, isEmpty: false, render: { ...plan.render, removedAfter } };
     const isEmpty =

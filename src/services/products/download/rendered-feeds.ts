@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { type Remote } from '../../../runtime/calls';
+import { type Clock, type Timer } from '../../../runtime/clock';
 import { FairBudget } from '../../../runtime/fair-queue';
 import { unavailableIfSystem } from '../../../runtime/unavailable';
 import { productFaults } from '../../../domain/products/faults';
@@ -33,7 +33,7 @@ interface Entry {
   readonly clients: string[];
   /** Asked for by pages: the next page is cut from it. */
   isPaged: boolean;
-  lingering?: NodeJS.Timeout;
+  lingering?: Timer;
 }
 
 interface Taken {
@@ -66,6 +66,7 @@ export class RenderedFeeds {
   private readonly needs = new Map<string, number>();
 
   constructor(
+    private readonly clock: Clock,
     private readonly exporter: ProductExporter,
     private readonly folder: string,
     /** Bytes that all files may have together. */
@@ -112,7 +113,7 @@ export class RenderedFeeds {
     entry.clients.push(client);
     this.charge(entry);
     entry.isPaged ||= isPaged;
-    clearTimeout(entry.lingering);
+    entry.lingering?.cancel();
     let isReleased = false;
     return () => {
       if (isReleased) return;
@@ -121,7 +122,7 @@ export class RenderedFeeds {
       if (this.entries.get(key) !== entry) return;
       this.charge(entry);
       if (entry.clients.length > 0) return;
-      if (entry.isPaged) entry.lingering = setTimeout(() => this.remove(key), LINGER_MS).unref();
+      if (entry.isPaged) entry.lingering = this.clock.timer(LINGER_MS, () => this.remove(key)).unref();
       else this.remove(key);
     };
   }
@@ -148,7 +149,7 @@ export class RenderedFeeds {
       throw new EngineUnavailable(
         'downloads, of this token or of all, take the space that there is for them (DOWNLOAD_SPACE)',
       );
-    const path = join(this.folder, `${randomUUID()}${SUFFIX}`);
+    const path = join(this.folder, `${this.clock.uuid()}${SUFFIX}`);
     const feed = new RenderedFeed(this.exporter, request, path, () => this.check(key, entry));
     const entry: Entry = { feed, owner, taken, clients: [], isPaged: false };
     return entry;
@@ -224,7 +225,7 @@ export class RenderedFeeds {
     this.entries.delete(key);
     if (this.large === key) this.large = undefined;
     this.space.give(entry.owner, entry.taken);
-    clearTimeout(entry.lingering);
+    entry.lingering?.cancel();
     const closed: Promise<void> = entry.feed.close(reason).finally(() => this.closing.delete(closed));
     this.closing.add(closed);
   }

@@ -15,6 +15,7 @@ import { type Digest, type Fingerprints } from '../../../domain/products/fingerp
 import { appendIdempotently, toNewEvent } from '../../../kernel/decider';
 import { type NewEvent, type Position, streamOf } from '../../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../../kernel/event-log';
+import { type Clock } from '../../../runtime/clock';
 import { Backoff } from '../../../runtime/unavailable';
 import { catchUp } from './fingerprint-cache';
 
@@ -104,6 +105,7 @@ export class FeedWriter {
   private readonly stream: string;
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     feedId: number,
     private readonly state: Fingerprints,
@@ -169,7 +171,7 @@ export class FeedWriter {
   }
 
   private async append(batch: DecidedBatch, end: StreamEnd): Promise<AppendedBatch> {
-    const backoff = new Backoff(BACKOFF_MS);
+    const backoff = new Backoff(this.clock, BACKOFF_MS);
     for (let conflicts = 0; ; conflicts += 1) {
       this.refuseAfterStop();
       try {
@@ -179,7 +181,7 @@ export class FeedWriter {
         if (conflicts === MAX_CONFLICTS) throw new EngineUnavailable(OVERTAKEN, { cause: error });
       }
       await backoff.wait(this.signal);
-      if (!(await catchUp(this.log, this.stream, this.state, this.options.currencyAt)))
+      if (!(await catchUp(this.clock, this.log, this.stream, this.state, this.options.currencyAt)))
         throw new EngineUnavailable(REPLACED);
       await this.options.onCatchUp?.();
       // Counted afterwards: a batch decided during the catch-up was decided by a partly folded state.
@@ -191,7 +193,10 @@ export class FeedWriter {
 
   private async appendOnce(batch: DecidedBatch, end: StreamEnd): Promise<AppendedBatch> {
     const closing = batch.close?.(plus(this.tally, batch.tally));
-    const events = [...batch.events, ...(closing === undefined ? [] : [toNewEvent(closing)])];
+    const events = [
+      ...batch.events,
+      ...(closing === undefined ? [] : [toNewEvent(closing, this.clock.uuid())]),
+    ];
     let { revision, lastEvent } = end;
     if (events.length > 0 && this.options.dryRun !== true) {
       const appended = await appendIdempotently(this.log, this.stream, revision, events);
@@ -218,7 +223,7 @@ export class FeedWriter {
       if (change === undefined) continue;
       const content = item.kind === 'post' && 'content' in change ? item.text().toString() : '';
       if (content !== '' && this.options.isMapped?.(content) === false) tally.unmapped += 1;
-      events.push(encodeChange(change, this.at, content));
+      events.push(encodeChange(this.clock.uuid(), change, this.at, content));
     }
     return { items, close, changes, events, tally };
   }

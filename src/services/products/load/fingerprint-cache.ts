@@ -1,13 +1,13 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type CurrencyAt, evolve, FEED } from '../../../domain/products/feed';
 import { parseChange } from '../../../domain/products/feed-codec';
 import { Fingerprints } from '../../../domain/products/fingerprints';
 import { streamOf } from '../../../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../../../kernel/event-log';
 import { type Leases } from '../../../kernel/leases';
+import { type Clock } from '../../../runtime/clock';
 import { FairQueue } from '../../../runtime/fair-queue';
 import { KeyedMutex } from '../../../runtime/concurrency';
 import { LeaseHolder } from '../../../runtime/lease-holder';
@@ -64,6 +64,7 @@ export class FingerprintCache {
   private readonly inUse = new Set<number>();
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     private readonly folder: string,
     private readonly options: CacheOptions = {},
@@ -135,9 +136,9 @@ export class FingerprintCache {
     let entry: Entry | undefined;
     try {
       entry = await this.open(feedId);
-      if (!(await catchUp(this.log, stream, entry.prints, currencyAt))) {
+      if (!(await catchUp(this.clock, this.log, stream, entry.prints, currencyAt))) {
         entry = await this.discard(feedId);
-        await catchUp(this.log, stream, entry.prints, currencyAt);
+        await catchUp(this.clock, this.log, stream, entry.prints, currencyAt);
       }
       return await run(entry.prints);
     } finally {
@@ -202,25 +203,29 @@ const POLL_MS = 100;
 const TIMEOUT_MS = { acquire: 1_000, release: 500 } as const;
 
 /** Locks feeds among processes by leases, which block no load if unavailable: two would only cause conflicts. */
-export function feedLeases(leases: Leases): FeedLock {
-  const owner = randomUUID();
+export function feedLeases(clock: Clock, leases: Leases): FeedLock {
+  const owner = clock.uuid();
   return async (feedId, signal, run) => {
-    const lease = new LeaseHolder(leases, `load-feed-${feedId}`, owner, LEASE_MS, Date.now);
-    while (!signal.aborted && !(await orWithout(lease.acquire(), TIMEOUT_MS.acquire))) {
-      await pause(POLL_MS, undefined, { signal }).catch(() => undefined);
+    const lease = new LeaseHolder(clock, leases, `load-feed-${feedId}`, owner, LEASE_MS);
+    while (!signal.aborted && !(await orWithout(clock, lease.acquire(), TIMEOUT_MS.acquire))) {
+      await clock.pause(POLL_MS, signal).catch(() => undefined);
     }
     try {
       return await lease.renewDuring(run);
     } finally {
-      await orWithout(lease.release(), TIMEOUT_MS.release);
+      await orWithout(clock, lease.release(), TIMEOUT_MS.release);
     }
   };
 }
 
 /** The answer, or true if the leases are unavailable. */
-async function orWithout<Answer>(answer: Promise<Answer>, milliseconds: number): Promise<Answer | true> {
+async function orWithout<Answer>(
+  clock: Clock,
+  answer: Promise<Answer>,
+  milliseconds: number,
+): Promise<Answer | true> {
   try {
-    return await withEngineTimeout('the leases', answer, milliseconds);
+    return await withEngineTimeout(clock, 'the leases', answer, milliseconds);
   } catch (error) {
     if (error instanceof EngineUnavailable) return true;
     throw error;
@@ -336,6 +341,7 @@ const BATCH = 5000;
  * Raises `DamagedLog` if a revision is missing.
  */
 export async function catchUp(
+  clock: Clock,
   log: EventLog,
   stream: string,
   state: Fingerprints,
@@ -360,7 +366,7 @@ export async function catchUp(
       state.revision = event.revision;
       state.lastEvent = event.id;
     }
-    await new Promise((resolve) => setImmediate(resolve));
+    await clock.yield();
   }
   return isVerified;
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type FeedImport, isLargeRemoval, type Tally } from '../../../domain/products/feed';
 import { type Fingerprints } from '../../../domain/products/fingerprints';
@@ -8,6 +7,7 @@ import { defined } from '../../../kernel/without';
 import { mappedCategory, type PostedCategory } from '../../../network/categories/mapped-category';
 import { type Directory } from '../../../network/directory';
 import { type FollowedDirectory } from '../../../network/follower';
+import { type Clock } from '../../../runtime/clock';
 import { type BodyFormat } from '../../../wire/api/format';
 import { CLOSE_BYTES, FeedWriter } from './feed-writer';
 import { type FeedLock, FingerprintCache } from './fingerprint-cache';
@@ -52,6 +52,7 @@ export interface LoadUse {
 }
 
 interface LoaderOptions {
+  readonly clock: Clock;
   readonly log: EventLog;
   readonly fingerprints: FingerprintCache;
   /** Where bodies are spooled that are too large for memory. */
@@ -59,7 +60,6 @@ interface LoaderOptions {
   readonly directory: Directory;
   /** Waits until the directory has reached a position; raises `EngineUnavailable` after a timeout. */
   readonly reached: (position: Position) => Promise<unknown>;
-  readonly now: () => Date;
   /** Validates in other threads. */
   readonly validate?: Validate | undefined;
 }
@@ -93,7 +93,7 @@ export class Loader {
 
   /** Starts a load; `write` takes its body. */
   async open(request: LoadRequest): Promise<string> {
-    const { directory, fingerprints, now, reached, spoolFolder, validate } = this.options;
+    const { clock, directory, fingerprints, reached, spoolFolder, validate } = this.options;
     const { feedId, format } = request;
     await reached(request.directoryPosition);
     await fingerprints.warm(feedId);
@@ -103,11 +103,11 @@ export class Loader {
       return cached?.removals === directory.categories.removals ? cached : undefined;
     };
     const knowsCategory = (id: string): boolean => directory.category(id) !== undefined;
-    const spool = new Spool(spoolFolder);
+    const spool = new Spool(clock, spoolFolder);
     const intake = new ProductIntake({ format, spool, prints, knowsCategory, validate });
     const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
-    const id = randomUUID();
-    this.receiving.set(id, { id, request, started: now().getTime(), spool, intake, body });
+    const id = clock.uuid();
+    this.receiving.set(id, { id, request, started: clock.wall(), spool, intake, body });
     return id;
   }
 
@@ -136,7 +136,7 @@ export class Loader {
 
   /** Deletes products of a feed (Document 1, Delete products); ignores unknown ids. */
   async remove(feedId: number, which: readonly string[] | 'all', dryRun = false): Promise<Loaded> {
-    const importId = randomUUID();
+    const importId = this.options.clock.uuid();
     return this.options.fingerprints.use(feedId, async (state) => {
       const writer = this.writerFor(feedId, state, dryRun);
       for (const sourceProductId of which === 'all' ? state.listedIds() : new Set(which)) {
@@ -144,7 +144,10 @@ export class Loader {
       }
       await writer.settle(({ removed }) => {
         if (removed === 0) return undefined;
-        return { type: 'ProductsDeleted', data: { removed, at: this.options.now().toISOString(), importId } };
+        return {
+          type: 'ProductsDeleted',
+          data: { removed, at: this.options.clock.now().toISOString(), importId },
+        };
       });
       const isStored = writer.tally.removed > 0 && !dryRun;
       return await this.loaded(writer, 0, isStored ? importId : undefined);
@@ -208,7 +211,7 @@ export class Loader {
 
   /** `before`: how many products the feed had. */
   private importOf({ id, intake, request, started }: Load, tally: Tally, before: number): FeedImport {
-    const now = this.options.now();
+    const now = this.options.clock.now();
     const { listed, more, products } = intake.faults;
     let room = CLOSE_BYTES - BESIDE_FAULTS;
     const fits = (part: object): boolean =>
@@ -234,10 +237,10 @@ export class Loader {
   }
 
   private writerFor(feedId: number, state: Fingerprints, dryRun?: boolean): FeedWriter {
-    const { directory, log, now } = this.options;
+    const { clock, directory, log } = this.options;
     const feed = directory.feed(feedId);
-    const at = now().toISOString();
-    return new FeedWriter(log, feedId, state, at, this.stopping.signal, {
+    const at = clock.now().toISOString();
+    return new FeedWriter(clock, log, feedId, state, at, this.stopping.signal, {
       dryRun,
       currency: (feed && directory.currencyOf(feed)) ?? '',
       currencyAt: (position) => directory.currencies.ofFeed(feedId, position),
@@ -253,7 +256,6 @@ export class Loader {
 }
 
 interface LoaderParts {
-  readonly now?: () => Date;
   /** Without it, no other process loads feeds. */
   readonly feedLock?: FeedLock | undefined;
   /** Without it, products are validated in this thread. */
@@ -267,15 +269,17 @@ function ownerOf({ programs }: Directory, feedId: number): number | undefined {
 }
 
 export function makeLoader(
+  clock: Clock,
   log: EventLog,
   follower: FollowedDirectory,
   dataDir: string,
-  { now = () => new Date(), feedLock, validate }: LoaderParts = {},
+  { feedLock, validate }: LoaderParts = {},
 ): Loader {
   const { directory } = follower;
   return new Loader({
+    clock,
     log,
-    fingerprints: new FingerprintCache(log, join(dataDir, 'cache'), {
+    fingerprints: new FingerprintCache(clock, log, join(dataDir, 'cache'), {
       feedLock,
       ownerOf: (feedId) => String(ownerOf(directory, feedId)),
       currencyAt: (feedId) => (position) => directory.currencies.ofFeed(feedId, position),
@@ -283,7 +287,6 @@ export function makeLoader(
     spoolFolder: join(dataDir, 'spool'),
     directory,
     reached: (position) => follower.reachedInTime(position),
-    now,
     validate,
   });
 }

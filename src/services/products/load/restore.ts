@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import {
   type CurrencyAt,
   emptyTally,
@@ -19,13 +18,14 @@ import {
 import { NO_STREAM, type RecordedEvent, streamOf } from '../../../kernel/event';
 import { DamagedLog, type EventLog } from '../../../kernel/event-log';
 import { without } from '../../../kernel/without';
+import { type Clock } from '../../../runtime/clock';
 import { FeedWriter, type WriteItem } from './feed-writer';
 
 interface RestoreOptions {
+  readonly clock: Clock;
   readonly log: EventLog;
   readonly feedId: number;
   readonly history: LoadHistory;
-  readonly now: () => Date;
   /** Stops it between two appends. */
   readonly signal: AbortSignal;
 }
@@ -48,11 +48,11 @@ const READ_AT_ONCE = 1000;
  * `EngineUnavailable`.
  */
 export async function restoreLoad(state: Fingerprints, options: RestoreOptions): Promise<Restored> {
-  const { log, feedId, history, now, signal } = options;
+  const { clock, log, feedId, history, signal } = options;
   // Read after the state: it knows every change that the state knows.
   await history.catchUp();
-  const started = now();
-  const writer = new FeedWriter(log, feedId, state, started.toISOString(), signal, {
+  const started = clock.now();
+  const writer = new FeedWriter(clock, log, feedId, state, started.toISOString(), signal, {
     currencyAt: history.currencyAt,
     onCatchUp: () => history.catchUp(),
   });
@@ -60,10 +60,10 @@ export async function restoreLoad(state: Fingerprints, options: RestoreOptions):
     writer.refuseAfterStop();
     await writer.add(item);
   }
-  const loadId = randomUUID();
+  const loadId = clock.uuid();
   await writer.settle((tally) => {
     if (changesIn(tally) === 0) return undefined;
-    return { type: 'FeedImported', data: importOf(tally, { loadId, history, started, ended: now() }) };
+    return { type: 'FeedImported', data: importOf(tally, { loadId, history, started, ended: clock.now() }) };
   });
   const { tally } = writer;
   return { ...(changesIn(tally) > 0 ? { loadId } : {}), tally };
@@ -94,7 +94,7 @@ function changesIn({ new: listed, revised, repriced, removed }: Tally): number {
 }
 
 /** Removals first, then what needs content, in the order in which that is in the stream. */
-async function* itemsOf({ log, feedId, history }: RestoreOptions): AsyncGenerator<WriteItem> {
+async function* itemsOf({ clock, log, feedId, history }: RestoreOptions): AsyncGenerator<WriteItem> {
   const isStill = (product: number) => () => !history.hasChangedSince(product);
   for (const { sourceProductId, difference, product } of history.undos())
     if (difference === 'removed')
@@ -110,7 +110,7 @@ async function* itemsOf({ log, feedId, history }: RestoreOptions): AsyncGenerato
       left -= 1;
     }
     if (left === 0) return;
-    await new Promise((resolve) => setImmediate(resolve));
+    await clock.yield();
   }
 }
 
@@ -181,6 +181,7 @@ export class LoadHistory {
   private readonly stream: string;
 
   constructor(
+    private readonly clock: Clock,
     private readonly log: EventLog,
     feedId: number,
     private readonly importId: string,
@@ -196,7 +197,7 @@ export class LoadHistory {
       batchSize: BATCH,
     })) {
       for (const event of events) this.fold(event);
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.clock.yield();
     }
   }
 

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ProductFingerprint } from '../../../../domain/products/feed';
 import { type Digest } from '../../../../domain/products/fingerprints';
+import { type Ids } from '../../../../kernel/event';
 import { EngineUnavailable } from '../../../../kernel/event-log';
 import { unavailableIfSystem } from '../../../../runtime/unavailable';
 
@@ -20,8 +20,11 @@ export class Spool {
   private isClosed = false;
   private written = 0;
 
-  constructor(private readonly folder: string) {
-    this.path = join(folder, `${randomUUID()}.spool`);
+  constructor(
+    uuids: Ids,
+    private readonly folder: string,
+  ) {
+    this.path = join(folder, `${uuids.uuid()}.spool`);
   }
 
   /** Bytes on disk, with those that are being written. */
