@@ -15,7 +15,7 @@ import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
 import { without } from '../../kernel/without';
 import { INDEX_STREAM, type IndexMark, MARK, recordIn, toIndexEvent } from './reference-index';
 import { type End as LogEnd } from './head';
-import { type StreamMetadata, metadataEvent, metadataIn, type SentEvent } from './sent-event';
+import { metadataEvent, metadataIn, type SentEvent, type StreamMetadata } from './sent-event';
 
 /** What the keeper needs of the log in EventStoreDB. */
 export interface IndexedLog extends Pick<EventLog, 'subscribe'> {

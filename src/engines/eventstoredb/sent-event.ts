@@ -86,7 +86,6 @@ export class SentEvent {
   }
 }
 
-/** StreamMetadata of a stream. */
 export type StreamMetadata = Readonly<Record<string, unknown>>;
 
 /** The metadata of a stream in their last event; none if another program wrote something else than an object. */
