@@ -11,8 +11,7 @@ import { DeliveryRunner } from './scheduling/delivery-runner';
 import { FollowedSubscriptions } from './scheduling/followed-subscriptions';
 import { Recipients } from './scheduling/recipients';
 import { type Secrets } from '../domain/subscriptions/secrets';
-import { type AllowedAddresses } from './sending/addresses';
-import { Sender } from './sending/sender';
+import { type Sender } from './sending/sender';
 import { type Topic } from '../domain/subscriptions/topic';
 
 export interface NotifierParts {
@@ -24,7 +23,8 @@ export interface NotifierParts {
   readonly secrets: Secrets;
   /** This installation. */
   readonly owner: Owner;
-  readonly allowed: AllowedAddresses;
+  /** What makes the attempts, until it stops delivering. */
+  readonly newSender: () => Pick<Sender, 'attempt' | 'close'>;
   /** File or URL with exchange rates. */
   readonly rates?: string;
   /** How long messages are kept (ms). */
@@ -111,12 +111,12 @@ export class Notifier {
   }
 
   private deliver(): void {
-    const { clock, log, leases, deliveries, topics, secrets, allowed, rates, keepMs } = this.surface;
+    const { clock, log, leases, deliveries, topics, secrets, newSender, rates, keepMs } = this.surface;
     const { name, isGone, code = '', report } = this.options;
     const owner = { owner: name, ...(isGone === undefined ? {} : { isGone }) };
     const following = new AbortController();
     const subscriptions = new FollowedSubscriptions(clock, log, following.signal, report);
-    const sender = new Sender({ clock, allowed });
+    const sender = newSender();
     const recipients = new Recipients(subscriptions, secrets);
     const attempt = sender.attempt.bind(sender);
     const rerenderer = new Rerenderer(log, topics, report);

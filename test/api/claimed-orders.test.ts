@@ -6,6 +6,7 @@ import { Notifier } from '../../src/delivery/notifier';
 import { START } from '../../src/kernel/event';
 import { MATCHED } from '../../src/domain/deliveries/delivery-events';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
+import { Sender } from '../../src/delivery/sending/sender';
 import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { transactionIdOf } from '../../src/domain/transactions/transaction-id';
 import { transactionTopic } from '../../src/domain/transactions/topic';
@@ -72,7 +73,7 @@ beforeAll(async () => {
       owner: { installation: 'test', key: secrets.fingerprint },
       keepMs: 30 * DAY,
     },
-    allowed: AllowedAddresses.parse(allow),
+    newSender: () => new Sender({ clock: SYSTEM_CLOCK, allowed: AllowedAddresses.parse(allow) }),
   };
   notifier = new Notifier(parts, { name: 'test', report });
   notifier.start();

@@ -17,6 +17,7 @@ import {
 } from '../../src/domain/deliveries/ownership';
 import { PARTITIONS } from '../../src/domain/subscriptions/receiver-id';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
+import { Sender } from '../../src/delivery/sending/sender';
 import { AllowedAddresses } from '../../src/delivery/sending/addresses';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { NETWORK } from '../api/network';
@@ -63,6 +64,8 @@ it('a copy of a data folder delivers nothing until it is made the owner', async 
   await rm(copy, { recursive: true });
 });
 
+const newSender = (): Sender => new Sender({ clock: SYSTEM_CLOCK, allowed: AllowedAddresses.none });
+
 it('the notifier of a copy reports in one line that it is off, and why', async () => {
   await claimIn(folder);
   const place = { dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false } as const;
@@ -70,7 +73,6 @@ it('the notifier of a copy reports in one line that it is off, and why', async (
   const { log, leases } = engines;
   const secrets = await secretsOf(place);
   const owner = { installation: 'another', key: secrets.fingerprint };
-  const allowed = AllowedAddresses.none;
   const reported = await new Promise((resolve) => {
     const parts = {
       clock: SYSTEM_CLOCK,
@@ -80,7 +82,7 @@ it('the notifier of a copy reports in one line that it is off, and why', async (
       topics: [],
       secrets,
       owner,
-      allowed,
+      newSender,
       keepMs: 1,
     };
     const notifier = new Notifier(parts, {
@@ -112,10 +114,7 @@ describe('a process with another key, or none (decisions N5)', () => {
       const owner = await ownerOf(place(notifyKey), secrets);
       const parts = { log, leases, deliveries, topics: [], secrets, owner };
       const options = { name, report: (failure: unknown) => void reported.push(failure) };
-      const notifier = new Notifier(
-        { clock: SYSTEM_CLOCK, ...parts, allowed: AllowedAddresses.none, keepMs: DAY_MS },
-        options,
-      );
+      const notifier = new Notifier({ clock: SYSTEM_CLOCK, ...parts, newSender, keepMs: DAY_MS }, options);
       notifier.start();
       return notifier;
     };

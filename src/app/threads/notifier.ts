@@ -16,6 +16,7 @@ interface NotifierData extends Ticketed {
 /** Sends notifications away from the thread that serves HTTP. */
 export async function run({ ticket, config }: NotifierData, report: Report): Promise<Served> {
   const { Notifier } = await import('../../delivery/notifier.js');
+  const { Sender } = await import('../../delivery/sending/sender.js');
   const { TOPICS } = await import('../../domain/topics.js');
   const engines = await joinEngines(ticket);
   const secrets = await secretsOf(config);
@@ -31,7 +32,7 @@ export async function run({ ticket, config }: NotifierData, report: Report): Pro
       topics: Object.values(TOPICS),
       secrets,
       owner: await ownerOf(config, secrets),
-      allowed: allowedBy(config),
+      newSender: () => new Sender({ clock: SYSTEM_CLOCK, allowed: allowedBy(config) }),
       keepMs,
       ...(notifyRates === undefined ? {} : { rates: notifyRates }),
     },

@@ -1,0 +1,227 @@
+import { EngineUnavailable } from '../../src/kernel/event-log';
+import { newPromise } from '../../src/runtime/waitable-position';
+import { Random } from './random';
+import { type Process, type Simulation } from './simulation';
+
+/** What a process talks to. */
+export type EngineName = 'log' | 'deliveries' | 'store' | 'leases';
+
+/** What may become of a call. */
+type Fate =
+  | 'at once'
+  | 'slow'
+  /** The engine does not get it, or its answer gets lost: which of both, the caller cannot know. */
+  | 'lost before it took effect'
+  | 'lost after it took effect'
+  /** The same, and the caller learns it after a long time only. */
+  | 'never answered';
+
+export type Faults = Record<
+  Exclude<Fate, 'at once' | 'slow'> | 'subscription ended' | 'batch cut' | 'cut off',
+  number
+>;
+
+/** How often calls fail (shares of all). */
+export interface Weather {
+  readonly slow: number;
+  readonly lost: number;
+  /** How long a subscription lasts on average (ms). */
+  readonly subscriptionMs: number;
+}
+
+export const CALM: Weather = { slow: 0.05, lost: 0, subscriptionMs: Infinity };
+
+/** After which time a client of an engine gives up (ms). */
+const PATIENCE_MS = { least: 1_000, most: 20_000 } as const;
+
+/** When a process was killed, stopped, frozen or cut off. */
+export interface Trouble {
+  readonly process: string;
+  readonly from: number;
+  until: number;
+}
+
+/** What is between processes and engines: it delays, loses and cuts. */
+export class Network {
+  readonly faults: Faults = {
+    'lost before it took effect': 0,
+    'lost after it took effect': 0,
+    'never answered': 0,
+    'subscription ended': 0,
+    'batch cut': 0,
+    'cut off': 0,
+  };
+  weather = CALM;
+  /** When calls of processes were not answered for a long time. */
+  readonly troubles: Trouble[] = [];
+  /** Grows with each power failure: what was on its way then does not arrive. */
+  epoch = 0;
+  /** Until when a process, or nobody (''), reaches an engine. */
+  private readonly cuts = new Map<string, number>();
+
+  constructor(
+    readonly simulation: Simulation,
+    private readonly seed: string,
+  ) {}
+
+  /** Nobody, or one process, reaches an engine for a time. */
+  cut(engine: EngineName, ms: number, process = ''): void {
+    this.cuts.set(`${process} ${engine}`, this.simulation.now + ms);
+  }
+
+  heal(): void {
+    this.cuts.clear();
+  }
+
+  isCut(engine: EngineName, { name }: Process): boolean {
+    const until = Math.max(this.cuts.get(` ${engine}`) ?? 0, this.cuts.get(`${name} ${engine}`) ?? 0);
+    return until > this.simulation.now;
+  }
+
+  /** An engine as a process reaches it. `iterated`: the methods that return iterables. */
+  reached<Engine extends object>(name: EngineName, process: Process, engine: Engine): Engine {
+    const line = new Line(this, name, process, new Random(`${this.seed} ${process.name} ${name}`));
+    return new Proxy(engine, {
+      get: (target, property) => {
+        const method: unknown = Reflect.get(target, property);
+        if (typeof method !== 'function' || typeof property !== 'string') return method;
+        return (...args: readonly unknown[]) =>
+          line.invoke(property, args, (sent) => Reflect.apply(method, target, sent));
+      },
+    });
+  }
+}
+
+const ITERATED: ReadonlySet<string> = new Set([
+  'readStream',
+  'readAll',
+  'readAllBackwards',
+  'snapshot',
+  'scan',
+]);
+
+/** The way between one process and one engine. */
+class Line {
+  constructor(
+    private readonly network: Network,
+    private readonly engine: EngineName,
+    private readonly process: Process,
+    private readonly random: Random,
+  ) {}
+
+  invoke(method: string, args: readonly unknown[], invoke: (args: readonly unknown[]) => unknown): unknown {
+    // As sent: what the caller changes afterwards does not arrive.
+    const sent = args.map((one) => (Array.isArray(one) ? [...(one as readonly unknown[])] : one));
+    if (method === 'subscribe') return this.subscription(this.cutBatches(method, sent), invoke);
+    if (ITERATED.has(method)) return this.iteration(this.cutBatches(method, sent), invoke);
+    return this.call(() => invoke(sent) as Promise<unknown>);
+  }
+
+  private async call<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+    const { simulation, faults } = this.network;
+    const { random, process } = this;
+    if (this.network.isCut(this.engine, process)) {
+      faults['cut off'] += 1;
+      await simulation.pause(random.time(PATIENCE_MS.least, PATIENCE_MS.most), process);
+      throw this.unavailable();
+    }
+    const fate = this.fate();
+    if (fate === 'at once') return await work();
+    if (fate !== 'slow') faults[fate] += 1;
+    const { epoch } = this.network;
+    const from = simulation.now;
+    // On the way it belongs to no process: what was sent takes effect although the sender was killed.
+    await simulation.pause(random.time(1, 2_000));
+    const takesEffect =
+      fate === 'slow' ||
+      fate === 'lost after it took effect' ||
+      (fate === 'never answered' && random.chance(0.5));
+    const isDone = takesEffect && epoch === this.network.epoch;
+    const answer = isDone ? await outcomeOf(work) : undefined;
+    const ms =
+      fate === 'never answered'
+        ? random.between(PATIENCE_MS.most, 3 * PATIENCE_MS.most)
+        : random.time(1, 2_000);
+    if (fate === 'never answered')
+      this.network.troubles.push({ process: process.name, from, until: simulation.now + ms });
+    await simulation.pause(ms, process);
+    if (answer === undefined || fate !== 'slow') throw this.unavailable();
+    if ('error' in answer) throw answer.error;
+    return answer.value;
+  }
+
+  private async *iteration(args: readonly unknown[], open: (args: readonly unknown[]) => unknown) {
+    const batches = (open(args) as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await this.call(() => batches.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  }
+
+  /** It may be late, and end at any time, with an error or without. */
+  private async *subscription(args: readonly unknown[], open: (args: readonly unknown[]) => unknown) {
+    const { simulation, faults, weather } = this.network;
+    const { random, process } = this;
+    const [options] = args as [{ readonly signal?: AbortSignal }];
+    const left = new AbortController();
+    const signal =
+      options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
+    const batches = (open([{ ...options, signal }]) as AsyncIterable<unknown>)[Symbol.asyncIterator]();
+    const ended = newPromise();
+    const ms =
+      weather.subscriptionMs === Infinity ? undefined : -Math.log(1 - random.next()) * weather.subscriptionMs;
+    const end = ms === undefined ? undefined : simulation.after(ms, process, ended.resolve);
+    try {
+      for (;;) {
+        const next = await Promise.race([batches.next(), ended.promise]);
+        if (typeof next === 'object' && next.done === true) return;
+        // What others have appended arrives here by itself.
+        await simulation.pause(random.chance(0.9) ? 0 : random.time(1, 5_000), process);
+        if (options.signal?.aborted === true) return;
+        if (typeof next !== 'object' || this.network.isCut(this.engine, process)) {
+          faults['subscription ended'] += 1;
+          if (random.chance(0.3)) return;
+          throw this.unavailable();
+        }
+        yield next.value;
+      }
+    } finally {
+      end?.cancel();
+      left.abort();
+    }
+  }
+
+  private cutBatches(method: string, args: readonly unknown[]): readonly unknown[] {
+    const isBatched = method === 'subscribe' || method.startsWith('read');
+    if (this.network.weather.lost === 0 || !isBatched || !this.random.chance(0.3)) return args;
+    this.network.faults['batch cut'] += 1;
+    const options = { ...(args.at(-1) as object), batchSize: this.random.between(1, 3) };
+    return method === 'readStream'
+      ? [args[0], typeof args[1] === 'object' ? options : { batchSize: 2 }]
+      : [options];
+  }
+
+  private fate(): Fate {
+    const { slow, lost } = this.network.weather;
+    const drawn = this.random.next();
+    if (drawn < lost * 0.45) return 'lost before it took effect';
+    if (drawn < lost * 0.9) return 'lost after it took effect';
+    if (drawn < lost) return 'never answered';
+    return drawn < lost + slow ? 'slow' : 'at once';
+  }
+
+  private unavailable(): EngineUnavailable {
+    return new EngineUnavailable(`${this.engine} does not answer`);
+  }
+}
+
+async function outcomeOf<Answer>(
+  work: () => Promise<Answer>,
+): Promise<{ readonly value: Answer } | { readonly error: unknown }> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    return { error };
+  }
+}

@@ -1,0 +1,101 @@
+import { type Attempt, type AttemptResult } from '../../src/delivery/sending/attempt';
+import { type MakeAttempt } from '../../src/delivery/scheduling/dispatcher';
+import { Random } from './random';
+import { type Process, type ProcessClock, type Simulation } from './simulation';
+
+/** How a receiver behaves for a time. */
+export type Mood = 'accepts' | 'refuses' | 'hangs' | 'accepts, but nobody learns it';
+
+/** An attempt, as the receiver and the sender know it. */
+export interface Received {
+  readonly id: string;
+  readonly url: string;
+  readonly sequence: number;
+  readonly process: string;
+  readonly isManual: boolean;
+  readonly started: number;
+  /** When the sender has learnt how it ended; undefined: never. */
+  ended: number | undefined;
+  end: AttemptResult['end'] | undefined;
+  /** The receiver has it and has accepted it. */
+  isAccepted: boolean;
+}
+
+/** What an attempt may take (ms). */
+const ATTEMPT_MS = 15_000;
+
+/** The other ends of all messages: they remember everything. */
+export class Receivers {
+  readonly all: Received[] = [];
+  private readonly moods = new Map<string, { readonly mood: Mood; readonly until: number }>();
+  private readonly random: Random;
+
+  constructor(
+    private readonly simulation: Simulation,
+    seed: string,
+  ) {
+    this.random = new Random(`${seed} receivers`);
+  }
+
+  setMood(url: string, mood: Mood, ms: number): void {
+    this.moods.set(url, { mood, until: this.simulation.now + ms });
+  }
+
+  cheerUp(): void {
+    this.moods.clear();
+  }
+
+  /** What a process sends with. */
+  senderOf(process: Process, clock: ProcessClock): { readonly attempt: MakeAttempt; close(): Promise<void> } {
+    return {
+      attempt: (attempt, signal) => this.attempt(process, clock, attempt, signal),
+      close: async () => undefined,
+    };
+  }
+
+  private moodOf(url: string): Mood {
+    const { mood, until } = this.moods.get(url) ?? { mood: 'accepts' as const, until: 0 };
+    return until > this.simulation.now ? mood : 'accepts';
+  }
+
+  private attempt(
+    process: Process,
+    clock: ProcessClock,
+    { id, sequence, request: { url }, isManual }: Attempt,
+    signal: AbortSignal,
+  ): Promise<AttemptResult> {
+    const { simulation, random } = this;
+    const [at, began] = [clock.wall(), clock.monotonic()];
+    const received: Received = {
+      ...{ id, url, sequence, process: process.name, isManual: isManual === true, started: simulation.now },
+      ...{ ended: undefined, end: undefined, isAccepted: false },
+    };
+    this.all.push(received);
+    return new Promise((resolve) => {
+      const end = (end: AttemptResult['end'], status?: number): void => {
+        if (received.end !== undefined) return;
+        [received.end, received.ended] = [end, simulation.now];
+        const result = { end, at, ms: Math.round(clock.monotonic() - began) };
+        resolve(status === undefined ? result : { ...result, status });
+      };
+      const abort = (): void => end('aborted');
+      if (signal.aborted) {
+        abort();
+        return;
+      }
+      signal.addEventListener('abort', abort, { once: true });
+      const timeout = clock.timer(ATTEMPT_MS, () => end('timeout'));
+      simulation.after(random.time(1, 3_000), undefined, () => {
+        const mood = this.moodOf(url);
+        if (mood === 'hangs') return;
+        received.isAccepted = mood !== 'refuses';
+        if (mood === 'accepts, but nobody learns it') return;
+        simulation.after(random.time(1, 1_000), process, () => {
+          timeout.cancel();
+          if (mood === 'accepts') end('success', 200);
+          else end('failure', 500);
+        });
+      });
+    });
+  }
+}

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { cases } from '../support/size';
+
+/** The world takes over the chance of its process, so it runs in others. */
+const world = (...args: readonly string[]) =>
+  promisify(execFile)(process.execPath, [join(__dirname, 'run.cjs'), ...args], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
+
+const SEEDS = cases(2_000, 150);
+/** Others each time: a failure names its seed, for `npm run world -- --seed`. */
+const FROM = Math.floor(Math.random() * 2 ** 31);
+
+it(`${SEEDS} worlds keep all promises, whatever fails and whoever dies`, async () => {
+  const failed = await world('--from', String(FROM), '--seeds', String(SEEDS)).then(
+    () => '',
+    (error: unknown) => {
+      const { stdout, stderr } = error as { readonly stdout: string; readonly stderr: string };
+      return stdout + stderr;
+    },
+  );
+  expect(failed).toBe('');
+}, 3_600_000);
+
+it('a seed always tells the same, byte for byte', async () => {
+  const [one, other] = await Promise.all([world('--seed', '7'), world('--seed', '7')]);
+  expect(one.stdout).toContain('all faults end');
+  expect(other.stdout).toBe(one.stdout);
+});
+
+interface Mutant {
+  readonly name: string;
+  readonly file: string;
+  readonly from: string;
+}
+
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- it is read before TypeScript is
+const MUTANTS = require('./mutants.cjs') as readonly Mutant[];
+
+it.each(MUTANTS)('mutant: $name, has its place', ({ file, from }) => {
+  expect(readFileSync(join(__dirname, '../..', file), 'utf8').split(from)).toHaveLength(2);
+});
