@@ -313,7 +313,7 @@ export class World {
       case 'power fails': {
         this.say('power fails');
         const shapes = this.hosts.map((one) => this.shapeOf(one));
-        for (const one of this.hosts) this.kill(one);
+        for (const one of [...this.hosts, ...this.stopping]) if (one.isUp) this.kill(one);
         this.network.epoch += 1;
         for (const collections of this.stores) collections.loseUnsynced();
         for (const shape of shapes) this.start(shape, random.time(500, 20_000));
