@@ -11,7 +11,7 @@ export interface Filter {
 }
 
 /** Time-out (ms) of an expression for one batch of names: a bad one must not block the process. */
-const TIMEOUT_MS = 1_000;
+const TIMEOUT_MS = 3_000;
 /** Maximum names whose results are cached. */
 const CACHE_SIZE = 10_000;
 

@@ -118,7 +118,9 @@ export async function* backTo<
   for await (const batch of log.readStream(stream, options))
     for (const recorded of batch) {
       const event = toDomainEvent(recorded) as Event;
-      if (Date.parse(event.data.at) < since - CLOCKS_MS) return;
+      // Its time is that of the attempt, which may have been recorded much later.
+      const isOld = event.type !== 'ReceiverDisabled' && Date.parse(event.data.at) < since - CLOCKS_MS;
+      if (isOld) return;
       yield { ...event, position: recorded.position };
     }
 }

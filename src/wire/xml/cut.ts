@@ -241,7 +241,11 @@ export class XmlMarkup {
 
   /** A `>` ends it only after its `end`, which shares nothing with the beginning. */
   private section(chunk: Buffer, from: number, end: string): number {
+    const last = end.charCodeAt(end.length - 1);
     for (let at = chunk.indexOf(GREATER, from); at >= 0; at = chunk.indexOf(GREATER, at + 1)) {
+      // There may be millions of them: most are not worth a text.
+      if (at > from && chunk[at - 1] !== last) continue;
+      if (at - from >= end.length && chunk[at - end.length] !== last) continue;
       const before = this.before + chunk.toString('latin1', Math.max(from, at - end.length), at);
       if (before.endsWith(end)) return this.enter('text', at + 1);
     }

@@ -81,7 +81,7 @@ describe('a stop while a feed loads (decisions A12)', () => {
   async function restart(): Promise<void> {
     const start = performance.now();
     expect(await server.end()).toBe(0);
-    expect(performance.now() - start).toBeLessThan(30_000);
+    expect(performance.now() - start).toBeLessThan(8_000);
     server = await Server.start(folder);
   }
 
