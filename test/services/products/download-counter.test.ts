@@ -164,7 +164,7 @@ describe('downloads while the log is unavailable (decisions P18)', () => {
       await counterOver(log).count(whole);
       const [name = ''] = await left();
       expect(name).toMatch(/\.uncounted$/);
-      const taken = `${name.replace('.uncounted', '')}.${Date.now() - 120_000}.counting`;
+      const taken = `${name.replace('.uncounted', '')}.${now - 120_000}.counting`;
       await rename(join(folder, 'uncounted', name), join(folder, 'uncounted', taken));
       await countRest(log);
       expect(await counted(log)).toEqual([at, at]);
@@ -253,7 +253,7 @@ describe('downloads while the log is unavailable (decisions P18)', () => {
       for (let at = 0; at < MOST; at += 1) await writeFile(named(at), '');
       // Being written, as far as anybody knows: they are not noted yet.
       expect(await answered(counterOver(away(log)), 1)).toEqual([true]);
-      const old = new Date(Date.now() - 120_000);
+      const old = new Date(now - 120_000);
       for (let at = 1; at < MOST; at += 1) await utimes(named(at), old, old);
       const counter = counterOver(log);
       counter.start();
