@@ -1,4 +1,4 @@
-// eslint-disable-next-line no-restricted-imports -- Slices are of the thread, which has one event loop.
+// eslint-disable-next-line no-restricted-imports -- a thread has one event loop; simulations set theirs by `sliceBy`.
 import { type Clock, SYSTEM_CLOCK } from './clock';
 import { crash } from './failure-report';
 

@@ -1,4 +1,4 @@
-// eslint-disable-next-line no-restricted-imports -- The key of a hash table, which nothing shows.
+// eslint-disable-next-line no-restricted-imports -- a random key of a hash table in memory: it changes no result.
 import { hash, randomBytes } from 'node:crypto';
 import { NO_STREAM } from '../../kernel/event';
 
