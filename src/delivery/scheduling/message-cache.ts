@@ -80,11 +80,12 @@ export class MessageCache {
   }
 
   delete(revision: number): void {
-    for (const cached of [this.spare, this.needed]) {
-      const bytes = cached.get(revision)?.bytes ?? 0;
-      this.bytes -= bytes;
-      if (cached === this.needed) this.neededBytes -= bytes;
-      cached.delete(revision);
+    for (const messages of [this.spare, this.needed]) {
+      const cached = messages.get(revision);
+      if (cached === undefined) continue;
+      this.bytes -= cached.bytes;
+      if (messages === this.needed) this.neededBytes -= cached.bytes;
+      messages.delete(revision);
     }
   }
 
@@ -155,17 +156,24 @@ export class MessageCache {
     what: string | { readonly bytes: number; readonly message: Message },
   ): void {
     const bytes = (typeof what === 'string' ? bytesOf(what) : what.bytes) + OVERHEAD;
+    if (this.bytes + bytes > this.maxBytes) this.makeRoom(bytes);
+    const isRead = typeof what === 'string';
+    into.set(revision, {
+      bytes,
+      data: isRead ? what : undefined,
+      message: isRead ? undefined : what.message,
+    });
+    this.bytes += bytes;
+    if (into === this.needed) this.neededBytes += bytes;
+  }
+
+  private makeRoom(bytes: number): void {
     for (const others of [this.spare, this.needed]) {
       for (const oldest of others.keys()) {
-        if (this.bytes + bytes <= this.maxBytes) break;
+        if (this.bytes + bytes <= this.maxBytes) return;
         this.delete(oldest);
       }
     }
-    const cached =
-      typeof what === 'string' ? { data: what, message: undefined } : { ...what, data: undefined };
-    into.set(revision, { ...cached, bytes });
-    this.bytes += bytes;
-    if (into === this.needed) this.neededBytes += bytes;
   }
 }
 
