@@ -36,8 +36,8 @@ type Standing = 'holds it' | 'gone' | 'under way';
  * - That event is appended at a revision which the claim, or its batch, had before the reservation. So whoever finds a
  *   reservation under way for too long appends to the claim or the batch first: then the event cannot be appended any
  *   more. A process that appends it nevertheless later, because of such a conflict, reserves the key again before.
- * - A key whose claim has another one, or is withdrawn, is released by its writer, or else by whoever wants it: there
- *   is nothing to wait for.
+ * - A key whose claim has another one, or is withdrawn, stays reserved until somebody else wants it: there is nothing to
+ *   wait for then.
  *
  * All methods may raise `EngineUnavailable`; repeating them is harmless.
  */
@@ -70,14 +70,6 @@ export class ClaimKeys {
       present = await execute(this.uuids, this.log, claimKeys, key, { seen, next, at }, present);
       if (isDeepStrictEqual(present.state, next)) return true;
     }
-  }
-
-  /** After a claim has got another key, or was withdrawn, or has failed to get this one: unless it has the key. */
-  async release(key: string, owner: number, at: string): Promise<void> {
-    const present = await this.load(key);
-    const { state: seen } = present;
-    if (seen?.owner === owner && (await this.standingOf(key, seen)) === 'gone')
-      await execute(this.uuids, this.log, claimKeys, key, { seen, at }, present);
   }
 
   /** Whether the owner has lost the key: makes sure of it if nothing has become of the reservation for too long. */

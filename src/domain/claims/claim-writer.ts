@@ -37,10 +37,7 @@ export interface Written {
   readonly position?: Position;
 }
 
-type ClaimChange<Action extends ClaimCommand['do']> = Omit<
-  Extract<ClaimCommand, { readonly do: Action }>,
-  'do'
->;
+type Revision = Omit<Extract<ClaimCommand, { readonly do: 'revise' }>, 'do'>;
 
 /** Streams written at a time: enough for the log to share its commits. */
 const AT_ONCE = 256;
@@ -138,7 +135,6 @@ export class ClaimWriter {
     const [one] = lost;
     if (one === undefined) return;
     await execute(this.uuids, this.log, claimBatchDecider, batch, { do: 'abandon', at }, NEW_BATCH);
-    await inParallel(claims, AT_ONCE, ({ id, claim }) => this.releaseLater(keyOf(claim), id, at));
     throw lostBy(one, claims);
   }
 
@@ -161,57 +157,29 @@ export class ClaimWriter {
   }
 
   /** Updates a claim for its publisher. Raises UTS_397 if another claim has its new key. */
-  async revise(id: number, change: ClaimChange<'revise'>, known: StateAt<ClaimState>): Promise<Written> {
+  async revise(id: number, change: Revision, known: StateAt<ClaimState>): Promise<Written> {
     const { at, claim } = change;
     const key = keyOf(claim);
     for (let { state, revision } = known; ; { state, revision } = await this.load(id)) {
       const before = state.is === 'filed' ? keyOf(state.claim) : key;
+      const events = claimDecider.decide({ do: 'revise', ...change }, state);
+      if (before !== key && !(await this.keys.reserve(key, { owner: id, at, revision })))
+        throw notUnique(claim);
+      const appended = events.map((event) => toNewEvent(event, this.uuids.uuid()));
       try {
-        const events = claimDecider.decide({ do: 'revise', ...change }, state);
-        if (before !== key && !(await this.keys.reserve(key, { owner: id, at, revision })))
-          throw notUnique(claim);
-        const appended = events.map((event) => toNewEvent(event, this.uuids.uuid()));
-        const written = await appendIdempotently(this.log, streamOf(CLAIM, id), revision, appended);
-        if (before !== key) await this.releaseLater(before, id, at);
-        return written;
+        return await appendIdempotently(this.log, streamOf(CLAIM, id), revision, appended);
       } catch (error) {
-        if (error instanceof RevisionConflict) continue;
-        await this.releaseLater(key, id, at);
-        throw error;
+        if (!(error instanceof RevisionConflict)) throw error;
       }
     }
   }
 
   async execute(
     id: number,
-    command: Extract<ClaimCommand, { readonly do: 'rule' | 'screen' | 'autoApprove' | 'track' }>,
+    command: Extract<ClaimCommand, { readonly do: 'rule' | 'screen' | 'autoApprove' | 'track' | 'withdraw' }>,
     known?: StateAt<ClaimState>,
   ): Promise<Written> {
     return await execute(this.uuids, this.log, claimDecider, id, command, known);
-  }
-
-  /** Withdraws a claim; its key is free then. */
-  async withdraw(id: number, change: ClaimChange<'withdraw'>, known: StateAt<ClaimState>): Promise<Written> {
-    const { state } = known;
-    const withdrawn = await execute(
-      this.uuids,
-      this.log,
-      claimDecider,
-      id,
-      { do: 'withdraw', ...change },
-      known,
-    );
-    if (state.is === 'filed') await this.releaseLater(keyOf(state.claim), id, change.at);
-    return withdrawn;
-  }
-
-  /** Whoever wants the key releases it, if this fails. */
-  private async releaseLater(key: string, id: number, at: string): Promise<void> {
-    try {
-      await this.keys.release(key, id, at);
-    } catch (error) {
-      if (!(error instanceof EngineUnavailable)) throw error;
-    }
   }
 }
 

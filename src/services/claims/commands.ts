@@ -334,7 +334,7 @@ class DeleteClaimHandler implements ICommandHandler<DeleteClaim> {
     const known = await writer.load(claimId);
     ownClaim(claimId, known.state, caller);
     const at = this.claims.now().toISOString();
-    const withdrawn = await writer.withdraw(claimId, { at, version }, known);
+    const withdrawn = await writer.execute(claimId, { do: 'withdraw', at, version }, known);
     return { position: await this.claims.visible.after([withdrawn]) };
   }
 }

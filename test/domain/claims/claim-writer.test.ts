@@ -33,7 +33,22 @@ async function revise(log: EventLog, id: number, orderNumber: string, at = AT) {
 async function withdraw(log: EventLog, id: number, at = AT) {
   const known = await found(log, id);
   const version = known.state.is === 'filed' ? known.state.version : NaN;
-  return await new ClaimWriter(SYSTEM_CLOCK, log).withdraw(id, { at, version }, known);
+  return await new ClaimWriter(SYSTEM_CLOCK, log).execute(id, { do: 'withdraw', at, version }, known);
+}
+
+/** A log that stops before its first append to a stream with this beginning, until it is resumed. */
+function pausedAt(log: EventLog, prefix: string) {
+  let [pause, resume]: (() => void)[] = [];
+  const paused = new Promise<void>((resolve) => (pause = resolve));
+  const resumed = new Promise<void>((resolve) => (resume = resolve));
+  const append: EventLog['append'] = async (stream, ...rest) => {
+    if (stream.startsWith(prefix)) {
+      pause?.();
+      await resumed;
+    }
+    return await log.append(stream, ...rest);
+  };
+  return { log: overrideLog(log, { append }), paused, resume: () => resume?.() };
 }
 
 describe('creations that race for one key (decisions C4)', () => {
@@ -96,26 +111,6 @@ describe('a key (decisions C4)', () => {
       await create(log, ['B']);
     }));
 
-  it('goes to and fro between two versions of one claim, whoever is late to release it', () =>
-    withLog(async (log) => {
-      const [id] = (await create(log, ['A'])).ids;
-      // The first update reserves B, appends, and releases A only when the second one has taken A again.
-      let release: () => void = () => undefined;
-      const late = new Promise<void>((resolve) => (release = resolve));
-      const slow = atAppend(log, 2, async (append) => {
-        const appended = await append();
-        await late;
-        return appended;
-      });
-      const first = revise(slow.log, id!, 'B');
-      while (!(await ordersIn(log)).includes('B')) await Promise.resolve();
-      await revise(log, id!, 'A');
-      release();
-      await first;
-      expect(await outcomes([create(log, ['A'])])).toEqual(['UTS_397']);
-      await create(log, ['B']);
-    }));
-
   it('of an update is not lost, though another update of the claim, decided at an older revision, reserves it after', () =>
     withLog(async (log) => {
       const unscreened = { ...newClaim('A'), screening: { statusId: CANNOT_VALIDATE } } as const;
@@ -146,6 +141,96 @@ describe('a key (decisions C4)', () => {
       expect(await outcomes([revise(older, id!, 'B')])).toEqual(['UTS_405']);
       expect(await ordersIn(log)).toEqual(['B']);
     }));
+
+  it('of an update is not lost, though another update of the claim, decided at an older revision, reserves it before', () =>
+    withLog(async (log) => {
+      const unscreened = { ...newClaim('A'), screening: { statusId: CANNOT_VALIDATE } } as const;
+      const [id] = (await new ClaimWriter(SYSTEM_CLOCK, log).create([unscreened], AT)).ids;
+      const before = await found(log, id!);
+      const screen = { do: 'screen', at: AT, version: 0, screening: { statusId: 2 } } as const;
+      await execute(SYSTEM_CLOCK, log, claimDecider, id!, screen);
+      const older = pausedAt(log, `claim-${id}`);
+      let raced: Promise<readonly unknown[]> | undefined;
+      const newer = overrideLog(log, {
+        append: async (stream, ...rest) => {
+          if (raced === undefined) {
+            // The newer one has found B free, and the older one reserves it.
+            const change = { at: AT, version: 0, claim: contentOf('B'), screening: { statusId: 2 } } as const;
+            raced = outcomes([new ClaimWriter(SYSTEM_CLOCK, older.log).revise(id!, change, before)]);
+            await older.paused;
+          } else if (stream === `claim-${id}`)
+            expect(await outcomes([create(log, ['B'])])).toEqual(['UTS_397']);
+          return log.append(stream, ...rest);
+        },
+      });
+      expect(await outcomes([revise(newer, id!, 'B')])).toEqual(['ok']);
+      older.resume();
+      expect(await raced).toEqual(['UTS_405']);
+      expect(await ordersIn(log)).toEqual(['B']);
+    }));
+
+  it('of an update that is decided again, since the claim has changed, is reserved again before it is stored', () =>
+    withLog(async (log) => {
+      const unscreened = { ...newClaim('A'), screening: { statusId: CANNOT_VALIDATE } } as const;
+      const [id] = (await new ClaimWriter(SYSTEM_CLOCK, log).create([unscreened], AT)).ids;
+      let appends = 0;
+      const slow = overrideLog(log, {
+        append: async (stream, ...rest) => {
+          if (stream === `claim-${id}`) appends += 1;
+          const screen = { do: 'screen', at: AT, version: 0, screening: { statusId: 2 } } as const;
+          if (stream === `claim-${id}` && appends === 1)
+            await execute(SYSTEM_CLOCK, log, claimDecider, id!, screen);
+          else if (stream === `claim-${id}`)
+            expect(await outcomes([create(log, ['B'])])).toEqual(['UTS_397']);
+          return log.append(stream, ...rest);
+        },
+      });
+      expect(await outcomes([revise(slow, id!, 'B')])).toEqual(['ok']);
+      expect(appends).toBe(2);
+      expect(await ordersIn(log)).toEqual(['B']);
+    }));
+
+  it.each<[string, (log: EventLog) => Promise<unknown>, readonly string[]]>([
+    ['an update', (log) => revise(log, 1, 'N'), ['N']],
+    ['a new claim', (log) => create(log, ['N']), ['A', 'N']],
+    ['a post of three', (log) => create(log, ['N', 'O', 'P']), ['A', 'N', 'O', 'P']],
+  ])('of %s stays its own if it is stored while another request takes the key over', (_, deed, orders) =>
+    withLog(async (log) => {
+      await create(log, ['A']);
+      const slow = pausedAt(log, 'claim-');
+      const stored = outcomes([deed(slow.log)]);
+      await slow.paused;
+      let isPrevented = false;
+      const taking = overrideLog(log, {
+        append: async (stream, ...rest) => {
+          if (stream.startsWith('claim-') && !isPrevented) {
+            isPrevented = true;
+            slow.resume();
+            expect(await stored).toEqual(['ok']);
+          }
+          return log.append(stream, ...rest);
+        },
+      });
+      expect(await outcomes([create(taking, ['N'], LATER)])).toEqual(['UTS_397']);
+      expect(isPrevented).toBe(true);
+      expect(await ordersIn(log)).toEqual(orders);
+    }),
+  );
+
+  it.each(['A', 'B', 'C'])(
+    'of a post that is refused because of %s is free at once (decisions C3)',
+    (taken) =>
+      withLog(async (log) => {
+        await create(log, [taken]);
+        const post = ['A', 'B', 'C'];
+        expect(await outcomes([create(log, post)])).toEqual(['UTS_397']);
+        const found = await new ClaimWriter(SYSTEM_CLOCK, log).withKeys(post.map(newClaim), AT);
+        expect(found.map(({ isTaken }) => isTaken)).toEqual(post.map((order) => order === taken));
+        const others = post.filter((order) => order !== taken);
+        await create(log, others);
+        expect(await ordersIn(log)).toEqual(post);
+      }),
+  );
 
   it('of an interrupted update is free after 30 s, and not before; then that update cannot be stored any more', () =>
     withLog(async (log) => {

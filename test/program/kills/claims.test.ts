@@ -75,7 +75,7 @@ describe.each(Object.keys(SHARED_LOGS))('Over %s', (engine) => {
     expect(await ordersIn(shared.log)).toEqual(['A']);
   });
 
-  it('a process that is killed when it has updated a key and not released the former one leaves it free (decisions C4)', async () => {
+  it('a process that is killed when it has updated a key leaves the former one free (decisions C4)', async () => {
     const [id = NaN] = (await create(['A'])).ids;
     const update = { id, claim: contentOf('B') };
     expect(await elsewhere([update], 'claim', 'after')).toMatchObject({ signal: 'SIGKILL' });
