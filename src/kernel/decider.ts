@@ -55,9 +55,11 @@ export interface StateAt<State> {
   readonly revision: number;
 }
 
-/** A state with the position of the last event of its stream; `START` without one. */
 export interface Loaded<State> extends StateAt<State> {
+  /** That of the last event of the stream; `START` without one. */
   readonly position: Position;
+  /** How many events the state was made of. */
+  readonly events: number;
 }
 
 /** The outcome of a command: `state` and `revision` are those after its events. */
@@ -130,12 +132,13 @@ export async function load<State, Event extends DomainEvent>(
       ? eventsOf(log, stream)
       : neededOf(log, stream, (recorded) => supersedes(toDomainEvent(recorded) as Event));
   let state = decider.initial;
-  let [revision, position] = [NO_STREAM, START];
+  let [revision, position, count] = [NO_STREAM, START, 0];
   for await (const recorded of events) {
     state = decider.evolve(state, toFolded<Event>(recorded));
     ({ revision, position } = recorded);
+    count += 1;
   }
-  return { state, revision, position };
+  return { state, revision, position, events: count };
 }
 
 async function* eventsOf(

@@ -234,8 +234,7 @@ async function checkedState(
 ): Promise<number | undefined> {
   const owner = (await directoryAt(log)).organisations.get(caller.organisationId);
   if (owner === undefined) throw fault.notRelated(`the organisation ${caller.organisationId} was removed`);
-  const posted = JSON.stringify({ [stateField(kind.states)]: stateId });
-  return postedState(kind, Buffer.from(posted), owner);
+  return postedState(kind, { [stateField(kind.states)]: stateId }, owner);
 }
 
 /** Raises `UsageError` for what the API would answer as a fault. */

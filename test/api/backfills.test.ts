@@ -97,6 +97,20 @@ describe('a backfill (decisions N14)', () => {
     );
   });
 
+  test.each([
+    ['/backfills', { ...PERIOD, dryrun: true }, 'dryrun'],
+    ['/redeliveries', { ...PERIOD, dryRun: true, receiver: 'x' }, 'receiver'],
+    ['/redeliveries', { minTime: 'x', dry_run: true }, 'dry_run'],
+    ['/receivers/0123456789abcdef/test', { messageTypeID: 4 }, 'messageTypeID'],
+  ])(
+    'and the other requests for messages name the fields that they do not know: %s (decisions A15)',
+    async (path, posted, name) => {
+      const sample = await sampleOf('nord', ALL);
+      const { headers } = await sample.post(path, posted);
+      expect(headers['x-ignored-fields']).toBe(name);
+    },
+  );
+
   test('is refused for a time that is too long ago, with all that is wrong with it', async () => {
     const sample = await sampleOf('nord', ALL);
     const old = new Date(NOW - 31 * 24 * 3_600_000).toISOString();

@@ -72,12 +72,13 @@ describe('a message is sent again (decisions N14, N17)', () => {
       await history().outcome(message, { outcome: n === 3 ? 'delivered' : 'dead', attempt: 10 });
       dead.push(message);
     }
-    await history().redeliver(dead[4]!, at(9));
     await settled();
+    await sample.post(`/deliveries/${dead[4]!.id}/redeliver`);
 
     const answer = await sample.post('/redeliveries', { minTime: at(1), maxTime: at(4) });
     expect([answer.statusCode, answer.json()]).toEqual([202, { requested: 2, remaining: 0 }]);
-    expect((await lastRequests(sample)).map(({ message }) => message)).toEqual([dead[1]!.id, dead[2]!.id]);
+    const asked = (await lastRequests(sample)).map(({ message }) => message);
+    expect(asked).toEqual([dead[4]!.id, dead[1]!.id, dead[2]!.id]);
     const none = await sample.post('/redeliveries', {
       ...{ minTime: at(1), maxTime: at(4), receiverId: sample.receivers[1], state: 'dead' },
     });

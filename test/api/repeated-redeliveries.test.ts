@@ -117,6 +117,24 @@ describe('a redelivery that is asked for is not asked for again until it is atte
     expect((await sample.post('/redeliveries', PERIOD)).json()).toEqual({ requested: 3, remaining: 0 });
   });
 
+  test('by requests of old before a receiver was disabled, which is recorded long after the attempt (ADR 35)', async () => {
+    const { sample, dead } = await deadLetters(2);
+    const [one] = dead as [Due];
+    const { id: message, receiver, revision } = one;
+    const events = [
+      { type: 'RedeliveryRequested', data: { at: at(2), receiver, message, revision } },
+      { type: 'ReceiverDisabled', data: { at: at(-5), receiver: 'other', reason: 'failing' } },
+    ];
+    await world.app.engines.log.append(
+      `subscription-${sample.id}`,
+      0,
+      events.map((event) => toNewEvent(event, randomUUID())),
+    );
+    const again = await sample.post(`/deliveries/${message}/redeliver`);
+    expect([again.statusCode, again.json<Json>()['redeliveryRequested']]).toEqual([202, at(2)]);
+    expect((await sample.post('/redeliveries', PERIOD)).json()).toEqual({ requested: 1, remaining: 0 });
+  });
+
   test('by eight requests at once in two processes', async () => {
     const { sample, dead } = await deadLetters(40);
     const other = await world.app.again();
@@ -160,5 +178,50 @@ describe('a redelivery that is asked for is not asked for again until it is atte
       { message: two.id, at: timeOf(NOW + MINUTE) },
       { message: one.id, at: timeOf(NOW + 2 * MINUTE) },
     ]);
+  });
+});
+
+describe('requests before a cancellation in the log are cancelled, those after it are not, whatever clocks say (decisions N17)', () => {
+  const append = async (stream: string, event: { readonly type: string; readonly data: object }) => {
+    const { log } = world.app.engines;
+    const before = await streamOf(log, stream);
+    await log.append(stream, before.length - 1, [toNewEvent(event, randomUUID())]);
+  };
+  const pendingOf = async (sample: Sample, { id }: Due) =>
+    (await sample.json<Json>(`/deliveries/${id}`))['redeliveryRequested'];
+
+  test.each([
+    ['of a process whose clock is ahead', NOW + MINUTE],
+    ['at the same instant', NOW],
+  ])('a request after a cancellation %s', async (_, cancelledAt) => {
+    world.passTo(NOW);
+    const { sample, dead } = await deadLetters(1);
+    const [message] = dead as [Due];
+    const cancelled = { type: 'RedeliveriesCancelled', data: { at: timeOf(cancelledAt) } };
+    await append(`subscription-${sample.id}`, cancelled);
+    const path = `/deliveries/${message.id}/redeliver`;
+    expect((await sample.post(path)).statusCode).toBe(202);
+    expect((await sample.post(path)).statusCode).toBe(202);
+    const [request, ...others] = await requestsOf(sample);
+    expect(others).toEqual([]);
+    await history().redeliver(message, request!['at'] as string);
+    await settled();
+    expect(await pendingOf(sample, message)).toBe(request!['at']);
+    expect((await sample.post('/redeliveries', PERIOD)).json()).toEqual({ requested: 0, remaining: 0 });
+  });
+
+  test('a cancellation after a request of a process whose clock is ahead', async () => {
+    world.passTo(NOW);
+    const { sample, dead } = await deadLetters(1);
+    const [message] = dead as [Due];
+    const { id, receiver, revision } = message;
+    const data = { at: timeOf(NOW + MINUTE), receiver, message: id, revision };
+    await append(requestStream(sample.id), { type: 'RedeliveryRequested', data });
+    await history().redeliver(message, data.at);
+    await settled();
+    expect(await pendingOf(sample, message)).toBe(data.at);
+    await world.send('DELETE', `/${sample.id}/redeliveries`, 'nord');
+    expect(await pendingOf(sample, message)).toBeUndefined();
+    expect((await sample.post('/redeliveries', PERIOD)).json()).toEqual({ requested: 1, remaining: 0 });
   });
 });

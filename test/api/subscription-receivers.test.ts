@@ -1,8 +1,9 @@
-import { execute } from '../../src/kernel/decider';
+import { randomUUID } from 'node:crypto';
+import { execute, load, toNewEvent } from '../../src/kernel/decider';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { at, deliveryWorld, type Sample } from './delivery-samples';
-import { GET_RECEIVER, POST_RECEIVER } from './subscription-network';
+import { GET_RECEIVER, POST_RECEIVER, subscription } from './subscription-network';
 
 const { world, history, settled, sample: sampleOf } = deliveryWorld();
 
@@ -95,6 +96,43 @@ describe('receivers of a subscription (decisions N14, N17)', () => {
     expect((await nextOf()).map(([, next]) => next)).toEqual([undefined, undefined, undefined, undefined]);
   });
 });
+
+const SAME = subscription({ receivers: [POST_RECEIVER, GET_RECEIVER] });
+
+test.each<[string, (sample: Sample) => Promise<unknown>, isDisabled: boolean]>([
+  ['a receiver to be enabled', (sample) => sample.post(`/receivers/${sample.receivers[1]}/enable`), true],
+  ['redeliveries', (sample) => sample.post('/redeliveries', { minTime: at(0), maxTime: at(9) }), true],
+  ['a PUT that changes nothing', ({ id }) => world.put(id, SAME), false],
+])(
+  'a subscription with many requests of old is read in a few events once somebody has asked for %s (ADR 35)',
+  async (_, ask, isDisabled) => {
+    const sample = await sampleOf();
+    const { id, receivers } = sample;
+    const { log } = world.app.engines;
+    await world.send('POST', `/${id}/secret/rotations`, 'nord');
+    if (isDisabled) await disable(sample);
+    const test = { type: 'TestRequested', data: { at: at(0), receiver: receivers[1], stateId: 4 } };
+    for (let count = 0; count < 2_000; count += 500) {
+      const { revision } = await load(log, subscriptionDecider, id);
+      await log.append(
+        `subscription-${id}`,
+        revision,
+        Array.from({ length: 500 }, () => toNewEvent(test, randomUUID())),
+      );
+    }
+    const before = await load(log, subscriptionDecider, id);
+    expect(before.events).toBeGreaterThan(2_000);
+    const copy = await sample.json('');
+    await ask(sample);
+    const after = await load(log, subscriptionDecider, id);
+    expect(after.events).toBeLessThan(10);
+    expect(after.state).toEqual(before.state);
+    await ask(sample);
+    expect(await load(log, subscriptionDecider, id)).toEqual(after);
+    await settled();
+    expect([await sample.json(''), (await world.ids()).includes(id)]).toEqual([copy, true]);
+  },
+);
 
 /** The first receiver has answered 410. */
 async function disable({ id, receivers: [receiver = ''] }: Sample): Promise<void> {

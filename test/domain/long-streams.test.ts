@@ -278,7 +278,7 @@ const subscriptionCommand: fc.Arbitrary<SubscriptionCommand> = fc
   .record({
     what: fc.constantFrom<SubscriptionCommand['do']>(
       ...(['replace', 'replace', 'disableReceiver', 'enableReceiver', 'rotateSecret'] as const),
-      ...(['cancelRedeliveries', 'cancelBackfills', 'create', 'delete'] as const),
+      ...(['cancelRedeliveries', 'cancelBackfills', 'create', 'delete', 'restate'] as const),
     ),
     at,
     receiver: fc.constantFrom('r', 's'),

@@ -406,6 +406,11 @@ describe('hostile transactions', () => {
   it('names the fields that it does not know (decisions A15)', async () => {
     const one = await world.report(reportOf('IGNORED', { odrerValue: 7, colour: 'red' }));
     expect([one.statusCode, one.headers['x-ignored-fields']]).toEqual([201, 'colour, odrerValue']);
+    const refused = await world.report({
+      ...reportOf('IGNORED 2', { odrerNumber: 7 }),
+      orderNumber: undefined,
+    });
+    expect([refused.statusCode, refused.headers['x-ignored-fields']]).toEqual([400, 'odrerNumber']);
     const several = await moveAll([{ acton: 1 }, { transactionID: 2 }, 5]);
     expect(several.headers['x-ignored-fields']).toBe('acton, transactionID');
     expect((await create('NONE-IGNORED')).messageTypeId).toBe(4);

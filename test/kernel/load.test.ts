@@ -48,6 +48,7 @@ it.each([
         state,
         revision: events.length - 1,
         position: await log.head(),
+        events: state.length,
       });
       expect(read).toBe(reads);
     }),

@@ -58,9 +58,9 @@ export function decideRedelivery(
     return refused('not kept', `${messageId}: what was sent is no longer kept, so it cannot be sent again`);
   if (message.request === undefined)
     return refused('unsendable', `${messageId} cannot be sent: ${whyUnsendable(message)}`);
-  const since = mayRepeat ? undefined : pendingSince(listed, subscription, lastRequest);
+  const since = mayRepeat ? undefined : pendingSince(listed, lastRequest);
   return since === undefined
-    ? { is: 'requested', request: redeliveryOf(listed, at) }
+    ? { is: 'requested', request: redeliveryOf(listed, requestTime(subscription, at)) }
     : { is: 'pending', since };
 }
 
@@ -78,12 +78,16 @@ export function isRedeliveredInBulk({ attempts, state, renderable, isTest }: Lis
  * models may be behind: `lastRequest` is when it was last asked for, as the log has it.
  */
 export function pendingSince(
-  listed: ListedDelivery,
-  subscription: Pick<ActiveSubscription, 'redeliveriesCancelled'>,
+  { redelivered }: ListedDelivery,
   lastRequest: string | undefined,
 ): string | undefined {
-  const { redelivery, redelivered } = withoutCancelled(listed, subscription);
-  return lastRequest !== undefined && lastRequest !== redelivered ? lastRequest : redelivery;
+  return lastRequest === redelivered ? undefined : lastRequest;
+}
+
+/** When redeliveries that are asked for now are: later than they were last cancelled, whatever the clocks of processes say. */
+export function requestTime({ redeliveriesCancelled }: ActiveSubscription, now: string): string {
+  if (redeliveriesCancelled === undefined || redeliveriesCancelled < now) return now;
+  return new Date(Date.parse(redeliveriesCancelled) + 1).toISOString();
 }
 
 export function redeliveryOf({ receiver, messageId, matched }: ListedDelivery, at: string): DeliveryRequest {

@@ -81,7 +81,7 @@ export async function appendRequests(
   const stream = requestStream(subscriptionId);
   const events = requests.map((request) => toNewEvent(request, uuids.uuid()));
   for (;;) {
-    const expected = revision ?? (await lastRequest(log, subscriptionId));
+    const expected = revision ?? (await lastRequest(log, subscriptionId)).revision;
     try {
       const appended = await appendIdempotently(log, stream, expected, events);
       return { ...appended, ids: events.map(({ id }) => id) };
@@ -91,11 +91,15 @@ export async function appendRequests(
   }
 }
 
-/** The revision of the last request; `NO_STREAM` without one. */
-export async function lastRequest(log: EventLog, subscriptionId: string): Promise<number> {
+/** The last request: its revision, `NO_STREAM` without one, and its time. */
+export async function lastRequest(
+  log: EventLog,
+  subscriptionId: string,
+): Promise<{ readonly revision: number; readonly at?: string }> {
   for await (const [last] of log.readStream(requestStream(subscriptionId), { backwards: true, limit: 1 }))
-    if (last !== undefined) return last.revision;
-  return NO_STREAM;
+    if (last !== undefined)
+      return { revision: last.revision, at: (toDomainEvent(last) as DeliveryRequest).data.at };
+  return { revision: NO_STREAM };
 }
 
 /** By how much the clocks of those who append may differ (ms), with room to spare. */

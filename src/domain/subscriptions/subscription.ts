@@ -134,7 +134,9 @@ export type SubscriptionCommand =
       readonly reason: DisabledReason;
     }
   | { readonly do: 'enableReceiver'; readonly at: string; readonly receiver: string }
-  | { readonly do: 'rotateSecret'; readonly at: string };
+  | { readonly do: 'rotateSecret'; readonly at: string }
+  /** Repeats the state in events that supersede all before them. */
+  | { readonly do: 'restate'; readonly at: string };
 
 /** How long messages are signed with a secret after it was replaced (ms). */
 const REPLACED_SECRET_MS = 24 * 60 * 60 * 1000;
@@ -182,7 +184,7 @@ function change(
   state: ActiveSubscription,
 ): readonly SubscriptionEvent[] {
   const { at } = command;
-  const { content, disabledReceivers, secret, replacedSecrets, redeliveriesCancelled } = state;
+  const { content, disabledReceivers, secret } = state;
   switch (command.do) {
     case 'replace': {
       const receivers = continuedReceivers(
@@ -194,10 +196,8 @@ function change(
       // A PUT enables what the system has disabled, so one without changes may do something.
       if (isDeepStrictEqual(subscription, content) && Object.keys(disabledReceivers).length === 0) return [];
       const probes = changedReceivers(command.subscriptionId, content.receivers, receivers);
-      const cancelled = redeliveriesCancelled === undefined ? {} : { redeliveriesCancelled };
-      const kept = { secret, replacedSecrets, ...cancelled };
       return [
-        { type: 'SubscriptionReplaced', data: { at, subscription, kept } },
+        { type: 'SubscriptionReplaced', data: { at, subscription, kept: keptOf(state) } },
         ...probes.map((receiver) => ({ type: 'ProbeRequested' as const, data: { at, receiver } })),
       ];
     }
@@ -219,7 +219,23 @@ function change(
     case 'rotateSecret':
       if (nextRotation(state, at) !== undefined) return [];
       return [{ type: 'SecretRotated', data: { at, secret: secret.number + 1 } }];
+    case 'restate':
+      return [
+        { type: 'SubscriptionReplaced', data: { at, subscription: content, kept: keptOf(state) } },
+        ...Object.entries(disabledReceivers).map(([receiver, disabled]) => ({
+          type: 'ReceiverDisabled' as const,
+          data: { receiver, ...disabled },
+        })),
+      ];
   }
+}
+
+function keptOf({ secret, replacedSecrets, redeliveriesCancelled }: ActiveSubscription): KeptByPut {
+  return {
+    secret,
+    replacedSecrets,
+    ...(redeliveriesCancelled === undefined ? {} : { redeliveriesCancelled }),
+  };
 }
 
 function changed(

@@ -18,12 +18,12 @@ import { EventLog, RevisionConflict } from '../../kernel/event-log';
 import { KeyedMutex } from '../../runtime/concurrency';
 import { type OperationText, shape } from '../../wire/api/description';
 import { type Posted, Refusals } from '../../wire/api/posted';
+import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { boolean, integer, text } from '../../wire/record/kinds';
 import { complete, recordReader } from '../../wire/record/read';
 import { type AnswerOf, type PostedOf, record } from '../../wire/record/record';
 import { ChangeSubscription, Subscriptions } from './commands';
 import { postedRedeliveries } from './deliveries.fields';
-import { postedObject } from './fields';
 import { requestsSince } from './requests-since';
 import {
   type OwnedSubscription,
@@ -31,7 +31,7 @@ import {
   SubscriptionParts,
   type Which,
 } from './subscription.queries';
-import { jsonIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
+import { objectIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
 
 const { minTime, maxTime, receiverId, cursor } = postedRedeliveries.fields;
 
@@ -64,6 +64,7 @@ export function backfillOperations({ typeName: name, subject }: SubscriptionKind
   return {
     backfill: {
       id: `backfill${name}`,
+      sends: IGNORED_FIELDS,
       summary: `Make the messages of transitions of the past`,
       description:
         `Of each transition of a ${subject} between two times that the subscription selects now, and did not when it happened. At most ` +
@@ -175,7 +176,7 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
   /** Ids of all messages that were requested about transitions from a time on, and the revision of the last request. */
   private async requested(id: string, from: string) {
     const ids = new Set<string>();
-    const revision = await lastRequest(this.log, id);
+    const { revision } = await lastRequest(this.log, id);
     for await (const { type, data } of requestsSince(this.log, id, revision, Date.parse(from)))
       if (type === 'MessageRequested' && data.time >= from) ids.add(data.message);
     return { ids, revision };
@@ -201,7 +202,8 @@ export function backfillController(kind: SubscriptionKind): Type<object> {
     @Post(':id/backfills')
     @ApiOperation(operations.backfill)
     async backfill(@Wanted(kind) which: Which, @Body() body: PostedBody): Promise<Answer> {
-      const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
+      const expected = 'an object with minTime and maxTime';
+      const posted = await objectIn(body, { kind: postedBackfill, expected });
       const command = new BackfillMessages(which, posted);
       const { position, ...answer } = await this.commands.execute(command);
       return Answer.of(operations.backfill, answer, { status: 202, position });

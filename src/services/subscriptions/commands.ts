@@ -2,7 +2,11 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
-import { appendRequests, type DeliveryRequest } from '../../domain/subscriptions/delivery-requests';
+import {
+  appendRequests,
+  type DeliveryRequest,
+  lastRequest,
+} from '../../domain/subscriptions/delivery-requests';
 import {
   type ActiveSubscription,
   MOST_ROTATIONS,
@@ -79,6 +83,9 @@ interface ChangedSubscription {
   readonly isChanged: boolean;
 }
 
+/** Events that may be read of a subscription each time. */
+const MOST_EVENTS = 1_000;
+
 /** Executes commands on subscriptions, and waits until lists show the outcome. */
 @Injectable()
 export class Subscriptions {
@@ -92,7 +99,15 @@ export class Subscriptions {
     return this.clock.now().toISOString();
   }
 
+  /**
+   * Old logs have requests in the streams of subscriptions. The state that is read of a long one is appended, so that
+   * it is short from then on.
+   */
   async owned(which: Which): Promise<OwnedSubscription> {
+    const owned = await ownedSubscription(this.log, which);
+    if (owned.events <= MOST_EVENTS) return owned;
+    const command = { do: 'restate', at: this.now() } as const;
+    await execute(this.clock, this.log, subscriptionDecider, which.id, command, owned);
     return await ownedSubscription(this.log, which);
   }
 
@@ -121,6 +136,13 @@ export class Subscriptions {
       throw tooManyRotations(subscription, command.at);
     const position = await this.visible.after([executed]);
     return { subscription, position, isChanged: executed.events.length > 0 };
+  }
+
+  /** When something is cancelled now: not before it was last asked for, whatever the clocks of processes say. */
+  async cancelledAt(id: string): Promise<string> {
+    const now = this.now();
+    const { at = now } = await lastRequest(this.log, id);
+    return at > now ? at : now;
   }
 
   /** Asks for something to be sent. Of a subscription that is deleted meanwhile nothing is. */
@@ -231,8 +253,9 @@ export class ChangeSubscriptionHandler implements ICommandHandler<ChangeSubscrip
   async execute({ which, change }: ChangeSubscription): Promise<WrittenSubscription> {
     const { id } = which;
     const known = await this.subscriptions.owned(which);
-    const command = { do: change, at: this.subscriptions.now() };
-    return { subscriptionId: id, ...(await this.subscriptions.change(id, command, known)) };
+    const isCancelled = change === 'cancelBackfills' || change === 'cancelRedeliveries';
+    const at = isCancelled ? await this.subscriptions.cancelledAt(id) : this.subscriptions.now();
+    return { subscriptionId: id, ...(await this.subscriptions.change(id, { do: change, at }, known)) };
   }
 }
 

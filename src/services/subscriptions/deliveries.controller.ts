@@ -17,6 +17,7 @@ import { Clock } from '../../runtime/clock';
 import { type OperationText, shape } from '../../wire/api/description';
 import { given, INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 import { CURSOR_KEY, ListCursors, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
+import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { listOf } from '../../wire/record/record';
 import { ChangeSubscription } from './commands';
 import { RedeliverDeadLetters, RedeliverMessage } from './deliveries.commands';
@@ -42,9 +43,13 @@ import {
   toTotals,
   type WaitingReceivers,
 } from './deliveries.queries';
-import { postedObject } from './fields';
 import { type Which } from './subscription.queries';
-import { jsonIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
+import { objectIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
+
+const POSTED_REDELIVERIES = {
+  kind: postedRedeliveries,
+  expected: 'an object with minTime and maxTime',
+} as const;
 
 const MESSAGE = {
   ...SUBSCRIPTION_ID,
@@ -100,6 +105,7 @@ export function deliveryOperations(kind: SubscriptionKind) {
     },
     redeliverAll: {
       id: `redeliver${name}DeadLetters`,
+      sends: IGNORED_FIELDS,
       summary: 'Send all dead letters, or other messages, of a period again',
       description:
         'At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left, and a ' +
@@ -167,7 +173,7 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
     @Post(':id/redeliveries')
     @ApiOperation(operations.redeliverAll)
     async redeliverAll(@Wanted(kind) which: Which, @Body() body: PostedBody): Promise<Answer> {
-      const posted = postedObject(await jsonIn(body), 'an object with minTime and maxTime');
+      const posted = await objectIn(body, POSTED_REDELIVERIES);
       const command = new RedeliverDeadLetters(which, posted);
       const { position, ...answer } = await this.commands.execute(command);
       return Answer.of(operations.redeliverAll, answer, { status: 202, position });

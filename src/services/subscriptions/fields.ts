@@ -326,16 +326,19 @@ export function postedObject(bytes: Buffer, expected: string): Posted {
   throw fault.syntax(`the body is not an object: expected ${expected}`);
 }
 
+export function expectedTest({ states, sample }: SubscriptionKind): string {
+  const example = JSON.stringify({ [stateField(states)]: sample.states[0] });
+  return `an object such as ${example}, or no body`;
+}
+
 /** The state that a test is to be about, if the body names one. Raises `Faults`. */
 export function postedState(
   kind: SubscriptionKind,
-  bytes: Buffer,
+  posted: Posted,
   caller: Pick<Caller, 'kind'>,
 ): number | undefined {
   const refusals = new Refusals({ unusable: fault.content });
   const field = stateField(kind.states);
-  const example = JSON.stringify({ [field]: kind.sample.states[0] });
-  const posted = postedObject(bytes, `an object such as ${example}, or no body`);
   const { [field]: stateId } = recordReader(postedTest(kind))(posted, refusals);
   const { notForAdvertisers } = kind.states;
   if (caller.kind === 'advertiser' && stateId !== undefined && notForAdvertisers.includes(stateId))

@@ -121,13 +121,13 @@ export async function ownedSubscription(
   }: Omit<Which, 'kind'> & { readonly kind: Pick<Topic, 'name'> },
 ): Promise<OwnedSubscription> {
   if (!ID.test(id)) throw missingSubscription(id);
-  const { state, revision, position } = await load(log, subscriptionDecider, id);
+  const { state, ...at } = await load(log, subscriptionDecider, id);
   if (state.is !== 'active' || state.topic !== kind.name) throw missingSubscription(id);
   if (state.organisationId !== organisationId)
     throw fault.notRelated(`${id}: expected a subscription of yours`);
   if (siteId !== undefined && state.content.siteId !== siteId)
     throw fault.notRelated(`${id}: the token is for site ${siteId}; expected a subscription for this site`);
-  return { state, revision, position };
+  return { ...at, state };
 }
 
 export function missingSubscription(id: string) {

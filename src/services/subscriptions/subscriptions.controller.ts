@@ -22,12 +22,13 @@ import { Fault } from '../../kernel/fault';
 import { type Caller } from '../../network/organisations';
 import { type OperationText, shape } from '../../wire/api/description';
 import { type Posted } from '../../wire/api/posted';
-import { IGNORED_FIELDS, ignoredFields } from '../../wire/keys/name-list';
+import { IGNORED_FIELDS, ignoredFields, unknownFields } from '../../wire/keys/name-list';
 import { TEXT } from '../../wire/keys/keys';
-import { listOf } from '../../wire/record/record';
+import { listOf, type RecordKind } from '../../wire/record/record';
 import { ChangeSubscription, CreateSubscription, ReplaceSubscription } from './commands';
 import {
   listedSubscription,
+  expectedTest,
   postedObject,
   postedState,
   postedSubscription,
@@ -127,6 +128,7 @@ export function subscriptionOperations(kind: SubscriptionKind) {
     },
     test: {
       id: `test${name}Receiver`,
+      sends: IGNORED_FIELDS,
       summary: 'Send a test message to a receiver',
       description:
         'A message with example values, marked by the header webhook-test, is sent at once, before what waits, and even if the receiver ' +
@@ -244,7 +246,11 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     ): Promise<Answer> {
       const bytes = await bytesOf(body);
       if (bytes.length > 0) body.format(['json']);
-      const stateId = bytes.length === 0 ? undefined : postedState(kind, bytes, caller);
+      const posted =
+        bytes.length === 0
+          ? undefined
+          : objectOf(body, bytes, { kind: postedTest(kind), expected: expectedTest(kind) });
+      const stateId = posted && postedState(kind, posted, caller);
       const isGone = (): boolean => body.isStopping || reply.raw.destroyed;
       const test = new TestReceiver(which, receiver, { stateId, isGone });
       const { answer, isOver, position } = await this.commands.execute(test);
@@ -262,9 +268,26 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
 }
 
 /** A body that declares JSON; raises CON_360 for any other. */
-export async function jsonIn(body: PostedBody): Promise<Buffer> {
+async function jsonIn(body: PostedBody): Promise<Buffer> {
   body.format(['json']);
   return await bytesOf(body);
+}
+
+interface ExpectedObject {
+  readonly kind: RecordKind;
+  /** For the message about a body that is none. */
+  readonly expected: string;
+}
+
+/** A posted object in JSON. Unknown fields are named in a header, whatever else is wrong. Raises CON_310 and CON_360. */
+export async function objectIn(body: PostedBody, expected: ExpectedObject): Promise<Posted> {
+  return objectOf(body, await jsonIn(body), expected);
+}
+
+function objectOf(body: PostedBody, bytes: Buffer, { kind, expected }: ExpectedObject): Posted {
+  const posted = postedObject(bytes, expected);
+  body.report(ignoredFields(unknownFields(kind, [posted])));
+  return posted;
 }
 
 async function bytesOf(body: PostedBody): Promise<Buffer> {

@@ -138,6 +138,7 @@ class TransactionsController {
     const format = body.format();
     const bytes = await body.bytes(MAX_BODY.one);
     const posted = await parsedOr(fault.syntax, () => readOne(of(), each, bytes, format));
+    body.report(ignoredFields(unknownFields(of(), [posted])));
     const { results, position } = await this.commands.execute(commandOn([posted]));
     const [result] = results;
     if (result === undefined) throw new Error('one item has one result');
@@ -145,7 +146,6 @@ class TransactionsController {
     return Answer.of(operations.reportTransaction, toResult(result), {
       status: result.outcome === 'created' ? 201 : 200,
       position,
-      headers: ignoredFields(unknownFields(of(), [posted])),
     });
   }
 

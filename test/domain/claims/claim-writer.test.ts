@@ -232,6 +232,15 @@ describe('a key (decisions C4)', () => {
       }),
   );
 
+  it('of an interrupted request is found to be taken for 30 s, and then no longer', () =>
+    withLog(async (log) => {
+      const ended = endingAt(log, 3, 'before');
+      await expect(create(ended.log, ['A'])).rejects.toThrow(EngineUnavailable);
+      const writer = new ClaimWriter(SYSTEM_CLOCK, log);
+      const isTaken = async (at: string) => (await writer.withKeys([newClaim('A')], at))[0]?.isTaken;
+      expect([await isTaken(AT), await isTaken(LATER)]).toEqual([true, false]);
+    }));
+
   it('of an interrupted update is free after 30 s, and not before; then that update cannot be stored any more', () =>
     withLog(async (log) => {
       const [id] = (await create(log, ['A'])).ids;

@@ -11,6 +11,7 @@ import { type Receiver, subscriptionDecider } from '../../../src/domain/subscrip
 
 const AT = '2026-03-01T12:00:00.000Z';
 const EARLIER = '2026-03-01T11:00:00.000Z';
+const LATER = '2026-03-01T13:00:00.000Z';
 const RECEIVER: Receiver = { httpMethod: 'GET', receiverUrl: 'https://shop.example/in' };
 const receiver = receiverIdOf('s', RECEIVER);
 
@@ -77,9 +78,9 @@ const CASES: readonly [string, Partial<RedeliveredMessage>, owner: object, opera
     REQUESTED,
   ],
   [
-    'that is asked for, as reads show, is again by operators only',
-    { listed: { ...LISTED, redelivery: EARLIER } },
-    { is: 'pending', since: EARLIER },
+    'that is asked for again after it was attempted is again by operators only',
+    { listed: { ...LISTED, redelivered: EARLIER }, lastRequest: AT },
+    { is: 'pending', since: AT },
     REQUESTED,
   ],
   [
@@ -88,13 +89,23 @@ const CASES: readonly [string, Partial<RedeliveredMessage>, owner: object, opera
     REQUESTED,
   ],
   [
-    'of which the request was cancelled is',
+    'of which the request was cancelled is, whatever read models show',
     {
-      listed: { ...LISTED, redelivery: EARLIER },
-      subscription: { ...ACTIVE, redeliveriesCancelled: AT } as typeof ACTIVE,
+      listed: { ...LISTED, redelivery: AT },
+      subscription: { ...ACTIVE, redeliveriesCancelled: EARLIER } as typeof ACTIVE,
     },
     REQUESTED,
   ],
+  ...(
+    [
+      ['at once after a cancellation is later than that', AT, '2026-03-01T12:00:00.001Z'],
+      ['by a clock that is behind is later than that too', LATER, '2026-03-01T13:00:00.001Z'],
+    ] as const
+  ).map(([what, redeliveriesCancelled, at]): (typeof CASES)[number] => [
+    `that is asked for ${what}`,
+    { subscription: { ...ACTIVE, redeliveriesCancelled } as typeof ACTIVE },
+    { ...REQUESTED, request: { ...REQUESTED.request, data: { ...REQUESTED.request.data, at } } },
+  ]),
   ['that is asked for and no longer kept is not', { lastRequest: EARLIER, message: undefined }, NOT_KEPT],
 ];
 

@@ -228,6 +228,25 @@ describe('a PUT continues receivers (decisions N8)', () => {
   });
 });
 
+it('is the same after its state was repeated in events that supersede what is before them (ADR 35)', () => {
+  const receiver = receiverIdOf('s', RECEIVER);
+  const state = after(
+    CREATE,
+    { do: 'replace', at: AT, subscriptionId: 's', subscription: OTHER },
+    rotation(1),
+    rotation(2),
+    { do: 'cancelRedeliveries', at: hoursLater(3) },
+    { do: 'disableReceiver', at: hoursLater(4), receiver, reason: 'failing' },
+    { do: 'disableReceiver', at: hoursLater(5), receiver: 'other', reason: 'gone' },
+  );
+  const [first, ...others] = decide({ do: 'restate', at: LATER }, state);
+  expect(subscriptionDecider.supersedes?.(first!)).toBe(true);
+  const created = after(CREATE);
+  expect(
+    [first!, ...others].reduce((before, event) => subscriptionDecider.evolve(before, event), created),
+  ).toEqual(state);
+});
+
 it.each([
   'SubscriptionCreated',
   'SubscriptionReplaced',
