@@ -35,7 +35,7 @@ export function addFeeds(affilog: Command, context: CliContext): void {
       const { dataDir } = await configOf(command, context);
       await withEngines(command, context, async (engines) => {
         const load = { feedId, loadId: before };
-        const history = await loadHistory(engines, load);
+        const history = await loadHistory(SYSTEM_CLOCK, engines, load);
         const count = describe(feedId, history, (line) => stdout.write(`${line}\n`));
         if (count === 0 || dryRun === true) return;
         if (!yes) await confirm(context, `${count} products will change`);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { directoryAt } from '../network/directory';
 import { type Engines } from '../engines/open';
-import { type Clock, SYSTEM_CLOCK } from '../runtime/clock';
+import { type Clock } from '../runtime/clock';
 import { feedLeases, FingerprintCache } from '../services/products/load/fingerprint-cache';
 import { LoadHistory, type Restored, restoreLoad } from '../services/products/load/restore';
 import { UsageError } from './command-error';
@@ -13,11 +13,15 @@ export interface LoadOfFeed {
 }
 
 /** What a load has changed and what has changed since, read from the log. Raises `UsageError`. */
-export async function loadHistory({ log }: Pick<Engines, 'log'>, load: LoadOfFeed): Promise<LoadHistory> {
+export async function loadHistory(
+  clock: Clock,
+  { log }: Pick<Engines, 'log'>,
+  load: LoadOfFeed,
+): Promise<LoadHistory> {
   const { feedId, loadId } = load;
   const directory = await directoryAt(log);
   if (directory.feed(feedId) === undefined) throw new UsageError(`${feedId}: expected the id of a feed`);
-  const history = new LoadHistory(SYSTEM_CLOCK, log, feedId, loadId, (position) =>
+  const history = new LoadHistory(clock, log, feedId, loadId, (position) =>
     directory.currencies.ofFeed(feedId, position),
   );
   await history.catchUp();
@@ -37,10 +41,11 @@ export async function undoLoad(
   { log, leases }: Pick<Engines, 'log' | 'leases'>,
   { feedId }: LoadOfFeed,
   history: LoadHistory,
-  options: { readonly clock: Clock; readonly dataDir: string; readonly signal: AbortSignal },
+  options: { readonly clock: Clock; readonly dataDir: string | undefined; readonly signal: AbortSignal },
 ): Promise<Restored> {
   const { clock, dataDir, signal } = options;
-  const fingerprints = new FingerprintCache(clock, log, join(dataDir, 'cache'), {
+  const folder = dataDir === undefined ? undefined : join(dataDir, 'cache');
+  const fingerprints = new FingerprintCache(clock, log, folder, {
     feedLock: feedLeases(clock, leases),
     currencyAt: () => history.currencyAt,
   });

@@ -107,7 +107,7 @@ describe('A program that turns to another currency (decisions P10)', () => {
     await turnTo('EUR');
     const bad = await post(german, [posted[0]!], { keys: ';mode=replace' });
     const load = { feedId: german, loadId: String(bad.headers['x-load-id']) };
-    const restored = await undoLoad(app.engines, load, await loadHistory(app.engines, load), {
+    const restored = await undoLoad(app.engines, load, await loadHistory(SYSTEM_CLOCK, app.engines, load), {
       clock: SYSTEM_CLOCK,
       dataDir: app.folder,
       signal: new AbortController().signal,

@@ -3,6 +3,7 @@ import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { rebuildProjections } from '../../src/operations/rebuild';
 import { loadHistory, undoLoad } from '../../src/operations/undo-load';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { IMPORT_REPORT, type ReportedImport } from '../../src/domain/products/import-report';
 import { type Restored } from '../../src/services/products/load/restore';
 import { type Response, TestApp } from '../support/app';
@@ -40,7 +41,7 @@ async function restore(loadId: string, options: Restoring = {}): Promise<Restore
   const { log = app.engines.log, feedId = german, signal = new AbortController().signal } = options;
   const engines = { log, leases: app.engines.leases };
   const load = { feedId, loadId };
-  const history = await loadHistory(engines, load);
+  const history = await loadHistory(SYSTEM_CLOCK, engines, load);
   const restored = await undoLoad(engines, load, history, {
     dataDir: app.folder,
     signal,
@@ -130,7 +131,7 @@ describe('restoring a feed (decisions X89)', () => {
     await post(german, [product('a'), product('b'), product('c'), product('d')]);
     const bad = await post(german, [product('a', { price: 1 }), product('b', { price: 1 })], replaced);
     await post(german, [product('a', { price: 2 }), product('c', { brand: 'Later' }), product('e')]);
-    const history = await loadHistory(app.engines, { feedId: german, loadId: idOf(bad) });
+    const history = await loadHistory(SYSTEM_CLOCK, app.engines, { feedId: german, loadId: idOf(bad) });
     const named = [...history.changedAgain()].map(({ sourceProductId }) => sourceProductId);
     expect(named).toEqual(['a', 'c']);
     await restore(idOf(bad));
@@ -147,7 +148,7 @@ describe('restoring a feed (decisions X89)', () => {
     await post(german, [product('a'), product('b')]);
     const bad = await post(german, [product('a')], replaced);
     await post(german, [product('b')]);
-    const history = await loadHistory(app.engines, { feedId: german, loadId: idOf(bad) });
+    const history = await loadHistory(SYSTEM_CLOCK, app.engines, { feedId: german, loadId: idOf(bad) });
     expect([...history.undos(), ...history.changedAgain()]).toEqual([]);
   });
 

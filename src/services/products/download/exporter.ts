@@ -18,7 +18,7 @@ import { type ReadStore } from '../../../kernel/read-store';
 import { type Offer } from '../../../domain/products/offer';
 import { type Clock } from '../../../runtime/clock';
 import { type OutputProduct, type OutputView, toOutput } from '../output';
-import { blocksOf, feedFormat, type FormatOptions } from './feed-format';
+import { type Block, blocksOf, feedFormat, type FormatOptions } from './feed-format';
 import { type JoinedFacts, viewOf } from './joined-facts';
 
 type OutputOptions = Pick<OutputView, 'caller' | 'trackerUrl' | 'sourceProductUrl' | 'dates' | 'pastPrices'>;
@@ -99,6 +99,23 @@ export class Exporter {
     report: ReportProgress,
     signal: AbortSignal,
   ): Promise<void> {
+    let file: FileHandle | undefined;
+    try {
+      let bytes = 0;
+      for await (const { frame, ...block } of this.blocks(request)) {
+        signal.throwIfAborted();
+        file ??= await open(path, 'wx', 0o600);
+        await append(file, block.bytes);
+        bytes += block.bytes.byteLength;
+        await report({ bytes, ends: block.ends, frame });
+      }
+    } finally {
+      await file?.close();
+    }
+  }
+
+  /** What a download consists of, from one snapshot. Each block overwrites the one before it. */
+  async *blocks(request: RenderRequest): AsyncGenerator<Block & { readonly frame: ExportFrame }> {
     const { store, follower } = this;
     const { feedId, changes, removedAfter, format } = request;
     await follower.reachedInTime(request.checkpoint);
@@ -109,7 +126,6 @@ export class Exporter {
     const isFlat = format === 'csv' && request.flatten;
     const wanted = { ...ofCaller, ...(changes === undefined ? {} : { changes }) };
     const snapshot = offersFromSnapshot(store, wanted, isFlat);
-    let file: FileHandle | undefined;
     try {
       const { checkpoint, customFields, ...found } = await headOf(snapshot);
       if (checkpoint < request.checkpoint) throw new EngineUnavailable('the products have just been rebuilt');
@@ -120,17 +136,10 @@ export class Exporter {
       const removed =
         removedAfter === undefined ? undefined : () => this.removed(request, isVisible, removedAfter);
       const frame = { head: layout.head, gap: layout.gap, foot: layout.foot(), records: found.total };
-      const blocks = blocksOf(this.outputOf(snapshot, request), layout, removed);
-      file = await open(path, 'wx', 0o600);
-      let bytes = 0;
-      for await (const block of blocks) {
-        signal.throwIfAborted();
-        await append(file, block.bytes);
-        bytes += block.bytes.byteLength;
-        await report({ bytes, ends: block.ends, frame });
-      }
+      for await (const block of blocksOf(this.outputOf(snapshot, request), layout, removed))
+        yield { ...block, frame };
     } finally {
-      await snapshot.return(undefined).finally(() => file?.close());
+      await snapshot.return(undefined);
     }
   }
 

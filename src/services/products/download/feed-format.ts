@@ -82,7 +82,7 @@ function resultFormat(
 const END = '</products>';
 
 /** Some bytes of a rendered feed. They are overwritten by the next block. */
-interface Block {
+export interface Block {
   readonly bytes: Uint8Array;
   /** Where records end that are whole with this block, in bytes from the start of the feed. */
   readonly ends: readonly number[];

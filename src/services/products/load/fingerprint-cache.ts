@@ -66,7 +66,8 @@ export class FingerprintCache {
   constructor(
     private readonly clock: Clock,
     private readonly log: EventLog,
-    private readonly folder: string,
+    /** Without it, they are in memory only. */
+    private readonly folder: string | undefined,
     private readonly options: CacheOptions = {},
   ) {
     const memory = options.memory ?? MEMORY;
@@ -118,7 +119,8 @@ export class FingerprintCache {
   private async sizeOf(feedId: number): Promise<number> {
     const known = this.entries.get(feedId)?.prints.memory;
     if (known !== undefined) return known;
-    const file = await stat(this.fileOf(feedId)).catch(() => undefined);
+    const path = this.fileOf(feedId);
+    const file = path === undefined ? undefined : await stat(path).catch(() => undefined);
     if (file !== undefined) return file.size;
     let events = 0;
     for await (const [last] of this.log.readStream(streamOf(FEED, feedId), { backwards: true, limit: 1 }))
@@ -153,7 +155,8 @@ export class FingerprintCache {
 
   private async open(feedId: number): Promise<Entry> {
     const known = this.entries.get(feedId);
-    const entry = known ?? entryOf(await loadFingerprints(this.fileOf(feedId), feedId));
+    const path = this.fileOf(feedId);
+    const entry = known ?? entryOf(path === undefined ? undefined : await loadFingerprints(path, feedId));
     this.entries.delete(feedId);
     this.entries.set(feedId, entry);
     this.evict(feedId);
@@ -162,7 +165,8 @@ export class FingerprintCache {
 
   /** Replaces fingerprints of another log by empty ones. */
   private async discard(feedId: number): Promise<Entry> {
-    await removeFingerprints(this.fileOf(feedId));
+    const path = this.fileOf(feedId);
+    if (path !== undefined) await removeFingerprints(path);
     const entry = entryOf();
     this.entries.set(feedId, entry);
     return entry;
@@ -181,14 +185,16 @@ export class FingerprintCache {
 
   /** A failure does no harm: what the file lacks is folded again. */
   private async save(feedId: number, entry: Entry): Promise<void> {
-    await saveFingerprints(this.fileOf(feedId), feedId, entry.prints).then(
+    const path = this.fileOf(feedId);
+    if (path === undefined) return;
+    await saveFingerprints(path, feedId, entry.prints).then(
       () => (entry.saved = entry.prints.revision),
       () => undefined,
     );
   }
 
-  private fileOf(feedId: number): string {
-    return join(this.folder, `feed-${feedId}.fingerprints`);
+  private fileOf(feedId: number): string | undefined {
+    return this.folder === undefined ? undefined : join(this.folder, `feed-${feedId}.fingerprints`);
   }
 }
 
