@@ -4,13 +4,18 @@ import fc from 'fast-check';
 import { openEventStoreDb } from '../../../src/engines/eventstoredb/open-event-store-db';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { toNewEvent } from '../../../src/kernel/decider';
-import { NO_STREAM, type RecordedEvent, streamOf } from '../../../src/kernel/event';
+import { NO_STREAM, type RecordedEvent, START, streamOf } from '../../../src/kernel/event';
 import { type EventLog } from '../../../src/kernel/event-log';
+import { Directory } from '../../../src/network/directory';
 import { FEED } from '../../../src/domain/products/feed';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
-import { catchUp } from '../../../src/services/products/load/fingerprint-cache';
+import { catchUp, FingerprintCache } from '../../../src/services/products/load/fingerprint-cache';
+import { Loader, type LoadResult } from '../../../src/services/products/load/loader';
 import { FeedWriter, type WriteItem } from '../../../src/services/products/load/feed-writer';
 import { digestOf, Fingerprints } from '../../../src/domain/products/fingerprints';
+import { product } from '../../api/posted';
+import { TestClock } from '../../support/clock';
+import { FeedHistory } from '../../support/feed-history';
 import { startEsdbServer } from '../../support/esdb-server';
 import { logFolder } from '../../support/log-folder';
 import { overrideLog, withLog } from '../../support/temporary-log';
@@ -183,6 +188,77 @@ describe('two processes that load the same feed lose nothing when one is slow to
     await expectTwoWritersLoseNothing(log, 15);
     await log.close();
     await server.stop();
+  });
+});
+
+/** A product of a body, by its id and its price. */
+const bodyOf = (products: Readonly<Record<string, number>>): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      products: Object.entries(products).map(([sourceProductId, price]) =>
+        product(sourceProductId, { price, categories: [{ name: 'Lamps' }] }),
+      ),
+    }),
+  );
+
+describe('a load or deletion that another one overtakes has the effect of one after the other (decisions X92)', () => {
+  type Act = (loader: Loader) => Promise<Pick<LoadResult, 'counts'>>;
+  const post =
+    (mode: 'update' | 'replace', products: Readonly<Record<string, number>>): Act =>
+    async (loader) => {
+      const id = await loader.open({ feedId: 1, mode, format: 'json', directoryPosition: START });
+      await loader.write(id, bodyOf(products));
+      return await loader.finish(id);
+    };
+  const remove =
+    (which: readonly string[] | 'all'): Act =>
+    (loader) =>
+      loader.remove(1, which);
+
+  it.each<[what: string, act: Act, other: Act, at: number, listed: readonly string[], counts: object]>([
+    [
+      'a replacement',
+      post('replace', { a: 1 }),
+      post('update', { x: 1, y: 2 }),
+      2,
+      ['a'],
+      { new: 1, removed: 2 },
+    ],
+    ['a deletion of everything', remove('all'), post('update', { x: 1, y: 2 }), 1, [], { removed: 2 }],
+    [
+      'a post of what is there',
+      post('update', { x: 1, y: 2 }),
+      remove(['x', 'y']),
+      1,
+      ['x', 'y'],
+      { new: 2, unchanged: 0 },
+    ],
+  ])('%s', async (_, act, other, at, listed, counts) => {
+    await withLog(async (log) => {
+      const clock = new TestClock(() => new Date('2026-05-01T12:00:00Z'));
+      const loaderOver = (over: EventLog): Loader =>
+        new Loader({
+          ...{ clock, log: over, directory: new Directory(), spoolFolder: '/nowhere' },
+          fingerprints: new FingerprintCache(clock, over, undefined),
+          reached: async () => true,
+        });
+      const theirs = loaderOver(log);
+      let appends = 0;
+      const overtaken = overrideLog(log, {
+        append: async (...asked) => {
+          appends += 1;
+          if (appends === at + 1) await other(theirs);
+          return await log.append(...asked);
+        },
+      });
+      const ours = loaderOver(overtaken);
+      await post('update', { x: 1 })(ours);
+      expect((await act(ours)).counts).toMatchObject(counts);
+      const feed = await new FeedHistory().readNew(log, 1);
+      expect(feed.duplicates).toEqual([]);
+      expect([...feed.prices.keys()].sort()).toEqual(listed);
+      expect(feed.events.filter((event) => /^(FeedImported|ProductsDeleted)/.test(event))).toHaveLength(3);
+    });
   });
 });
 

@@ -61,15 +61,21 @@ export type ReportProgress = (progress: RenderProgress) => Promise<void>;
 /** Ids of removed products that are looked up at once. */
 const AT_ONCE = 500;
 
+interface ExporterParts {
+  readonly clock: Clock;
+  readonly store: ReadStore;
+  readonly follower: FollowedDirectory;
+}
+
 /** Renders feeds into files, each from one snapshot. */
 export class Exporter {
   private readonly running = new Map<AbortController, Promise<void>>();
 
-  constructor(
-    private readonly clock: Clock,
-    private readonly store: ReadStore,
-    private readonly follower: FollowedDirectory,
-  ) {}
+  private readonly parts: ExporterParts;
+
+  constructor(clock: Clock, store: ReadStore, follower: FollowedDirectory) {
+    this.parts = { clock, store, follower };
+  }
 
   /** How many are being rendered: each has a snapshot open. */
   get size(): number {
@@ -102,7 +108,7 @@ export class Exporter {
     let file: FileHandle | undefined;
     try {
       let bytes = 0;
-      for await (const { frame, ...block } of this.blocks(request)) {
+      for await (const { frame, ...block } of renderedBlocks(this.parts, request)) {
         signal.throwIfAborted();
         file ??= await open(path, 'wx', 0o600);
         await append(file, block.bytes);
@@ -113,70 +119,75 @@ export class Exporter {
       await file?.close();
     }
   }
+}
 
-  /** What a download consists of, from one snapshot. Each block overwrites the one before it. */
-  async *blocks(request: RenderRequest): AsyncGenerator<Block & { readonly frame: ExportFrame }> {
-    const { store, follower } = this;
-    const { feedId, changes, removedAfter, format } = request;
-    await follower.reachedInTime(request.checkpoint);
-    // A rebuild may have swapped in generations that are behind those that the download was planned by.
-    await requireUpTo(this.clock, store, request.checkpoint, [products]);
-    const isVisible = request.caller.kind === 'publisher';
-    const ofCaller = { feedId, ...(isVisible ? { isVisible } : {}) };
-    const isFlat = format === 'csv' && request.flatten;
-    const wanted = { ...ofCaller, ...(changes === undefined ? {} : { changes }) };
-    const snapshot = offersFromSnapshot(store, wanted, isFlat);
-    try {
-      const { checkpoint, customFields, ...found } = await headOf(snapshot);
-      if (checkpoint < request.checkpoint) throw new EngineUnavailable('the products have just been rebuilt');
-      await follower.reachedInTime(checkpoint);
-      if (request.pastPrices !== 'none') await requireUpTo(this.clock, store, checkpoint, [priceHistory]);
-      const total = changes === undefined ? found.total : await countOffers(store, ofCaller);
-      const layout = feedFormat(request, total, isFlat ? [...customFields].sort() : undefined);
-      const removed =
-        removedAfter === undefined ? undefined : () => this.removed(request, isVisible, removedAfter);
-      const frame = { head: layout.head, gap: layout.gap, foot: layout.foot(), records: found.total };
-      for await (const block of blocksOf(this.outputOf(snapshot, request), layout, removed))
-        yield { ...block, frame };
-    } finally {
-      await snapshot.return(undefined);
+/** What a download consists of, from one snapshot. Each block overwrites the one before it. */
+export async function* renderedBlocks(
+  parts: ExporterParts,
+  request: RenderRequest,
+): AsyncGenerator<Block & { readonly frame: ExportFrame }> {
+  const { clock, store, follower } = parts;
+  const { feedId, changes, removedAfter, format } = request;
+  await follower.reachedInTime(request.checkpoint);
+  // A rebuild may have swapped in generations that are behind those that the download was planned by.
+  await requireUpTo(clock, store, request.checkpoint, [products]);
+  const isVisible = request.caller.kind === 'publisher';
+  const ofCaller = { feedId, ...(isVisible ? { isVisible } : {}) };
+  const isFlat = format === 'csv' && request.flatten;
+  const wanted = { ...ofCaller, ...(changes === undefined ? {} : { changes }) };
+  const snapshot = offersFromSnapshot(store, wanted, isFlat);
+  try {
+    const { checkpoint, customFields, ...found } = await headOf(snapshot);
+    if (checkpoint < request.checkpoint) throw new EngineUnavailable('the products have just been rebuilt');
+    await follower.reachedInTime(checkpoint);
+    if (request.pastPrices !== 'none') await requireUpTo(clock, store, checkpoint, [priceHistory]);
+    const total = changes === undefined ? found.total : await countOffers(store, ofCaller);
+    const layout = feedFormat(request, total, isFlat ? [...customFields].sort() : undefined);
+    const removed =
+      removedAfter === undefined ? undefined : () => removedSince(parts, request, isVisible, removedAfter);
+    const frame = { head: layout.head, gap: layout.gap, foot: layout.foot(), records: found.total };
+    for await (const block of blocksOf(outputOf(parts, snapshot, request), layout, removed))
+      yield { ...block, frame };
+  } finally {
+    await snapshot.return(undefined);
+  }
+}
+
+/** Offers joined with the directory and their prices; each is a product, as nothing is grouped in a download. */
+async function* outputOf(
+  { store, follower }: ExporterParts,
+  snapshot: AsyncIterable<FeedBatch>,
+  request: RenderRequest,
+): AsyncGenerator<Iterable<OutputProduct>> {
+  const directory = viewOf(request.joined, follower.directory);
+  for await (const { offers } of snapshot) {
+    const ids = offers.map(({ id }) => id);
+    const prices = request.pastPrices === 'none' ? {} : { prices: await pricesOf(store, ids) };
+    yield output(offers, { ...request, directory, ...prices });
+  }
+}
+
+/** `sourceProductId` of what a copy must not have any more: what was removed, and what the caller must not see. */
+async function* removedSince(
+  { clock, store }: ExporterParts,
+  { feedId, checkpoint }: RenderRequest,
+  isVisible: boolean,
+  after: Position,
+): AsyncGenerator<string> {
+  await requireUpTo(clock, store, checkpoint, [delistings]);
+  for await (const some of delistedAfter(store, feedId, after))
+    for (let at = 0; at < some.length; at += AT_ONCE) {
+      const part = some.slice(at, at + AT_ONCE);
+      const present = await presentOffers(
+        store,
+        part.map(({ id }) => id),
+      );
+      for (const { id, sourceProductId } of part) if (!present.has(id)) yield sourceProductId;
     }
-  }
-
-  /** Offers joined with the directory and their prices; each is a product, as nothing is grouped in a download. */
-  private async *outputOf(
-    snapshot: AsyncIterable<FeedBatch>,
-    request: RenderRequest,
-  ): AsyncGenerator<Iterable<OutputProduct>> {
-    const directory = viewOf(request.joined, this.follower.directory);
-    for await (const { offers } of snapshot) {
-      const ids = offers.map(({ id }) => id);
-      const prices = request.pastPrices === 'none' ? {} : { prices: await pricesOf(this.store, ids) };
-      yield output(offers, { ...request, directory, ...prices });
-    }
-  }
-
-  /** `sourceProductId` of what a copy must not have any more: what was removed, and what the caller must not see. */
-  private async *removed(
-    { feedId, checkpoint }: RenderRequest,
-    isVisible: boolean,
-    after: Position,
-  ): AsyncGenerator<string> {
-    await requireUpTo(this.clock, this.store, checkpoint, [delistings]);
-    for await (const some of delistedAfter(this.store, feedId, after))
-      for (let at = 0; at < some.length; at += AT_ONCE) {
-        const part = some.slice(at, at + AT_ONCE);
-        const present = await presentOffers(
-          this.store,
-          part.map(({ id }) => id),
-        );
-        for (const { id, sourceProductId } of part) if (!present.has(id)) yield sourceProductId;
-      }
-    if (!isVisible) return;
-    const hidden = { feedId, isVisible: false, changes: { after, categoryIds: [] } };
-    for await (const offers of scanOffers(this.store, hidden))
-      for (const { sourceProductId } of offers) yield sourceProductId;
-  }
+  if (!isVisible) return;
+  const hidden = { feedId, isVisible: false, changes: { after, categoryIds: [] } };
+  for await (const offers of scanOffers(store, hidden))
+    for (const { sourceProductId } of offers) yield sourceProductId;
 }
 
 /** One by one as they are written, so that none outlives its writing. */

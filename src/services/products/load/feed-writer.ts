@@ -77,10 +77,10 @@ type StreamEnd = Pick<AppendedBatch, 'revision' | 'lastEvent'>;
 export const CLOSE_BYTES = 256 * 1024;
 
 /** Conflicts with other writers before a batch fails. */
-const MAX_CONFLICTS = 20;
+export const MAX_CONFLICTS = 20;
 const BACKOFF_MS = { first: 5, longest: 250 } as const;
 
-const OVERTAKEN = 'other writers keep changing this feed: post it again to complete the load';
+export const OVERTAKEN = 'other writers keep changing this feed: post it again to complete the load';
 const REPLACED = 'the event log was replaced while the load was being stored: post it again';
 
 /** Bytes of an event beside its product's id and content. */
@@ -102,6 +102,9 @@ export class FeedWriter {
   private appending: Promise<AppendedBatch | undefined> = Promise.resolve(undefined);
   /** How often the state has caught up with other writers: decisions made before or meanwhile are void. */
   private catchUps = 0;
+  /** Something was decided that is not decided again after a conflict, and then another writer has appended. */
+  private isCommitted = false;
+  private overtaken = false;
   private readonly stream: string;
 
   constructor(
@@ -139,7 +142,21 @@ export class FeedWriter {
 
   /** Counts a product that is known to be unchanged. */
   addUnchanged(): void {
+    this.commit();
     this.tally.unchanged += 1;
+  }
+
+  /** Call it when the state decides which commands are added. */
+  commit(): void {
+    this.isCommitted = true;
+  }
+
+  /**
+   * Another writer has appended after the first decisions: a load that ended now could be neither before nor after the
+   * other one (`docs/decisions.md#x92`).
+   */
+  get isOvertaken(): boolean {
+    return this.overtaken;
   }
 
   /** Raises `EngineUnavailable` once the signal has aborted. */
@@ -186,6 +203,7 @@ export class FeedWriter {
       await this.options.onCatchUp?.();
       // Counted afterwards: a batch decided during the catch-up was decided by a partly folded state.
       this.catchUps += 1;
+      this.overtaken ||= this.isCommitted;
       end = this.state;
       batch = this.decide(batch);
     }
@@ -203,6 +221,7 @@ export class FeedWriter {
       this.position = appended.position;
       revision = appended.revision;
       lastEvent = events.at(-1)?.id ?? lastEvent;
+      this.commit();
     }
     // Read after the append: products may have been counted as unchanged meanwhile.
     this.tally = plus(this.tally, batch.tally);
@@ -242,7 +261,7 @@ export class FeedWriter {
   }
 }
 
-function plus(a: Tally, b: Tally): Tally {
+export function plus(a: Tally, b: Tally): Tally {
   return {
     new: a.new + b.new,
     revised: a.revised + b.revised,

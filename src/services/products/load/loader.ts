@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type FeedImport, isLargeRemoval, type Tally } from '../../../domain/products/feed';
+import { emptyTally, type FeedImport, isLargeRemoval, type Tally } from '../../../domain/products/feed';
 import { type Fingerprints } from '../../../domain/products/fingerprints';
 import { type Position } from '../../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../kernel/event-log';
@@ -9,7 +9,7 @@ import { type Directory } from '../../../network/directory';
 import { type FollowedDirectory } from '../../../network/follower';
 import { type Clock } from '../../../runtime/clock';
 import { type BodyFormat } from '../../../wire/api/format';
-import { CLOSE_BYTES, FeedWriter } from './feed-writer';
+import { CLOSE_BYTES, FeedWriter, MAX_CONFLICTS, OVERTAKEN, plus } from './feed-writer';
 import { type FeedLock, FingerprintCache } from './fingerprint-cache';
 import { JsonBody, XmlBody } from './ingest/bodies';
 import { type LoadFault } from './ingest/load-faults';
@@ -138,19 +138,22 @@ export class Loader {
   async remove(feedId: number, which: readonly string[] | 'all', dryRun = false): Promise<Loaded> {
     const importId = this.options.clock.uuid();
     return this.options.fingerprints.use(feedId, async (state) => {
-      const writer = this.writerFor(feedId, state, dryRun);
-      for (const sourceProductId of which === 'all' ? state.listedIds() : new Set(which)) {
-        await writer.add({ kind: 'delist', product: { sourceProductId } });
-      }
-      await writer.settle(({ removed }) => {
-        if (removed === 0) return undefined;
-        return {
-          type: 'ProductsDeleted',
-          data: { removed, at: this.options.clock.now().toISOString(), importId },
-        };
+      const { tally, position } = await this.untilAlone(feedId, state, dryRun, async (writer, before) => {
+        if (which === 'all') writer.commit();
+        for (const sourceProductId of which === 'all' ? state.listedIds() : new Set(which)) {
+          await writer.add({ kind: 'delist', product: { sourceProductId } });
+        }
+        await writer.settle((own) => {
+          const { removed } = plus(before, own);
+          if (removed === 0 || writer.isOvertaken) return undefined;
+          return {
+            type: 'ProductsDeleted',
+            data: { removed, at: this.options.clock.now().toISOString(), importId },
+          };
+        });
       });
-      const isStored = writer.tally.removed > 0 && !dryRun;
-      return await this.loaded(writer, 0, isStored ? importId : undefined);
+      const isStored = tally.removed > 0 && !dryRun;
+      return await this.loaded({ tally, position }, 0, isStored ? importId : undefined);
     });
   }
 
@@ -180,23 +183,48 @@ export class Loader {
     const { request, intake, spool } = load;
     prints.forgetPostedBefore(this.options.directory.categories.removals);
     const { feedId, mode, dryRun } = request;
-    const before = prints.listed;
-    const writer = this.writerFor(feedId, prints, dryRun);
-    await appendBody({ spool, intake, writer, state: prints }, mode);
-    await writer.settle((tally) => ({ type: 'FeedImported', data: this.importOf(load, tally, before) }));
+    const listed = prints.listed;
+    const { tally, position } = await this.untilAlone(feedId, prints, dryRun, async (writer, before) => {
+      await appendBody({ spool, intake, writer, state: prints }, mode);
+      await writer.settle((own) =>
+        writer.isOvertaken
+          ? undefined
+          : { type: 'FeedImported', data: this.importOf(load, together(before, own), listed) },
+      );
+    });
     const { faults, ignored } = intake;
     return {
-      ...(await this.loaded(writer, faults.products, dryRun === true ? undefined : load.id)),
+      ...(await this.loaded({ tally, position }, faults.products, dryRun === true ? undefined : load.id)),
       faults: faults.listed,
       moreFaults: faults.more,
       ignoredFields: ignored.listed().map(({ field }) => field),
-      largeRemoval: isLargeRemoval(mode, before, writer.tally),
+      largeRemoval: isLargeRemoval(mode, listed, tally),
     };
+  }
+
+  /**
+   * Decides and appends everything, again and again until no other writer has appended meanwhile: so loads of one feed
+   * have the same effect as one after the other, whoever overtakes whom. `pass` gets what was counted before it.
+   */
+  private async untilAlone(
+    feedId: number,
+    state: Fingerprints,
+    dryRun: boolean | undefined,
+    pass: (writer: FeedWriter, before: Tally) => Promise<void>,
+  ): Promise<Pick<FeedWriter, 'tally' | 'position'>> {
+    let before = emptyTally();
+    for (let passes = 1; ; passes += 1) {
+      const writer = this.writerFor(feedId, state, dryRun);
+      await pass(writer, before);
+      if (!writer.isOvertaken) return { tally: together(before, writer.tally), position: writer.position };
+      if (passes === MAX_CONFLICTS) throw new EngineUnavailable(OVERTAKEN);
+      before = together(before, writer.tally);
+    }
   }
 
   /** `loadId` is absent if nothing was stored. */
   private async loaded(
-    { tally, position }: FeedWriter,
+    { tally, position }: Pick<FeedWriter, 'tally' | 'position'>,
     refused: number,
     loadId: string | undefined,
   ): Promise<Loaded> {
@@ -291,6 +319,12 @@ export function makeLoader(
   });
 }
 
+/** The counts of a load so far, and of one more pass, in which what was changed before is unchanged. */
+function together(before: Tally, pass: Tally): Tally {
+  const { new: listed, revised, repriced } = before;
+  return { ...plus(before, pass), unchanged: Math.max(0, pass.unchanged - listed - revised - repriced) };
+}
+
 interface CompleteBody {
   readonly spool: Spool;
   readonly intake: ProductIntake;
@@ -348,6 +382,7 @@ function isUnchanged(
 /** Delists what a replacement did not name, after everything it named has been appended. */
 async function delistOthers({ intake, writer, state }: CompleteBody): Promise<void> {
   await writer.settle();
+  writer.commit();
   for (const sourceProductId of state.listedIds()) {
     if (!intake.names(sourceProductId)) await writer.add({ kind: 'delist', product: { sourceProductId } });
   }

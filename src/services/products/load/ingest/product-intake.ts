@@ -63,6 +63,8 @@ export class ProductIntake {
   private latest: Promise<void> = Promise.resolve();
   private full: Promise<void> | undefined;
   private parse: ParseProduct | undefined;
+  /** Products that were recognised by their bytes, and refused all the same: each once, however often it is decided. */
+  private readonly refusedLate = new Set<number>();
 
   constructor(private readonly options: ProductIntakeOptions) {}
 
@@ -125,8 +127,11 @@ export class ProductIntake {
 
   /** Validates a product that was recognised by its bytes; undefined if it is refused. */
   revalidate(bytes: Buffer, sequence: number): ValidText | undefined {
+    if (this.refusedLate.has(sequence)) return undefined;
     this.parse ??= productParser({ format: this.options.format, prefixes: this.prefixes ?? [] });
-    return this.validOf(validateBytes(this.parse, bytes, sequence, this.validation()));
+    const valid = this.validOf(validateBytes(this.parse, bytes, sequence, this.validation()));
+    if (valid === undefined) this.refusedLate.add(sequence);
+    return valid;
   }
 
   /** True if the valid product at this place of the body is the last one of its id, given by its number. */
