@@ -1,17 +1,17 @@
 import { type Response } from '../support/app';
-import { CLAIM_NETWORK, CLAIM_TOKENS, claimOf } from '../api/claim-network';
-import { FEEDS, OTHER_TOKENS, TOKENS } from '../api/network';
-import { product, XML_UTF8 } from '../api/posted';
-import { subscription, SUBSCRIPTIONS } from '../api/subscription-network';
-import { CONVERSION_TOKENS, PATH, reportOf } from '../api/transaction-network';
-import { voucher, VOUCHER_TOKENS } from '../api/voucher-network';
-import { worldOf } from '../api/world';
+import { CLAIM_NETWORK, CLAIM_TOKENS, claimOf } from './claim-network';
+import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
+import { product, XML_UTF8 } from './posted';
+import { subscription, SUBSCRIPTIONS } from './subscription-network';
+import { CONVERSION_TOKENS, PATH, reportOf } from './transaction-network';
+import { voucher, VOUCHER_TOKENS } from './voucher-network';
+import { worldOf } from './world';
 import { forbiddenCharacter } from '../../src/wire/xml/write';
-import { HOSTILE_NAMES } from '../api/hostile-values';
+import { HOSTILE_NAMES } from './hostile-values';
+
+const world = worldOf(CLAIM_NETWORK, () => ({}));
 
 describe('a field that is posted twice is refused by name, and nothing is stored (decisions A21)', () => {
-  const world = worldOf(CLAIM_NETWORK, () => ({}));
-
   const nord = CONVERSION_TOKENS.nord;
   const twice = (name: string): string => `${name} is given more than once: expected one value`;
 
@@ -175,8 +175,6 @@ describe('a field that is posted twice is refused by name, and nothing is stored
 });
 
 describe('hostile names', () => {
-  const world = worldOf(CLAIM_NETWORK, () => ({}));
-
   /** Each path that names unknown fields: who posts, and the body with fields of other names in addition. */
   const TARGETS = [
     ['/1.0/vouchers', VOUCHER_TOKENS.nord, (odd: object) => voucher(odd)],
