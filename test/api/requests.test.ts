@@ -1,0 +1,217 @@
+import { TestApp } from '../support/app';
+import { lastUses } from '../../src/network/token-uses';
+import { appendFacts } from '../../src/network/append-facts';
+import { tokenHash } from '../../src/network/organisations';
+import { issueToken } from '../../src/operations/tokens';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { smallNetwork, tokenNamed } from '../support/small-network';
+import { eventsOf } from '../support/temporary-log';
+import { FEEDS, NETWORK, TOKENS } from './network';
+import { clientOf, JSON_UTF8, outcome, product, XML_UTF8 } from './posted';
+
+describe('requests', () => {
+  const token = TOKENS.nord;
+  const OWN = `/1.0/products;fid=${FEEDS.german}`;
+
+  let app: TestApp;
+  const { post, search } = clientOf(() => app);
+  beforeAll(async () => {
+    app = await TestApp.start({ network: NETWORK });
+  });
+  afterAll(() => app.close());
+
+  describe('the format of an answer (Document 1, Conventions 4; decisions A1)', () => {
+    it.each([
+      ['/1.0/products', {}, 'json'],
+      ['/1.0/products.json', { accept: 'application/xml' }, 'json'],
+      ['/1.0/products.xml', { accept: 'application/json' }, 'xml'],
+      ['/1.0/products', { accept: 'application/xml' }, 'xml'],
+      ['/1.0/products', { accept: 'text/html, */*;q=0.1' }, 'json'],
+      ['/1.0/products.xml', { accept: 'text/html' }, 'xml'],
+    ])('to GET %s with %j is %s', async (path, headers: Record<string, string>, format) => {
+      const answer = await app.get(`${path};fid=${FEEDS.german}`, { token, headers });
+      expect([answer.statusCode, answer.headers['content-type']]).toEqual([
+        200,
+        `application/${format}; charset=utf-8`,
+      ]);
+    });
+  });
+
+  describe('reading one’s own writes (decisions A7)', () => {
+    it('a small post is visible to the next request of any client', async () => {
+      for (const id of ['a', 'b', 'c']) {
+        await post(FEEDS.german, [product(id)]);
+        expect((await search(`;fid=${FEEDS.german};spId=${id}`, 'preisblick')).ids).toEqual([id]);
+      }
+      await app.delete(`${OWN};spId=a`, { token });
+      expect((await search(`;fid=${FEEDS.german};spId=a`, 'preisblick')).ids).toEqual([]);
+    });
+
+    it('waits for X-Min-Position', async () => {
+      const written = await post(FEEDS.german, [product('d')]);
+      const headers = { 'x-min-position': String(written.headers['x-log-position']) };
+      const answer = await app.get(`${OWN};spId=d`, { token, headers });
+      expect([answer.statusCode, answer.body.includes('Product d')]).toEqual([200, true]);
+    });
+
+    it('is 503 with Retry-After for a position that is not reached within two seconds', async () => {
+      const answer = await app.get(OWN, { token, headers: { 'x-min-position': '9'.repeat(19) } });
+      expect([outcome(answer), answer.headers['retry-after']]).toEqual(['503 503', '1']);
+    });
+
+    it('refuses a malformed position', async () => {
+      expect(outcome(await app.get(OWN, { token, headers: { 'x-min-position': 'now' } }))).toBe('400 PF_430');
+    });
+  });
+
+  describe('posts while the read models are behind (decisions X8)', () => {
+    let behind: TestApp;
+    const posted = (count: number) =>
+      behind.post(OWN, {
+        token,
+        body: JSON.stringify({
+          products: Array.from({ length: count }, (_, at) => product(`${count}-${at}`)),
+        }),
+      });
+    beforeEach(async () => {
+      behind = await TestApp.start({ network: NETWORK, paused: true });
+    });
+    afterEach(() => behind.close());
+
+    it('of more than 1,000 changes are answered when they are stored, with their position', async () => {
+      const answered: string[] = [];
+      const small = posted(1000).then(() => answered.push('small'));
+      const large = await posted(1001);
+      answered.push('large');
+      expect([outcome(large), large.headers['x-log-position']]).toEqual([
+        '200',
+        await behind.engines.log.head(),
+      ]);
+      await behind.project();
+      await small;
+      expect(answered).toEqual(['large', 'small']);
+    });
+
+    it('of fewer are answered at most two seconds later, with their position', async () => {
+      const began = performance.now();
+      const answer = await posted(1);
+      expect(performance.now() - began).toBeGreaterThan(1_900);
+      expect([outcome(answer), answer.headers['x-log-position']]).toEqual([
+        '200',
+        await behind.engines.log.head(),
+      ]);
+    });
+
+    it('without changes are answered immediately', async () => {
+      const began = performance.now();
+      expect(outcome(await behind.delete(`${OWN};spId=nobody`, { token }))).toBe('200');
+      expect(performance.now() - began).toBeLessThan(1_900);
+    });
+  });
+
+  describe('requests from other origins (Document 1, Conventions 7)', () => {
+    const origin = 'https://shop.example';
+
+    it.each(['GET', 'POST', 'DELETE'])('may be %s, according to the preflight', async (method) => {
+      const answer = await app.request('OPTIONS', `${OWN};spId=a?token=${token}`, {
+        headers: {
+          origin,
+          'access-control-request-method': method,
+          'access-control-request-headers': 'content-type',
+        },
+      });
+      expect(answer.statusCode).toBe(204);
+      expect(answer.headers['access-control-allow-origin']).toBe('*');
+      expect(answer.headers['access-control-allow-methods']).toContain(method);
+      expect(answer.headers['access-control-allow-headers']).toContain('content-type');
+    });
+
+    it('may read every answer and its headers', async () => {
+      const headers = { origin };
+      const answers = [
+        await app.get(OWN, { token, headers }),
+        await app.post(OWN, { token, headers, body: '{"products":[]}' }),
+        await app.post(OWN, { token, headers, body: '{' }),
+        await app.delete(`${OWN};spId=a`, { token, headers }),
+        await app.get('/1.0/products', { headers }),
+        await app.request('PUT', OWN, { headers }),
+      ];
+      expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 400, 200, 400, 405]);
+      for (const answer of answers) {
+        expect(answer.headers['access-control-allow-origin']).toBe('*');
+        expect(answer.headers['access-control-expose-headers']).toContain('X-Log-Position');
+      }
+    });
+  });
+
+  describe('JSONP of a write (Document 1, Conventions 5)', () => {
+    it('calls the function with the error list, or with the failure', async () => {
+      const posted = await app.post(`${OWN}?jsonp=done`, {
+        token,
+        body: JSON.stringify({ products: [product('j')] }),
+      });
+      expect(posted.body).toBe('/**/done({"errors":[]}, undefined, undefined);');
+      const body = JSON.stringify({ products: [product('k', { price: '' })] });
+      const refused = await app.post(`${OWN}?jsonp=done`, { token, headers: JSON_UTF8, body });
+      expect([refused.statusCode, refused.body]).toEqual([
+        200,
+        '/**/done(undefined, 400, "products[0]: price must be set");',
+      ]);
+      const removed = await app.delete(`${OWN};spId=j?jsonp=done`, { token });
+      expect(removed.body).toBe('/**/done({"errors":[]}, undefined, undefined);');
+    });
+
+    it('is refused for XML before anything is stored (decisions P27)', async () => {
+      const answer = await app.post(`${OWN}?jsonp=done`, { token, headers: XML_UTF8, body: '<products/>' });
+      expect(answer.body).toContain('<code>PF_430</code>');
+    });
+  });
+
+  it('answers forbid content sniffing', async () => {
+    for (const response of [await app.get(OWN, { token }), await app.get(OWN), await app.get('/none')]) {
+      expect(response.headers['x-content-type-options']).toBe('nosniff');
+    }
+  });
+});
+
+describe('uses of tokens', () => {
+  let app: TestApp;
+  let present = new Date('2026-03-01T12:00:00Z');
+  beforeAll(async () => {
+    app = await TestApp.start({ network: smallNetwork(), now: () => present });
+  });
+  afterAll(() => app.close());
+
+  const FEEDS = '/1.0/productFeeds.json';
+
+  test('a token is valid until it expires, then it is Open API 2 (decisions X94)', async () => {
+    const { log } = app.engines;
+    const { directory } = app.follower;
+    const expires = '2026-03-02T00:00:00.000Z';
+    const holder = { organisationId: 5, system: 'PRODUCTS', siteId: 51 } as const;
+    const { token, fact } = issueToken(directory, holder, { at: present.toISOString(), expires });
+    await appendFacts(SYSTEM_CLOCK, log, [fact], directory);
+    await app.follower.reached(await log.head());
+    expect((await app.get(FEEDS, { token })).statusCode).toBe(200);
+    present = new Date('2026-03-01T23:59:59.999Z');
+    expect((await app.get(FEEDS, { token })).statusCode).toBe(200);
+    present = new Date(expires);
+    const answer = await app.get(FEEDS, { token });
+    expect([answer.statusCode, answer.json()]).toMatchObject([403, { errors: [{ code: '2' }] }]);
+  });
+
+  test('the last use of a token is remembered per day, not in the log, also across instances (decisions X94)', async () => {
+    const used = tokenNamed('tarifkompass');
+    const events = (await eventsOf(app.engines.log)).length;
+    for (let request = 0; request < 3; request += 1)
+      expect((await app.get(FEEDS, { token: used })).statusCode).toBe(200);
+    // A token of another system is not used by a request that is refused.
+    expect((await app.get(FEEDS, { token: tokenNamed('desk') })).statusCode).toBe(403);
+    await app.tokenUses.flush();
+    const hashes = [tokenHash(used), tokenHash(tokenNamed('desk'))];
+    expect(await lastUses(app.engines.store, hashes)).toEqual(
+      new Map([[tokenHash(used), present.toISOString().slice(0, 10)]]),
+    );
+    expect(await eventsOf(app.engines.log)).toHaveLength(events);
+  });
+});
