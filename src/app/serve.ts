@@ -26,17 +26,29 @@ export type StartProcess = (config: Config, options: ServeOptions, signal: Abort
 
 /** Less than the ten seconds after which process managers kill a process. */
 const STOP_MS = 9_000;
+const LATE = Symbol('the stop takes too long');
+
+const forcedAfter = (ms: number): string =>
+  `stopped after ${ms / 1000} s without waiting for what had not ended: nothing that was acknowledged is lost`;
+
+/** Where a process prints its lines. */
+export interface Printed {
+  /** That it listens or runs, and where. */
+  readonly say: (line: string) => void;
+  /** What operators have to see whatever the log level is. */
+  readonly warn: (line: string) => void;
+}
 
 /**
- * Serves until `signal`, which may also stop the start. Prints where it listens with `say`. Does not wait for a stop
- * that takes longer than `patience` (ms): everything acknowledged is durable.
+ * Serves until `signal`, which may also stop the start. Does not wait for a stop that takes longer than `patience`
+ * (ms), and says so: everything acknowledged is durable.
  */
 export async function serve(
   start: StartProcess,
   config: Config,
   options: ServeOptions,
   signal: AbortSignal,
-  say: (line: string) => void,
+  { say, warn }: Printed,
   patience = STOP_MS,
 ): Promise<void> {
   if (signal.aborted) return;
@@ -44,7 +56,7 @@ export async function serve(
   const stopped = new Promise<undefined>((resolve) => {
     signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
-  const late = stopped.then(() => after(patience, undefined, { signal: settled.signal }));
+  const late = stopped.then(() => after(patience, LATE, { signal: settled.signal }));
   // It is the only one that is left once the others have settled.
   late.catch(() => undefined);
   try {
@@ -52,11 +64,12 @@ export async function serve(
       if (!signal.aborted) throw error;
     });
     const running = await Promise.race([started, late]);
-    if (running === undefined) return;
+    if (running === LATE) warn(forcedAfter(patience));
+    if (running === undefined || running === LATE) return;
     for (const line of running.shown ?? []) say(line);
     say(running.url === undefined ? `running ${options.roles.join(', ')}` : `listening on ${running.url}`);
     await stopped;
-    await Promise.race([running.stop(), late]);
+    if ((await Promise.race([running.stop(), late])) === LATE) warn(forcedAfter(patience));
   } finally {
     settled.abort();
   }

@@ -126,7 +126,7 @@ interface ServeFlags {
 }
 
 function addServe(affilog: Command, context: CliContext): void {
-  const { stdout, stopSignal, start } = context;
+  const { stdout, stderr, stopSignal, start } = context;
   affilog
     .command('serve')
     .description('Run the server until it is stopped (SIGTERM, SIGINT).')
@@ -139,7 +139,10 @@ function addServe(affilog: Command, context: CliContext): void {
     .action(async ({ demo = false, roles }: ServeFlags, command: Command) => {
       const signal = stopSignal();
       const config = await configOf(command, context);
-      await serve(start, config, { demo, roles }, signal, (line) => stdout.write(`${line}\n`));
+      await serve(start, config, { demo, roles }, signal, {
+        say: (line) => stdout.write(`${line}\n`),
+        warn: (line) => stderr.write(`affilog: ${line}\n`),
+      });
     });
 }
 
