@@ -8,7 +8,7 @@ import { type EventLog } from '../../src/kernel/event-log';
 import { transactionDecider } from '../../src/domain/transactions/transaction';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { overrideLog } from '../support/temporary-log';
-import { DAY, idsOf, NOW, voucher, VOUCHER_NETWORK, voucherClientOf } from './voucher-network';
+import { DAY, idsOf, NOW, VOUCHER_NETWORK, voucherClientOf } from './voucher-network';
 import { CLAIM_TOKENS, claimOf, claimWorld, errorsIn, type Listed, xmlOf } from './claim-network';
 import { CONVERSION_TOKENS, PATH, type Result, transactionWorld } from './transaction-network';
 

@@ -192,17 +192,12 @@ describe('a change of the network (decisions P22, P26)', () => {
     expect((await search(`;fid=${italian}`, 'casa')).totalHits).toBe(1);
   });
 
-  it('by another process is visible within a second: a site connected', async () => {
+  it('by another process is followed: a site connected', async () => {
     const find = async () => outcome(await app.get(`/1.0/products;fid=${german}`, { token: TOKENS.lonely }));
     expect(await find()).toBe('400 PF_392');
     const connections = [{ siteId: 1301, programId: 101 }];
     await importNetwork(SYSTEM_CLOCK, app.engines.log, { connections }, { at: new Date().toISOString() });
-    // Of a machine that has nothing else to do.
-    const second = AbortSignal.timeout(30_000);
-    while ((await find()) !== '200') {
-      second.throwIfAborted();
-      // A request that is refused from memory lets nothing else happen.
-      await turn();
-    }
+    // A request that is refused from memory lets nothing else happen.
+    while ((await find()) !== '200') await turn();
   });
 });

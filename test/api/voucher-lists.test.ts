@@ -2,7 +2,6 @@ import { inRandomOrder } from '../support/random-order';
 import { type Response, TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
 import { cases } from '../support/size';
-import { vouchers } from '../../projections/vouchers';
 import {
   DAY,
   idsOf,

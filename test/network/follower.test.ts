@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import { directoryAt } from '../../src/network/directory';
 import { FollowedDirectory } from '../../src/network/follower';
 import { networkOf } from '../../src/network/network-facts';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
 import { toNewEvent } from '../../src/kernel/decider';
 import { NO_STREAM, START } from '../../src/kernel/event';
+import { openLog } from '../../src/engines/embedded/log/open-log';
 import { importNetwork } from '../../src/operations/import-network';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { smallNetwork } from '../support/small-network';
+import { logFolder } from '../support/log-folder';
 import { overrideLog, withLog } from '../support/temporary-log';
 
 const AT = '2026-01-05T08:00:00.000Z';
@@ -17,6 +20,8 @@ const PROGRAM = { id: 32, organisationId: 1, name: 'P', country: 'SE', currency:
 const feed = toNewEvent({ type: 'ProductDelisted', data: { sourceProductId: 'a', at: AT } }, randomUUID());
 
 describe('A directory that follows the log', () => {
+  afterEach(() => jest.useRealTimers());
+
   it('is ready once it has applied all existing events', () =>
     withLog(async (log) => {
       const { position } = await importNetwork(SYSTEM_CLOCK, log, smallNetwork(), { at: AT });
@@ -38,6 +43,30 @@ describe('A directory that follows the log', () => {
       ending.abort();
       await followed.ended;
     }));
+
+  it('applies what another process imports, within a second of its clock (docs/operations.md, Tokens)', async () => {
+    // All but the timers by which a log looks for what others have appended.
+    jest.useFakeTimers({
+      doNotFake: [
+        ...(['Date', 'hrtime', 'performance', 'nextTick', 'queueMicrotask'] as const),
+        ...(['setImmediate', 'clearImmediate', 'setTimeout', 'clearTimeout'] as const),
+      ],
+    });
+    const folder = await logFolder();
+    const [own, others] = [await openLog(folder.file, false), await openLog(folder.file, false)];
+    const ending = new AbortController();
+    const followed = new FollowedDirectory(SYSTEM_CLOCK, own.log, ending.signal);
+    await followed.ready;
+    while (jest.getTimerCount() === 0) await turn();
+    const { position } = await importNetwork(SYSTEM_CLOCK, others.log, smallNetwork(), { at: AT });
+    expect(followed.position).toBe(START);
+    jest.advanceTimersByTime(1_000);
+    expect(await followed.reached(position, AbortSignal.timeout(20_000))).toBe(true);
+    ending.abort();
+    await followed.ended;
+    for (const { log } of [own, others]) await log.close();
+    await folder.remove();
+  });
 
   it('applies later imports', () =>
     withLog(async (log) => {
