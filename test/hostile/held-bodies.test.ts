@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { HEAVY_NETWORK } from '../support/heavy-reads';
 import { report } from '../support/attack-run';
-import { folderWithNetwork, removeFolder, Server } from '../support/server';
+import { ownServer, type Server } from '../support/server';
 
 const MEGABYTE = 1024 ** 2;
 const CONNECTIONS = 80;
@@ -22,16 +22,7 @@ const NETWORK = {
   ],
 };
 
-let folder: string;
-let server: Server;
-beforeEach(async () => {
-  folder = await folderWithNetwork({}, NETWORK);
-  server = await Server.start(folder);
-});
-afterEach(async () => {
-  expect(await server.end()).toBe(0);
-  await removeFolder(folder);
-});
+const own = ownServer({ each: true, network: NETWORK });
 
 /** 0 if the server is gone. */
 function residentBytes({ pid }: Server): number {
@@ -52,7 +43,7 @@ interface Sent {
 /** Sends 31 MB of a body of 32 MB. Resolves with the status of an answer, or 0 once they are sent, with the connection open. */
 async function hold(sent: Sent, sockets: Socket[]): Promise<string> {
   const { target, type, start, part, isChunked = false } = sent;
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  const socket = connect(Number(new URL(own.server.url).port), '127.0.0.1');
   sockets.push(socket);
   socket.on('error', () => undefined);
   let received = '';
@@ -121,7 +112,7 @@ it.each<[string, Sent]>([
   async (name, sent) => {
     const post = async (token: string): Promise<number> => {
       const body = JSON.stringify(Array(1_000).fill({ programId: 1, orderNumber: 'x'.repeat(1_000) }));
-      const answer = await fetch(`${server.url}/1.0/conversions/transactions/bulk?token=${token}`, {
+      const answer = await fetch(`${own.server.url}/1.0/conversions/transactions/bulk?token=${token}`, {
         method: 'POST',
         headers: { 'content-type': JSON_TYPE },
         body,
@@ -130,10 +121,10 @@ it.each<[string, Sent]>([
       return answer.status;
     };
     expect(await post(OTHER)).toBe(200);
-    const before = residentBytes(server);
+    const before = residentBytes(own.server);
     const sockets: Socket[] = [];
     let most = 0;
-    const watch = setInterval(() => (most = Math.max(most, residentBytes(server) - before)), 50);
+    const watch = setInterval(() => (most = Math.max(most, residentBytes(own.server) - before)), 50);
     const outcomes = await Promise.all(Array.from({ length: CONNECTIONS }, () => hold(sent, sockets)));
     const statuses = await Promise.all([post(OTHER), post(OTHER), post(OTHER)]);
     clearInterval(watch);

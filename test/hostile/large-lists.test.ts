@@ -1,4 +1,4 @@
-import { CLAIM_TOKENS, folderWithNetwork, NETWORK, removeFolder, Server } from '../support/server';
+import { CLAIM_TOKENS, NETWORK, ownServer, type Server } from '../support/server';
 
 const [VOUCHERS, CONVERSIONS, OPS] = ['d', 'e', 'f'].map((digit) => digit.repeat(40)) as [
   string,
@@ -82,21 +82,12 @@ const LISTS: readonly (readonly [what: string, piece: (n: number) => string, las
 ];
 
 describe('a list posted to any route (decisions A20)', () => {
-  let folder: string;
-  let server: Server;
-  beforeAll(async () => {
-    folder = await folderWithNetwork({}, WITH_TOKENS);
-    server = await Server.start(folder);
-  });
-  afterAll(async () => {
-    expect(await server.end()).toBe(0);
-    await removeFolder(folder);
-  });
+  const own = ownServer({ network: WITH_TOKENS });
 
   const attack = async (path: string, token: string, type: string, body: string) => {
-    const { result, live } = await whileLiveIsChecked(server, async () => {
+    const { result, live } = await whileLiveIsChecked(own.server, async () => {
       const began = performance.now();
-      const answer = await fetch(`${server.url}${path}?token=${token}`, {
+      const answer = await fetch(`${own.server.url}${path}?token=${token}`, {
         method: 'POST',
         headers: { 'content-type': type },
         body,

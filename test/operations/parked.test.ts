@@ -2,19 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { PassThrough } from 'node:stream';
 import { listParked, type Parked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
 import { rebuild } from '../../src/projector/rebuild';
 import { type EventSkipped, skippedEvents } from '../../src/projector/skipped-events';
 import { toNewEvent } from '../../src/kernel/decider';
-import { runCli } from '../../src/cli/run-cli';
+import { run } from '../cli/run';
 import { parkedCount } from '../../src/operations/parked';
+import { parkedEvents, Parking } from '../../src/runtime/parked-events';
 import { offerId } from '../../src/domain/products/offer';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { defined, FEED_ID, listed, mapped, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';
+
+const AT = '2026-03-01T12:00:00.000Z';
 
 let world: World;
 let isFixed: boolean;
@@ -40,20 +42,7 @@ const picky: Projection = {
   },
 };
 
-async function parked(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
-  const code = await runCli(['parked', ...args, '--data-dir', world.dataDir], {
-    environment: {},
-    stdout,
-    stderr,
-    stdin: new PassThrough(),
-    stopSignal: () => new AbortController().signal,
-    threads: false,
-    start: () => Promise.reject(new Error('unexpected start')),
-  });
-  const textOf = (stream: PassThrough): string => (stream.read() as Buffer | null)?.toString() ?? '';
-  return { code, out: textOf(stdout), err: textOf(stderr) };
-}
+const parked = (...args: readonly string[]) => run(['parked', ...args, '--data-dir', world.dataDir]);
 
 /** Starts a projector and appends an event that it cannot fold. */
 async function startProjector(): Promise<void> {
@@ -193,6 +182,73 @@ test.each([
   ],
 ])('parked %j is refused with a message on stderr and exit code %i', async (args, code, err) => {
   expect(await parked(...args)).toEqual({ code, out: '', err: expect.stringContaining(err) });
+});
+
+/** An event that the matcher could not use. */
+async function parkTransaction(): Promise<void> {
+  await world.append('transaction-x', toNewEvent({ type: 'TransactionTracked', data: {} }, randomUUID()));
+  for await (const [event] of world.log.readStream('transaction-x')) {
+    if (event === undefined) throw new Error('no event');
+    await new Parking(SYSTEM_CLOCK, world.log, 'matcher', 'a').park(event, {
+      error: new TypeError('no data'),
+      at: AT,
+    });
+  }
+}
+
+test('an event that the matcher cannot use is listed, shown, retried and given up (decisions X103)', async () => {
+  await parkTransaction();
+  const list = { code: 0, out: 'matcher transaction-x@0: TypeError: no data\n', err: '' };
+  expect(await parked('list')).toEqual(list);
+  expect(await parked('list', 'matcher')).toEqual(list);
+  expect(await parked('list', 'products')).toMatchObject({ out: 'nothing is parked\n' });
+  expect(JSON.parse((await parked('show', 'matcher', 'transaction-x@0')).out)).toMatchObject({
+    type: 'TransactionTracked',
+    stream: 'transaction-x',
+    revision: 0,
+    code: 'a',
+    at: AT,
+  });
+  expect(await parked('retry', 'matcher', 'transaction-x@0')).toMatchObject({
+    code: 0,
+    out: 'retry requested for 1 documents and events\n',
+  });
+  expect(await parkedEvents(SYSTEM_CLOCK, world.log, 'matcher')).toEqual([]);
+});
+
+test('an event that was given up is parked no more, whatever code fails at it (decisions X103)', async () => {
+  await parkTransaction();
+  const skipped = await parked('skip', 'matcher', 'transaction-x@0', '--reason', 'of a test');
+  expect(skipped).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^skipped event \S+ of transaction-x\n$/),
+  });
+  for await (const [event] of world.log.readStream('transaction-x'))
+    expect(
+      await new Parking(SYSTEM_CLOCK, world.log, 'matcher', 'b').park(event!, { error: 'e', at: AT }),
+    ).toBe(false);
+  expect(await parked('list')).toMatchObject({ out: 'nothing is parked\n' });
+});
+
+test('an event that the directory cannot use is listed, and tried again by each process that starts (decisions X103)', async () => {
+  await world.append('program-7', toNewEvent({ type: 'ProgramDefined', data: {} }, randomUUID()));
+  await world.emit(defined('11', 'Audio'));
+  expect(await parked('list')).toEqual({
+    code: 0,
+    out: 'directory program-7@0: ProgramDefined without a usable id: another program has written it\n',
+    err: '',
+  });
+  expect(await parked('show', 'directory', 'program-7@0')).toMatchObject({ code: 0 });
+  expect(await parked('retry')).toMatchObject({ out: 'retry requested for 0 documents and events\n' });
+  expect(await parked('retry', 'directory')).toMatchObject({
+    code: 1,
+    // One line, without a stack trace.
+    err: expect.stringMatching(/^affilog: events .* tried again by each process when it starts: .*\n$/),
+  });
+  expect(await parked('skip', 'directory', 'program-7@0', '--reason', 'x')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('is ignored anyway'),
+  });
 });
 
 async function eventsOf(stream: string) {

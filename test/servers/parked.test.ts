@@ -1,9 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { PassThrough } from 'node:stream';
 import { listParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
-import { runCli } from '../../src/cli/run-cli';
+import { run } from '../cli/run';
 import { offerId } from '../../src/domain/products/offer';
 import { FEED_ID, listed, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';
@@ -32,19 +31,10 @@ const picky: Projection = {
 };
 
 async function parked(...args: readonly string[]): Promise<string> {
-  const stdout = new PassThrough();
-  const engines = ['--data-dir', world.dataDir, '--read-store', elsewhere.url];
-  const code = await runCli(['parked', ...args, ...engines], {
-    environment: {},
-    stdout,
-    stderr: process.stderr,
-    stdin: new PassThrough(),
-    stopSignal: () => new AbortController().signal,
-    threads: false,
-    start: () => Promise.reject(new Error('expected no process to be started')),
-  });
+  const settings = { DATA_DIR: world.dataDir, READ_STORE: elsewhere.url };
+  const { code, out } = await run(['parked', ...args], settings);
   expect(code).toBe(0);
-  return (stdout.read() as Buffer).toString();
+  return out;
 }
 
 async function unparked(many: number): Promise<void> {

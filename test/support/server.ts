@@ -243,6 +243,55 @@ export async function folderWithNetwork(
   return folder;
 }
 
+/** A server over a data folder of its own, for the tests of a file or block, or for each of them. It must end with 0. */
+export function ownServer({
+  each = false,
+  network = NETWORK,
+  environment = {},
+}: {
+  readonly each?: boolean;
+  readonly network?: object;
+  readonly environment?: Readonly<Record<string, string>>;
+} = {}) {
+  let folder: string;
+  let server: Server;
+  const start = async (): Promise<void> => void (server = await Server.start(folder, { environment }));
+  const [before, after] = each ? [beforeEach, afterEach] : [beforeAll, afterAll];
+  before(async () => {
+    folder = await folderWithNetwork(environment, network);
+    await start();
+  });
+  after(async () => {
+    expect(await server.end()).toBe(0);
+    await removeFolder(folder);
+  });
+  return {
+    get folder(): string {
+      return folder;
+    },
+    get server(): Server {
+      return server;
+    },
+    /** Starts it again after its end. */
+    start,
+  };
+}
+
+/** Posts products to feed 22. */
+export function postProducts(url: string, products: readonly unknown[]): Promise<Response> {
+  return fetch(`${url}/1.0/products;fid=22?token=${ADVERTISER}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    body: JSON.stringify({ products }),
+  });
+}
+
+/** How many products a publisher finds in feed 22. */
+export async function foundProducts(url: string): Promise<number> {
+  const answer = await fetch(`${url}/1.0/products;fid=22?token=${PUBLISHER}`);
+  return ((await answer.json()) as { productHeader: { totalHits: number } }).productHeader.totalHits;
+}
+
 /** A TCP port that nobody uses. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -9,18 +9,9 @@ import {
 import { DIST } from '../../support/built';
 import { HEAVY_NETWORK, PATIENCE_MS } from '../../support/heavy-reads';
 import { HISTORY_NETWORK, readHistories, writeHistory } from '../../support/long-histories';
-import { folderWithNetwork, removeFolder, Server } from '../../support/server';
+import { folderWithNetwork, ownServer, removeFolder, Server } from '../../support/server';
 
-let folder: string;
-let server: Server;
-beforeEach(async () => {
-  folder = await folderWithNetwork({}, HEAVY_NETWORK);
-  server = await Server.start(folder);
-});
-afterEach(async () => {
-  expect(await server.end()).toBe(0);
-  await removeFolder(folder);
-});
+const own = ownServer({ each: true, network: HEAVY_NETWORK });
 
 const onTime = ({ live, ready }: { readonly live: number; readonly ready: number }): void => {
   expect(Math.max(live, ready)).toBeLessThan(PATIENCE_MS);
@@ -34,10 +25,10 @@ const ABANDONED = attackSize({
 it.each(ABANDONED)(
   'abandoned searches for $products products of $characters characters are cancelled, and others are answered (decisions X70)',
   async ({ readers, ...searches }) => {
-    const outcome = await abandonSearches(server, searches);
+    const outcome = await abandonSearches(own.server, searches);
     onTime(outcome);
     expect(outcome.answers.map(({ status }) => status)).toEqual([200]);
-    const read = await readTogether(server, readers);
+    const read = await readTogether(own.server, readers);
     onTime(read);
     expect(new Set(read.answers.map(({ status }) => status))).toEqual(new Set([200]));
   },
@@ -45,7 +36,7 @@ it.each(ABANDONED)(
 
 it('searches for very many words are stopped in time and do not block other requests (decisions X70, X71)', async () => {
   const outcome = await searchManyWords(
-    server,
+    own.server,
     attackSize({
       small: { products: 5_000, words: 900, requests: 4 },
       large: { products: 100_000, words: 1_000, requests: 10 },
@@ -61,8 +52,8 @@ it('large texts are answered completely (decisions X72)', async () => {
     small: { vouchers: 100, products: 40 },
     large: { vouchers: 1_000, products: 1_000 },
   });
-  const listed = await listLargeVouchers(server, vouchers);
-  const found = await searchLargeProducts(server, products);
+  const listed = await listLargeVouchers(own.server, vouchers);
+  const found = await searchLargeProducts(own.server, products);
   for (const outcome of [listed, found]) onTime(outcome);
   expect([...listed.answers, ...found.answers].map(({ status, count }) => [status, count])).toEqual(
     [vouchers, vouchers, vouchers + 1, products, products, products + 1].map((count) => [200, count]),

@@ -1,6 +1,6 @@
 import { attackSize, report } from '../../support/attack-run';
 import { attackWithMutations, live, openFiles, unexpectedFailures, untilClosed } from '../../support/attack';
-import { folderWithNetwork, removeFolder, Server } from '../../support/server';
+import { ownServer } from '../../support/server';
 
 const SEED = Number(process.env.HOSTILE_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const COUNT = Number(process.env.HOSTILE_COUNT ?? attackSize({ small: 500, large: 20_000 }));
@@ -10,26 +10,17 @@ const BEFORE = attackSize({ small: 100, large: 1_000 });
 /** Files of the event loops of the exporter and two validators, which their first calls start: these may be among few requests. */
 const FILES_OF_THREADS = attackSize({ small: 3 * 5, large: 0 });
 
-let folder: string;
-let server: Server;
-beforeAll(async () => {
-  folder = await folderWithNetwork();
-  server = await Server.start(folder);
-});
-afterAll(async () => {
-  expect(await server.end()).toBe(0);
-  await removeFolder(folder);
-});
+const own = ownServer();
 
 it(`${COUNT} mutated requests cause no unexpected failure, leak nothing, leave no file open and do not delay health checks (decisions X73; HOSTILE_SEED=${SEED})`, async () => {
-  await attackWithMutations(server, BEFORE, SEED + 1);
-  const before = openFiles(server);
+  await attackWithMutations(own.server, BEFORE, SEED + 1);
+  const before = openFiles(own.server);
   const asked: number[] = [];
   const over = new AbortController();
   const watch = (async () => {
-    while (!over.signal.aborted) asked.push(await live(server));
+    while (!over.signal.aborted) asked.push(await live(own.server));
   })();
-  const { statuses, wrong } = await attackWithMutations(server, COUNT, SEED);
+  const { statuses, wrong } = await attackWithMutations(own.server, COUNT, SEED);
   over.abort();
   await watch;
   report(
@@ -38,7 +29,7 @@ it(`${COUNT} mutated requests cause no unexpected failure, leak nothing, leave n
   );
   expect(wrong.slice(0, 5)).toEqual([]);
   expect(Object.keys(statuses).length).toBeGreaterThan(4);
-  expect(await unexpectedFailures(server)).toBe(0);
-  await live(server);
-  await untilClosed(server, before + 5 + FILES_OF_THREADS);
+  expect(await unexpectedFailures(own.server)).toBe(0);
+  await live(own.server);
+  await untilClosed(own.server, before + 5 + FILES_OF_THREADS);
 });

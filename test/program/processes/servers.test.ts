@@ -2,22 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { type EsdbServer, startEsdbServer } from '../../support/esdb-server';
 import { Receivers } from '../../support/receivers';
-import { folderWithNetwork, NETWORK, removeFolder, Server, temporaryFolder } from '../../support/server';
+import { folderWithNetwork, removeFolder, Server, temporaryFolder } from '../../support/server';
 import { cases, FULL_SIZE } from '../../support/size';
+import { postConversions, saleOf, STATES, TOKENS, WITH_SALES } from '../sales';
 
-const TOKENS = { advertiser: 'c'.repeat(40), publisher: 'd'.repeat(40) } as const;
-const SALE = { id: 1011, name: 'Sale', kind: 'sale', pendingDays: 30 };
-const WITH_SALES = {
-  ...NETWORK,
-  tokens: [
-    { token: TOKENS.advertiser, organisationId: 1, system: 'CONVERSIONS' },
-    { token: TOKENS.publisher, organisationId: 11, system: 'CONVERSIONS' },
-  ],
-  programs: NETWORK.programs.map((program) => ({ ...program, events: [SALE] })),
-};
 const RECEIVERS = 8;
-/** Of each sale a message says that it is tracked, and another one that it is pending. */
-const STATES = [1, 4];
 const SALES = cases(200, 20);
 const IDLE_MS = FULL_SIZE ? 60_000 : 10_000;
 
@@ -41,19 +30,7 @@ afterAll(async () => {
   for (const folder of folders) await removeFolder(folder);
 });
 
-async function post(server: Server, path: string, token: string, body: unknown): Promise<void> {
-  const answer = await fetch(`${server.url}/1.0/conversions/${path}?token=${token}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json; charset=utf-8' },
-    body: JSON.stringify(body),
-  });
-  expect([path, answer.ok]).toEqual([path, true]);
-}
-
-const orders = (name: string) =>
-  Array.from({ length: SALES }, (_, at) => ({
-    ...{ programId: 101, eventId: 1011, siteId: 1101, orderNumber: `${name}-${at}`, orderValue: 10 },
-  }));
+const orders = (name: string) => Array.from({ length: SALES }, (_, at) => saleOf(`${name}-${at}`));
 
 async function untilArrived(sales: number): Promise<void> {
   const messages = sales * STATES.length * RECEIVERS;
@@ -76,7 +53,7 @@ test('two servers with data folders of their own, over one EventStoreDB, send ea
   folders.push(await folderWithNetwork(environment, WITH_SALES), await temporaryFolder());
   for (const folder of folders) servers.push(await Server.start(folder, { environment }));
   const [one, two] = servers as [Server, Server];
-  await post(one, 'subscriptions', TOKENS.publisher, {
+  await postConversions(one.url, 'subscriptions', TOKENS.publisher, {
     filter: { messageTypeIds: STATES },
     receivers: Array.from({ length: RECEIVERS }, (_, number) => ({
       ...{ httpMethod: 'POST', receiverUrl: receivers.url(number), receiverFormat: 'JSON' },
@@ -84,7 +61,9 @@ test('two servers with data folders of their own, over one EventStoreDB, send ea
     })),
   });
   await Promise.all(
-    servers.map((server, at) => post(server, 'transactions/bulk', TOKENS.advertiser, orders(`first-${at}`))),
+    servers.map((server, at) =>
+      postConversions(server.url, 'transactions/bulk', TOKENS.advertiser, orders(`first-${at}`)),
+    ),
   );
   await untilArrived(2 * SALES);
 
@@ -94,11 +73,11 @@ test('two servers with data folders of their own, over one EventStoreDB, send ea
   process.stderr.write(`leases of two idle servers: ${perSecond} appends a second\n`);
   expect(perSecond).toBeLessThan(2);
 
-  await post(one, 'transactions/bulk', TOKENS.advertiser, orders('second'));
+  await postConversions(one.url, 'transactions/bulk', TOKENS.advertiser, orders('second'));
   // At full size the other one waits for the leases of one that is killed.
   if (FULL_SIZE) await untilArrived(3 * SALES);
   await one.end(FULL_SIZE ? 'SIGKILL' : 'SIGTERM');
-  await post(two, 'transactions/bulk', TOKENS.advertiser, orders('third'));
+  await postConversions(two.url, 'transactions/bulk', TOKENS.advertiser, orders('third'));
   await untilArrived(4 * SALES);
   const ids = receivers.received.map(({ id }) => id);
   const repeated = ids.filter((id, at) => ids.indexOf(id) !== at);

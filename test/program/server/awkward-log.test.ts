@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { generateProducts } from '../../../bench/generate';
 import { type EsdbServer, startEsdbServer } from '../../support/esdb-server';
 import {
-  ADVERTISER,
   NETWORK,
+  postProducts,
   PUBLISHER,
   removeFolder,
   runProgram,
@@ -42,11 +42,7 @@ test('a server started on an empty EventStoreDB applies a later import, and each
 
   const found: number[] = [];
   for (let n = 1; n <= POSTS; n += 1) {
-    const answer = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json; charset=utf-8' },
-      body: JSON.stringify({ products: [PRODUCTS[n]] }),
-    });
+    const answer = await postProducts(server.url, [PRODUCTS[n]]);
     expect([answer.status, await answer.text()]).toEqual([200, expect.anything()]);
     found.push(await countOf(search()));
   }

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { generateProducts } from '../../../bench/generate';
 import {
-  ADVERTISER,
   folderWithNetwork,
+  foundProducts,
+  postProducts,
   PUBLISHER,
   removeFolder,
   runProgram,
@@ -15,11 +16,7 @@ import {
 const PRODUCTS = [...generateProducts({ count: 2_000, categories: [{ id: '1' }] })];
 
 async function post(url: string, products: readonly unknown[]): Promise<string> {
-  const answer = await fetch(`${url}/1.0/products;fid=22?token=${ADVERTISER}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json; charset=utf-8' },
-    body: JSON.stringify({ products }),
-  });
+  const answer = await postProducts(url, products);
   return `${answer.status} ${await answer.text()}`;
 }
 
@@ -110,8 +107,7 @@ test('with a file in place of the spool folder, requests that need it are answer
   expect(await post(server.url, PRODUCTS.slice(0, 10))).toBe('200 {"errors":[]}');
   const download = await fetch(`${server.url}/1.0/productsUnlimited;fid=22?token=${PUBLISHER}`);
   expect(`${download.status} ${await download.text()}`).toMatch(UNAVAILABLE);
-  const search = await fetch(`${server.url}/1.0/products;fid=22?token=${PUBLISHER}`);
-  expect(await search.json()).toMatchObject({ productHeader: { totalHits: 10 } });
+  expect(await foundProducts(server.url)).toBe(10);
   expect(await (await fetch(`${server.url}/health/ready`)).json()).toMatchObject({
     unexpectedFailures: 0,
   });

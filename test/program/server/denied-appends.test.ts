@@ -1,8 +1,8 @@
 import { heavyProduct, HEAVY_NETWORK } from '../../support/heavy-reads';
 import {
-  ADVERTISER,
   folderWithNetwork,
   freePort,
+  postProducts,
   PUBLISHER,
   removeFolder,
   Server,
@@ -30,11 +30,7 @@ describe('a server whose EventStoreDB refuses appends', () => {
   });
 
   it('is not ready, and its log has the reason that health has (decisions X97, X87)', async () => {
-    const answer = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json; charset=utf-8' },
-      body: JSON.stringify({ products: [heavyProduct(1)] }),
-    });
+    const answer = await postProducts(server.url, [heavyProduct(1)]);
     expect([answer.status, await answer.text()]).toEqual([500, expect.stringContaining('"code":"5"')]);
     const health = await fetch(`${server.url}/health/ready`);
     const { waiting } = (await health.json()) as { readonly waiting?: { readonly log?: string } };

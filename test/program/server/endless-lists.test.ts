@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { folderWithNetwork, NETWORK, removeFolder, Server } from '../../support/server';
+import { NETWORK, ownServer } from '../../support/server';
 
 const [VOUCHERS, CONVERSIONS, OPS] = ['d', 'e', 'f'].map((digit) => digit.repeat(40)) as [
   string,
@@ -29,19 +29,10 @@ const ROUTES = [
 ] as const;
 
 describe('a list with too many items (decisions A20)', () => {
-  let folder: string;
-  let server: Server;
-  beforeAll(async () => {
-    folder = await folderWithNetwork({}, WITH_TOKENS);
-    server = await Server.start(folder);
-  });
-  afterAll(async () => {
-    await server.end();
-    await removeFolder(folder);
-  });
+  const own = ownServer({ network: WITH_TOKENS });
 
   it.each(ROUTES)('is refused while it is still being sent: %s', async (path, token, head, most) => {
-    const sent = request(`${server.url}${path}?token=${token}`, {
+    const sent = request(`${own.server.url}${path}?token=${token}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
     });

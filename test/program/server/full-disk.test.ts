@@ -3,41 +3,28 @@ import { openEngines } from '../../../src/engines/open';
 import { importNetwork } from '../../../src/operations/import-network';
 import { generateProducts } from '../../../bench/generate';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
-import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../../support/server';
+import { ownServer, postProducts, PUBLISHER } from '../../support/server';
 import { readFeed } from './feed-log';
 
 const [FIRST, SECOND, THIRD] = [...generateProducts({ count: 3, categories: [{ id: '1' }] })];
 
 describe('a server that cannot write (docs/operations.md, When something fails; decisions A12)', () => {
-  let folder: string;
-  let server: Server;
-  beforeAll(async () => {
-    folder = await folderWithNetwork();
-    server = await Server.start(folder, { environment: { LOG_LEVEL: 'warn' } });
-  });
-  afterAll(async () => {
-    expect(await server.end()).toBe(0);
-    await removeFolder(folder);
-  });
+  const own = ownServer();
 
   /** Limits the size of the server's files: writes beyond it fail. */
   function limitFiles(bytes: number | 'unlimited'): void {
-    const { status } = spawnSync('prlimit', ['--pid', String(server.pid), `--fsize=${bytes}:`]);
+    const { status } = spawnSync('prlimit', ['--pid', String(own.server.pid), `--fsize=${bytes}:`]);
     expect(status).toBe(0);
   }
 
   async function post(...products: readonly unknown[]): Promise<string> {
-    const answer = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json; charset=utf-8' },
-      body: JSON.stringify({ products }),
-    });
+    const answer = await postProducts(own.server.url, products);
     return `${answer.status} ${answer.headers.get('retry-after')} ${await answer.text()}`;
   }
 
   /** The number of products in a search or a download. */
   async function found(path: 'products' | 'productsUnlimited'): Promise<number> {
-    const answer = await fetch(`${server.url}/1.0/${path};fid=22?token=${PUBLISHER}`);
+    const answer = await fetch(`${own.server.url}/1.0/${path};fid=22?token=${PUBLISHER}`);
     const { productHeader } = (await answer.json()) as { productHeader?: { totalHits: number } };
     return productHeader?.totalHits ?? -answer.status;
   }
@@ -45,7 +32,7 @@ describe('a server that cannot write (docs/operations.md, When something fails; 
   /** Appends to the log from another process. */
   async function appendElsewhere(): Promise<void> {
     const engines = await openEngines({
-      dataDir: folder,
+      dataDir: own.folder,
       eventLog: 'sqlite:',
       readStore: 'sqlite:',
       threads: false,
@@ -58,13 +45,13 @@ describe('a server that cannot write (docs/operations.md, When something fails; 
   /** Waits until health reports a failure of the projector, or none any more. */
   async function projectorFailure(isReported: boolean): Promise<unknown> {
     for (;;) {
-      const answer = await fetch(`${server.url}/health/ready`);
+      const answer = await fetch(`${own.server.url}/health/ready`);
       const health = (await answer.json()) as object;
       if ('projector' in health === isReported) return isReported ? [answer.status, health] : answer.status;
     }
   }
 
-  const listed = async () => [...(await readFeed(folder)).prices.keys()];
+  const listed = async () => [...(await readFeed(own.folder)).prices.keys()];
   const DONE = '200 null {"errors":[]}';
   const REFUSED =
     /^500 5 \{"errors":\[\{"code":"5","message":"Service not responding \(request [\w-]{36}\)"\}\]\}$/;
@@ -80,7 +67,7 @@ describe('a server that cannot write (docs/operations.md, When something fails; 
       'the event log is not available: its file may not grow',
       'the posted products could not be written to disk (EFBIG)',
     ])
-      expect(server.stderr).toContain(reason);
+      expect(own.server.stderr).toContain(reason);
     expect(await found('products')).toBe(1);
     expect(await found('productsUnlimited')).toBe(-500);
     await appendElsewhere();

@@ -7,21 +7,9 @@ import { toNewEvent } from '../../../src/kernel/decider';
 import { messageIdOf, receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type Receiver } from '../../../src/domain/subscriptions/subscription';
 import { Receivers } from '../../support/receivers';
-import { folderWithNetwork, NETWORK, removeFolder, runProgram, Server } from '../../support/server';
+import { folderWithNetwork, removeFolder, runProgram, Server } from '../../support/server';
 import { cases } from '../../support/size';
-
-const TOKENS = { advertiser: 'c'.repeat(40), publisher: 'd'.repeat(40) } as const;
-const SALE = { id: 1011, name: 'Sale', kind: 'sale', pendingDays: 30 };
-const WITH_SALES = {
-  ...NETWORK,
-  tokens: [
-    { token: TOKENS.advertiser, organisationId: 1, system: 'CONVERSIONS' },
-    { token: TOKENS.publisher, organisationId: 11, system: 'CONVERSIONS' },
-  ],
-  programs: NETWORK.programs.map((program) => ({ ...program, events: [SALE] })),
-};
-/** Of each sale a message says that it is tracked, and another one that it is pending. */
-const STATES = [1, 4];
+import { postConversions, saleOf, STATES, TOKENS, WITH_SALES } from '../sales';
 
 let folder: string;
 let receivers: Receivers;
@@ -55,15 +43,8 @@ async function start(): Promise<void> {
   server = await Server.start(folder, { environment });
 }
 
-async function post<T>(path: string, token: string, body: unknown): Promise<T> {
-  const answer = await fetch(`${server.url}/1.0/conversions/${path}?token=${token}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json; charset=utf-8' },
-    body: JSON.stringify(body),
-  });
-  expect([answer.ok, answer.headers.get('x-log-position')]).toEqual([true, expect.any(String)]);
-  return (await answer.json()) as T;
-}
+const post = <T>(path: string, token: string, body: unknown): Promise<T> =>
+  postConversions<T>(server.url, path, token, body);
 
 /** Subscribes two receivers; returns their ids. */
 async function subscribe(): Promise<readonly string[]> {
@@ -87,13 +68,10 @@ async function subscribe(): Promise<readonly string[]> {
 
 /** Reports sales; returns their ids. */
 async function report(...orders: readonly string[]): Promise<readonly string[]> {
-  const sales = orders.map((orderNumber) => ({
-    ...{ programId: 101, eventId: 1011, siteId: 1101, orderNumber, orderValue: 10 },
-  }));
   const results = await post<readonly { transactionId: string }[]>(
     'transactions/bulk',
     TOKENS.advertiser,
-    sales,
+    orders.map(saleOf),
   );
   return results.map(({ transactionId }) => transactionId);
 }

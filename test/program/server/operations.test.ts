@@ -44,12 +44,9 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog parked retry [projection] [id]': ['test/operations/parked.test.ts', "'retry'"],
   'affilog parked list [projection]': ['test/operations/parked.test.ts', "'list'"],
   'affilog parked retry': ['test/operations/parked.test.ts', "'retry'"],
-  'affilog parked retry matcher': ['test/operations/parked-events.test.ts', "'retry', 'matcher'"],
-  'affilog parked skip matcher <id> --reason <text>': [
-    'test/operations/parked-events.test.ts',
-    "'skip', 'matcher'",
-  ],
-  'affilog parked list directory': ['test/operations/parked-events.test.ts', "'show', 'directory'"],
+  'affilog parked retry matcher': ['test/operations/parked.test.ts', "'retry', 'matcher'"],
+  'affilog parked skip matcher <id> --reason <text>': ['test/operations/parked.test.ts', "'skip', 'matcher'"],
+  'affilog parked list directory': ['test/operations/parked.test.ts', "'show', 'directory'"],
   'affilog parked list automations': ['test/processes/automation-runner.test.ts', "'automations'"],
   'affilog notifications deliveries [--state dead] [--subscription ID]': [
     'test/cli/notifications.test.ts',

@@ -5,9 +5,9 @@ import { generateProducts } from '../../../bench/generate';
 import { openDeliveryLog } from '../../../src/engines/embedded/log/open-log';
 import { DeliveryHistory } from '../../support/delivery-history';
 import {
-  ADVERTISER,
   folderWithNetwork,
-  PUBLISHER,
+  foundProducts,
+  postProducts,
   removeFolder,
   runProgram,
   Server,
@@ -41,18 +41,11 @@ async function stop(): Promise<void> {
 }
 
 async function post(products: readonly unknown[]): Promise<void> {
-  const answer = await fetch(`${server!.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json; charset=utf-8' },
-    body: JSON.stringify({ products }),
-  });
+  const answer = await postProducts(server!.url, products);
   expect([answer.status, await answer.text()]).toEqual([200, '{"errors":[]}']);
 }
 
-async function found(): Promise<number> {
-  const answer = await fetch(`${server!.url}/1.0/products;fid=22?token=${PUBLISHER}`);
-  return ((await answer.json()) as { productHeader: { totalHits: number } }).productHeader.totalHits;
-}
+const found = (): Promise<number> => foundProducts(server!.url);
 
 /** Posts the first products, stops, copies, starts and posts the others. */
 async function withCopy(copy: () => Promise<void>): Promise<void> {

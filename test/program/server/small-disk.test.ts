@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateProducts } from '../../../bench/generate';
-import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../../support/server';
+import { folderWithNetwork, postProducts, PUBLISHER, removeFolder, Server } from '../../support/server';
 
 const PRODUCTS = [...generateProducts({ count: 3, categories: [{ id: '1' }] })];
 
@@ -47,7 +47,7 @@ describeWithDisk('a server on a file system of its own (docs/operations.md, Heal
     const { waiting } = (await answer.json()) as { waiting?: object };
     return [answer.status, answer.headers.get('retry-after'), waiting];
   }
-  /** The server looks at most once a second. */
+  /** The server looks at most once a second, as `test/app/health.test.ts` tests: here a failure has to show the last answer. */
   async function untilHealth(expected: unknown): Promise<void> {
     const deadline = AbortSignal.timeout(60_000);
     let found = await health();
@@ -58,11 +58,7 @@ describeWithDisk('a server on a file system of its own (docs/operations.md, Heal
   const unwritable = (why: string) => [503, '1', { disk: `the data folder cannot be written: ${why}` }];
 
   async function post(product: unknown): Promise<number> {
-    const answer = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json; charset=utf-8' },
-      body: JSON.stringify({ products: [product] }),
-    });
+    const answer = await postProducts(server.url, [product]);
     await answer.arrayBuffer();
     return answer.status;
   }

@@ -2,9 +2,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generateProducts } from '../../../bench/generate';
 import {
-  ADVERTISER,
   folderWithNetwork,
   freePort,
+  postProducts,
   PUBLISHER,
   removeFolder,
   runShell,
@@ -20,11 +20,7 @@ describe('a server that builds its read models at the start (decisions X98)', ()
   beforeAll(async () => {
     folder = await folderWithNetwork();
     server = await Server.start(folder);
-    const answer = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json; charset=utf-8' },
-      body: JSON.stringify({ products: PRODUCTS }),
-    });
+    const answer = await postProducts(server.url, PRODUCTS);
     expect(answer.status).toBe(200);
     await server.end();
     await rm(join(folder, 'read'), { recursive: true });

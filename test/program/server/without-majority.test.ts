@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { generateProducts } from '../../../bench/generate';
 import { FakeCluster } from '../../support/esdb-cluster';
 import { type EsdbServer, startEsdbServer } from '../../support/esdb-server';
-import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../../support/server';
+import { folderWithNetwork, foundProducts, postProducts, removeFolder, Server } from '../../support/server';
 
 /** Longer than the servers of a cluster are looked for, and than failures are retried (ms). */
 const LONG_MS = 33_000;
@@ -29,20 +29,10 @@ describe('A server whose cluster has lost its majority (decisions X96)', () => {
 
   async function post(count: number): Promise<Response> {
     const products = [...generateProducts({ count, categories: [{ id: '1' }] })];
-    return await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json; charset=utf-8' },
-      body: JSON.stringify({ products }),
-    });
+    return await postProducts(server.url, products);
   }
 
-  async function hits(): Promise<number> {
-    const found = await fetch(`${server.url}/1.0/products;fid=22?token=${PUBLISHER}`);
-    const { productHeader } = (await found.json()) as {
-      readonly productHeader: { readonly totalHits: number };
-    };
-    return productHeader.totalHits;
-  }
+  const hits = (): Promise<number> => foundProducts(server.url);
 
   it('waits however long it takes, answers meanwhile, and continues by itself', async () => {
     expect((await post(2)).status).toBe(200);

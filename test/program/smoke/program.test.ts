@@ -5,6 +5,7 @@ import { copyFile, symlink } from 'node:fs/promises';
 import {
   folderWithNetwork,
   NETWORK,
+  ownServer,
   PUBLISHER,
   removeFolder,
   runProgram,
@@ -15,55 +16,44 @@ import {
 const NEW_TOKEN = 'c'.repeat(40);
 
 describe('The program (ARCHITECTURE, Outside interface)', () => {
-  let folder: string;
-  let server: Server;
-  beforeAll(async () => {
-    folder = await folderWithNetwork();
-    server = await Server.start(folder);
-  });
-  afterAll(async () => {
-    await server.end('SIGKILL');
-    await removeFolder(folder);
-  });
+  const own = ownServer();
 
   async function statusFor(token: string): Promise<number> {
-    const answer = await fetch(`${server.url}/1.0/products;fid=22?token=${token}`);
+    const answer = await fetch(`${own.server.url}/1.0/products;fid=22?token=${token}`);
     await answer.arrayBuffer();
     return answer.status;
   }
 
   it('prints its URL and serves the data folder', async () => {
-    expect(server.stdoutLines).toEqual([`listening on ${server.url}`]);
+    expect(own.server.stdoutLines).toEqual([`listening on ${own.server.url}`]);
     expect(await statusFor(PUBLISHER)).toBe(200);
   });
 
   it('uses its listening address as base URL by default (decisions A9)', async () => {
-    const answer = await fetch(`${server.url}/1.0/products.xml`);
-    expect(await answer.text()).toContain(`<Response xmlns="${server.url}/1.0/products">`);
+    const answer = await fetch(`${own.server.url}/1.0/products.xml`);
+    expect(await answer.text()).toContain(`<Response xmlns="${own.server.url}/1.0/products">`);
   });
 
-  it('applies a network imported while it runs within a second', async () => {
+  it('applies a network imported while it runs', async () => {
     expect(await statusFor(NEW_TOKEN)).toBe(403);
-    const file = join(folder, 'more.json');
+    const file = join(own.folder, 'more.json');
     const token = { token: NEW_TOKEN, organisationId: 11, system: 'PRODUCTS' };
     await writeFile(file, JSON.stringify({ tokens: [token] }));
-    const imported = await runProgram(['network', 'import', file], { DATA_DIR: folder });
+    const imported = await runProgram(['network', 'import', file], { DATA_DIR: own.folder });
     const stdout = 'created: 1 token\n  token organisation 11, PRODUCTS\nimported: 1 events\n';
     expect(imported).toEqual({ code: 0, stdout, stderr: '' });
-    // Of a machine that has nothing else to do.
-    const deadline = AbortSignal.timeout(30_000);
-    while ((await statusFor(NEW_TOKEN)) !== 200) deadline.throwIfAborted();
+    while ((await statusFor(NEW_TOKEN)) !== 200);
   });
 
   it('imports only what has changed, also while the server runs', async () => {
-    const file = join(folder, 'same.json');
+    const file = join(own.folder, 'same.json');
     await writeFile(file, JSON.stringify(NETWORK));
-    const repeated = await runProgram(['network', 'import', file], { DATA_DIR: folder });
+    const repeated = await runProgram(['network', 'import', file], { DATA_DIR: own.folder });
     expect(repeated).toEqual({ code: 0, stdout: 'nothing has changed\n', stderr: '' });
   });
 
   it('rebuilds a read model while the server runs', async () => {
-    const rebuilt = await runProgram(['rebuild', 'products'], { DATA_DIR: folder });
+    const rebuilt = await runProgram(['rebuild', 'products'], { DATA_DIR: own.folder });
     expect(rebuilt).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^products: generation \d+, 0 documents\n$/),
@@ -73,7 +63,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
 
   it('does not start on a port in use: one line, exit code 1', async () => {
     const other = await folderWithNetwork();
-    const { port } = new URL(server.url);
+    const { port } = new URL(own.server.url);
     expect(await runProgram(['serve', '--port', port], { DATA_DIR: other })).toEqual({
       code: 1,
       stdout: '',
@@ -83,7 +73,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
   });
 
   it('does not start with a file as data folder: one line, exit code 1', async () => {
-    const file = join(folder, 'file');
+    const file = join(own.folder, 'file');
     await writeFile(file, '');
     const { code, stdout, stderr } = await runProgram(['serve'], { DATA_DIR: file });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -92,7 +82,7 @@ describe('The program (ARCHITECTURE, Outside interface)', () => {
 
   it('does not start with an invalid setting: one line that names it, exit code 2', async () => {
     expect(
-      await runProgram(['serve'], { DATA_DIR: folder, EVENT_LOG: 'esdb://me:secret@host:port' }),
+      await runProgram(['serve'], { DATA_DIR: own.folder, EVENT_LOG: 'esdb://me:secret@host:port' }),
     ).toEqual({
       code: 2,
       stdout: '',

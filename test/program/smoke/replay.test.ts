@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type AppendExpectedRevision, EventStoreDBClient, jsonEvent, START } from '@eventstore/db-client';
-import { ADVERTISER, folderWithNetwork, removeFolder, runProgram, Server } from '../../support/server';
+import { folderWithNetwork, postProducts, removeFolder, runProgram, Server } from '../../support/server';
 
 const FEED = 'feed-22';
 const NO_EVENT: AppendExpectedRevision = 'any';
@@ -37,11 +37,7 @@ describe('A server with --esdb-port', () => {
       categories: [{ id: '1' }],
       price: 10,
     };
-    const posted = await fetch(`${server.url}/1.0/products;fid=22?token=${ADVERTISER}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json; charset=utf-8' },
-      body: JSON.stringify({ products: [product] }),
-    });
+    const posted = await postProducts(server.url, [product]);
     expect(posted.status).toBe(200);
     expect(await typesOf(FEED)).toEqual(['ProductListed', 'FeedImported']);
     const types = new Set<string>();
