@@ -32,7 +32,7 @@ const forcedAfter = (ms: number): string =>
   `stopped after ${ms / 1000} s without waiting for what had not ended: nothing that was acknowledged is lost`;
 
 /** Where a process prints its lines. */
-export interface Printed {
+interface Printed {
   /** That it listens or runs, and where. */
   readonly say: (line: string) => void;
   /** What operators have to see whatever the log level is. */
