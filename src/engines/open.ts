@@ -147,7 +147,9 @@ async function unlessAborted(
   let abort = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {
     abort = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort, { once: true });
+    // While the data folder was checked it may have aborted.
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
   });
   try {
     return await Promise.race([opening, aborted]);

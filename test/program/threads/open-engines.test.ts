@@ -7,6 +7,7 @@ import { type EngineSettings, openEngines, UnknownEngine } from '../../../src/en
 import { NO_STREAM } from '../../../src/kernel/event';
 import { newEvent, streamOf } from '../../contracts/event-log/events';
 import { built, DIST } from '../../support/built';
+import { startEsdbServer } from '../../support/esdb-server';
 
 let folder: string;
 let settings: EngineSettings;
@@ -36,6 +37,14 @@ test.each([
   await expect(openEngines({ ...settings, ...wrong })).rejects.toThrow(
     new UnknownEngine(`${setting} names an unknown engine; expected one of: ${accepted}`),
   );
+});
+
+test('a server is not waited for after the signal has aborted, also while the data folder was checked (decisions X98)', async () => {
+  const server = await startEsdbServer();
+  const signal = AbortSignal.abort(new Error('stopped'));
+  const opening = openEngines({ ...settings, eventLog: server.url }, undefined, signal);
+  await expect(opening).rejects.toThrow('stopped');
+  await server.stop();
 });
 
 test('a data folder that cannot be created is an error, even in a pseudo file system', async () => {
