@@ -5,7 +5,7 @@ import { foldCase, wordsOf } from '../src/wire/words';
 import { BareBulk } from './bare/es-bulk';
 import { anywhere, type BareRequest, BareSearches, BY_PRICE, NEWEST } from './bare/es-search';
 import { ownStore } from './es-server';
-import { type Bench, compareLatencies, type Figure, timed } from './harness';
+import { type Bench, compareLatencies, type Figure, quantile, timed } from './harness';
 import { sampleOf } from './products';
 import { openLoaded, projected } from './read-models';
 
@@ -83,8 +83,18 @@ const KINDS: Readonly<Record<string, (product: PostedProduct) => Asked>> = {
   },
 };
 
+/** Searches of all products, grouped, and the time (ms) that the median is to stay within at 200,000 products. */
+const ALL_GROUPED: Readonly<Record<string, readonly [Keys, number]>> = {
+  'cheapest first': [{ orderBy: 'priceAsc' }, 300],
+  'newest first': [{}, 300],
+  'dearest first': [{ orderBy: 'priceDesc' }, 2_000],
+  'oldest first': [{ orderBy: 'modificationDateAsc' }, 2_000],
+};
+/** Measured searches of all products, grouped, of each order. */
+const GROUPED = 20;
+
 /**
- * Ten kinds of search in a feed of all products in Elasticsearch.
+ * Ten kinds of search in a feed of all products in Elasticsearch, and all products grouped, against fixed times.
  *
  * Ours: the query of the read model, from its criteria to the offers of the answer.
  * Bare: the same search by the client alone. The server collapses and counts groups, with less exact order and counts than we
@@ -127,6 +137,21 @@ export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
           throw new Error(`${kind}: ${found.total} hits, expected ${total} as in Elasticsearch`);
       }
       figures.push(...compareLatencies(`es-search ${kind}`, times.ours, times.bare));
+    }
+    for (const [order, [keys, limit]] of Object.entries(ALL_GROUPED)) {
+      const criteria = { ...keys, feedIds: [FEED], visibleOnly: true, window: searchWindow() };
+      const times: number[] = [];
+      for (let n = 0; n < GROUPED; n += 1)
+        times.push(await timed(() => searchGroupedProducts(store, criteria)));
+      const measured = quantile(times, 0.5);
+      figures.push({
+        figure: `es-search all, grouped, ${order} p50`,
+        measured,
+        limit,
+        ratio: limit / measured,
+        goal: 1,
+        unit: 'ms',
+      });
     }
     return figures;
   } finally {

@@ -2,6 +2,7 @@ import { type ReadStore } from '../../src/kernel/read-store';
 import { ending } from './read-store/ending';
 import { extremes } from './read-store/extremes';
 import { generations } from './read-store/generations';
+import { grouping } from './read-store/grouping';
 import { leasing } from './read-store/leasing';
 import { limited } from './read-store/limited';
 import { paging } from './read-store/paging';
@@ -40,6 +41,7 @@ export function readStoreContract(name: string, open: () => Promise<StoreFixture
     describe('writes', () => writing(subject));
     describe('reads', () => reading(subject));
     describe('searches like a brute-force oracle', () => searching(subject));
+    describe('finds groups', () => grouping(subject));
     describe('pages through results', () => paging(subject));
     describe('stores, finds and orders', () => extremes(subject));
     describe('ends queries', () => ending(subject));

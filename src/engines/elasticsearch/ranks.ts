@@ -51,17 +51,17 @@ export class Ranks {
     this.fields = [...new Set([...sorted, ...(group === undefined ? [] : [group])])].map(property);
   }
 
-  keys(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<undefined>> {
+  keys(snapshot: Snapshot, query: FilterQuery): AsyncIterable<Ranked<undefined>> {
     return this.all<undefined>(snapshot, query, { _source: false, stored_fields: '_none_', size: PAGE.keys });
   }
 
-  whole(snapshot: Snapshot, query: ReturnType<typeof queryOf>): AsyncIterable<Ranked<Found>> {
+  whole(snapshot: Snapshot, query: FilterQuery): AsyncIterable<Ranked<Found>> {
     return this.all<Found>(snapshot, query, { size: PAGE.whole });
   }
 
   private async *all<Source extends Found | undefined>(
     snapshot: Snapshot,
-    query: ReturnType<typeof queryOf>,
+    query: FilterQuery,
     options: Pick<SnapshotPage, '_source' | 'stored_fields' | 'size'>,
   ): AsyncGenerator<Ranked<Source>> {
     const pages = snapshot.pages<Source>({
@@ -102,9 +102,10 @@ const SLACK = 10_000;
 /** Selects one page from items added in any order, and the cursor of the next page. */
 export class PageCollector<Item> {
   private items: Item[] = [];
-  private readonly after: Rank | undefined;
+  /** The page begins after it. */
+  readonly after: Rank | undefined;
   /** Items up to the end of the page. */
-  private readonly limit: number;
+  readonly limit: number;
 
   constructor(
     private readonly wanted: Page,
@@ -146,14 +147,19 @@ export function compareRanks(order: readonly Order[]): (a: Rank, b: Rank) => num
 
 function compareKeys(order: readonly Order[], a: readonly SortValue[], b: readonly SortValue[]): number {
   for (const [at, { descending = false }] of order.entries()) {
-    const [left, right] = [a[at], b[at]];
-    if (left === right) continue;
-    if (left === undefined) return 1;
-    if (right === undefined) return -1;
-    const compared = compareValues(left, right);
-    return descending ? -compared : compared;
+    const compared = compareSortValues(a[at], b[at], descending);
+    if (compared !== 0) return compared;
   }
   return 0;
+}
+
+/** Compares two values of one sort key. */
+export function compareSortValues(a: SortValue, b: SortValue, descending: boolean): number {
+  if (a === b) return 0;
+  if (a === undefined) return 1;
+  if (b === undefined) return -1;
+  const compared = compareValues(a, b);
+  return descending ? -compared : compared;
 }
 
 /** Compares two values of one field: numbers, or texts by their bytes. */
@@ -161,6 +167,8 @@ export function compareValues(a: number | string, b: number | string): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   return Buffer.from(String(a)).compare(Buffer.from(String(b)));
 }
+
+export type FilterQuery = ReturnType<typeof queryOf>;
 
 /** A sort key that counts matching words. */
 export type Matches = Extract<Order, { readonly matches: readonly string[] }>;
@@ -197,10 +205,23 @@ export class Score {
   }
 
   /** Adds the score to a query. */
-  of({ bool }: { readonly bool: { readonly filter: Query[] } }): Query {
+  of({ bool }: FilterQuery): Query {
     return this.parts.length === 0
       ? { bool }
       : { bool: { ...bool, should: [...this.parts], minimum_should_match: 0 } };
+  }
+
+  /** The documents with this score, if there is only one count. */
+  equalTo(score: number): Query {
+    const atLeast = (count: number): Query => ({
+      bool: { should: [...this.parts], minimum_should_match: count },
+    });
+    return {
+      bool: {
+        ...(score > 0 ? { filter: atLeast(score) } : {}),
+        ...(score < this.parts.length ? { must_not: atLeast(score + 1) } : {}),
+      },
+    };
   }
 
   scoreOf(counts: readonly number[]): number {

@@ -10,7 +10,15 @@ import {
 import { type IndexContext } from './connection';
 import { foundOf, ID, type Layout, nameOf, property } from './layout';
 import { queryOf } from './query';
-import { compareRanks, type Matches, PageCollector, type Ranked, Ranks, Score } from './ranks';
+import {
+  compareRanks,
+  type Matches,
+  PageCollector,
+  type Ranked,
+  Ranks,
+  Score,
+  type SortValue,
+} from './ranks';
 import { Snapshot } from './snapshot';
 
 /** One page in order, and the number of all matching documents. */
@@ -62,6 +70,17 @@ function sizeOf({ size, after }: Page): number {
 /** Sort values of documents without the number: beyond all safe integers. */
 const NO_VALUE = { last: '9223372036854775807', first: '-9223372036854775808' } as const;
 
+/** What the server sorts documents without the value by, so that they come last. */
+export function missingValue(key: Sortable, isDescending: boolean, layout: Layout): string | null {
+  if (!('field' in key) || layout.field(key.field, 'number', 'text').type === 'text') return null;
+  return isDescending ? NO_VALUE.first : NO_VALUE.last;
+}
+
+/** A sort value of the server. */
+export function sortValueOf(value: unknown): SortValue {
+  return typeof value === 'string' || isSafe(value) ? value : undefined;
+}
+
 /** A cursor as sort values of the server, where adjacent counts of words are one score. */
 function sortValues(
   { keys, id }: Cursor,
@@ -70,8 +89,7 @@ function sortValues(
 ): (string | number | null)[] {
   const values = order.flatMap((key, at): (string | number | null)[] => {
     if (!isMatches(key)) {
-      const isText = layout.field(key.field, 'number', 'text').type === 'text';
-      return [keys[at] ?? (isText ? null : key.descending === true ? NO_VALUE.first : NO_VALUE.last)];
+      return [keys[at] ?? missingValue(key, key.descending ?? false, layout)];
     }
     if (isMatches(order[at - 1])) return [];
     return [score.scoreOf(order.flatMap((one, n) => (isMatches(one) ? [Number(keys[n])] : [])))];
@@ -88,8 +106,7 @@ function cursorOf(sort: readonly unknown[], order: readonly Order[], score: Scor
       if (!isMatches(order[at - 1])) counts.push(...score.counts(Number(values.shift())));
       return counts.shift() ?? 0;
     }
-    const value = values.shift();
-    return typeof value === 'string' || isSafe(value) ? value : null;
+    return sortValueOf(values.shift()) ?? null;
   });
   return { keys, id: String(values.shift()) };
 }
@@ -103,7 +120,7 @@ function totalOf({ total }: estypes.SearchHitsMetadata): number {
 }
 
 /** Whether the server can sort so: by fields, and by adjacent counts of words, which one score holds. */
-function isSortable(order: readonly Order[]): order is readonly Sortable[] {
+export function isSortable(order: readonly Order[]): order is readonly Sortable[] {
   if (!order.every(isSortableKey)) return false;
   const first = order.findIndex(isMatches);
   const last = order.findLastIndex(isMatches);
@@ -111,25 +128,27 @@ function isSortable(order: readonly Order[]): order is readonly Sortable[] {
 }
 
 /** Sort keys that the server supports. */
-type Sortable = Exclude<Order, { readonly shuffled: string }>;
+export type Sortable = Exclude<Order, { readonly shuffled: string }>;
 
-function isSortableKey(key: Order): key is Sortable {
+export function isSortableKey<Key extends Order>(key: Key): key is Key & Sortable {
   return !('shuffled' in key);
 }
 
-function isMatches(key: Order | undefined): key is Matches {
+export function isMatches<Key extends Order>(key: Key | undefined): key is Key & Matches {
   return key !== undefined && 'matches' in key;
 }
 
-function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombinations[] {
-  const keys = order.flatMap((key, at): estypes.SortCombinations[] => {
-    if ('field' in key) {
-      const name = property(layout.field(key.field, 'number', 'text').name);
-      return [{ [name]: { order: key.descending === true ? 'desc' : 'asc', missing: '_last' } }];
-    }
-    return isMatches(order[at - 1]) ? [] : [{ _score: { order: 'desc' } }];
-  });
+export function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombinations[] {
+  const keys = order.flatMap((key, at) =>
+    isMatches(key) && isMatches(order[at - 1]) ? [] : [sortKey(key, key.descending ?? false, layout)],
+  );
   return [...keys, { [ID]: 'asc' }];
+}
+
+export function sortKey(key: Sortable, isDescending: boolean, layout: Layout): estypes.SortCombinations {
+  const order = isDescending ? 'desc' : 'asc';
+  if (!('field' in key)) return { _score: { order } };
+  return { [property(layout.field(key.field, 'number', 'text').name)]: { order, missing: '_last' } };
 }
 
 /** Searches in an order that the server does not support, by reading the sort keys of all matching documents. */
