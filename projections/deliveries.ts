@@ -31,7 +31,6 @@ const FIELDS = {
   organisationId: 'number',
   receiver: 'keyword',
   topic: 'keyword',
-  /** The transaction, or claim. */
   subject: 'keyword',
   stateId: 'number',
   /** `STATES` by index: as a number, since it changes. */

@@ -8,7 +8,6 @@ import { FEED_STREAMS, feedIdOf, OFFER_EVENTS } from './offer-events';
 export interface FeedVersion {
   /** Position of the event that published it, unique within the feed. */
   readonly position: Position;
-  /** When: an ISO 8601 instant. */
   readonly at: string;
 }
 

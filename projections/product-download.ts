@@ -26,7 +26,6 @@ export interface WantedOffers {
 /** Some offers of a feed, in the order of their ids. */
 export interface FeedBatch {
   readonly offers: readonly Offer[];
-  /** Number of all selected offers. */
   readonly total: number;
   /** The snapshot is as of this position, or later. */
   readonly checkpoint: Position;

@@ -36,7 +36,6 @@ export interface ProductCriteria extends Readonly<Partial<Record<MatchKey, reado
   readonly visibleOnly: boolean;
   /** Alternatives (`docs/decisions.md#p4`). */
   readonly q?: readonly string[];
-  /** Minor units. */
   readonly minPrice?: number;
   readonly maxPrice?: number;
   /** Epoch ms. */

@@ -19,21 +19,20 @@ import { type ProductExporter, RenderedFeeds } from '../services/products/downlo
 import { makeLoader } from '../services/products/load/loader';
 import { type Config } from '../settings/config';
 import { type AppParts } from './create-app';
-import { type Base } from './open-base';
+import { type BaseParts } from './open-base';
 import { openAll, raise } from './opened';
 import { atMostEvery, diskTrouble, readinessOf, type RoleTroubles } from './readiness';
 import { startExporter } from './threads/exporter';
 import { startLoader } from './threads/loader';
 
-interface ApiOptions extends Pick<Base, 'engines' | 'follower'>, Pick<AppParts, 'clock' | 'visibleWithin'> {
-  /** How long a request for a test of a receiver waits for its outcome (ms). */
+interface ApiParts
+  extends Pick<BaseParts, 'engines' | 'follower'>, Pick<AppParts, 'clock' | 'visibleWithin'> {
   readonly testWithin?: number;
   /** How often the engines and the disk are looked at for `/health/ready`, at most (ms). */
   readonly healthEvery?: number;
   readonly config: Config;
   /** Load and render downloads in threads of their own; needs compiled code. */
   readonly threads: boolean;
-  /** Receives failures after which the process continues. */
   readonly report: Report;
   readonly log?: FastifyBaseLogger;
   readonly troubles?: RoleTroubles;
@@ -50,14 +49,12 @@ export interface Api {
   /** Initialised, but not listening. */
   readonly app: NestFastifyApplication;
   readonly parts: AppParts;
-  /** Renders its downloads. */
   readonly exporter: ProductExporter;
-  /** As `stopServing`. */
   close(): Promise<void>;
 }
 
 /** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
-export async function openApi(options: ApiOptions): Promise<Api> {
+export async function openApi(options: ApiParts): Promise<Api> {
   const { config, engines, follower, threads, report, log, clock, visibleWithin, troubles = {} } = options;
   const { testWithin = TEST_MS, healthEvery = HEALTH_MS } = options;
   const { log: eventLog, store } = engines;
@@ -187,7 +184,6 @@ class NotificationFacts extends FollowedLog {
     );
   }
 
-  /** Currencies that there are rates for; undefined as long as there are none. */
   convertible(): ReadonlySet<string> | undefined {
     return this.rates && new Set(['EUR', ...Object.keys(this.rates.rates)]);
   }

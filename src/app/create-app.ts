@@ -5,7 +5,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../../projections';
-import { ClaimsModule, claimService } from '../services/claims/claims.module';
+import { claimService, ClaimsModule } from '../services/claims/claims.controller';
 import { baseUrlAt, type Config } from '../settings/config';
 import { FollowedDirectory } from '../network/follower';
 import { isExpired } from '../network/organisations';
@@ -25,13 +25,13 @@ import { type ProductLoader } from '../services/products/commands';
 import { CountedFeeds, FeedStates } from '../services/products/feed.queries';
 import { type DownloadCounter } from '../services/products/download-counter';
 import { type RenderedFeeds } from '../services/products/download/rendered-feeds';
-import { productService, ProductsModule } from '../services/products/products.module';
+import { productService, ProductsModule } from '../services/products/products.controller';
 import { PositionWait } from '../projector/wait';
 import { type SubscriptionParts } from '../services/subscriptions/subscription.queries';
 import { subscriptionServices, SubscriptionsModule } from '../services/subscriptions/subscriptions.module';
 import { transactionOperations } from '../services/transactions/operations';
 import { TransactionsModule } from '../services/transactions/transactions.controller';
-import { voucherService, VouchersModule } from '../services/vouchers/vouchers.module';
+import { voucherService, VouchersModule } from '../services/vouchers/vouchers.controller';
 
 /** What the application is made of: opened and closed by others. */
 export interface AppParts {

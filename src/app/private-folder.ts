@@ -1,6 +1,7 @@
 import { type Stats } from 'node:fs';
 import { chmod, lstat, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { codeOf } from '../kernel/unknown';
 
 const SQLITE = String.raw`\.sqlite(-wal|-shm|-journal)?`;
 const ID = String.raw`[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}`;
@@ -58,7 +59,6 @@ interface Folder {
   readonly foreign: string | undefined;
 }
 
-/** By name. */
 async function foldersOf(folder: string, names: readonly string[]): Promise<ReadonlyMap<string, Folder>> {
   const folders = new Map<string, Folder>();
   for (const [name, own] of Object.entries(OWN_FOLDERS)) {
@@ -105,7 +105,6 @@ async function openTarget(path: string): Promise<boolean> {
 
 interface Whose {
   readonly uid: number;
-  /** Something in it that is not ours. */
   readonly foreign?: string | undefined;
 }
 
@@ -119,15 +118,15 @@ async function closed(
   const isOpen = `${shown} is open to other users (mode ${(mode & 0o7777).toString(8)})`;
   if (owner !== uid) return `${isOpen} and belongs to user ${owner}, not to ${uid}: its mode is not changed`;
   if (foreign !== undefined || (mode & STICKY) !== 0)
-    return `${isOpen} and is not for this program alone${foreign === undefined ? '' : `, it has ${JSON.stringify(foreign)}`}: its mode is not changed. Set DATA_DIR to a folder of its own, or chmod 700`;
+    return (
+      `${isOpen} and is not for this program ` +
+      `alone${foreign === undefined ? '' : `, it has ${JSON.stringify(foreign)}`}: its mode is not changed. Set ` +
+      'DATA_DIR to a folder of its own, or chmod 700'
+    );
   return await chmod(path, mode & 0o7700).then(
     () => undefined,
+    // A file of a process that has ended meanwhile is gone.
     (error: unknown) =>
-      isGone(error) ? undefined : `${isOpen}, and that cannot be changed: ${String(error)}`,
+      codeOf(error) === 'ENOENT' ? undefined : `${isOpen}, and that cannot be changed: ${String(error)}`,
   );
-}
-
-/** A file of a process that has ended meanwhile. */
-function isGone(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'ENOENT';
 }

@@ -1,18 +1,18 @@
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
 import { DELIVERY_STREAMS } from '../domain/deliveries/delivery-events';
-import { type ExpiryOptions } from '../projector/expiry';
+import { type ExpiryParts } from '../projector/expiry';
 import { type RebuildProgress } from '../projector/rebuild';
-import { type ProjectionStatus, Runner, type RunnerOptions } from '../projector/runner';
+import { type ProjectionStatus, Runner, type RunnerParts } from '../projector/runner';
 import { DELIVERY_LOG } from '../projector/projection';
 
-type ReadModelOptions = Pick<RunnerOptions, 'clock' | 'owner' | 'code' | 'report'>;
+type ReadModelOptions = Pick<RunnerParts, 'clock' | 'owner' | 'code' | 'report'>;
 
 /** A runner for the read models of the delivery log. */
 export async function deliveryRunner(
   { store, deliveries }: Pick<Engines, 'store' | 'deliveries'>,
   options: ReadModelOptions,
-  kept: Pick<ExpiryOptions, 'keepMs' | 'delayMs'>,
+  kept: Pick<ExpiryParts, 'keepMs' | 'delayMs'>,
 ): Promise<Runner> {
   const log = await deliveries();
   const expireLog = (before: Date): Promise<void> => log.expire(before, DELIVERY_STREAMS);
@@ -58,13 +58,11 @@ export class ReadModels {
     return (await Promise.all([this.domain.status(), this.deliveries.status()])).flat();
   }
 
-  /** As `Runner.trouble`. */
   trouble(): string | undefined {
     const deliveries = this.deliveries.trouble();
     return this.domain.trouble() ?? (deliveries === undefined ? undefined : `deliveries: ${deliveries}`);
   }
 
-  /** As `Runner.progress`, of the read models of the domain. */
   progress(): RebuildProgress | undefined {
     return this.domain.progress();
   }

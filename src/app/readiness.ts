@@ -12,6 +12,7 @@ import { visiblePosition, waitForPosition } from '../projector/wait';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { PROJECTOR_LEASE } from '../runtime/lease-holder';
 import { reasonOf, withEngineTimeout } from '../runtime/unavailable';
+import { codeOf } from '../kernel/unknown';
 
 /** Timeout for checking an engine (ms). */
 const LOOK_MS = 2_000;
@@ -24,7 +25,8 @@ const SAMPLES = 1000;
 
 /** The log was restored from an older backup under running servers (`docs/decisions.md#x31`). */
 const AHEAD =
-  'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` rebuilds them';
+  'have events that the log does not have: was it restored from an older backup? `affilog rebuild all --force` ' +
+  'rebuilds them';
 
 /** What may have a trouble of its own: the roles, and the data folder, which may not be writable. */
 const TROUBLED = {
@@ -262,8 +264,7 @@ export async function diskTrouble(folder: string): Promise<string | undefined> {
     }
     return undefined;
   } catch (error) {
-    const isSystem = typeof error === 'object' && error !== null && 'code' in error;
-    const code = isSystem ? String(error.code) : 'unknown error';
+    const code = codeOf(error) ?? 'unknown error';
     return `the data folder cannot be written: ${REASONS[code] ?? code}`;
   }
 }

@@ -7,7 +7,6 @@ export type Role = (typeof ROLES)[number];
 
 export interface ServeOptions {
   readonly roles: readonly Role[];
-  /** Fill an empty data folder with the demonstration network. */
   readonly demo: boolean;
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type Engines, type EngineTicket } from '../engines/open';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { startThread, type Thread, type ThreadData, type ThreadOptions } from '../runtime/thread';
+import { startThread, type Thread, type ThreadData, type ThreadParts } from '../runtime/thread';
 
 /**
  * `threads/<name>.ts` has what runs in the thread, and how its owner starts and calls it. Owners load this file too, so
@@ -13,7 +13,7 @@ export type ThreadName =
 /** Starts a thread; needs compiled code. */
 export function startNamed<T extends object, Data extends ThreadData = object>(
   name: ThreadName,
-  options: Omit<ThreadOptions<T, Data>, 'clock' | 'file' | 'name'>,
+  options: Omit<ThreadParts<T, Data>, 'clock' | 'file' | 'name'>,
 ): Thread<T> {
   return startThread({ ...options, clock: SYSTEM_CLOCK, file: join(__dirname, 'app.thread.js'), name });
 }
@@ -30,7 +30,7 @@ export function startOver<T extends object>(
   {
     data,
     ...options
-  }: Omit<ThreadOptions<T, never>, 'clock' | 'file' | 'name' | 'data'> & { readonly data?: object },
+  }: Omit<ThreadParts<T, never>, 'clock' | 'file' | 'name' | 'data'> & { readonly data?: object },
 ): Thread<T> {
   return startNamed<T, Ticketed>(name, { ...options, data: () => ({ ...data, ticket: engines.ticket() }) });
 }

@@ -260,12 +260,6 @@ function textOf({ phase, events, total, secondsLeft }: RebuildProgress): string 
   return `${BUILDING}: ${percent} % of the log, about ${Math.ceil(secondsLeft)} s left`;
 }
 
-interface StartingAnswer {
-  readonly status: number;
-  readonly retryAfter?: number | undefined;
-  readonly body: object;
-}
-
 /** How long the rest of a body is discarded, so that a client that sends all of it first gets the answer (ms). */
 const LINGER_MS = 30_000;
 
@@ -348,7 +342,10 @@ export class StartingPort {
     request.resume();
   }
 
-  private answerTo(url: string, id: string): StartingAnswer {
+  private answerTo(
+    url: string,
+    id: string,
+  ): { readonly status: number; readonly retryAfter?: number | undefined; readonly body: object } {
     const [path] = url.split('?');
     if (path === '/health/live') return { status: 200, body: { status: 'ok' } };
     if (path === '/health/ready')

@@ -63,7 +63,6 @@ function toCode(value: string): string {
   return code;
 }
 
-/** What queries need. */
 interface MappingTools {
   readonly log: EventLog;
   readonly directory: Directory;

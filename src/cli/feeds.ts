@@ -48,7 +48,8 @@ export function addFeeds(affilog: Command, context: CliContext): void {
         stdout.write(
           loadId === undefined
             ? 'nothing was left to undo\n'
-            : `restored by load ${loadId}: new=${listed}, revised=${revised}, repriced=${repriced}, removed=${removed}\n`,
+            : `restored by load ${loadId}: new=${listed}, revised=${revised}, repriced=${repriced}, ` +
+                `removed=${removed}\n`,
         );
       });
     });

@@ -36,7 +36,8 @@ export function addNotifications(affilog: Command, context: CliContext): void {
     .description('Notifications of transactions and claims, for operators. Works while servers run.');
   whose(notifications.command('receivers'))
     .description(
-      'List receivers, those that were used last first: counts, since when they fail, until when they rest, and whether they are disabled.',
+      'List receivers, those that were used last first: counts, since when they fail, until when they rest, and ' +
+        'whether they are disabled.',
     )
     .action(
       onEngines(context, async (engines, { organisation, subscription }: WhoseFlags) => {
@@ -48,7 +49,8 @@ export function addNotifications(affilog: Command, context: CliContext): void {
     );
   ofReceiver(notifications.command('test'))
     .description(
-      'Send a message with example values to a receiver at once, even if it rests, and print the outcome as JSON, as the API answers it. Exits with 1 unless it is delivered.',
+      'Send a message with example values to a receiver at once, even if it rests, and print the outcome as JSON, ' +
+        'as the API answers it. Exits with 1 unless it is delivered.',
     )
     .addOption(
       new Option('--state <id>', 'state of the example; by default the first one of the filter').argParser(
@@ -74,7 +76,8 @@ export function addNotifications(affilog: Command, context: CliContext): void {
     );
   ofReceiver(notifications.command('enable'))
     .description(
-      'Enable a receiver that the system has disabled, or have one that rests tried at once. What its owner has disabled stays so.',
+      'Enable a receiver that the system has disabled, or have one that rests tried at once. What its owner has ' +
+        'disabled stays so.',
     )
     .action(
       onEngines(context, async (engines, subscriptionId: string, receiverId: string) => {
@@ -115,7 +118,8 @@ export function addNotifications(affilog: Command, context: CliContext): void {
   notifications
     .command('redeliver')
     .description(
-      'Send a message again, with the same id and bytes: one attempt, in addition to the schedule, at once even if its receiver rests.',
+      'Send a message again, with the same id and bytes: one attempt, in addition to the schedule, at once even if ' +
+        'its receiver rests.',
     )
     .argument('<messageId>', 'as deliveries and explain list it')
     .action(
@@ -132,7 +136,8 @@ export function addNotifications(affilog: Command, context: CliContext): void {
   notifications
     .command('explain')
     .description(
-      'Explain why messages about a transaction or claim were sent, or not: for each transition and each subscription of its parties.',
+      'Explain why messages about a transaction or claim were sent, or not: for each transition and each ' +
+        'subscription of its parties.',
     )
     .argument('<id>', 'transactionId, legacyTransactionId or claimId')
     .option('--subscription <id>', 'only this subscription')
@@ -146,7 +151,8 @@ export function addNotifications(affilog: Command, context: CliContext): void {
   notifications
     .command('own')
     .description(
-      'Make this installation the one that sends, after a backup was restored or a log was copied. No other installation may send for the same receivers.',
+      'Make this installation the one that sends, after a backup was restored or a log was copied. No other ' +
+        'installation may send for the same receivers.',
     )
     .option('--yes', 'do not ask')
     .action(async ({ yes }: { readonly yes?: true }, command: Command) => {

@@ -10,7 +10,8 @@ export function addParked(affilog: Command, context: CliContext): void {
   const parked = affilog
     .command('parked')
     .description(
-      'Documents that an event could not be folded into, and what the matcher, automations and the directory cannot use. Works while servers run.',
+      'Documents that an event could not be folded into, and what the matcher, automations and the directory cannot ' +
+        'use. Works while servers run.',
     );
   parked
     .command('list [projection]')

@@ -177,11 +177,6 @@ function addRebuild(affilog: Command, context: CliContext): void {
     });
 }
 
-interface CopyFlags {
-  readonly from: string;
-  readonly to: string;
-}
-
 function addLog(affilog: Command, context: CliContext): void {
   const { stdout, stderr, stopSignal } = context;
   affilog
@@ -191,10 +186,11 @@ function addLog(affilog: Command, context: CliContext): void {
     .description('Copy the log from one engine to another. Run it again to continue an interrupted copy.')
     .requiredOption(
       '--from <url>',
-      'Source: sqlite: (in the data folder) or esdb://...; @FILE reads it from a file: `ps` shows a password in a flag.',
+      'Source: sqlite: (in the data folder) or esdb://...; @FILE reads it from a file: `ps` shows a ' +
+        'password in a flag.',
     )
     .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source. @FILE too.')
-    .action(async ({ from, to }: CopyFlags, command: Command) => {
+    .action(async ({ from, to }: { readonly from: string; readonly to: string }, command: Command) => {
       const { dataDir } = await configOf(command, context);
       const { openLogAt } = await import('../engines/open.js');
       const { copyLog } = await import('../operations/copy-log.js');
@@ -230,7 +226,8 @@ function addReceiver(affilog: Command, context: CliContext): void {
     .option('--host <host>', 'Address to listen on.', '127.0.0.1')
     .option(
       '--secret <secret>',
-      `Secret of the subscription (whsec_…), or @FILE; without it nothing is verified. \`ps\` shows it to other users: set ${SECRET} instead, or name a file.`,
+      `Secret of the subscription (whsec_…), or @FILE; without it nothing is verified. \`ps\` shows it to other ` +
+        `users: set ${SECRET} instead, or name a file.`,
     )
     .addOption(integer('--answer <status>', 'Status to answer, to see retries.', 200, 599).default(200))
     .addOption(integer('--delay <ms>', 'Time to wait before the answer.', 0, 3_600_000).default(0))

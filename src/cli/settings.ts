@@ -9,6 +9,7 @@ import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type OnRetry, retryNotices } from '../runtime/unavailable';
 import { type Config } from '../settings/config';
 import {
+  camelCase,
   describedSetting,
   flagOf,
   namesFile,
@@ -84,7 +85,8 @@ export function addSettings(command: Command, path = ''): void {
   const settings = SETTING_NAMES.filter((name) => applies(SETTINGS[name]));
   if (settings.length === 0) return;
   command.optionsGroup(
-    'Settings, also available as environment variables. `ps` shows flags to other users: give secrets by the environment or @FILE.',
+    'Settings, also available as environment variables. `ps` shows flags to other users: give secrets by the ' +
+      'environment or @FILE.',
   );
   for (const name of settings) {
     const { default: value }: Setting = SETTINGS[name];
@@ -103,7 +105,7 @@ function flagsOf(command: Command): SettingFlags {
   const options = command.opts<Readonly<Record<string, unknown>>>();
   const flags: Partial<Record<SettingName, string>> = {};
   for (const name of SETTING_NAMES) {
-    const value = options[attributeOf(name)];
+    const value = options[camelCase(name)];
     if (typeof value === 'string') flags[name] = value;
   }
   return flags;
@@ -187,11 +189,6 @@ export async function printLines(
 /** Prints failures of engines that are retried. */
 export function noticesOf({ stderr }: CliContext): OnRetry {
   return retryNotices(SYSTEM_CLOCK, (line) => stderr.write(`affilog: ${line}\n`));
-}
-
-/** Commander's name of the option: `dataDir` for `DATA_DIR`. */
-function attributeOf(name: SettingName): string {
-  return name.toLowerCase().replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Parses the value of an option. */

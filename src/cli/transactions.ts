@@ -69,9 +69,9 @@ export function addClaims(affilog: Command, context: CliContext): void {
     .action(
       onDirectory(context, async ({ store }, directory, { status, program, most }: ClaimFlags) => {
         const { claimLines } = await import('../operations/network-claims.js');
-        const surface = { store, directory, now: new Date() };
+        const parts = { store, directory, now: new Date() };
         const criteria = { statusId: status, programId: program, claimId: [] };
-        const { lines, total } = await claimLines(surface, criteria, most);
+        const { lines, total } = await claimLines(parts, criteria, most);
         await printLines(context, lines);
         if (lines.length < total)
           context.stderr.write(`affilog: ${lines.length} of ${total} claims; --most lists more\n`);
@@ -80,8 +80,8 @@ export function addClaims(affilog: Command, context: CliContext): void {
   const reviewing = (requested: (claimId: number, flags: RejectFlags) => Promise<ReviewRequest>) =>
     onDirectory(context, async ({ log, store }, directory, claimId: number, flags: RejectFlags) => {
       const { decide } = await import('../operations/network-claims.js');
-      const surface = { log, store, directory, now: new Date() };
-      context.stdout.write(`${await decide(surface, () => requested(claimId, flags))}\n`);
+      const parts = { log, store, directory, now: new Date() };
+      context.stdout.write(`${await decide(parts, () => requested(claimId, flags))}\n`);
     });
   claims
     .command('release')

@@ -21,47 +21,36 @@ export interface NotifierParts {
   readonly deliveries: EventLog;
   readonly topics: readonly Topic[];
   readonly secrets: Secrets;
-  /** This installation. */
   readonly owner: Owner;
   /** What makes the attempts, until it stops delivering. */
   readonly newSender: () => Pick<Sender, 'attempt' | 'close'>;
   /** File or URL with exchange rates. */
   readonly rates?: string;
-  /** How long messages are kept (ms). */
   readonly keepMs: number;
 }
 
 export interface NotifierOptions {
-  /** A name that no other process uses. */
   readonly name: string;
-  /** The running code (`MatcherOptions.code`). */
   readonly code?: string;
   /** Whether another one is gone for certain. */
   readonly isGone?: IsGone;
-  /** Receives failures after which it continues. */
   readonly report: (failure: unknown) => void;
 }
 
 /** How often to check whether this installation may deliver (ms). */
 const CLAIM_MS = 5_000;
 
-interface Part {
-  start(): void;
-  stop(): Promise<void>;
-  trouble(): string | undefined;
-}
-
 /** Everything that a process with the role `notifier` does: rates, matching, sending. */
 export class Notifier {
   private readonly stopping = new AbortController();
-  private parts: readonly Part[] = [];
+  private runners: readonly { start(): void; stop(): Promise<void>; trouble(): string | undefined }[] = [];
   private end: () => Promise<void> = async () => undefined;
   private running: Promise<void> | undefined;
   /** Why this process does not deliver. */
   private refusal: string | undefined;
 
   constructor(
-    private readonly surface: NotifierParts,
+    private readonly parts: NotifierParts,
     private readonly options: NotifierOptions,
   ) {}
 
@@ -79,7 +68,7 @@ export class Notifier {
 
   /** Why it does not deliver, or makes no progress; undefined while it does. */
   trouble(): string | undefined {
-    const troubles = this.parts.map((part) => part.trouble());
+    const troubles = this.runners.map((runner) => runner.trouble());
     return this.refusal ?? troubles.find((trouble) => trouble !== undefined);
   }
 
@@ -88,16 +77,16 @@ export class Notifier {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       await this.claim();
-      if (this.refusal === undefined && this.parts.length === 0) this.deliver();
+      if (this.refusal === undefined && this.runners.length === 0) this.deliver();
       if (this.refusal !== undefined) await this.endDelivering();
-      await this.surface.clock.pause(CLAIM_MS, signal).catch(() => undefined);
+      await this.parts.clock.pause(CLAIM_MS, signal).catch(() => undefined);
     }
     await this.endDelivering();
   }
 
   /** Finds out whether this installation may deliver, and reports why it may not as long as that lasts. */
   private async claim(): Promise<void> {
-    const { clock, log, owner } = this.surface;
+    const { clock, log, owner } = this.parts;
     try {
       const refusal = await claimDeliveries(clock, log, owner);
       // At each check: the log has it once a minute.
@@ -106,12 +95,12 @@ export class Notifier {
     } catch (error) {
       if (!(error instanceof EngineUnavailable)) throw error;
       // Once it delivers, it knows by itself what to do without the log.
-      if (this.parts.length === 0) this.refusal = reasonOf(error);
+      if (this.runners.length === 0) this.refusal = reasonOf(error);
     }
   }
 
   private deliver(): void {
-    const { clock, log, leases, deliveries, topics, secrets, newSender, rates, keepMs } = this.surface;
+    const { clock, log, leases, deliveries, topics, secrets, newSender, rates, keepMs } = this.parts;
     const { name, isGone, code = '', report } = this.options;
     const owner = { owner: name, ...(isGone === undefined ? {} : { isGone }) };
     const following = new AbortController();
@@ -121,22 +110,22 @@ export class Notifier {
     const attempt = sender.attempt.bind(sender);
     const rerenderer = new Rerenderer(log, topics, report);
     const delivery = { clock, log, deliveries, leases, recipients, rerenderer, attempt, report };
-    this.parts = [
+    this.runners = [
       new MatcherRunner({ log, deliveries, leases, topics }, { ...owner, clock, code, report }),
       new DeliveryRunner(delivery, { ...owner, keepMs }),
       ...(rates === undefined ? [] : [new RatesPublisher(clock, log, rates, { report })]),
     ];
     this.end = async () => {
-      await Promise.all(this.parts.map(async (part) => part.stop()));
+      await Promise.all(this.runners.map(async (runner) => runner.stop()));
       await sender.close();
       following.abort();
       await subscriptions.ended;
     };
-    for (const part of this.parts) part.start();
+    for (const runner of this.runners) runner.start();
   }
 
   private async endDelivering(): Promise<void> {
-    if (this.parts.length > 0) await this.end();
-    this.parts = [];
+    if (this.runners.length > 0) await this.end();
+    this.runners = [];
   }
 }

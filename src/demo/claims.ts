@@ -26,7 +26,6 @@ import { DAY } from './products';
 import { type Random, seededRandom } from './random';
 import { type DemoParts, type DemoStep } from './transactions';
 
-/** An order that is a transaction. */
 interface KnownOrder extends TrackedOrder {
   readonly orderNumber: string;
   readonly programId: number;
@@ -84,7 +83,6 @@ function exampleClaim(number: number, now: Date): PostedClaim {
   };
 }
 
-/** The others. */
 function claimsOverTime(now: Date, commands: ClaimCommands): readonly DemoStep[] {
   const random = seededRandom(31);
   const kinds = inRandomOrder(
@@ -192,7 +190,6 @@ function trackedOrder(number: number, { random, orders, claimed }: ClaimsSoFar) 
   return [programId, number % 3 === 0 ? other : siteId, orderNumber] as const;
 }
 
-/** A claim of the demo after it was posted. */
 interface Filed {
   readonly id: number;
   readonly publisherId: number;

@@ -227,11 +227,12 @@ function describe({ organisationId, system, siteId, token }: NewToken): string {
   const { organisations, sites } = demoNetwork();
   const organisation = organisations.find(({ id }) => id === organisationId);
   const site = sites.find(({ id }) => id === siteId);
-  const owner = `${organisation?.kind ?? ''} ${organisation?.name ?? ''}${site === undefined ? '' : `, site ${site.name}`}`;
+  const owner =
+    `${organisation?.kind ?? ''} ` +
+    `${organisation?.name ?? ''}${site === undefined ? '' : `, site ${site.name}`}`;
   return `${token}  ${system.padEnd(8)}  ${owner}`;
 }
 
-/** The tokens in the examples. */
 type ExampleTokens = Readonly<Record<'advertiser' | 'publisher' | 'operator', string>>;
 
 function tokensOf(tokens: readonly NewToken[], system: string): ExampleTokens {
@@ -286,7 +287,8 @@ export function exampleCalls(
     '# The feeds that a token can access',
     `curl '${baseUrl}/1.0/productFeeds.json;pretty=true?token=${token.publisher}'`,
     '# Post a product, then find it by searching for "hello"',
-    `curl -X POST -H 'Content-Type: application/json; charset=utf-8' -d '${JSON.stringify({ products: [PRODUCT] })}' '${products};fid=1001?token=${token.advertiser}'`,
+    `curl -X POST -H 'Content-Type: application/json; charset=utf-8' -d ` +
+      `'${JSON.stringify({ products: [PRODUCT] })}' '${products};fid=1001?token=${token.advertiser}'`,
     get('.json;fid=1001;q=hello'),
     '# Vouchers as JSON and as a calendar',
     `curl '${baseUrl}/1.0/vouchers.json;pretty=true?token=${vouchers.publisher}'`,

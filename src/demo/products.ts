@@ -21,20 +21,15 @@ export function demoFeed(feedId: number): readonly PostedProduct[] {
     .map((article) => toPosted(article, feed, random));
 }
 
-/** Products posted again with changed prices. */
-interface PriceRound {
-  readonly feedId: number;
-  readonly at: Date;
-  readonly products: readonly PostedProduct[];
-}
-
 export const DAY = 24 * 60 * 60 * 1000;
 /** Days before now on which the feeds were first posted. */
 export const FIRST_POSTED = 360;
 const ROUNDS = 16;
 
 /** Price changes in the year before `now`, oldest first: each round changes an eighth of a feed. */
-export function demoPriceChanges(now: Date): readonly PriceRound[] {
+export function demoPriceChanges(
+  now: Date,
+): readonly { readonly feedId: number; readonly at: Date; readonly products: readonly PostedProduct[] }[] {
   return FEEDS.flatMap(({ id }, feedNumber) => {
     const random = seededRandom(id + 1);
     const first = demoFeed(id);
@@ -100,12 +95,15 @@ function toPosted(article: Article, feed: DemoFeed, random: Random): PostedProdu
   const isNew = random.chance(0.94);
   const [first = '', second = '', third = ''] = article.features.map(localised);
   const features = `${localised(TEXTS.with)} ${first}, ${second} ${localised(TEXTS.and)} ${third}`;
+  const page = `https://${feed.host}/p/${sourceProductId.toLowerCase()}`;
   const attribute = { name: localised(kind.attribute.name), value: article.attribute };
   return {
     sourceProductId,
     name: `${brand} ${model} ${localised(kind.noun)}, ${localised(article.colour)}`,
-    description: `${brand} ${model}: ${localised(kind.noun)} ${features}. ${localised(random.pick(CLOSINGS))} ${attribute.name}: ${attribute.value}.`,
-    productUrl: `https://${feed.host}/p/${sourceProductId.toLowerCase()}?colour=${encodeURIComponent(localised(article.colour))}`,
+    description:
+      `${brand} ${model}: ${localised(kind.noun)} ${features}. ${localised(random.pick(CLOSINGS))} ` +
+      `${attribute.name}: ${attribute.value}.`,
+    productUrl: `${page}?colour=${encodeURIComponent(localised(article.colour))}`,
     price: attractive(article.price * feed.rate * (0.94 + 0.12 * random.next()) * (isNew ? 1 : 0.7)),
     productImage: { url: `https://${feed.imageHost}/500x300/${number}.jpg`, width: 500, height: 300 },
     categories: [categoryOf(article, feed)],

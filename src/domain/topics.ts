@@ -1,10 +1,10 @@
 import { claimTopic } from './claims/topic';
 import { type TopicName } from './subscriptions/subscription';
-import { type SubscriptionKind } from './subscriptions/topic';
+import { type SubscriptionTopic } from './subscriptions/topic';
 import { transactionTopic } from './transactions/topic';
 
 /** What subscriptions can be about: a further domain describes its own, and is listed here. */
-export const TOPICS: Readonly<Record<TopicName, SubscriptionKind>> = {
+export const TOPICS: Readonly<Record<TopicName, SubscriptionTopic>> = {
   transactions: transactionTopic,
   claims: claimTopic,
 };

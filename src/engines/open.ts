@@ -9,6 +9,7 @@ import { LeaseFile } from './embedded/leases';
 import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
 import { Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { openEmbeddedStore } from './embedded/store/open-store';
+import { isObject } from '../kernel/unknown';
 
 /** Which engines to use, and where. The two choices are independent. */
 export interface EngineSettings {
@@ -19,7 +20,7 @@ export interface EngineSettings {
   /** URL of the read store: `sqlite:` for the data folder, or `http(s)://…` for Elasticsearch. */
   readonly readStore: string;
   /** API key for Elasticsearch. */
-  readonly readStoreKey?: string;
+  readonly readStoreApiKey?: string;
   /** Use worker threads for the embedded engines; needs compiled code. */
   readonly threads: boolean;
   /**
@@ -239,7 +240,7 @@ async function openServerLog(url: string, setting: string, onRetry?: OnRetry): P
 }
 
 async function openStore(
-  { readStore, readStoreKey, ...settings }: EngineSettings,
+  { readStore, readStoreApiKey, ...settings }: EngineSettings,
   onRetry?: OnRetry,
 ): Promise<ReadStore> {
   if (readStore === 'sqlite:') {
@@ -253,7 +254,7 @@ async function openStore(
   const { openElasticsearch } = await import('./elasticsearch/open-store.js');
   try {
     return openElasticsearch(readStore, {
-      ...(readStoreKey === undefined ? {} : { apiKey: readStoreKey }),
+      ...(readStoreApiKey === undefined ? {} : { apiKey: readStoreApiKey }),
       ...(onRetry === undefined ? {} : { notices: { onRetry } }),
     });
   } catch (error) {
@@ -295,10 +296,6 @@ async function namingPath<Opened>(path: string, open: () => Promise<Opened>): Pr
 
 function hasPath(cause: unknown): boolean {
   return isObject(cause) && 'path' in cause;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 async function requireWritable(folder: string): Promise<void> {

@@ -10,7 +10,6 @@ import { type AnswerOf, type Kind, type List, type RecordKind } from '../wire/re
 import { type XmlElement } from '../wire/xml/write';
 import { type Renderings, type Representation } from './representation';
 
-/** An operation as it is described. */
 interface Answering<K extends Kind> {
   readonly answer: Shape<K>;
 }
@@ -58,7 +57,6 @@ interface ListRequest {
   readonly query: QueryOptions;
 }
 
-/** A list, found but not read yet. */
 interface Listed {
   readonly headers?: Readonly<Record<string, string>>;
   /** The body in short pieces, each read and written on demand. */
@@ -126,6 +124,15 @@ function listTextOf<K extends RecordKind>(shape: Shape<List<K>>): (view: ListVie
 /** Returned by a handler that reads an answer of bounded size as a whole, once `ReadQueue` admits the request. */
 export class QueuedAnswer {
   constructor(readonly begin: (query: QueryOptions) => Promise<Answer>) {}
+
+  /** The answer of an operation in JSON and XML, as `Answer.of`. */
+  static of<K extends Kind>(
+    operation: Answering<K>,
+    find: (query: QueryOptions) => Promise<AnswerOf<K> & object>,
+    details?: AnswerDetails,
+  ): QueuedAnswer {
+    return new QueuedAnswer(async (query) => Answer.of(operation, await find(query), details));
+  }
 }
 
 export interface StreamRequest {

@@ -9,7 +9,7 @@ import { admissionOf } from './request-state';
 
 export const ApiOperation = Reflector.createDecorator<OperationText>();
 
-/** The kinds of callers that may call an operation, or those of a controller; without it, all that have a token of the service. */
+/** The kinds of callers that may call an operation, or those of a controller: by default, all of the service. */
 export const Roles = Reflector.createDecorator<readonly Caller['kind'][]>();
 
 /** The formats that an operation, or those of a controller, answer in; without it JSON and XML. */

@@ -313,7 +313,9 @@ const STYLE = `.swagger-ui .scheme-container .schemes .schemes-server-container,
 .swagger-ui .response:not([data-code^='2']) .response-controls,
 .swagger-ui .response:not([data-code^='2']) .model-example { display: none; }
 .swagger-ui .scheme-container .schemes { justify-content: flex-end; }
-.swagger-ui .response-col_description .renderedMarkdown ul { columns: 20em; column-gap: 2.5em; font-size: 13px; margin: 0.5em 0; padding-left: 1.5em; }
+.swagger-ui .response-col_description .renderedMarkdown ul {
+  columns: 20em; column-gap: 2.5em; font-size: 13px; margin: 0.5em 0; padding-left: 1.5em;
+}
 .swagger-ui .response-col_description .renderedMarkdown li { break-inside: avoid; }
 .swagger-ui .info { margin: 30px 0 10px; }
 

@@ -30,7 +30,7 @@ const POSITION = /^\d{19}$/;
 /** Longest wait for a position, in milliseconds (`docs/decisions.md#a7`). */
 const MAX_WAIT = 2000;
 
-/** Whether a request is handled: its checks, in this order (`docs/decisions.md#a8`). ADR 17 says why it negotiates too. */
+/** Whether a request is handled: its checks, in this order (`docs/decisions.md#a8`). ADR 17: why it negotiates. */
 @Injectable()
 class AdmissionGuard implements CanActivate {
   /** Those of requests being answered, by token: shared as memory for bodies is (`docs/decisions.md#x101`). */
@@ -94,7 +94,7 @@ class AdmissionGuard implements CanActivate {
     throw openApiFaults.invalidToken(`the token is ${problem}`);
   }
 
-  /** Limits the requests of a token in the current minute (`docs/decisions.md#a6`), and reports the limit in headers. */
+  /** Limits the requests of a token in the current minute (`docs/decisions.md#a6`), and reports it in headers. */
   private limitRate({ system, tokenHash: token }: Caller, reply: FastifyReply): void {
     const limit = this.options.rateLimits[system];
     if (limit === undefined) return;

@@ -7,8 +7,7 @@ import { type BodyFormat, bodyFormat, type Format } from '../wire/api/format';
 import { GrowingBytes } from '../wire/bytes';
 import { CsvMarks } from '../wire/csv/marks';
 import { JsonMarks } from '../wire/json/marks';
-import { AnyMarks, type Marks, type Weights } from '../wire/marks';
-import { XmlMarks } from '../wire/xml/marks';
+import { AnyMarks, type Marks, type Weights, XmlMarks } from '../wire/marks';
 import { whenOver } from './send-stream';
 
 /** What a body takes until its request is answered, in bytes. */

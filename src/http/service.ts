@@ -9,7 +9,6 @@ import { API_VERSION } from '../wire/api/routes';
 
 /** A service as the shared HTTP code knows it: data only. */
 export interface Service {
-  /** Whose tokens it takes. */
   readonly system: System;
   /** Path segments after `/1.0/`; two, such as `claims/subscriptions`, are its part of another service. */
   readonly modules: readonly string[];

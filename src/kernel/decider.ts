@@ -21,6 +21,18 @@ export interface DomainEvent {
   readonly data: object;
 }
 
+/** One of the events of an aggregate; `at` is an ISO 8601 instant. */
+export type EventOf<Type extends string, Data = object> = {
+  readonly type: Type;
+  readonly data: { readonly at: string } & Readonly<Data>;
+};
+
+/** One of the commands to an aggregate; `at` is an ISO 8601 instant. */
+export type CommandOf<Action extends string, Data = object> = {
+  readonly do: Action;
+  readonly at: string;
+} & Readonly<Data>;
+
 /** A parsed event with its stream, its revision there, and its log position. */
 export type ParsedEvent<Event extends DomainEvent = DomainEvent> = Event & {
   readonly stream: string;
@@ -141,8 +153,28 @@ export async function load<State, Event extends DomainEvent>(
   return { state, revision, position, events: count };
 }
 
-async function* eventsOf(
-  log: EventLog,
+type StreamLog = Pick<EventLog, 'readStream'>;
+
+/** The event of a stream at a revision; undefined if there is none, or it can no longer be read. */
+export async function eventAt(
+  log: StreamLog,
+  stream: string,
+  revision: number,
+): Promise<RecordedEvent | undefined> {
+  for await (const event of eventsOf(log, stream, { from: revision, limit: 1 }))
+    if (event.revision === revision) return event;
+  return undefined;
+}
+
+/** The last event of a stream, if it has any. */
+export async function lastEvent(log: StreamLog, stream: string): Promise<RecordedEvent | undefined> {
+  for await (const event of eventsOf(log, stream, { backwards: true, limit: 1 })) return event;
+  return undefined;
+}
+
+/** The events of a stream one by one. */
+export async function* eventsOf(
+  log: StreamLog,
   stream: string,
   options: ReadStreamOptions = {},
 ): AsyncGenerator<RecordedEvent, undefined> {

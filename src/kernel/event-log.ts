@@ -82,7 +82,8 @@ export class StreamDeleted extends Fault {
     super(
       String(STREAM_DELETED),
       STREAM_DELETED,
-      `${stream} was deleted from the event log, so it cannot be changed any more: ask the operator to restore it from a backup`,
+      `${stream} was deleted from the event log, so it cannot be changed any more: ask the operator to restore it ` +
+        'from a backup',
     );
   }
 }

@@ -8,7 +8,8 @@ export function without<Value extends object, Name extends keyof Value>(
   return copy as Value extends unknown ? Omit<Value, Name> : never;
 }
 
-type Defined<Value> = {
+/** The same without properties that are undefined. */
+export type Defined<Value> = {
   [Name in keyof Value as undefined extends Value[Name] ? never : Name]: Value[Name];
 } & {
   [Name in keyof Value as undefined extends Value[Name] ? Name : never]?: Exclude<Value[Name], undefined>;

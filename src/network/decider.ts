@@ -12,6 +12,26 @@ export interface Fact {
   readonly ifNone?: boolean;
 }
 
+/** The fact that an event is true, in the stream of its entity. */
+export function factOf(event: DirectoryEvent): Fact {
+  const { type, data } = event;
+  const category = CATEGORIES.find(([beginning]) => type.startsWith(beginning))?.[1] ?? 'category';
+  if ('id' in data) return { category, id: data.id, event };
+  if ('hash' in data) return { category, id: data.organisationId, event };
+  return { category, id: 'feedId' in data ? data.feedId : data.siteId, event };
+}
+
+/** By what the types of their events begin with; the first one counts. */
+const CATEGORIES = [
+  ['Organisation', 'organisation'],
+  ['Token', 'organisation'],
+  ['Program', 'program'],
+  ['Site', 'site'],
+  ['Feed', 'feedinfo'],
+  ['CategoryMapped', 'mapping'],
+  ['CategoryUnmapped', 'mapping'],
+] as const;
+
 /**
  * The decider for one category of streams. It omits facts that are already true, so repeating a command does nothing.
  * The state is a directory of that one stream, changed in place.

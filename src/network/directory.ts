@@ -11,8 +11,9 @@ import {
 } from './events';
 import { LastChanges } from './last-changes';
 import { type Caller, Organisations } from './organisations';
-import { PastTerms } from './past-terms';
+import { PastTerms } from './commission';
 import { type Program, Programs } from './programs';
+import { isObject, isText } from '../kernel/unknown';
 
 /** An event of another program. */
 export interface UnusableEvent {
@@ -23,7 +24,6 @@ export interface UnusableEvent {
   readonly error: string;
 }
 
-/** Those that are listed. */
 const MAX_UNUSABLE = 1_000;
 
 /** What a caller may access; `programs`: its own, or those that its sites are connected to. */
@@ -42,9 +42,7 @@ export class Directory {
   readonly programs = new Programs();
   readonly categories = new Categories();
   readonly changes = new LastChanges();
-  /** The currencies of programs at each position of the log. */
   readonly currencies = new Currencies();
-  /** What programs paid at each position of the log. */
   readonly pastTerms = new PastTerms();
   /** The first events that it cannot use and ignores, and the number of all (`docs/decisions.md#x103`). */
   readonly unusable: UnusableEvent[] = [];
@@ -294,12 +292,4 @@ function missingIn({ type, data }: DirectoryEvent): string | undefined {
 
 function isEvent(event: object): boolean {
   return Number.isInteger(Reflect.get(event, 'id')) && isText(Reflect.get(event, 'name'));
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string';
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

@@ -6,6 +6,8 @@
  * definition contains the whole entity and replaces the previous one.
  */
 
+import { type EventOf } from '../kernel/decider';
+
 /** The service that a token is for: the account's token areas (Document 1, Authentication; `docs/decisions.md#a4`). */
 export const SYSTEMS = ['PRODUCTS', 'VOUCHERS', 'CONVERSIONS', 'CLAIMS', 'OPS'] as const;
 export type System = (typeof SYSTEMS)[number];
@@ -89,39 +91,32 @@ export interface CategoryDefinition {
   readonly names: Readonly<Record<string, string>>;
 }
 
-type DirectoryEventOf<Type extends string, Data> = {
-  readonly type: Type;
-  readonly data: Readonly<Data> & { readonly at: string };
-};
-
 export type OrganisationEvent =
-  | DirectoryEventOf<'OrganisationDefined', OrganisationDefinition>
-  | DirectoryEventOf<'OrganisationRemoved', { id: number }>
-  | DirectoryEventOf<'TokenIssued', { organisationId: number } & Token>
-  | DirectoryEventOf<'TokenRevoked', { organisationId: number; hash: string }>;
+  | EventOf<'OrganisationDefined', OrganisationDefinition>
+  | EventOf<'OrganisationRemoved', { id: number }>
+  | EventOf<'TokenIssued', { organisationId: number } & Token>
+  | EventOf<'TokenRevoked', { organisationId: number; hash: string }>;
 
 /** A program is active as soon as it is defined. */
 export type ProgramEvent =
-  | DirectoryEventOf<'ProgramDefined', ProgramDefinition>
-  | DirectoryEventOf<'ProgramActivated' | 'ProgramPaused' | 'ProgramClosed', { id: number }>
-  | DirectoryEventOf<'ProgramRemoved', { id: number }>;
+  | EventOf<'ProgramDefined', ProgramDefinition>
+  | EventOf<'ProgramActivated' | 'ProgramPaused' | 'ProgramClosed', { id: number }>
+  | EventOf<'ProgramRemoved', { id: number }>;
 
 export type SiteEvent =
-  | DirectoryEventOf<'SiteDefined', SiteDefinition>
-  | DirectoryEventOf<'SiteRemoved', { id: number }>
-  | DirectoryEventOf<'SiteConnected' | 'SiteDisconnected', { siteId: number; programId: number }>;
+  | EventOf<'SiteDefined', SiteDefinition>
+  | EventOf<'SiteRemoved', { id: number }>
+  | EventOf<'SiteConnected' | 'SiteDisconnected', { siteId: number; programId: number }>;
 
-export type FeedInfoEvent =
-  DirectoryEventOf<'FeedDefined', FeedDefinition> | DirectoryEventOf<'FeedRemoved', { id: number }>;
+export type FeedInfoEvent = EventOf<'FeedDefined', FeedDefinition> | EventOf<'FeedRemoved', { id: number }>;
 
 export type CategoryEvent =
-  | DirectoryEventOf<'CategoryDefined', CategoryDefinition>
-  | DirectoryEventOf<'CategoryRemoved', { id: string }>;
+  EventOf<'CategoryDefined', CategoryDefinition> | EventOf<'CategoryRemoved', { id: string }>;
 
 /** `name` is the advertiser's exact category name; a new mapping of the name replaces the previous one. */
 export type MappingEvent =
-  | DirectoryEventOf<'CategoryMapped', { feedId: number; name: string; categoryId: string }>
-  | DirectoryEventOf<'CategoryUnmapped', { feedId: number; name: string }>;
+  | EventOf<'CategoryMapped', { feedId: number; name: string; categoryId: string }>
+  | EventOf<'CategoryUnmapped', { feedId: number; name: string }>;
 
 export type DirectoryEvent =
   OrganisationEvent | ProgramEvent | SiteEvent | FeedInfoEvent | CategoryEvent | MappingEvent;

@@ -159,7 +159,8 @@ class MergedNetwork {
         this.fault(
           feed,
           `.programIds[${index}]`,
-          `program ${program.id} belongs to organisation ${program.organisationId}: expected one of organisation ${owner}, as the first program`,
+          `program ${program.id} belongs to organisation ${program.organisationId}: expected one of organisation ` +
+            `${owner}, as the first program`,
         );
   }
 

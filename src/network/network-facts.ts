@@ -1,6 +1,6 @@
 import { type Directory } from './directory';
-import { type Fact } from './decider';
-import { type DirectoryEvent, type Token } from './events';
+import { type Fact, factOf } from './decider';
+import { type Token } from './events';
 import { KEYS } from './network-check';
 import { type ListName, type Network } from './network-file';
 
@@ -50,7 +50,7 @@ export function tokenFact(
     ...(expires === undefined ? {} : { expires }),
     at,
   };
-  return fact('organisation', organisationId, { type: 'TokenIssued', data });
+  return factOf({ type: 'TokenIssued', data });
 }
 
 const STATUS_EVENTS = {
@@ -61,60 +61,45 @@ const STATUS_EVENTS = {
 
 const LISTS = [
   factsIn('organisations', {
-    define: ({ id, ...organisation }, at) => [
-      fact('organisation', id, { type: 'OrganisationDefined', data: { id, ...organisation, at } }),
-    ],
-    remove: ({ id }, at) => fact('organisation', id, { type: 'OrganisationRemoved', data: { id, at } }),
+    define: (organisation, at) => [factOf({ type: 'OrganisationDefined', data: { ...organisation, at } })],
+    remove: ({ id }, at) => factOf({ type: 'OrganisationRemoved', data: { id, at } }),
   }),
   factsIn('tokens', {
     define: (token, at) => (token.hash === undefined ? [] : [tokenFact(token, token.hash, at)]),
     remove: ({ organisationId, hash = '' }, at) =>
-      fact('organisation', organisationId, { type: 'TokenRevoked', data: { organisationId, hash, at } }),
+      factOf({ type: 'TokenRevoked', data: { organisationId, hash, at } }),
   }),
   factsIn('programs', {
-    define: ({ id, status, ...program }, at) => [
-      fact('program', id, { type: 'ProgramDefined', data: { id, ...program, at } }),
+    define: ({ status, ...program }, at) => [
+      factOf({ type: 'ProgramDefined', data: { ...program, at } }),
       ...(status === undefined
         ? []
-        : [fact('program', id, { type: STATUS_EVENTS[status], data: { id, at } })]),
+        : [factOf({ type: STATUS_EVENTS[status], data: { id: program.id, at } })]),
     ],
-    remove: ({ id }, at) => fact('program', id, { type: 'ProgramRemoved', data: { id, at } }),
+    remove: ({ id }, at) => factOf({ type: 'ProgramRemoved', data: { id, at } }),
   }),
   factsIn('sites', {
-    define: ({ id, ...site }, at) => [fact('site', id, { type: 'SiteDefined', data: { id, ...site, at } })],
-    remove: ({ id }, at) => fact('site', id, { type: 'SiteRemoved', data: { id, at } }),
+    define: (site, at) => [factOf({ type: 'SiteDefined', data: { ...site, at } })],
+    remove: ({ id }, at) => factOf({ type: 'SiteRemoved', data: { id, at } }),
   }),
   factsIn('connections', {
-    define: ({ siteId, programId }, at) => [
-      fact('site', siteId, { type: 'SiteConnected', data: { siteId, programId, at } }),
-    ],
+    define: (connection, at) => [factOf({ type: 'SiteConnected', data: { ...connection, at } })],
     remove: ({ siteId, programId }, at) =>
-      fact('site', siteId, { type: 'SiteDisconnected', data: { siteId, programId, at } }),
+      factOf({ type: 'SiteDisconnected', data: { siteId, programId, at } }),
   }),
   factsIn('feeds', {
-    define: ({ id, ...feed }, at) => [
-      fact('feedinfo', id, { type: 'FeedDefined', data: { id, ...feed, at } }),
-    ],
-    remove: ({ id }, at) => fact('feedinfo', id, { type: 'FeedRemoved', data: { id, at } }),
+    define: (feed, at) => [factOf({ type: 'FeedDefined', data: { ...feed, at } })],
+    remove: ({ id }, at) => factOf({ type: 'FeedRemoved', data: { id, at } }),
   }),
   factsIn('categories', {
-    define: ({ id, ...category }, at) => [
-      fact('category', id, { type: 'CategoryDefined', data: { id, ...category, at } }),
-    ],
-    remove: ({ id }, at) => fact('category', id, { type: 'CategoryRemoved', data: { id, at } }),
+    define: (category, at) => [factOf({ type: 'CategoryDefined', data: { ...category, at } })],
+    remove: ({ id }, at) => factOf({ type: 'CategoryRemoved', data: { id, at } }),
   }),
   factsIn('mappings', {
-    define: ({ feedId, ...mapping }, at) => [
-      fact('mapping', feedId, { type: 'CategoryMapped', data: { feedId, ...mapping, at } }),
-    ],
-    remove: ({ feedId, name }, at) =>
-      fact('mapping', feedId, { type: 'CategoryUnmapped', data: { feedId, name, at } }),
+    define: (mapping, at) => [factOf({ type: 'CategoryMapped', data: { ...mapping, at } })],
+    remove: ({ feedId, name }, at) => factOf({ type: 'CategoryUnmapped', data: { feedId, name, at } }),
   }),
 ];
-
-function fact(category: Fact['category'], id: number | string, event: DirectoryEvent): Fact {
-  return { category, id, event };
-}
 
 interface ListFacts {
   readonly define: (network: Network, at: string) => readonly Fact[];

@@ -40,7 +40,6 @@ export class TokenUses {
   private writing: Promise<void> = Promise.resolve();
   private timer: Timer | undefined;
 
-  /** `report` receives bugs. */
   constructor(
     private readonly clock: Clock,
     private readonly store: ReadStore,

@@ -76,7 +76,8 @@ async function verify(
   }
   if (copied.count !== digest.count || copied.hex() !== digest.hex())
     throw new CommandError(
-      `the copy differs from the source (${copied.count} events, expected ${digest.count}): make sure that nothing else writes to the target`,
+      `the copy differs from the source (${copied.count} events, expected ${digest.count}): make sure that nothing ` +
+        'else writes to the target',
     );
 }
 
@@ -88,7 +89,8 @@ async function* eventsOf(log: EventLog): AsyncGenerator<RecordedEvent, undefined
 function requireSame(expected: RecordedEvent | undefined, found: RecordedEvent | undefined): void {
   if (found === undefined || (expected !== undefined && keyOf(expected) === keyOf(found))) return;
   throw new CommandError(
-    `the target has event ${found.id} of ${found.stream}, which the source does not have at this position: expected an empty target or an incomplete copy of the source`,
+    `the target has event ${found.id} of ${found.stream}, which the source does not have at this position: expected ` +
+      'an empty target or an incomplete copy of the source',
   );
 }
 

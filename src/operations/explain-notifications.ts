@@ -1,7 +1,7 @@
 import { type ListedDelivery } from '../domain/deliveries/stored-delivery';
 import { deliveryOf } from '../../projections/deliveries';
 import { type Engines } from '../engines/open';
-import { streamOf } from '../kernel/event';
+import { eventAt } from '../kernel/decider';
 import { type EventLog } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import {
@@ -10,55 +10,46 @@ import {
   type Explanation,
   explainMatches,
 } from '../delivery/matching/explain';
-import { CLAIM } from '../domain/claims/claim';
 import { claimTopic } from '../domain/claims/topic';
 import { AnyWaiting, toDelivery, type WaitingReceivers } from '../services/subscriptions/deliveries.queries';
-import { type SubscriptionKind } from '../domain/subscriptions/topic';
+import { type SubscriptionTopic } from '../domain/subscriptions/topic';
 import { transactionTopic } from '../domain/transactions/topic';
-import { TRANSACTION } from '../domain/transactions/transaction';
 import { transactionNamed } from './show-transaction';
 import { UsageError } from './command-error';
 
-/** Which subject an id names: a claim, or a transaction by either of its ids. */
+/** What an id names: a claim that there is, or else a transaction by either of its ids. */
 async function subjectOf(log: EventLog, id: string) {
-  if (/^\d{1,16}$/.test(id)) return { topic: claimTopic, stream: CLAIM, id };
-  return { topic: transactionTopic, stream: TRANSACTION, id: (await transactionNamed(log, id)) ?? id };
-}
-
-interface ExplainRequest {
-  /** The one subscription to explain. */
-  readonly only?: string | undefined;
-  readonly now: Date;
+  const claim = await eventAt(log, claimTopic.streamOf(id), 0);
+  if (claim !== undefined) return { topic: claimTopic, id };
+  return { topic: transactionTopic, id: (await transactionNamed(log, id)) ?? id };
 }
 
 /**
  * Why messages about a transaction or claim were sent, or not, as text: for each of its transitions, what each
- * subscription of its parties made of it, and the states of its messages. `id` is a `transactionId`, a
+ * subscription of its parties made of it, and the states of its messages. `named` is a `transactionId`, a
  * `legacyTransactionId` or a `claimId`. Raises `UsageError`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
-  id: string,
-  { only, now }: ExplainRequest,
+  named: string,
+  { only, now }: { readonly only?: string | undefined; readonly now: Date },
 ): AsyncGenerator<string> {
-  const subject = await subjectOf(log, id);
-  const kind = subject.topic;
+  const { topic, id } = await subjectOf(log, named);
   const stateOf = stateReader(store, new AnyWaiting(log, store), now);
-  const stream = streamOf(subject.stream, subject.id);
-  const explained = [...(await explainMatches(log, subject.topic, stream, { only }))];
+  const explained = [...(await explainMatches(log, topic, topic.streamOf(id), { only }))];
   if (explained.length === 0)
     throw new UsageError(
-      `${id}: expected the transactionId or the legacyTransactionId of a transaction, or the claimId of a claim`,
+      `${named}: expected the transactionId or the legacyTransactionId of a transaction, or the claimId of a claim`,
     );
-  yield `${kind.subject} ${subject.id}`;
+  yield `${topic.subject} ${id}`;
   for (const event of explained) {
-    yield headingOf(event, kind);
+    yield headingOf(event, topic);
     if (event.occurrence !== undefined && event.subscriptions.length === 0)
       yield only === undefined
-        ? `   organisations ${event.occurrence.parties.join(', ')} have never had a subscription to ${kind.name}`
-        : `   there has never been a subscription ${only} to ${kind.name}`;
+        ? `   organisations ${event.occurrence.parties.join(', ')} have never had a subscription to ${topic.name}`
+        : `   there has never been a subscription ${only} to ${topic.name}`;
     for (const { id: subscription, organisationId, explanation } of event.subscriptions) {
-      yield `   subscription ${subscription} of organisation ${organisationId}: ${textOf(explanation, event, kind)}`;
+      yield `   subscription ${subscription} of organisation ${organisationId}: ${textOf(explanation, event, topic)}`;
       if (explanation.is !== 'matched') continue;
       for (const { id: receiver, message } of explanation.receivers)
         yield `      receiver ${receiver}: ${message === undefined ? DISABLED : await stateOf(message)}`;
@@ -70,30 +61,33 @@ const DISABLED = 'disabled by its owner at that time, so no message was made';
 
 function headingOf(
   { event: { revision }, occurrence }: ExplainedEvent,
-  { states }: SubscriptionKind,
+  { states }: SubscriptionTopic,
 ): string {
   if (occurrence === undefined) return `${revision + 1}  no transition, so nobody is notified`;
   const { stateId, at } = occurrence;
   return `${revision + 1}  ${at}  ${states.ids[stateId]?.name ?? ''} (${stateId})`;
 }
 
-function textOf(explanation: Explanation, { occurrence }: ExplainedEvent, kind: SubscriptionKind): string {
+function textOf(explanation: Explanation, { occurrence }: ExplainedEvent, topic: SubscriptionTopic): string {
   switch (explanation.is) {
     case 'matched':
       return 'matched';
     case 'excluded':
-      return `not matched: ${explanation.by.map((one) => exclusionText(one, kind)).join('; ')}`;
+      return `not matched: ${explanation.by.map((one) => exclusionText(one, topic)).join('; ')}`;
     case 'disabled':
       return 'disabled by its owner at that time, so no messages were made';
     case 'created later':
     case 'deleted before':
       return `${explanation.is}, at ${explanation.at}`;
     case 'of no party':
-      return `its organisation is no party of the ${kind.subject}: these are ${(occurrence?.parties ?? []).join(', ')}`;
+      return (
+        `its organisation is no party of the ${topic.subject}: these are ` +
+        `${(occurrence?.parties ?? []).join(', ')}`
+      );
   }
 }
 
-function exclusionText({ clause, allowed, found }: Exclusion, { states }: SubscriptionKind): string {
+function exclusionText({ clause, allowed, found }: Exclusion, { states }: SubscriptionTopic): string {
   return `${nameOf(clause, states.field)} ${allowed.join(', ')} without ${found ?? 'a value'}`;
 }
 

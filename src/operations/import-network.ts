@@ -11,9 +11,7 @@ import { type AppendedFacts, appendFacts } from '../network/append-facts';
 import { newToken } from './tokens';
 
 export interface PlanOptions {
-  /** Time of the events: ISO 8601. */
   readonly at: string;
-  /** Remove what the file does not contain. */
   readonly prune?: boolean;
   /** Called with each generated token as soon as it is valid. It cannot be read again later. */
   readonly onToken?: (token: NewToken) => void;
@@ -82,10 +80,8 @@ function tokensFor(network: Network, at: string): ReadonlyMap<Fact, NewToken> {
   return new Map(
     entries.map((entry) => {
       const token = newToken();
-      return [
-        { ...tokenFact(entry, tokenHash(token), at), ifNone: true },
-        { ...entry, token },
-      ];
+      const fact = { ...tokenFact(entry, tokenHash(token), at), ifNone: true };
+      return [fact, { ...entry, token }] as const;
     }),
   );
 }

@@ -91,7 +91,6 @@ async function* batchesOf(lines: AsyncIterable<ReportLine>): AsyncGenerator<read
 interface ImportOutcome {
   readonly line: number;
   readonly is: keyof Imported;
-  /** Why it was refused. */
   readonly messages: readonly string[];
 }
 

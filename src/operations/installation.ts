@@ -7,6 +7,7 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { type Owner } from '../domain/deliveries/ownership';
 import { Secrets } from '../domain/subscriptions/secrets';
 import { AllowedAddresses, UnusableNetwork } from '../delivery/sending/addresses';
+import { codeOf } from '../kernel/unknown';
 
 type InstallationPlace = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;
 
@@ -68,14 +69,10 @@ async function createdKey(file: string): Promise<string> {
   const own = `${file}.${process.pid}`;
   await writeFile(own, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600 });
   await link(own, file).catch((error: unknown) => {
-    if (!isTaken(error)) throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   });
   await rm(own);
   return await readFile(file, 'utf8');
-}
-
-function isTaken(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'EEXIST';
 }
 
 /** What operators permit to be notified. Raises `InvalidSetting`. */

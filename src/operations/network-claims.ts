@@ -34,7 +34,6 @@ export interface NetworkCriteria {
   readonly claimId: readonly number[];
 }
 
-/** What claims are read with. */
 interface ClaimSources {
   readonly store: ReadStore;
   readonly directory: Directory;
@@ -145,7 +144,6 @@ export function rejectionOf(
   return { statusId: id, message };
 }
 
-/** What a decision is made with. */
 interface ReviewParts {
   readonly clock: Clock;
   readonly log: EventLog;

@@ -136,8 +136,8 @@ function deliveryLine(listed: ListedDelivery, waiting: WaitingReceivers): string
 }
 
 /**
- * Has a message sent again, as its owner may, also if it is asked for already. Returns when it is attempted next (an ISO 8601 instant), as the API
- * answers it; undefined if it is held. Raises `UsageError`.
+ * Has a message sent again, as its owner may, also if it is asked for already. Returns when it is attempted next, as
+ * the API answers it; undefined if it is held. Raises `UsageError`.
  */
 export async function redeliver(
   { log, store, deliveries }: Pick<Engines, 'log' | 'store' | 'deliveries'>,
@@ -224,17 +224,17 @@ async function ofOwner(log: EventLog, id: string): Promise<Which> {
   const { topic, organisationId, content } = state;
   const { siteId } = content;
   const caller = { organisationId, ...(siteId === undefined ? {} : { siteId }) };
-  return { kind: TOPICS[topic], id, caller };
+  return { topic: TOPICS[topic], id, caller };
 }
 
 async function checkedState(
   log: EventLog,
-  { kind, caller }: Which,
+  { topic, caller }: Which,
   stateId: number,
 ): Promise<number | undefined> {
   const owner = (await directoryAt(log)).organisations.get(caller.organisationId);
   if (owner === undefined) throw fault.notRelated(`the organisation ${caller.organisationId} was removed`);
-  return postedState(kind, { [stateField(kind.states)]: stateId }, owner);
+  return postedState(topic, { [stateField(topic.states)]: stateId }, owner);
 }
 
 /** Raises `UsageError` for what the API would answer as a fault. */

@@ -91,7 +91,8 @@ export async function retry(
 ): Promise<number> {
   if (name === DIRECTORY)
     throw new CommandError(
-      'events of the reference data are tried again by each process when it starts: restart those with a version that can use them',
+      'events of the reference data are tried again by each process when it starts: restart those with a version ' +
+        'that can use them',
     );
   const found = id === undefined ? await parkedIn(engines, name) : [await parkedById(engines, name, id)];
   const parked = found.filter(({ is }) => is !== 'of the directory');

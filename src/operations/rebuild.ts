@@ -3,14 +3,13 @@ import { type Engines } from '../engines/open';
 import { type EventLog } from '../kernel/event-log';
 import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
 import { recordOrigin, refuseOtherLog } from '../projector/origin';
-import { rebuild, type RebuildOptions, type Rebuilt } from '../projector/rebuild';
+import { rebuild, type RebuildParts, type Rebuilt } from '../projector/rebuild';
 import { runningCode } from '../projector/running-code';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { UsageError } from './command-error';
 
 export type ProjectedEngines = Pick<Engines, 'log' | 'store' | 'deliveries'>;
 
-/** A log with its read models. */
 interface Projected {
   readonly source: Source;
   readonly projections: readonly Projection[];
@@ -26,7 +25,7 @@ const PROJECTED: readonly Projected[] = [
   },
 ];
 
-type ProjectOptions = Pick<RebuildOptions, 'onProgress' | 'signal' | 'force' | 'keepMs'>;
+type ProjectOptions = Pick<RebuildParts, 'onProgress' | 'signal' | 'force' | 'keepMs'>;
 
 /**
  * Rebuilds a read model, or `all` of them in one pass over each log, and swaps it in. Raises `UsageError`,

@@ -39,7 +39,6 @@ function headingOf({ type, data }: TransactionEvent, number: number): string {
   return `${number}  ${data.at}  ${name} (${stateIdOf(name)})${amended}`;
 }
 
-/** Texts by name. */
 type Details = Readonly<Record<string, string>>;
 
 function detailsOf({ data }: TransactionEvent): Details {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { fingerprintOf } from '../network/changes';
-import { type Fact } from '../network/decider';
+import { type Fact, factOf } from '../network/decider';
 import { type Directory } from '../network/directory';
 import { type System, type Token } from '../network/events';
 import { NetworkFaults, readNetwork } from '../network/network-check';
@@ -96,11 +96,7 @@ export function revokeToken(directory: Directory, fingerprint: string, at: strin
       `${fingerprint}: expected more digits, since ${others.length + 1} tokens have these`,
     );
   const { organisationId, hash } = token;
-  return {
-    category: 'organisation',
-    id: organisationId,
-    event: { type: 'TokenRevoked', data: { organisationId, hash, at } },
-  };
+  return factOf({ type: 'TokenRevoked', data: { organisationId, hash, at } });
 }
 
 /** When a token expires: a date or date-time of ISO 8601, or days from now such as `90d`. Raises `UsageError`. */

@@ -15,12 +15,11 @@ import { AUTOMATION_LEASE, LeaseHolder } from '../runtime/lease-holder';
 import { Backoff } from '../runtime/unavailable';
 
 /** What an action works with. */
-export interface ActionContext {
+export interface ActionParts {
   readonly clock: Clock;
   readonly log: EventLog;
   /** At least as new as the document. */
   readonly directory: Directory;
-  /** The present, an ISO 8601 instant. */
   readonly at: string;
 }
 
@@ -33,9 +32,7 @@ export interface ActionContext {
  * the decider of the command makes that harmless.
  */
 export interface Automation {
-  /** Names it in messages. */
   readonly name: string;
-  /** The read model that is queried. */
   readonly projection: Projection;
   /** A `number` field of it, one of `sorts`: what is found is done in its order, the lowest first. */
   readonly orderBy: string;
@@ -45,7 +42,7 @@ export interface Automation {
    */
   due(now: number, directory: Directory): readonly Filter[];
   /** Executes the command for a document. Returns the position of the last event appended, if any. */
-  act(found: Found, surface: ActionContext): Promise<{ readonly position?: Position }>;
+  act(found: Found, parts: ActionParts): Promise<{ readonly position?: Position }>;
 }
 
 interface AutomationParts {
@@ -57,9 +54,7 @@ interface AutomationParts {
 
 interface AutomationOptions {
   readonly clock: Clock;
-  /** A name that no other process uses. */
   readonly owner: string;
-  /** Receives failures after which the runner continues, and warnings. */
   readonly report?: (failure: unknown) => void;
 }
 
@@ -111,7 +106,6 @@ export class AutomationRunner {
     await this.lease.release().catch(this.report);
   }
 
-  /** Why there is no progress; undefined while there is. */
   trouble(): string | undefined {
     return this.troubles.reason;
   }
@@ -256,10 +250,8 @@ const MOST = 1_000;
 /** What failed actions are recorded as: parked documents of this name. */
 export const AUTOMATIONS = 'automations';
 
-/** A document whose action has failed. */
 interface FailedAction {
   readonly id: string;
-  /** Of the document. */
   readonly version: Position;
   readonly error: unknown;
 }

@@ -17,7 +17,7 @@ import { EngineUnavailable } from '../kernel/event-log';
 import { type ReadStore } from '../kernel/read-store';
 import { PositionWait } from '../projector/wait';
 import { type Clock } from '../runtime/clock';
-import { type ActionContext, type Automation } from './automation-runner';
+import { type ActionParts, type Automation } from './automation-runner';
 import { OrderSearch, screenAll } from './order-search';
 import { type OrdersNow, track } from './track-order';
 
@@ -97,7 +97,6 @@ function stateOf(stored: StoredTransaction): StateAt<TransactionState> {
   return { state, revision: sequenceNumber - 1 };
 }
 
-/** What the automations need. */
 interface ClaimAutomationParts {
   readonly clock: Clock;
   readonly store: ReadStore;
@@ -153,7 +152,7 @@ export function claimAutomations({ clock, store, ordersNow }: ClaimAutomationPar
 }
 
 async function finished(
-  { clock, log }: ActionContext,
+  { clock, log }: ActionParts,
   batch: number,
 ): Promise<{ readonly position?: Position }> {
   const { state } = await load(log, claimBatchDecider, batch);

@@ -9,7 +9,6 @@ import { type Clock } from '../runtime/clock';
 import { inParallel } from '../runtime/concurrency';
 import { withEngineTimeout } from '../runtime/unavailable';
 
-/** Transactions by order number. */
 type OrdersFound = ReadonlyMap<string, readonly TrackedOrder[]> | 'unavailable';
 
 /** Finds orders in the read model, or where there is none. */

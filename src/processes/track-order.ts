@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { commissionOf, type Terms } from '../network/commission';
 import { type Directory } from '../network/directory';
-import { execute, load } from '../kernel/decider';
+import { execute, lastEvent, load } from '../kernel/decider';
 import { type Position, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { reservations } from '../domain/keys/reservation';
@@ -29,7 +29,6 @@ interface ApprovedOrder {
   /** By default by `terms`: those of the event when the claim was filed (`docs/decisions.md#c6`). */
   readonly publisherCommission?: number;
   readonly terms: Terms;
-  /** ISO 8601. */
   readonly timeOfEvent: string;
   readonly epi?: string;
   readonly epi2?: string;
@@ -45,11 +44,10 @@ export type OrdersNow = (
   since: Position,
 ) => Promise<readonly TrackedOrder[]>;
 
-interface TrackingContext {
+interface TrackingParts {
   readonly clock: Clock;
   readonly log: EventLog;
   readonly directory: Directory;
-  /** An ISO 8601 instant. */
   readonly at: string;
   /** A position not before the approval of the claim: what was reported before the approval is taken into account. */
   readonly since: Position;
@@ -76,7 +74,7 @@ function orderKeyOf({ advertiserId, programId, orderNumber }: ApprovedOrder): st
 export async function track(
   id: string | number,
   ordersNow: OrdersNow,
-  context: TrackingContext,
+  context: TrackingParts,
 ): Promise<{ readonly position?: Position }> {
   const { clock, log, at } = context;
   const order = await approvedOrder(id, context);
@@ -101,7 +99,7 @@ export async function track(
 async function trackFirst(
   order: ApprovedOrder,
   ordersNow: OrdersNow,
-  context: TrackingContext,
+  context: TrackingParts,
 ): Promise<{ readonly position?: Position }> {
   const { since } = context;
   const orders = await ordersNow(order.advertiserId, order.orderNumber, since);
@@ -113,7 +111,7 @@ async function trackFirst(
 async function recordTracked(
   claimId: number,
   transactionId: string,
-  { clock, log, at }: TrackingContext,
+  { clock, log, at }: TrackingParts,
 ): Promise<{ readonly position?: Position }> {
   return await execute(clock, log, claimDecider, claimId, { do: 'track', at, transactionId });
 }
@@ -134,19 +132,15 @@ async function transactionOf(claimId: number, log: EventLog): Promise<TrackedOrd
  * The position of the approval of another claim, or `since` if that is later: approved claims do not change until they
  * are tracked.
  */
-async function approvalOf(claimId: number, { log, since }: TrackingContext): Promise<Position> {
-  for await (const [last] of log.readStream(streamOf(claimDecider.category, claimId), {
-    backwards: true,
-    limit: 1,
-  }))
-    if (last !== undefined && last.position > since) return last.position;
-  return since;
+async function approvalOf(claimId: number, { log, since }: TrackingParts): Promise<Position> {
+  const last = await lastEvent(log, streamOf(claimDecider.category, claimId));
+  return last !== undefined && last.position > since ? last.position : since;
 }
 
 /** A claim that is approved and has no transaction yet. */
 async function approvedOrder(
   id: string | number,
-  { log, directory }: TrackingContext,
+  { log, directory }: TrackingParts,
 ): Promise<ApprovedOrder | undefined> {
   const { state } = await load(log, claimDecider, id);
   if (state.is !== 'filed' || state.statusId !== APPROVED || state.transactionId !== undefined)
@@ -189,7 +183,7 @@ function orderOf(
  */
 async function makeTransaction(
   { claimId, terms, ...order }: ApprovedOrder,
-  context: TrackingContext,
+  context: TrackingParts,
 ): Promise<{ readonly transactionId: string }> {
   const transaction = transactionFor(order, terms, context.directory);
   const first = await report(transaction, terms, context);
@@ -211,7 +205,7 @@ const UNQUESTIONED: Surroundings = {
 async function report(
   transaction: TransactionFacts,
   terms: Terms,
-  { clock, log, at }: TrackingContext,
+  { clock, log, at }: TrackingParts,
 ): Promise<{ readonly transactionId: string; readonly state: TransactionState }> {
   const { transactionId } = await reportedTransaction(log, transaction);
   const command = { do: 'report', at, transaction, posted: [], surroundings: UNQUESTIONED, terms } as const;
@@ -228,7 +222,8 @@ function transactionFor(
   const program = directory.program(programId);
   if (program === undefined)
     throw new Error(
-      `the approved order ${order.orderNumber} cannot become a transaction: program ${programId} does not exist; define it again`,
+      `the approved order ${order.orderNumber} cannot become a transaction: program ${programId} does not exist; ` +
+        'define it again',
     );
   const event = program.events.find(({ id }) => id === eventId);
   return {

@@ -5,7 +5,7 @@ import { type GenerationProjector } from './generation-projector';
 import { type Projection } from './projection';
 
 /** How long the events of a log that expires, and the documents projected from them, are kept. */
-export interface ExpiryOptions {
+export interface ExpiryParts {
   readonly keepMs: number;
   /** Nothing is deleted for so long after the start (ms; default 0). */
   readonly delayMs?: number;
@@ -29,7 +29,7 @@ export class Expiry {
   constructor(
     private readonly clock: Clock,
     private readonly store: ReadStore,
-    private readonly options: ExpiryOptions,
+    private readonly options: ExpiryParts,
     warn: (message: string) => void,
   ) {
     this.next = clock.wall() + (options.delayMs ?? 0);

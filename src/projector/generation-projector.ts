@@ -103,7 +103,6 @@ export class GenerationProjector {
     this.position = upTo;
   }
 
-  /** Waits until everything has been written. */
   async flush(): Promise<void> {
     await this.writer.flush();
   }
@@ -231,13 +230,11 @@ interface FoldedDocument {
   readonly cause: Pick<Parked, 'position' | 'event'>;
 }
 
-/** A described document and the write that stores it. */
 interface DescribedWrite {
   readonly folded: FoldedDocument;
   readonly write: Write;
 }
 
-/** A batch that the store is writing. */
 interface PendingBatch {
   readonly documents: ReadonlyMap<string, FoldedDocument>;
   readonly done: Promise<void>;
@@ -264,7 +261,6 @@ class DocumentWriter {
     return this.pending.documents;
   }
 
-  /** Waits until everything has been written. */
   async flush(): Promise<void> {
     await this.pending.done;
   }

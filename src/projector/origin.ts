@@ -19,9 +19,11 @@ class OtherLog extends Error {
 }
 
 const OTHER =
-  'READ_STORE contains read models of another log than EVENT_LOG: set EVENT_LOG to the log they were built from, or rebuild them with `affilog rebuild all --force`';
+  'READ_STORE contains read models of another log than EVENT_LOG: set EVENT_LOG to the log they were built from, or ' +
+  'rebuild them with `affilog rebuild all --force`';
 const OLDER =
-  'READ_STORE contains read models of events that are missing from EVENT_LOG, as after restoring it from an older backup: rebuild them with `affilog rebuild all --force`';
+  'READ_STORE contains read models of events that are missing from EVENT_LOG, as after restoring it from an older ' +
+  'backup: rebuild them with `affilog rebuild all --force`';
 
 const collectionOf = ({ origin }: Source): CollectionSpec => ({ name: origin, version: 1, fields: {} });
 /** Ids of the two documents: the first event of the log, and a recently applied event. */
@@ -257,5 +259,8 @@ export class OriginRecord {
 
 function replaced(projections: readonly Projection[], where: string): string {
   const names = projections.map(({ collection }) => collection.name).join(', ');
-  return `the read models ${names} are of another log, which was removed or replaced (${where}): they are unavailable until they are built again from the present one`;
+  return (
+    `the read models ${names} are of another log, which was removed or replaced (${where}): they are ` +
+    'unavailable until they are built again from the present one'
+  );
 }

@@ -36,7 +36,6 @@ export class ProgressMeter {
     this.done += events;
   }
 
-  /** Events per second. */
   get rate(): number {
     const weight = SPAN * (1 - this.decaySince(this.start));
     return weight === 0 ? 0 : (this.level * this.decaySince(this.last)) / weight;

@@ -51,7 +51,6 @@ export class ProjectionGroup {
     return this.hasLost && this.projectors.every(({ checkpoint }) => checkpoint > this.reached);
   }
 
-  /** Prefixes of the streams to read. */
   get prefixes(): readonly string[] {
     const projections = this.projectors.map(({ projection }) => projection);
     return [

@@ -13,7 +13,7 @@ import { type Progress, ProgressMeter } from './progress-meter';
 import { directoryPrefixes, DOMAIN_LOG, IncomingEvent, type Projection, type Source } from './projection';
 import { ProjectionGroup } from './projection-group';
 
-export interface RebuildOptions {
+export interface RebuildParts {
   readonly clock: Clock;
   /** A name that no other process uses. */
   readonly owner: string;
@@ -68,7 +68,7 @@ export async function rebuild(
   log: EventLog,
   store: ReadStore,
   projections: readonly Projection[],
-  options: RebuildOptions,
+  options: RebuildParts,
 ): Promise<readonly Rebuilt[]> {
   const { name, ms } = (options.source ?? DOMAIN_LOG).rebuildLease;
   const lease = new LeaseHolder(options.clock, store, name, options.owner, ms);
@@ -106,7 +106,7 @@ class Rebuild {
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
-    private readonly options: RebuildOptions,
+    private readonly options: RebuildParts,
     private readonly lease: LeaseHolder,
   ) {
     this.meter = new ProgressMeter(options.clock);
@@ -165,7 +165,8 @@ class Rebuild {
       const { differing, examples } = comparisons[at] ?? { differing: 0, examples: [] };
       if (differing > 0) {
         throw new RebuildRefused(
-          `${differing} documents of ${name} differ from the live generation: ${examples.slice(0, 10).join(', ')}; --force swaps it in nevertheless`,
+          `${differing} documents of ${name} differ from the live generation: ${examples.slice(0, 10).join(', ')}; ` +
+            '--force swaps it in nevertheless',
         );
       }
       if (parked.size > 0)

@@ -5,7 +5,7 @@ import { type Clock } from '../runtime/clock';
 import { Leader } from '../runtime/leader';
 import { LeaseHolder } from '../runtime/lease-holder';
 import { reasonOf } from '../runtime/unavailable';
-import { Expiry, type ExpiryOptions } from './expiry';
+import { Expiry, type ExpiryParts } from './expiry';
 import { GenerationProjector } from './generation-projector';
 import { liveGeneration, nameOf, Sweeper } from './generations';
 import { lastEventUpTo, OriginRecord } from './origin';
@@ -15,18 +15,15 @@ import { DOMAIN_LOG, IncomingEvent, type Projection, type Source } from './proje
 import { ProjectionGroup } from './projection-group';
 import { rebuild, type RebuildProgress } from './rebuild';
 
-export interface RunnerOptions {
+export interface RunnerParts {
   readonly clock: Clock;
-  /** A name that no other process uses. */
   readonly owner: string;
   /** Identifies the running code: documents that other code has parked are retried. */
   readonly code: string;
-  /** Called with every failure; the runner recovers by itself. */
   readonly report?: (error: unknown) => void;
-  /** The kind of the log; by default that of the domain. */
   readonly source?: Source;
   /** For a log that expires. */
-  readonly expiry?: ExpiryOptions;
+  readonly expiry?: ExpiryParts;
 }
 
 export interface ProjectionStatus {
@@ -35,7 +32,6 @@ export interface ProjectionStatus {
   readonly generation?: number;
   readonly checkpoint: Position;
   readonly head: Position;
-  /** Recent events per second. */
   readonly rate: number;
   readonly parked: number;
 }
@@ -74,7 +70,7 @@ export class Runner {
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
-    private readonly options: RunnerOptions,
+    private readonly options: RunnerParts,
   ) {
     const { clock, owner, source = DOMAIN_LOG, expiry } = options;
     const { name, ms } = source.projectorLease;
@@ -189,7 +185,6 @@ export class Runner {
     if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
   }
 
-  /** Reports documents parked since the last call. */
   private reportParked(): void {
     for (const { generation, parked } of this.projectors) {
       const reported = this.reportedParked.get(generation.number) ?? 0;

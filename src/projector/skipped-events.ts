@@ -14,14 +14,11 @@ export interface EventSkipped {
 
 /** `at` is an ISO 8601 instant. */
 export interface Skip {
-  /** Id of the event. */
   readonly event: string;
-  /** Its stream. */
   readonly stream: string;
   /** The document that it belongs to, if the event names one. */
   readonly document?: string;
   readonly reason: string;
-  /** The operator. */
   readonly by: string;
   readonly at: string;
 }

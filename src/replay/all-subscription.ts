@@ -16,12 +16,6 @@ export interface SubscriptionPart {
 /** Queue length of a live subscriber, in events and checkpoints: with more it falls behind. */
 export const LIVE = 32;
 
-interface Progressed {
-  readonly start: Checkpoint;
-  considered: number;
-  matched: number;
-}
-
 /** The checkpoint that EventStoreDB sends before a subscription from the start has made progress. */
 const NOWHERE: Checkpoint = { commit: END, prepare: END };
 
@@ -41,10 +35,9 @@ export class AllSubscription {
   #sent: Checkpoint | undefined;
   /** Whether the event at that position matches the filter. */
   #sentMatches = false;
-  /** The last checkpoint sent. */
   #checkpoint: Checkpoint | undefined;
   /** The current page; undefined until its first event. */
-  #page: Progressed | undefined;
+  #page: { readonly start: Checkpoint; considered: number; matched: number } | undefined;
   /** Events considered since the last checkpoint, while catching up and while live. */
   #considered = 0;
   #liveConsidered = 0;

@@ -1,5 +1,6 @@
 import { type RecordedEvent } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { lastEvent } from '../kernel/decider';
 
 /** An event as delivered to a client of EventStoreDB. */
 export interface ClientEvent {
@@ -79,9 +80,7 @@ export class ClientLog {
   }
 
   private async lastRevision(stream: string): Promise<number | undefined> {
-    for await (const [event] of this.log.readStream(stream, { backwards: true, limit: 1 }))
-      return event?.revision;
-    return undefined;
+    return (await lastEvent(this.log, stream))?.revision;
   }
 }
 

@@ -111,7 +111,6 @@ function follow(
   return followAll(view, from, new EventFilter(filter), filter && pace, signal);
 }
 
-/** The writable side of a call. */
 interface Sink<Message> {
   readonly cancelled: boolean;
   write(message: Message): boolean;
@@ -271,7 +270,6 @@ async function eventAt(
   return { event: undefined, before };
 }
 
-/** The first `count` events. */
 async function* atMost(
   count: number,
   batches: AsyncIterable<readonly ClientEvent[]>,

@@ -97,13 +97,6 @@ const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 /** Idle time-out (ms) of connections other than HTTP/2. */
 const IDLE_MS = 10_000;
 
-/** A port that serves both HTTP/2 and HTTP/1.1. */
-interface Front {
-  readonly port: number;
-  /** Stops listening and closes open connections. */
-  close(): void;
-}
-
 /**
  * Listens on a port and passes each connection to the server of its protocol, which it detects from the first bytes.
  * Raises `EngineUnavailable` if it cannot listen.
@@ -113,7 +106,7 @@ async function openFront(
   port: number,
   http2: (socket: Socket) => void,
   http1: RequestListener,
-): Promise<Front> {
+): Promise<{ readonly port: number; close(): void }> {
   const http = createHttpServer(http1);
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {

@@ -132,7 +132,8 @@ export class ClockGuard {
     if (jump > JUMP_MS) {
       this.suspension = { trusted: this.suspension?.trusted ?? this.last, until: passed + SUSPENDED_MS };
       this.warn(
-        `the system clock has jumped ahead by ${Math.round(jump / 1000)} s: ${this.actions} are suspended for ten minutes, unless it is set right`,
+        `the system clock has jumped ahead by ${Math.round(jump / 1000)} s: ${this.actions} are suspended for ten ` +
+          'minutes, unless it is set right',
       );
     }
     this.last = difference;

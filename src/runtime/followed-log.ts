@@ -19,7 +19,6 @@ export interface Follower {
   readonly apply: (event: RecordedEvent) => void;
   /** Names it in errors: "the directory". */
   readonly subject: string;
-  /** Receives failures after which it continues. */
   readonly report?: (failure: unknown) => void;
 }
 

@@ -41,6 +41,7 @@ export class LeaseHolder {
     readonly clock: Clock,
     private readonly source: LeaseSource,
     private readonly name: string,
+    /** A name that no other process uses. */
     private readonly owner: string,
     private readonly ttlMs: number,
     private readonly isGone?: IsGone,

@@ -1,4 +1,4 @@
-import { appendIdempotently, toDomainEvent, toNewEvent } from '../kernel/decider';
+import { appendIdempotently, type EventOf, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { NO_STREAM, type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { type Clock } from './clock';
@@ -12,7 +12,6 @@ export interface ParkedEvent {
   readonly stream: string;
   readonly revision: number;
   readonly error: string;
-  /** The code that failed. */
   readonly code: string;
   /** When it was parked, an ISO 8601 instant. */
   readonly at: string;
@@ -42,15 +41,7 @@ type ParkingEvent =
   /** It is parked no longer: the consumer uses it when it reads this. */
   | { readonly type: 'EventRetried'; readonly data: Retried }
   /** An operator gave it up. */
-  | {
-      readonly type: 'ParkedEventSkipped';
-      readonly data: {
-        readonly event: string;
-        readonly reason: string;
-        readonly by: string;
-        readonly at: string;
-      };
-    };
+  | EventOf<'ParkedEventSkipped', { event: string; reason: string; by: string }>;
 
 export interface Retried extends Pick<ParkedEvent, 'event' | 'stream' | 'revision' | 'at'> {
   /** The code that retries it by itself; absent if an operator does. */
@@ -74,7 +65,8 @@ export class TooManyEventsParked extends Error {
   override readonly name = 'TooManyEventsParked';
   constructor(consumer: string, last: string) {
     super(
-      `more than ${MAX_PARKED_EVENTS} events cannot be used and are parked (affilog parked list ${consumer}); the last error: ${last}`,
+      `more than ${MAX_PARKED_EVENTS} events cannot be used and are parked (affilog parked list ${consumer}); the ` +
+        `last error: ${last}`,
     );
   }
 }

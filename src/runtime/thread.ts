@@ -23,7 +23,7 @@ export interface ThreadData {
   readonly ticket?: { readonly ports: readonly MessagePort[] };
 }
 
-export interface ThreadOptions<T, Data> {
+export interface ThreadParts<T, Data> {
   readonly clock: Clock;
   /** The compiled file of the thread. */
   readonly file: string;
@@ -33,7 +33,6 @@ export interface ThreadOptions<T, Data> {
   readonly methods: readonly (keyof Remote<T> & string)[];
   /** Called for each start. */
   readonly data: () => Data;
-  /** Receives failures after which the thread continues or is replaced. */
   readonly report: (failure: string, stack?: string) => void;
   /** Called when the thread has died and another one has taken its place. */
   readonly onRestart?: (calls: Remote<T>) => Promise<unknown>;
@@ -64,7 +63,7 @@ const RESTART_MS = { first: 100, longest: 60_000 } as const;
  * after a while.
  */
 export function startThread<T extends object, Data extends ThreadData>(
-  options: ThreadOptions<T, Data>,
+  options: ThreadParts<T, Data>,
 ): Thread<T> {
   const { clock, methods, report, onRestart } = options;
   const ending = new AbortController();
@@ -132,7 +131,7 @@ export function startThread<T extends object, Data extends ThreadData>(
 }
 
 function startWorker<T extends object, Data extends ThreadData>(
-  { file, name, data: newData, report, resourceLimits }: ThreadOptions<T, Data>,
+  { file, name, data: newData, report, resourceLimits }: ThreadParts<T, Data>,
   onDeath: () => void,
 ): Thread<T> {
   const data = newData();

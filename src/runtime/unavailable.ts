@@ -136,21 +136,12 @@ const REPEAT_MS = { first: 5_000, longest: 300_000 } as const;
 /** A failure that has not occurred for this time (ms) is a new one. */
 const FORGET_MS = 60_000;
 
-/** The state of one failure that is being retried. */
-interface Series {
-  count: number;
-  /** When it is reported again. */
-  dueAt: number;
-  pauseMs: number;
-  lastAt: number;
-}
-
 /**
  * Reports failures that an engine retries, in lines: the first one at once, repetitions at growing intervals
  * (`docs/decisions.md#x96`).
  */
 export function retryNotices(clock: Clock, say: (line: string) => void): OnRetry {
-  const kinds = new Map<string, Series>();
+  const kinds = new Map<string, { count: number; dueAt: number; pauseMs: number; lastAt: number }>();
   return (failure) => {
     const at = clock.monotonic();
     const known = kinds.get(failure);

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { defined, type Defined } from '../kernel/without';
 import { type System, SYSTEMS } from '../network/events';
 import {
+  camelCase,
   flagOf,
   secretValue,
   type Setting,
@@ -11,52 +13,21 @@ import {
   withoutPassword,
 } from './settings';
 
-/** The settings of a process (see `settings.ts`), read once and frozen. */
-export interface Config {
-  readonly dataDir: string;
-  readonly eventLog: string;
-  readonly readStore: string;
-  readonly readStoreKey?: string;
-  /** Port that serves the log to EventStoreDB clients; absent: not served. */
-  readonly esdbPort?: number;
-  readonly logLevel: (typeof LOG_LEVELS)[number];
-  /** Absent: as the output requires. */
-  readonly logFormat?: 'pretty' | 'json';
-  readonly host: string;
-  readonly port: number;
-  readonly vendor: string;
-  /** URLs have no trailing slash. Absent: the address that the process listens on. */
-  readonly baseUrl?: string;
-  readonly trackerUrl: string;
-  readonly clickUrl: string;
-  /** Bytes. */
-  readonly maxBody: number;
-  /** Memory in bytes for bodies that are received or processed. */
-  readonly bodyMemory: number;
-  /** Disk space in bytes for the products of bodies that are received. */
-  readonly bodySpace: number;
-  /** Connections that are accepted at a time. */
-  readonly maxConnections: number;
-  readonly priceHistory: 'asked' | 'always';
-  /** A search of products without `fid` covers all feeds of the caller. */
-  readonly searchAllFeeds: boolean;
-  /** Time limit of a search in milliseconds. */
-  readonly searchTime: number;
-  /** Disk space in bytes for all rendered downloads. */
-  readonly downloadSpace: number;
-  /** Minimum bytes per second that a client must read; slower ones are disconnected. */
-  readonly downloadRate: number;
-  /** From which the secrets of subscriptions are derived; absent: from a file. */
-  readonly notifyKey?: string;
-  /** How long messages and their attempts are kept, in milliseconds. */
-  readonly notifyKeep: number;
-  /** File or URL with exchange rates. */
-  readonly notifyRates?: string;
-  /** Addresses that are not public and may be notified, as `AllowedAddresses` reads them. */
-  readonly notifyAllow?: string;
-  /** Requests per minute for each token of a system; absent: no limit. */
-  readonly rateLimits: Readonly<Partial<Record<System, number>>>;
-}
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Capitalize<CamelCase<Rest>>}`
+  : Lowercase<Name>;
+
+type Read = z.output<typeof SHAPES>;
+type LimitName = `RATE_LIMIT_${System}`;
+
+/**
+ * The settings of a process (see `settings.ts`), read once and frozen: `dataDir` is `DATA_DIR`. Sizes are in bytes,
+ * times in milliseconds, URLs without a trailing slash; what is not set and has no default is absent. `rateLimits`:
+ * requests per minute for each token of a system.
+ */
+export type Config = Readonly<
+  Defined<{ [Name in Exclude<SettingName, LimitName> as CamelCase<Name>]: Read[Name] }>
+> & { readonly rateLimits: Readonly<Partial<Record<System, number>>> };
 
 /** An invalid setting; the message is one line that names it. */
 export class InvalidSetting extends Error {
@@ -90,8 +61,8 @@ export function warningsOf({ maxBody, bodySpace, downloadSpace }: Config): reado
   const warnings: string[] = [];
   if (downloadSpace < USUAL_DOWNLOADS)
     warnings.push(
-      `feeds that need more than ${downloadSpace} bytes cannot be downloaded, and seldom two at a time: that is DOWNLOAD_SPACE. ` +
-        `Set it to twice the largest feed in XML, or to ${USUAL_DOWNLOADS} at least`,
+      `feeds that need more than ${downloadSpace} bytes cannot be downloaded, and seldom two at a time: that is ` +
+        `DOWNLOAD_SPACE. Set it to twice the largest feed in XML, or to ${USUAL_DOWNLOADS} at least`,
     );
   const most = Math.floor(bodySpace / 2);
   if (maxBody > most)
@@ -178,40 +149,15 @@ const SHAPES = z.object({
   RATE_LIMIT_OPS: limit,
 } satisfies Readonly<Record<SettingName, z.ZodType>>);
 
-function toConfig(read: z.output<typeof SHAPES>): Config {
+function toConfig(read: Read): Config {
+  const isLimit = (name: string): boolean => name.startsWith('RATE_LIMIT_');
+  const settings = Object.entries(read).filter(([name]) => !isLimit(name));
+  const named = Object.fromEntries(settings.map(([name, value]) => [camelCase(name), value]));
   const limits = SYSTEMS.map((system) => [system, read[`RATE_LIMIT_${system}`]] as const);
-  return {
-    dataDir: read.DATA_DIR,
-    eventLog: read.EVENT_LOG,
-    readStore: read.READ_STORE,
-    ...(read.READ_STORE_API_KEY === undefined ? {} : { readStoreKey: read.READ_STORE_API_KEY }),
-    ...(read.ESDB_PORT === undefined ? {} : { esdbPort: read.ESDB_PORT }),
-    logLevel: read.LOG_LEVEL,
-    ...(read.LOG_FORMAT === undefined ? {} : { logFormat: read.LOG_FORMAT }),
-    host: read.HOST,
-    port: read.PORT,
-    vendor: read.VENDOR,
-    ...(read.BASE_URL === undefined ? {} : { baseUrl: read.BASE_URL }),
-    trackerUrl: read.TRACKER_URL,
-    clickUrl: read.CLICK_URL,
-    maxBody: read.MAX_BODY,
-    bodyMemory: read.BODY_MEMORY,
-    bodySpace: read.BODY_SPACE,
-    maxConnections: read.MAX_CONNECTIONS,
-    priceHistory: read.PRICE_HISTORY,
-    searchAllFeeds: read.SEARCH_ALL_FEEDS,
-    searchTime: read.SEARCH_TIME,
-    downloadSpace: read.DOWNLOAD_SPACE,
-    downloadRate: read.DOWNLOAD_RATE,
-    ...(read.NOTIFY_KEY === undefined ? {} : { notifyKey: read.NOTIFY_KEY }),
-    notifyKeep: read.NOTIFY_KEEP,
-    ...(read.NOTIFY_RATES === undefined ? {} : { notifyRates: read.NOTIFY_RATES }),
-    ...(read.NOTIFY_ALLOW === undefined ? {} : { notifyAllow: read.NOTIFY_ALLOW }),
-    rateLimits: Object.freeze(Object.fromEntries(limits.filter(([, value]) => value !== undefined))),
-  };
+  const rateLimits = Object.freeze(defined(Object.fromEntries(limits)));
+  return { ...defined(named), rateLimits } as Config;
 }
 
-/** Bytes. */
 function sizeFrom(least: string): z.ZodType<number> {
   return text
     .regex(/^[1-9]\d{0,11} ?(KB|MB|GB)?$/i, expects('a size such as 1048576, 500MB or 1GB'))

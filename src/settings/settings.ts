@@ -40,7 +40,8 @@ export const SETTINGS = {
   },
   LOG_FORMAT: {
     description:
-      '`json`: one JSON object per log line; `pretty`: text for people. Default: `pretty` on a terminal, otherwise `json`.',
+      '`json`: one JSON object per log line; `pretty`: text for people. Default: `pretty` on a terminal, ' +
+      'otherwise `json`.',
     serving: true,
   },
   ESDB_PORT: {
@@ -72,31 +73,36 @@ export const SETTINGS = {
   BODY_MEMORY: {
     default: '256MB',
     description:
-      'Memory for all request bodies that are being received or processed, estimated with what is made of them; one token has at most half of it, and one large body at a time may use more. At least 200MB.',
+      'Memory for all request bodies that are being received or processed, estimated with what is made of them; one ' +
+      'token has at most half of it, and one large body at a time may use more. At least 200MB.',
     serving: true,
   },
   BODY_SPACE: {
     default: '10GB',
     description:
-      'Disk space for all posted products that are being received or loaded; one token has at most half of it, so it should be twice `MAX_BODY`. At least 1MB.',
+      'Disk space for all posted products that are being received or loaded; one token has at most half of it, so ' +
+      'it should be twice `MAX_BODY`. At least 1MB.',
     serving: true,
   },
   MAX_CONNECTIONS: {
     default: '10000',
     description:
-      'Maximum number of open connections, at least 2. From three quarters of it on, those that wait for a next request are closed.',
+      'Maximum number of open connections, at least 2. From three quarters of it on, those that wait for a next ' +
+      'request are closed.',
     serving: true,
   },
   PRICE_HISTORY: {
     default: 'asked',
     description:
-      '`asked`: price history on request only; `always`: every offer also contains the current entry, which many deployed clients need.',
+      '`asked`: price history on request only; `always`: every offer also contains the current entry, which many ' +
+      'deployed clients need.',
     serving: true,
   },
   SEARCH_ALL_FEEDS: {
     default: 'false',
     description:
-      '`true`: a search of products without `fid` covers all feeds that the caller may search, as some deployed clients expect; `false`: it is refused.',
+      '`true`: a search of products without `fid` covers all feeds that the caller may search, as some deployed ' +
+      'clients expect; `false`: it is refused.',
     serving: true,
   },
   SEARCH_TIME: {
@@ -107,18 +113,21 @@ export const SETTINGS = {
   DOWNLOAD_SPACE: {
     default: '10GB',
     description:
-      'Disk space for all running downloads; one token has at most half of it, and one large feed at a time what is free, so it should be twice the largest feed in XML.',
+      'Disk space for all running downloads; one token has at most half of it, and one large feed at a time what is ' +
+      'free, so it should be twice the largest feed in XML.',
     serving: true,
   },
   DOWNLOAD_RATE: {
     default: '10KB',
     description:
-      'Minimum rate at which a client must read a download or a list, in bytes per second before compression. Slower clients are disconnected.',
+      'Minimum rate at which a client must read a download or a list, in bytes per second before compression. ' +
+      'Slower clients are disconnected.',
     serving: true,
   },
   NOTIFY_KEY: {
     description:
-      'Key from which the secrets of subscriptions are derived, at least 32 characters; all servers of an installation need the same. Default: the file `notify.key` in the data folder, created when needed.',
+      'Key from which the secrets of subscriptions are derived, at least 32 characters; all servers of an ' +
+      'installation need the same. Default: the file `notify.key` in the data folder, created when needed.',
     serving: true,
     secret: true,
     fromFile: true,
@@ -130,13 +139,15 @@ export const SETTINGS = {
   },
   NOTIFY_RATES: {
     description:
-      'File or URL with exchange rates of the European Central Bank, as XML or CSV. Default: none, so amounts are not converted.',
+      'File or URL with exchange rates of the European Central Bank, as XML or CSV. Default: none, so amounts are ' +
+      'not converted.',
     serving: true,
     fromFile: true,
   },
   NOTIFY_ALLOW: {
     description:
-      'Addresses that are not public and may be notified nevertheless, such as `10.1.0.0/16, 127.0.0.1:4000`. Default: none.',
+      'Addresses that are not public and may be notified nevertheless, such as `10.1.0.0/16, 127.0.0.1:4000`. ' +
+      'Default: none.',
     serving: true,
   },
   RATE_LIMIT_PRODUCTS: limitOf('PRODUCTS'),
@@ -161,16 +172,15 @@ export function flagOf(name: SettingName): string {
   return `--${name.toLowerCase().replaceAll('_', '-')}`;
 }
 
+/** `dataDir` for `DATA_DIR`: in the configuration, and Commander's name of the flag. */
+export function camelCase(name: string): string {
+  return name.toLowerCase().replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 /** The description, with how to keep a secret out of the list of processes. */
 export function describedSetting(name: SettingName): string {
   const { description, fromFile }: Setting = SETTINGS[name];
   return fromFile === true ? `${description} \`@FILE\` reads this value from a file.` : description;
-}
-
-/** The value of a setting as text, and where it comes from; undefined if it is not set. */
-interface SettingInForce {
-  readonly value: string | undefined;
-  readonly source: 'flag' | 'environment' | 'default';
 }
 
 /** The value in force: flags win over the environment, the environment over the default; empty values are ignored. */
@@ -178,7 +188,7 @@ export function settingInForce(
   name: SettingName,
   environment: Readonly<Record<string, string | undefined>>,
   flags: Readonly<Partial<Record<SettingName, string>>>,
-): SettingInForce {
+): { readonly value: string | undefined; readonly source: 'flag' | 'environment' | 'default' } {
   const setting: Setting = SETTINGS[name];
   const given = [
     { value: flags[name], source: 'flag' },
@@ -210,11 +220,14 @@ export function settingsTable(): string {
   return [
     '# Settings',
     '',
-    'Each setting is an environment variable and a flag; flags win. `affilog settings` prints the values in force and where each comes',
+    'Each setting is an environment variable and a flag; flags win. `affilog settings` prints the values in force ' +
+      'and where each comes',
     'from, `affilog settings --markdown` this page.',
     '',
-    'Other users of a machine see the flags of its processes (`ps`): give secrets, and URLs with a password, by the environment or by',
-    '`@FILE`, such as `--notify-key @/run/secrets/notify-key` or `EVENT_LOG=@/run/secrets/event-log`. White space at the ends of the file',
+    'Other users of a machine see the flags of its processes (`ps`): give secrets, and URLs with a password, by the ' +
+      'environment or by',
+    '`@FILE`, such as `--notify-key @/run/secrets/notify-key` or `EVENT_LOG=@/run/secrets/event-log`. White space ' +
+      'at the ends of the file',
     'is ignored. Write `@@` for a value that itself begins with `@`.',
     '',
     ...lines.map((cells) => `| ${cells.join(' | ')} |`),
@@ -265,7 +278,8 @@ function contentOf(file: string, name: string): Buffer {
   } catch (error) {
     const { message: reason } = error as Error;
     throw new UnusableFile(
-      `${name}: the file ${file} cannot be read: ${reason}. A value that begins with @ names a file: write @@ for a value that itself begins with @`,
+      `${name}: the file ${file} cannot be read: ${reason}. A value that begins with @ names a file: write @@ for a ` +
+        'value that itself begins with @',
     );
   }
 }

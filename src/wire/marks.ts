@@ -1,3 +1,5 @@
+import { LESS, XmlMarkup } from './xml/cut';
+
 /** What each byte weighs as a mark: one that begins a value, or separates two. */
 export type Weights = Uint16Array;
 
@@ -28,4 +30,22 @@ export function indexIn(chunk: Buffer, byte: number, from: number): number {
   let at = from;
   while (at < chunk.length && chunk[at] !== byte) at += 1;
   return at;
+}
+
+/** The `<` of tags, comments, sections and instructions, and the opening quotes of attributes' values. */
+export class XmlMarks implements Marks {
+  private sum = 0;
+  private readonly markup: XmlMarkup;
+
+  constructor(weights: Weights) {
+    const mark = (byte: number): void => {
+      this.sum += weights[byte] ?? 0;
+    };
+    this.markup = new XmlMarkup({ begins: () => mark(LESS), quoted: mark });
+  }
+
+  write(chunk: Buffer): number {
+    this.markup.scan(chunk);
+    return this.sum;
+  }
 }

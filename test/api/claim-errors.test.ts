@@ -1,4 +1,4 @@
-import { claimService } from '../../src/services/claims/claims.module';
+import { claimService } from '../../src/services/claims/claims.controller';
 import { claimFaultTable } from '../../src/domain/claims/faults';
 import { type Response, type TestApp, type TestRequest } from '../support/app';
 import { faultsBySchema } from '../support/xml-schemas';

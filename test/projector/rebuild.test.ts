@@ -4,7 +4,7 @@ import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
 import {
   rebuild,
-  type RebuildOptions,
+  type RebuildParts,
   type RebuildProgress,
   RebuildRefused,
 } from '../../src/projector/rebuild';
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-const rebuildAgain = (projections: readonly Projection[], options: Partial<RebuildOptions> = {}) =>
+const rebuildAgain = (projections: readonly Projection[], options: Partial<RebuildParts> = {}) =>
   rebuild(world.log, world.store, projections, {
     clock: SYSTEM_CLOCK,
     owner: 'operator',

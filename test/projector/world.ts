@@ -14,7 +14,7 @@ import { type OfferEvent } from '../../projections/offer-events';
 import { priceHistory } from '../../projections/price-history';
 import { products } from '../../projections/products';
 import { type Projection } from '../../src/projector/projection';
-import { Runner, type RunnerOptions } from '../../src/projector/runner';
+import { Runner, type RunnerParts } from '../../src/projector/runner';
 import { waitForPosition } from '../../src/projector/wait';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { FEED_ID, streamFor } from './sample-events';
@@ -80,7 +80,7 @@ export class World {
   }
 
   /** A runner that `end` stops. */
-  runner(options: Partial<RunnerOptions> = {}, projections = PROJECTIONS, engines: Engines = this): Runner {
+  runner(options: Partial<RunnerParts> = {}, projections = PROJECTIONS, engines: Engines = this): Runner {
     const runner = new Runner(engines.log, engines.store, projections, {
       clock: SYSTEM_CLOCK,
       owner: `runner ${this.runners.length}`,

@@ -154,7 +154,7 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
     it.each<[SettingName, string, string]>([
       ['EVENT_LOG', 'eventLog', 'esdb://me:secret@log.example:2113'],
       ['READ_STORE', 'readStore', 'https://me:secret@es.example'],
-      ['READ_STORE_API_KEY', 'readStoreKey', 'a2V5'],
+      ['READ_STORE_API_KEY', 'readStoreApiKey', 'a2V5'],
       ['NOTIFY_KEY', 'notifyKey', key],
       ['NOTIFY_RATES', 'notifyRates', 'https://me:secret@rates.example'],
     ])('%s is read from the file that @ names, as a flag too', async (name, field, value) => {
@@ -166,7 +166,7 @@ describe('The settings (ARCHITECTURE, Outside interface)', () => {
 
     it.each<[SettingName, string]>([
       ['NOTIFY_KEY', 'notifyKey'],
-      ['READ_STORE_API_KEY', 'readStoreKey'],
+      ['READ_STORE_API_KEY', 'readStoreApiKey'],
     ])('%s that begins with @ is given with @@', (name, field) => {
       expect(readConfig({ [name]: `@@${key}` })).toHaveProperty(field, `@${key}`);
       expect(readConfig({}, { [name]: ` @@@${key}` })).toHaveProperty(field, `@@${key}`);

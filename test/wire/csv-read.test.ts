@@ -1,7 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { csvRows } from '../../src/wire/csv/read';
-import { csvLines } from '../../src/wire/csv/write';
+import { csvLines, csvRows } from '../../src/wire/csv/read';
 
 describe('CSV that is read', () => {
   it('gives the rows that were written, and what another parser reads', () => {

@@ -3,8 +3,7 @@ import { csvRows } from '../../src/wire/csv/read';
 import { JsonCutter } from '../../src/wire/json/cut';
 import { CsvMarks } from '../../src/wire/csv/marks';
 import { JsonMarks } from '../../src/wire/json/marks';
-import { AnyMarks, type Marks } from '../../src/wire/marks';
-import { XmlMarks } from '../../src/wire/xml/marks';
+import { AnyMarks, type Marks, XmlMarks } from '../../src/wire/marks';
 import { NotParsable } from '../../src/wire/bytes';
 import { readXml } from '../../src/wire/xml/read';
 

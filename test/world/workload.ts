@@ -3,8 +3,8 @@ import { receiversOf } from '../../src/domain/subscriptions/receiver-id';
 import { type SubscriptionContent } from '../../src/domain/subscriptions/subscription';
 import { TOPICS } from '../../src/domain/topics';
 import {
-  CreateSubscription,
   ChangeSubscription,
+  CreateSubscription,
   ReplaceSubscription,
 } from '../../src/services/subscriptions/commands';
 import { CreateClaims, RuleOnClaims } from '../../src/services/claims/commands';
@@ -237,7 +237,7 @@ export function commandOf(random: Random, known: Known, number: number): Sent | 
       const message = known.messages.length === 0 ? undefined : random.pick(known.messages);
       const subscription = known.subscriptions.find(({ id }) => id === message?.subscription);
       if (message === undefined || subscription === undefined) return undefined;
-      const which = { kind: TOPICS.transactions, ...subscription };
+      const which = { topic: TOPICS.transactions, ...subscription };
       return sent({ id: message.id }, async (api) => {
         await api.redeliver.execute(new RedeliverMessage(which, message.id));
       });
@@ -248,7 +248,7 @@ export function commandOf(random: Random, known: Known, number: number): Sent | 
     case 'delete subscription': {
       if (known.subscriptions.length === 0) return undefined;
       const { id, caller } = random.pick(known.subscriptions);
-      const which = { kind: TOPICS.transactions, id, caller };
+      const which = { topic: TOPICS.transactions, id, caller };
       if (name === 'delete subscription')
         return sent({ id }, (api) => api.changeSubscription.execute(new ChangeSubscription(which, 'delete')));
       if (name === 'rotate secret')

@@ -8,7 +8,6 @@ import { type ReadModels } from '../read-models';
 import { startOver, type Ticketed } from '../start-thread';
 
 interface ProjectorData extends Ticketed {
-  /** How long messages are kept (ms). */
   readonly keepMs: number;
 }
 

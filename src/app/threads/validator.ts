@@ -5,7 +5,6 @@ import { type Validate } from '../../services/products/load/ingest/product-intak
 import { type Slice, type ValidatedSlice, validateSlice } from '../../services/products/load/ingest/validate';
 import { startNamed } from '../start-thread';
 
-/** A thread that reads and validates products for the loader. */
 interface Validator {
   validate(slice: Slice): ValidatedSlice;
 }

@@ -1,4 +1,4 @@
-import { toDomainEvent, toNewEvent } from '../../kernel/decider';
+import { eventsOf, lastEvent, toDomainEvent, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, NO_STREAM, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type MatcherCursor, MATCHED, type MatchedEvent } from '../../domain/deliveries/delivery-events';
@@ -33,15 +33,13 @@ export interface Continuation {
 export async function continuationOf(deliveries: EventLog, log: EventLog): Promise<Continuation> {
   let [revision, cursor] = [NO_STREAM, undefined as MatcherCursor | undefined];
   const made = new Set<string>();
-  for await (const batch of deliveries.readStream(MATCHED, { backwards: true, batchSize: 10 })) {
-    for (const event of batch) {
-      revision = Math.max(revision, event.revision);
-      const found = cursorIn(event);
-      if (found === undefined) made.add(event.id);
-      cursor ??= found;
-      if (cursor !== undefined && found?.messages === 0)
-        return { cursor, revision, complete: event.revision, made };
-    }
+  for await (const event of eventsOf(deliveries, MATCHED, { backwards: true, batchSize: 10 })) {
+    revision = Math.max(revision, event.revision);
+    const found = cursorIn(event);
+    if (found === undefined) made.add(event.id);
+    cursor ??= found;
+    if (cursor !== undefined && found?.messages === 0)
+      return { cursor, revision, complete: event.revision, made };
   }
   cursor ??= { upTo: (await lastMark(log)).position, messages: 0 };
   return { cursor, revision, complete: NO_STREAM, made };
@@ -59,13 +57,12 @@ export interface Range {
 export async function rangeOf(deliveries: EventLog, after: number, position: Position): Promise<Range> {
   const ids: string[] = [];
   let upTo = START;
-  for await (const batch of deliveries.readStream(MATCHED, { from: after + 1, batchSize: 100 }))
-    for (const event of batch) {
-      const cursor = cursorIn(event);
-      if (cursor === undefined) ids.push(event.id);
-      else upTo = cursor.upTo;
-      if (upTo >= position) return { after, upTo, ids };
-    }
+  for await (const event of eventsOf(deliveries, MATCHED, { from: after + 1, batchSize: 100 })) {
+    const cursor = cursorIn(event);
+    if (cursor === undefined) ids.push(event.id);
+    else upTo = cursor.upTo;
+    if (upTo >= position) return { after, upTo, ids };
+  }
   return { after, upTo, ids };
 }
 
@@ -132,20 +129,16 @@ interface Mark {
 
 /** The position of the last mark before a time (epoch ms); `START` without one. */
 export async function markBefore(log: EventLog, time: number): Promise<Position> {
-  for await (const batch of log.readStream(STREAM, { backwards: true, batchSize: 50 }))
-    for (const event of batch) {
-      const { data } = toDomainEvent(event) as DeliveriesMatched;
-      if (Date.parse(data.at) < time) return event.position;
-    }
+  for await (const event of eventsOf(log, STREAM, { backwards: true, batchSize: 50 })) {
+    const { data } = toDomainEvent(event) as DeliveriesMatched;
+    if (Date.parse(data.at) < time) return event.position;
+  }
   return START;
 }
 
 async function lastMark(log: EventLog): Promise<Mark> {
-  for await (const batch of log.readStream(STREAM, { backwards: true, limit: 1 })) {
-    for (const event of batch) {
-      const { data } = toDomainEvent(event) as DeliveriesMatched;
-      return { at: Date.parse(data.at), position: event.position, revision: event.revision };
-    }
-  }
-  return { at: -Infinity, position: START, revision: NO_STREAM };
+  const last = await lastEvent(log, STREAM);
+  if (last === undefined) return { at: -Infinity, position: START, revision: NO_STREAM };
+  const { data } = toDomainEvent(last) as DeliveriesMatched;
+  return { at: Date.parse(data.at), position: last.position, revision: last.revision };
 }

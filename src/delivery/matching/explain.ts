@@ -64,7 +64,6 @@ function exclusionsOf(
   );
 }
 
-/** When a subscription was created, and deleted. */
 interface Lifetime {
   readonly organisationId: number;
   readonly created: ExplainedMoment;

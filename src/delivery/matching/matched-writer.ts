@@ -1,4 +1,4 @@
-import { appendIdempotently, toNewEvent } from '../../kernel/decider';
+import { appendIdempotently, lastEvent, toNewEvent } from '../../kernel/decider';
 import { type NewEvent, type Position, START } from '../../kernel/event';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { namedUuid } from '../../kernel/named-uuid';
@@ -29,9 +29,7 @@ export class MatchedWriter {
   private bytes = 0;
   private revision: number;
   private last: MatcherCursor;
-  /** The revision of the last cursor without `messages`. */
   private complete: number;
-  /** Ids of what had been appended after it at the start. */
   private readonly made: ReadonlySet<string>;
   /** Everything up to here has been added. */
   private added: Position;
@@ -119,9 +117,9 @@ export class MatchedWriter {
 
   /** Raises `RevisionConflict` if another process has appended. */
   async requireLast(): Promise<void> {
-    for await (const [last] of this.deliveries.readStream(MATCHED, { backwards: true, limit: 1 }))
-      if (last !== undefined && last.revision !== this.revision)
-        throw new RevisionConflict(MATCHED, this.revision, last.revision);
+    const last = await lastEvent(this.deliveries, MATCHED);
+    if (last !== undefined && last.revision !== this.revision)
+      throw new RevisionConflict(MATCHED, this.revision, last.revision);
   }
 
   /** Events that were parked one after the other have a range in common. */

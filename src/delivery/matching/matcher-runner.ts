@@ -10,6 +10,7 @@ import { type Topic } from '../../domain/subscriptions/topic';
 import { continuationOf, DailyMark } from './cursor';
 import { MatchedWriter } from './matched-writer';
 import { changesState, type Due, Matcher, MATCHER, STATE_STREAMS } from './matcher';
+import { eventAt } from '../../kernel/decider';
 
 export interface MatcherParts {
   /** The domain log. */
@@ -21,16 +22,13 @@ export interface MatcherParts {
 
 export interface MatcherOptions {
   readonly clock: Clock;
-  /** A name that no other process uses. */
   readonly owner: string;
   readonly isGone?: IsGone;
   /** The running code: what other code could not use is tried again. */
   readonly code?: string;
-  /** Receives failures after which the matcher continues. */
   readonly report?: (failure: unknown) => void;
 }
 
-/** The matcher that leads. */
 interface Matching {
   readonly matcher: Matcher;
   readonly writer: MatchedWriter;
@@ -53,7 +51,8 @@ class MatchedBeyondLog extends Error {
   override readonly name = 'MatchedBeyondLog';
   constructor() {
     super(
-      'the delivery log is ahead of the event log: nothing is matched; restore both from the same backup, or remove the delivery log, and messages of the last day are sent again',
+      'the delivery log is ahead of the event log: nothing is matched; restore both from the same backup, or remove ' +
+        'the delivery log, and messages of the last day are sent again',
     );
   }
 }
@@ -112,7 +111,6 @@ export class MatcherRunner {
     await this.leader.stop().catch(this.report);
   }
 
-  /** Why there is no progress; undefined while there is. */
   trouble(): string | undefined {
     return this.troubles.reason;
   }
@@ -215,9 +213,8 @@ export class MatcherRunner {
     const { event: id, stream, revision } = JSON.parse(data) as Retried;
     // It was parked again, so it has been tried.
     if (!parking.isLatest(id, at)) return undefined;
-    for await (const [event] of this.parts.log.readStream(stream, { from: revision, limit: 1 }))
-      return event?.id === id ? event : undefined;
-    return undefined;
+    const event = await eventAt(this.parts.log, stream, revision);
+    return event?.id === id ? event : undefined;
   }
 
   private async due(matching: Matching, event: RecordedEvent): Promise<Iterable<Due>> {

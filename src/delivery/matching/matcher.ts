@@ -135,24 +135,20 @@ export class Matcher {
     const subscription = this.book.get(id);
     if (subscription === undefined) return NOTHING;
     const { type, data } = checked(toDomainEvent(event) as SubscriptionEvent, isUsable);
+    const own = { subscriptionId: id, organisationId: subscription.organisationId };
     if (type === 'RedeliveryRequested') {
       const { receiver, message, revision, at } = data;
-      const { organisationId } = subscription;
-      const redelivery = { id: message, subscriptionId: id, organisationId, receiver, revision, at };
-      return [{ type: 'RedeliveryDue', data: redelivery }];
+      return [{ type: 'RedeliveryDue', data: { id: message, ...own, receiver, revision, at } }];
     }
     if (type === 'ProbeRequested') {
       const { receiver, at } = data;
-      const { organisationId } = subscription;
-      return [{ type: 'ProbeDue', data: { subscriptionId: id, organisationId, receiver, at } }];
+      return [{ type: 'ProbeDue', data: { ...own, receiver, at } }];
     }
     if (type === 'MessageRequested') return [requestedMessage(event.position, id, subscription, data)];
     if (type === 'RedeliveriesCancelled') {
-      const { organisationId } = subscription;
-      return [...receiversIn(id, subscription).keys()].map((receiver) => ({
-        type: 'RedeliveriesWithdrawn',
-        data: { subscriptionId: id, organisationId, receiver, at: data.at },
-      }));
+      const receivers = [...receiversIn(id, subscription).keys()];
+      const withdrawn = receivers.map((receiver) => ({ ...own, receiver, at: data.at }));
+      return withdrawn.map((one) => ({ type: 'RedeliveriesWithdrawn', data: one }));
     }
     if (type === 'TestRequested') return this.test(event, id, subscription, data);
     return NOTHING;

@@ -227,11 +227,9 @@ function filterOf({ filter, siteId }: SubscriptionContent): (occurrence: Occurre
     const allowed = ids && new Set(ids);
     return (id) => allowed === undefined || (id !== undefined && allowed.has(id));
   };
-  const [program, site, event] = [filter.programIds, filter.siteIds, filter.eventIds].map(allows) as [
-    Test,
-    Test,
-    Test,
-  ];
+  const program = allows(filter.programIds);
+  const site = allows(filter.siteIds);
+  const event = allows(filter.eventIds);
   const eventType = allows(filter.eventTypeIds);
   return (occurrence) =>
     states.has(occurrence.stateId) &&
@@ -241,8 +239,6 @@ function filterOf({ filter, siteId }: SubscriptionContent): (occurrence: Occurre
     event(occurrence.eventId) &&
     eventType(occurrence.eventTypeId);
 }
-
-type Test = (id: number | undefined) => boolean;
 
 /** `docs/decisions.md#n13`. */
 function customising({ customAttribute }: SubscriptionContent): (attributes: Attributes) => Attributes {

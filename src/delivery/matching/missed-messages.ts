@@ -26,9 +26,7 @@ export type MissedMessage = Omit<
 export interface Missed {
   readonly topic: Topic;
   readonly id: string;
-  /** The subscription as it is now. */
   readonly subscription: ActiveSubscription;
-  /** Of these receivers. */
   readonly receivers: ReadonlySet<string>;
   /** Bounds of the time of the transition, inclusive (epoch ms). */
   readonly min: number;

@@ -4,7 +4,7 @@ import {
   type SubscriptionEvent,
   type SubscriptionState,
 } from '../../domain/subscriptions/subscription';
-import { toDomainEvent } from '../../kernel/decider';
+import { eventsOf, toDomainEvent } from '../../kernel/decider';
 import { type Position, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 
@@ -26,11 +26,10 @@ export async function subscriptionAsOf(
 ): Promise<PastSubscription> {
   let [from, state]: [Position, SubscriptionState] = [START, subscriptionDecider.initial];
   if (position === START) return { from, until: START, state };
-  for await (const batch of log.readStream(streamOf(SUBSCRIPTION, id)))
-    for (const event of batch) {
-      if (event.position > position) return { from, until: event.position, state };
-      from = event.position;
-      state = subscriptionDecider.evolve(state, toDomainEvent(event) as SubscriptionEvent);
-    }
+  for await (const event of eventsOf(log, streamOf(SUBSCRIPTION, id))) {
+    if (event.position > position) return { from, until: event.position, state };
+    from = event.position;
+    state = subscriptionDecider.evolve(state, toDomainEvent(event) as SubscriptionEvent);
+  }
   return { from, until: END, state };
 }

@@ -107,7 +107,6 @@ function rounded(dividend: bigint, divisor: bigint): bigint {
 }
 
 interface RatesPublisherOptions {
-  /** Receives failures; the rates that are known remain. */
   readonly report?: (failure: unknown) => void;
   /** How often to look whether there is something to do (ms). */
   readonly lookMs?: number;
@@ -118,7 +117,6 @@ const INTERVAL_MS = 60 * 60 * 1000;
 /** When it is read again after a failure (ms). */
 const RETRY_MS = 5 * 60 * 1000;
 const LOOK_MS = 5_000;
-/** What can be in trouble. */
 const SOURCE = 'rates';
 /** Limits of one reading. */
 const TIMEOUT_MS = 30_000;
@@ -283,7 +281,6 @@ export function ratesIn(bytes: Buffer): PublishedRates {
   }
 }
 
-/** The rates of a day, as they are written. */
 interface Day {
   readonly day: string;
   readonly rates: readonly (readonly [currency: string, rate: string])[];
@@ -348,20 +345,9 @@ function ratesOf({ day, rates }: Day): Readonly<Record<string, number>> {
   return Object.fromEntries([...known].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-const MONTHS = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
+const MONTHS = 'January February March April May June July August September October November December'.split(
+  ' ',
+);
 
 /** `2026-01-05`, or as in the daily CSV `05 January 2026`. */
 function dayIn(text: string): string {

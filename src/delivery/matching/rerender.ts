@@ -1,4 +1,4 @@
-import { load, toDomainEvent } from '../../kernel/decider';
+import { eventAt, eventsOf, load, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { without } from '../../kernel/without';
@@ -29,11 +29,6 @@ interface RenderedEvent {
 interface RatesAt {
   readonly rates: PublishedRates | undefined;
   readonly position: Position;
-}
-
-interface RatesAround {
-  readonly before: PublishedRates | undefined;
-  readonly after: readonly RatesAt[];
 }
 
 /** Versions that are cached: each may have some 600 KB, as long as it renders. */
@@ -143,7 +138,7 @@ export class Rerenderer {
     if (topic === undefined) return undefined;
     if (isTest === true)
       return { event: { id: message.id, position: cause }, occurrence: testOf(topic, subject, stateId, at) };
-    const event = await this.eventOfRevision(topic.streamOf(subject), sequence - 1);
+    const event = await eventAt(this.log, topic.streamOf(subject), sequence - 1);
     if (event === undefined) return undefined;
     try {
       const occurrence = occurrenceOf(topic, event);
@@ -155,22 +150,17 @@ export class Rerenderer {
     }
   }
 
-  private async eventOfRevision(stream: string, revision: number): Promise<RecordedEvent | undefined> {
-    for await (const [event] of this.log.readStream(stream, { from: revision, limit: 1 }))
-      return event?.revision === revision ? event : undefined;
-    return undefined;
-  }
-
   /** The rates known at a position of the log, and those published after it, in order. */
-  private async ratesAround(position: Position): Promise<RatesAround> {
+  private async ratesAround(
+    position: Position,
+  ): Promise<{ readonly before: PublishedRates | undefined; readonly after: readonly RatesAt[] }> {
     const after: RatesAt[] = [];
-    for await (const batch of this.log.readStream(RATES_STREAM, { backwards: true, batchSize: 10 }))
-      for (const event of batch) {
-        const rates = ratesDecider.evolve(undefined, toDomainEvent(event) as RatesEvent);
-        if (rates === undefined) continue;
-        if (event.position < position) return { before: rates, after: after.reverse() };
-        after.push({ rates, position: event.position });
-      }
+    for await (const event of eventsOf(this.log, RATES_STREAM, { backwards: true, batchSize: 10 })) {
+      const rates = ratesDecider.evolve(undefined, toDomainEvent(event) as RatesEvent);
+      if (rates === undefined) continue;
+      if (event.position < position) return { before: rates, after: after.reverse() };
+      after.push({ rates, position: event.position });
+    }
     return { before: undefined, after: after.reverse() };
   }
 }

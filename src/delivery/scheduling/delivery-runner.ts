@@ -18,7 +18,6 @@ export interface DeliveryParts extends DispatcherParts {
 }
 
 interface DeliveryOptions {
-  /** A name that no other process uses. */
   readonly owner: string;
   readonly isGone?: IsGone;
   /**
@@ -152,7 +151,6 @@ export class DeliveryRunner {
     }
   }
 
-  /** Why there is no progress; undefined while there is. */
   trouble(): string | undefined {
     const inTrouble = [...this.dispatcher.partitions.values()].some(({ isInTrouble }) => isInTrouble);
     if (this.troubles.reason !== undefined) return this.troubles.reason;
@@ -301,10 +299,9 @@ async function untilAborted<Result>(signal: AbortSignal, work: Promise<Result>):
 /** Starts the names of the leases by which processes are members: each has one of its own. */
 const PREFIX = 'notifier-member-';
 
-interface MembershipOptions {
+interface MembershipParts {
   readonly clock: Clock;
   readonly leases: Leases;
-  /** A name that no other process uses. */
   readonly owner: string;
   readonly ttlMs: number;
   readonly isGone?: IsGone | undefined;
@@ -314,7 +311,7 @@ interface MembershipOptions {
 class Membership {
   private readonly lease: LeaseHolder;
 
-  constructor(private readonly options: MembershipOptions) {
+  constructor(private readonly options: MembershipParts) {
     const { clock, leases, owner, ttlMs } = options;
     this.lease = new LeaseHolder(clock, leases, PREFIX + owner, owner, ttlMs);
   }

@@ -90,7 +90,7 @@ export class Dispatcher {
       const state = this.scheduler.served(receiver)?.state;
       return state !== undefined && (state.queue.has(revision) || state.retries.has(revision));
     });
-    this.scheduler = new Scheduler(this.surface());
+    this.scheduler = new Scheduler(this.schedulerParts());
     this.faults = new OwnFaults(clock, report);
     this.deadLetters = new DeadLetters(clock, log, report);
     this.disabling = new Disabling(clock, log, report);
@@ -175,7 +175,6 @@ export class Dispatcher {
     });
   }
 
-  /** What a partition's writer reports. */
   writerEvents(partition: OwnedPartition): WriterEvents {
     return {
       durable: (outcomes) => {
@@ -365,7 +364,8 @@ export class Dispatcher {
   /** A message was deleted before it could be sent: that is recorded as far as it is known. */
   private forget({ id, partition, lane, subscriptionId }: ServedReceiver, revision: number): void {
     this.parts.report(
-      `a message to the receiver ${id} was not sent: it is older than messages are kept, or another program has written it (revision ${revision} of matched)`,
+      `a message to the receiver ${id} was not sent: it is older than messages are kept, or another program has ` +
+        `written it (revision ${revision} of matched)`,
     );
     const owned = this.partitions.get(partition);
     owned?.state.forget(id, revision, { at: this.parts.clock.now().toISOString(), subscriptionId });
@@ -373,7 +373,7 @@ export class Dispatcher {
     lane.settled(revision);
   }
 
-  private surface(): SchedulerParts {
+  private schedulerParts(): SchedulerParts {
     return {
       peek: (...asked) => this.peek(...asked),
       load: (...asked) => {

@@ -132,7 +132,6 @@ function hashOf(text: string): string {
 export class FollowedSubscriptions extends FollowedLog {
   readonly book: Standings;
 
-  /** `report` receives failures after which it continues. */
   constructor(
     clock: Clock,
     log: EventLog,

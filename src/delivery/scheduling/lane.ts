@@ -32,7 +32,7 @@ export class Lane {
   private readonly retries = new Fifo<number>();
   /** Those in `retries`, and those that are being sent. */
   private readonly dueRetries = new Set<number>();
-  /** Messages that await a rate, by `Surface.ratesFor` when they were found to. */
+  /** Messages that await a rate, by `SchedulerParts.ratesFor` when they were found to. */
   private readonly withoutRate = new Map<string, number[]>();
   private readonly redeliveries = new Fifo<number>();
   /** Tests, which are sent before anything else. */
@@ -122,8 +122,8 @@ export class Lane {
   }
 
   /**
-   * An attempt has ended. Without an outcome it was none, and the message is due again. `ratesFor`: `Surface.ratesFor`
-   * when it began, if the message awaits a rate.
+   * An attempt has ended. Without an outcome it was none, and the message is due again. `ratesFor` is
+   * `SchedulerParts.ratesFor` when it began, if the message awaits a rate.
    */
   end(
     { kind, revision, message, redelivery }: Sendable,

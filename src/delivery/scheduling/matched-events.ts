@@ -5,6 +5,7 @@ import {
   type OutcomeKind,
 } from '../../domain/deliveries/delivery-events';
 import { type RecordedEvent } from '../../kernel/event';
+import { isObject, isText, isTime } from '../../kernel/unknown';
 import { type PartitionState } from './partition-state';
 import { type SavedPart } from './saved-partition';
 
@@ -73,8 +74,7 @@ export function isUsableMessage(message: Partial<Record<keyof Message, unknown>>
     Number.isInteger(sequence) &&
     Number.isInteger(stateId) &&
     isTime(at) &&
-    (request === undefined ||
-      (typeof request === 'object' && request !== null && isText(Reflect.get(request, 'url'))))
+    (request === undefined || (isObject(request) && isText(request['url'])))
   );
 }
 
@@ -102,12 +102,4 @@ export function isUsableOutcome(outcome: Partial<Record<keyof Outcome, unknown>>
 export function isUsablePart(part: Partial<Record<keyof SavedPart, unknown>>): boolean {
   const { part: number, parts, matchedUpTo, receivers } = part;
   return [number, parts, matchedUpTo].every(Number.isInteger) && Array.isArray(receivers);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function isTime(value: unknown): boolean {
-  return isText(value) && !Number.isNaN(Date.parse(value));
 }

@@ -144,7 +144,10 @@ export function failingFor(ms: number, { receiver, subscriptionId }: Outcome): s
 /** Tells operators that the receiver of an outcome is disabled, and what its owner can do. */
 export function disabledBy(reason: DisabledReason, { receiver, subscriptionId }: Outcome): string {
   const why = reason === 'gone' ? 'it has answered 410' : 'nothing has succeeded for days';
-  return `the receiver ${receiver} of the subscription ${subscriptionId} is disabled: ${why}; its messages are held until its owner enables it`;
+  return (
+    `the receiver ${receiver} of the subscription ${subscriptionId} is disabled: ${why}; its messages are held ` +
+    'until its owner enables it'
+  );
 }
 
 type Result = Pick<Outcome, 'outcome' | 'next' | 'subject'>;

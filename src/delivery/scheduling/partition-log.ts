@@ -1,4 +1,4 @@
-import { toNewEvent } from '../../kernel/decider';
+import { eventsOf, toNewEvent } from '../../kernel/decider';
 import { NO_STREAM, type RecordedEvent } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type Outcome, type PartitionEvent, partitionStream } from '../../domain/deliveries/delivery-events';
@@ -64,7 +64,8 @@ async function readPartition(
   const outcomes: Outcome[] = [];
   let revision: number | undefined;
   let parts: SavedPart[] = [];
-  for await (const event of backwards(log, partition)) {
+  const newestFirst = { backwards: true, batchSize: BATCH };
+  for await (const event of eventsOf(log, partitionStream(partition), newestFirst)) {
     revision ??= event.revision;
     const skip = (): void => report(skipped(event));
     if (event.type === 'MessageAttempted') {
@@ -97,12 +98,10 @@ function restored(parts: readonly SavedPart[]): PartitionState | undefined {
 }
 
 function skipped({ type, stream, revision }: RecordedEvent): string {
-  return `${type} (${stream}@${revision} of the delivery log) cannot be used, and is ignored: another program has written it`;
-}
-
-async function* backwards(log: EventLog, partition: number): AsyncGenerator<RecordedEvent> {
-  const options = { backwards: true, batchSize: BATCH };
-  for await (const batch of log.readStream(partitionStream(partition), options)) yield* batch;
+  return (
+    `${type} (${stream}@${revision} of the delivery log) cannot be used, and is ignored: another program ` +
+    'has written it'
+  );
 }
 
 /** The parts of a snapshot from the last one back. One without its last part was interrupted, and is ignored. */

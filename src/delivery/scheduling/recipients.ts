@@ -64,7 +64,6 @@ export class Recipients {
     return isOutdated ? since : undefined;
   }
 
-  /** What decides whether messages to a receiver await a rate: the same as long as nothing of it has changed. */
   ratesFor(subscriptionId: string | undefined, receiver: string): string {
     const { book } = this.subscriptions;
     const since = subscriptionId === undefined ? undefined : book.renderedSince(subscriptionId, receiver);

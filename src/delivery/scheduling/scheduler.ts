@@ -36,7 +36,7 @@ export interface Started extends Sendable, SlotRequest<ServedReceiver> {
   readonly permission: Exclude<Permission, 'hold'>;
   /** Its receiver rested until now. */
   readonly isProbe: boolean;
-  /** `Surface.ratesFor`, if the message awaits a rate. */
+  /** `SchedulerParts.ratesFor`, if the message awaits a rate. */
   readonly ratesFor: string | undefined;
 }
 
@@ -90,7 +90,7 @@ export class Scheduler {
   private readonly held = new Set<ServedReceiver>();
   private readonly slots = new Slots<ServedReceiver>((receiver) => this.wake(receiver));
 
-  constructor(private readonly surface: SchedulerParts) {}
+  constructor(private readonly parts: SchedulerParts) {}
 
   get inFlight(): number {
     return this.slots.inFlight;
@@ -104,7 +104,7 @@ export class Scheduler {
       id,
       partition,
       state,
-      lane: new Lane(state, (...asked) => this.surface.peek(...asked)),
+      lane: new Lane(state, (...asked) => this.parts.peek(...asked)),
       bucket: new TokenBucket(LIMITS.burst, LIMITS.perSecond, now),
       host: '',
       owner: 0,
@@ -186,7 +186,7 @@ export class Scheduler {
 
   /** Tries what awaits a rate, if there may be one since it was tried last. */
   private tryRates(receiver: ServedReceiver): void {
-    receiver.lane.retryWithoutRate(this.surface.ratesFor(receiver.subscriptionId, receiver.id));
+    receiver.lane.retryWithoutRate(this.parts.ratesFor(receiver.subscriptionId, receiver.id));
     this.wake(receiver);
   }
 
@@ -238,9 +238,9 @@ export class Scheduler {
 
   private startFor(receiver: ServedReceiver, now: number): Started | undefined {
     const { subscriptionId, id, partition } = receiver;
-    const { surface } = this;
-    const permission = subscriptionId === undefined ? 'send' : surface.permission(subscriptionId, id);
-    if (!surface.isOpen(partition) || permission === 'hold') {
+    const { parts } = this;
+    const permission = subscriptionId === undefined ? 'send' : parts.permission(subscriptionId, id);
+    if (!parts.isOpen(partition) || permission === 'hold') {
       this.held.add(receiver);
       return undefined;
     }
@@ -252,7 +252,7 @@ export class Scheduler {
       // One at a time: whatever else happens to the receiver meanwhile would have it read again.
       if (!receiver.isLoading) {
         receiver.isLoading = true;
-        surface.load(receiver, choice.toLoad, choice.isRedelivery);
+        parts.load(receiver, choice.toLoad, choice.isRedelivery);
       }
       return undefined;
     }
@@ -264,7 +264,7 @@ export class Scheduler {
     const { subscriptionId, rendered, request } = message;
     receiver.subscriptionId = subscriptionId;
     receiver.owner = message.organisationId;
-    const permission = this.surface.permission(subscriptionId, receiver.id, message, redelivery);
+    const permission = this.parts.permission(subscriptionId, receiver.id, message, redelivery);
     if (permission === 'hold') {
       this.held.add(receiver);
       return undefined;
@@ -288,7 +288,7 @@ export class Scheduler {
       permission,
       isProbe: receiver.state.health.rest !== undefined,
       ratesFor:
-        message.awaitsRate === undefined ? undefined : this.surface.ratesFor(subscriptionId, receiver.id),
+        message.awaitsRate === undefined ? undefined : this.parts.ratesFor(subscriptionId, receiver.id),
       size: request?.body?.length ?? 0,
       pool: receiver.pace,
       hasEnded: false,
@@ -315,7 +315,7 @@ export class Scheduler {
     const { rest } = receiver.state.health;
     if (rest === undefined) return undefined;
     if (receiver.rest.of !== rest) {
-      const ms = Math.min(this.surface.msUntil(rest.until), rest.ms);
+      const ms = Math.min(this.parts.msUntil(rest.until), rest.ms);
       receiver.rest = { of: rest, until: now + ms };
     }
     return receiver.rest.until;
@@ -338,7 +338,7 @@ export class Scheduler {
    * schedule has it.
    */
   private dueAt(next: number, now: number): number {
-    return now + Math.min(this.surface.msUntil(next), LONGEST_DELAY_MS);
+    return now + Math.min(this.parts.msUntil(next), LONGEST_DELAY_MS);
   }
 
   private elapse(now: number): void {

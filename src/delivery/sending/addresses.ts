@@ -137,7 +137,8 @@ function parseEntry(entry: string): AllowedEntry {
     Number(port) === 0
   )
     throw new UnusableNetwork(
-      `"${entry}": expected an address or network, with or without a port, such as 10.0.0.0/8, 127.0.0.1:4000 or [::1]:4000`,
+      `"${entry}": expected an address or network, with or without a port, such as 10.0.0.0/8, 127.0.0.1:4000 ` +
+        'or [::1]:4000',
     );
   const network = new BlockList();
   if (prefix === undefined) network.addAddress(address, familyOf(address));
@@ -313,5 +314,8 @@ export function isAllowedPort(port: number): boolean {
 export function portProblem({ protocol, port }: URL): string | undefined {
   const number = port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
   if (isAllowedPort(number)) return undefined;
-  return `port ${number} is not allowed; expected 80, 443, or one from 1024 that is not one of databases or mail servers`;
+  return (
+    `port ${number} is not allowed; expected 80, 443, or one from 1024 that is not one of databases or ` +
+    'mail servers'
+  );
 }

@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { type MessageRequest } from '../../domain/deliveries/delivery-events';
 import { UnresolvedName } from './dns';
+import { codeOf } from '../../kernel/unknown';
 
 /** A message as it is sent this time. */
 export interface Attempt {
@@ -9,7 +10,6 @@ export interface Attempt {
   readonly request: MessageRequest;
   /** From 1. */
   readonly number: number;
-  /** The secrets to sign with. */
   readonly secrets: readonly Uint8Array[];
   readonly isManual?: boolean | undefined;
   readonly isTest?: boolean | undefined;
@@ -29,7 +29,6 @@ export interface AttemptResult {
   readonly end: AttemptEnd;
   /** When it began, epoch ms. */
   readonly at: number;
-  /** Duration in ms. */
   readonly ms: number;
   readonly status?: number | undefined;
   /** Why it failed, for the receiver's owner: no address, path or stack of ours. */
@@ -159,7 +158,7 @@ export function failureOf(error: Error): Failure {
     const all = error.errors.filter(types.isNativeError).map(failureOf);
     return all.find(({ end }) => end !== 'aborted') ?? all[0] ?? CLOSED;
   }
-  const code = 'code' in error ? String(error.code) : '';
+  const code = codeOf(error) ?? '';
   if (OURS_UNLESS_IPV6.has(code))
     return 'address' in error && String(error.address).includes(':') ? UNREACHABLE : NO_NETWORK;
   if (error.name === 'HTTPParserError') return NOT_HTTP;

@@ -1,6 +1,6 @@
 import { lookup, Resolver } from 'node:dns/promises';
-import { types } from 'node:util';
 import { type Clock } from '../../runtime/clock';
+import { codeOf } from '../../kernel/unknown';
 
 /**
  * A name has no addresses. Either it is the receiver's fault, or the DNS servers of this machine do not work: then no
@@ -74,7 +74,6 @@ export class ReceiverNames {
     return (await pending).addresses;
   }
 
-  /** Ends queries in progress. */
   close(): void {
     this.isClosed = true;
     this.queries.cancel();
@@ -139,5 +138,5 @@ export class ReceiverNames {
 
 /** Whether a query was answered: there is no such name or no such record. */
 function saysNothing(error: unknown): boolean {
-  return types.isNativeError(error) && 'code' in error && NO_ADDRESS.has(error.code);
+  return NO_ADDRESS.has(codeOf(error));
 }

@@ -22,6 +22,7 @@ import {
 import { AnswerBody, retryAfterOf } from './answer';
 import { ReceiverNames } from './dns';
 import { headersOf } from './signature';
+import { codeOf } from '../../kernel/unknown';
 
 const LIMITS = { connectMs: 5_000, attemptMs: 15_000, answerMs: 1_000, mostAgeMs: 5 * 60 * 1000 } as const;
 
@@ -219,7 +220,7 @@ function resultOf(
  */
 function isIdleSocketClosed(error: Error): boolean {
   if (error instanceof ConnectionFailed || error instanceof RefusedTarget) return false;
-  return 'code' in error && ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(String(error.code));
+  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(codeOf(error) ?? '');
 }
 
 interface Stoppable {

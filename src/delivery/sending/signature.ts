@@ -38,7 +38,6 @@ const TOLERANCE = 5 * 60;
 
 /** What a signature covers besides the content. */
 interface Signed {
-  /** `webhook-id`. */
   readonly id: string;
   /** `webhook-timestamp`: seconds since 1970. */
   readonly timestamp: number;
@@ -68,7 +67,10 @@ export function problemOfSignature(
   if (!/^\d{1,12}$/.test(timestamp)) return `webhook-timestamp: expected seconds since 1970`;
   const age = Math.round(now / 1000) - Number(timestamp);
   if (Math.abs(age) > TOLERANCE)
-    return `webhook-timestamp is ${Math.abs(age)} s in the ${age > 0 ? 'past' : 'future'}, at most ${TOLERANCE} s are accepted`;
+    return (
+      `webhook-timestamp is ${Math.abs(age)} s in the ${age > 0 ? 'past' : 'future'}, at most ${TOLERANCE} s ` +
+      'are accepted'
+    );
   const expected = hmac(secret, { id, timestamp: Number(timestamp) }, content);
   const isGenuine = signature.split(' ').some((one) => {
     const given = one.startsWith('v1,') ? Buffer.from(one.slice(3), 'base64') : undefined;

@@ -1,4 +1,4 @@
-import { type Decider } from '../../kernel/decider';
+import { type CommandOf, type Decider, type EventOf } from '../../kernel/decider';
 import { type StoredDecimals } from '../../wire/record/minor-units';
 import {
   type ClaimContent,
@@ -28,23 +28,20 @@ export interface Filing {
 type StoredFiling = Filing & StoredDecimals;
 
 export type ClaimBatchEvent =
-  | {
-      readonly type: 'ClaimBatchAccepted';
-      readonly data: { readonly at: string; readonly claims: readonly StoredFiling[] };
-    }
-  | { readonly type: 'ClaimBatchFinished'; readonly data: { readonly at: string } }
+  | EventOf<'ClaimBatchAccepted', { claims: readonly StoredFiling[] }>
+  | EventOf<'ClaimBatchFinished'>
   /** As the only event of a stream: the post was interrupted, and none of its claims can be filed any more. */
-  | { readonly type: 'ClaimBatchAbandoned'; readonly data: { readonly at: string } };
+  | EventOf<'ClaimBatchAbandoned'>;
 
 export type ClaimBatchState =
   | { readonly is: 'unknown' | 'abandoned' | 'finished' }
   | { readonly is: 'accepted'; readonly at: string; readonly claims: readonly Filing[] };
 
 export type ClaimBatchCommand =
-  | { readonly do: 'accept'; readonly at: string; readonly claims: readonly Filing[] }
-  | { readonly do: 'finish'; readonly at: string }
+  | CommandOf<'accept', { claims: readonly Filing[] }>
+  | CommandOf<'finish'>
   /** Ensures that it can no longer be accepted. */
-  | { readonly do: 'abandon'; readonly at: string };
+  | CommandOf<'abandon'>;
 
 export const CLAIM_BATCH = 'claim-batch';
 

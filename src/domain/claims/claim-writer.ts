@@ -203,7 +203,8 @@ const LONGEST_ID = Number.MAX_SAFE_INTEGER;
 
 export function notUnique({ transactionDate, programId, eventId, orderNumber }: KeyFields): Fault {
   return fault.notUnique(
-    `there is a claim with timeStampEvent ${transactionDate}, programId ${programId}, eventId ${eventId} and orderNumber ${JSON.stringify(orderNumber)}: expected another combination`,
+    `there is a claim with timeStampEvent ${transactionDate}, programId ${programId}, eventId ${eventId} and ` +
+      `orderNumber ${JSON.stringify(orderNumber)}: expected another combination`,
   );
 }
 

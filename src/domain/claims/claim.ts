@@ -1,5 +1,5 @@
 import { type Terms } from '../../network/commission';
-import { type Decider } from '../../kernel/decider';
+import { type CommandOf, type Decider, type EventOf } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { defined } from '../../kernel/without';
 import { type StoredDecimals } from '../../wire/record/minor-units';
@@ -45,7 +45,6 @@ export interface ClaimContent {
 /** Of the program, as it was when the claim was filed or revised; absent if there was no such program. */
 export interface ProgramFacts {
   readonly advertiserId?: number;
-  /** ISO 4217. */
   readonly currencyId?: string;
   /** Of the event's commission; absent, too, of events that were stored before they were recorded. */
   readonly terms?: Terms;
@@ -80,31 +79,21 @@ export interface Ruling {
   readonly expectedCommission?: number;
 }
 
-type RuledData = Ruling & ClaimSubject & { readonly at: string; readonly by: 'advertiser' | 'system' };
+type Ruled = EventOf<'ClaimRuled', Ruling & ClaimSubject & { by: 'advertiser' | 'system' }>;
 
 export type ClaimEvent =
-  | {
-      readonly type: 'ClaimFiled';
-      readonly data: ClaimOrigin & StoredDecimals & { readonly at: string; readonly claim: ClaimContent };
-    }
+  | EventOf<'ClaimFiled', ClaimOrigin & StoredDecimals & { claim: ClaimContent }>
   /** Follows each `ClaimFiled` and `ClaimRevised`; again after a later validation or an operator’s decision. */
-  | {
-      readonly type: 'ClaimScreened';
-      readonly data: (Screening | Review) & ClaimSubject & { readonly at: string; readonly by?: 'operator' };
-    }
+  | EventOf<'ClaimScreened', (Screening | Review) & ClaimSubject & { by?: 'operator' }>
   /** `version`: its new `versionNo`. */
-  | {
-      readonly type: 'ClaimRevised';
-      readonly data: ProgramFacts &
-        StoredDecimals & { readonly at: string; readonly version: number; readonly claim: ClaimContent };
-    }
-  | { readonly type: 'ClaimRuled'; readonly data: RuledData }
+  | EventOf<'ClaimRevised', ProgramFacts & StoredDecimals & { version: number; claim: ClaimContent }>
+  | Ruled
   /** An approved claim has become a transaction, or the order had been tracked before (`docs/decisions.md#c10`). */
-  | { readonly type: 'ClaimTracked'; readonly data: { readonly at: string; readonly transactionId: string } }
+  | EventOf<'ClaimTracked', { transactionId: string }>
   /** An update that was interrupted can no longer be stored: the key that it had reserved is given to another claim. */
-  | { readonly type: 'ClaimKeyReclaimed'; readonly data: { readonly at: string } }
+  | EventOf<'ClaimKeyReclaimed'>
   /** As the only event of a stream: the claim was never filed, and its id is not used. */
-  | { readonly type: 'ClaimWithdrawn'; readonly data: { readonly at: string } };
+  | EventOf<'ClaimWithdrawn'>;
 
 export type ClaimState =
   | { readonly is: 'unknown' }
@@ -116,7 +105,7 @@ export type ClaimState =
       readonly claim: ClaimContent;
       readonly autoApproveAt: string | undefined;
       /** By the advertiser or the system. */
-      readonly ruling: RuledData | undefined;
+      readonly ruling: Ruled['data'] | undefined;
       readonly transactionId: string | undefined;
       readonly publisherId: number;
       readonly advertiserId: number | undefined;
@@ -129,33 +118,21 @@ export type ClaimState =
 export type FiledClaim = Extract<ClaimState, { readonly is: 'filed' }>;
 
 export type ClaimCommand =
-  | {
-      readonly do: 'file';
-      readonly at: string;
-      readonly origin: ClaimOrigin;
-      readonly claim: ClaimContent;
-      readonly screening: Screening;
-    }
-  | (ProgramFacts & {
-      readonly do: 'revise';
-      readonly at: string;
-      readonly version: number;
-      readonly claim: ClaimContent;
-      readonly screening: Screening;
-    })
+  | CommandOf<'file', { origin: ClaimOrigin; claim: ClaimContent; screening: Screening }>
+  | CommandOf<'revise', ProgramFacts & { version: number; claim: ClaimContent; screening: Screening }>
   /** Does nothing unless this version could not be validated before. */
-  | { readonly do: 'screen'; readonly at: string; readonly version: number; readonly screening: Screening }
+  | CommandOf<'screen', { version: number; screening: Screening }>
   /** Refused unless it is pending at the network. */
-  | { readonly do: 'review'; readonly at: string; readonly version: number; readonly review: Review }
-  | { readonly do: 'rule'; readonly at: string; readonly version: number; readonly ruling: Ruling }
+  | CommandOf<'review', { version: number; review: Review }>
+  | CommandOf<'rule', { version: number; ruling: Ruling }>
   /** Approves it if it is due. */
-  | { readonly do: 'autoApprove'; readonly at: string }
-  | { readonly do: 'track'; readonly at: string; readonly transactionId: string }
-  | { readonly do: 'withdraw'; readonly at: string; readonly version: number }
+  | CommandOf<'autoApprove'>
+  | CommandOf<'track', { transactionId: string }>
+  | CommandOf<'withdraw', { version: number }>
   /** Ensures that no claim can be filed under this id any more, if none was. */
-  | { readonly do: 'void'; readonly at: string }
+  | CommandOf<'void'>
   /** Ensures that an update which was decided before can no longer be stored. */
-  | { readonly do: 'reclaimKey'; readonly at: string };
+  | CommandOf<'reclaimKey'>;
 
 /** Commands that somebody waits for; others do nothing then. */
 const REFUSED_WITHOUT_CLAIM: ReadonlySet<ClaimCommand['do']> = new Set([

@@ -1,6 +1,5 @@
-import { commissionOf } from '../../network/commission';
+import { commissionOf, termsOf } from '../../network/commission';
 import { type Directory } from '../../network/directory';
-import { termsOf } from '../../network/past-terms';
 import { type Program } from '../../network/programs';
 import { type ClaimContent, type ClaimOrigin, type Screening } from './claim';
 import { AWAITING_APPROVAL, CANNOT_VALIDATE, type ScreenedStatusId, type TrackedStatusId } from './statuses';

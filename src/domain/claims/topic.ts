@@ -1,6 +1,6 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { type Occurrence, type SubscriptionKind } from '../subscriptions/topic';
+import { type Occurrence, type SubscriptionTopic } from '../subscriptions/topic';
 import { decimalOf } from '../../wire/record/minor-units';
 import { CLAIM, type ClaimContent, type ClaimEvent, inMemory, type Ruling } from './claim';
 import { type StatusId, STATUSES } from './statuses';
@@ -39,7 +39,7 @@ const ATTRIBUTES = [
 type Attribute = (typeof ATTRIBUTES)[number];
 
 /** Notifications of claims, and subscriptions to them (`docs/decisions.md#c13`). */
-export const claimTopic: SubscriptionKind = {
+export const claimTopic: SubscriptionTopic = {
   name: 'claims',
   streams: [`${CLAIM}-`],
   streamOf: (subject) => streamOf(CLAIM, subject),

@@ -1,3 +1,4 @@
+import { type EventOf } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { PARTITIONS } from '../subscriptions/receiver-id';
 import { type TopicName } from '../subscriptions/subscription';
@@ -32,18 +33,21 @@ export interface MessageRequest {
   readonly body?: string;
 }
 
-/** A message that is due at once, in the stream `matched`. */
-export interface Message {
-  /** `messageIdOf`. */
-  readonly id: string;
+/** A receiver, and whose it is. */
+export interface OfReceiver {
   readonly subscriptionId: string;
   readonly organisationId: number;
   /** `receiverIdOf`. */
   readonly receiver: string;
+}
+
+/** A message that is due at once, in the stream `matched`. */
+export interface Message extends OfReceiver {
+  /** `messageIdOf`. */
+  readonly id: string;
   readonly topic: TopicName;
   /** The transaction, or claim, that it is about. */
   readonly subject: string;
-  /** Its `sequenceNumber`. */
   readonly sequence: number;
   readonly stateId: number;
   /** When the state was entered. */
@@ -100,37 +104,11 @@ export interface MatcherCursor {
 export type MatchedEvent =
   | { readonly type: 'MessageDue'; readonly data: Message }
   /** A message is to be sent once more, with its old id; `revision` is that of its `MessageDue`. */
-  | {
-      readonly type: 'RedeliveryDue';
-      readonly data: {
-        readonly id: string;
-        readonly subscriptionId: string;
-        readonly organisationId: number;
-        readonly receiver: string;
-        readonly revision: number;
-        readonly at: string;
-      };
-    }
+  | EventOf<'RedeliveryDue', OfReceiver & { id: string; revision: number }>
   /** Somebody has asked for the receiver to be tried at once: it does not rest any longer. */
-  | {
-      readonly type: 'ProbeDue';
-      readonly data: {
-        readonly subscriptionId: string;
-        readonly organisationId: number;
-        readonly receiver: string;
-        readonly at: string;
-      };
-    }
+  | EventOf<'ProbeDue', OfReceiver>
   /** Redeliveries to the receiver that are due, and not attempted yet, are not made. */
-  | {
-      readonly type: 'RedeliveriesWithdrawn';
-      readonly data: {
-        readonly subscriptionId: string;
-        readonly organisationId: number;
-        readonly receiver: string;
-        readonly at: string;
-      };
-    }
+  | EventOf<'RedeliveriesWithdrawn', OfReceiver>
   | { readonly type: 'Matched'; readonly data: MatcherCursor };
 
 /**
@@ -142,11 +120,8 @@ export type MatchedEvent =
 export type OutcomeKind = 'delivered' | 'failed' | 'dead' | 'cancelled';
 
 /** The outcome of an attempt to send a message, in the stream of its receiver's partition. */
-export interface Outcome {
+export interface Outcome extends OfReceiver {
   readonly id: string;
-  readonly receiver: string;
-  readonly subscriptionId: string;
-  readonly organisationId: number;
   /** The revision of its `MessageDue`. */
   readonly revision: number;
   readonly outcome: OutcomeKind;
@@ -154,11 +129,8 @@ export interface Outcome {
   readonly at: string;
   /** The number of the attempt, from 1; absent: it was not attempted. */
   readonly attempt?: number | undefined;
-  /** Duration in ms. */
   readonly ms?: number | undefined;
-  /** HTTP status. */
   readonly status?: number | undefined;
-  /** Why it failed. */
   readonly error?: string | undefined;
   /** The receiver has not answered in time. */
   readonly isTimeout?: true | undefined;
@@ -185,7 +157,7 @@ export interface Outcome {
 
 export type PartitionEvent =
   /** A process has taken over the partition: appends of the one before conflict. */
-  | { readonly type: 'PartitionTaken'; readonly data: { readonly at: string; readonly owner: string } }
+  | EventOf<'PartitionTaken', { owner: string }>
   | { readonly type: 'MessageAttempted'; readonly data: Outcome }
   /** Everything that is needed to continue from here (`src/delivery/scheduling/saved-partition.ts`). */
   | { readonly type: 'PartitionSaved'; readonly data: object };

@@ -15,7 +15,6 @@ export interface Health {
   readonly rest?: { readonly until: number; readonly ms: number };
   /** Failures since the last success. */
   readonly failing?: { readonly since: number; readonly last: number; readonly count: number };
-  /** The last success. */
   readonly succeeded?: number;
 }
 
@@ -27,7 +26,6 @@ interface Minute {
 
 /** An attempt that has ended. */
 export interface Ended {
-  /** When it began. */
   readonly at: number;
   readonly ms: number;
   readonly isSuccess: boolean;

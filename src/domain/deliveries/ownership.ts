@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Decider, execute, load } from '../../kernel/decider';
+import { type CommandOf, type Decider, type EventOf, execute, load } from '../../kernel/decider';
 import { type EventLog } from '../../kernel/event-log';
 import { type Clock } from '../../runtime/clock';
 
@@ -7,26 +7,18 @@ import { type Clock } from '../../runtime/clock';
  * Which installation delivers the messages of a log, in the stream `deliveries-owner` (docs/architecture.md,
  * Notifications): a log that was copied says whose it was, so that nothing is sent twice.
  */
-export interface DeliveriesOwned {
-  readonly type: 'DeliveriesOwned';
-  readonly data: {
-    readonly at: string;
-    /** Identifies the place of the log, such as its file or server. */
-    readonly installation: string;
-    /** When the file of the log was created, if that is known: files on two volumes may have the same number. */
-    readonly created?: string;
-    /** `Secrets.fingerprint`. */
-    readonly key: string;
-  };
+export type DeliveriesOwned = EventOf<'DeliveriesOwned', Owner>;
+
+export interface Owner {
+  /** Identifies the place of the log, such as its file or server. */
+  readonly installation: string;
+  /** When the file of the log was created, if that is known: files on two volumes may have the same number. */
+  readonly created?: string;
+  /** `Secrets.fingerprint`. */
+  readonly key: string;
 }
 
-export type Owner = Omit<DeliveriesOwned['data'], 'at'>;
-
-interface OwnershipCommand {
-  readonly do: 'claim' | 'take';
-  readonly at: string;
-  readonly owner: Owner;
-}
+type OwnershipCommand = CommandOf<'claim' | 'take', { owner: Owner }>;
 
 /** The stream is `deliveries-owner`. */
 const [CATEGORY, OWNER] = ['deliveries', 'owner'] as const;
@@ -62,10 +54,14 @@ export async function claimDeliveries(
   const command = { do: 'claim', at: clock.now().toISOString(), owner } as const;
   const { state = owner } = await execute(clock, log, ownership, OWNER, command);
   if (!isSamePlace(state, owner))
-    return 'the event log is a copy: another installation delivers its messages. `affilog notifications own` makes it this one';
+    return (
+      'the event log is a copy: another installation delivers its messages. `affilog notifications own` ' +
+      'makes it this one'
+    );
   if (state.key !== owner.key)
     return (
-      'NOTIFY_KEY is not the one that the secrets of subscriptions were derived from (a process without NOTIFY_KEY uses notify.key in its own data ' +
+      'NOTIFY_KEY is not the one that the secrets of subscriptions were derived from (a process without NOTIFY_KEY ' +
+      'uses notify.key in its own data ' +
       'folder). Set the same NOTIFY_KEY in all processes, or have `affilog notifications own` replace all secrets'
     );
   return undefined;

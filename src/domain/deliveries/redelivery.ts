@@ -17,7 +17,6 @@ export interface RedeliveredMessage {
 
 /** Who asks. */
 export interface RedeliveryAsker {
-  /** An ISO 8601 instant. */
   readonly at: string;
   /** Operators may ask for a message again that is asked for already: it is sent once more for each request. */
   readonly mayRepeat: boolean;

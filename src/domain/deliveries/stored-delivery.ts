@@ -1,5 +1,5 @@
 import { type Position } from '../../kernel/event';
-import { type TopicName } from '../subscriptions/subscription';
+import { type Message, type OfReceiver } from './delivery-events';
 
 /** What is stored of a message's delivery: `held` is known only when the subscription is read. Only add states. */
 export const STATES = ['due', 'retrying', 'delivered', 'dead', 'cancelled'] as const;
@@ -8,31 +8,17 @@ export const STATES = ['due', 'retrying', 'delivered', 'dead', 'cancelled'] as c
 export interface StoredAttempt {
   /** Its number in the schedule, from 1; `docs/decisions.md#n17` for those that somebody asked for. */
   readonly attempt: number;
-  /** When it began, an ISO 8601 instant. */
   readonly at: string;
-  /** Duration in ms. */
   readonly ms?: number;
   readonly status?: number;
-  /** Why it failed. */
   readonly error?: string;
-  /** The first KiB of the answer's body. */
   readonly answer?: string;
-  /** Somebody asked for it. */
   readonly isManual?: true;
 }
 
 /** A message and its state, in the read model `deliveries`. */
-export interface StoredDelivery {
-  readonly subscriptionId: string;
-  readonly organisationId: number;
-  readonly receiver: string;
-  readonly topic: TopicName;
-  /** The transaction, or claim. */
-  readonly subject: string;
-  readonly sequence: number;
-  readonly stateId: number;
-  /** When the state was entered. */
-  readonly at: string;
+export interface StoredDelivery
+  extends OfReceiver, Pick<Message, 'topic' | 'subject' | 'sequence' | 'stateId' | 'at'> {
   /** `Message.made`. */
   readonly made?: string;
   readonly isTest?: true;
@@ -65,17 +51,11 @@ export interface ListedDelivery extends StoredDelivery {
 }
 
 /** A day of a receiver, in UTC, in the read model `receivers`. */
-export interface ReceiverDay {
-  readonly receiver: string;
-  readonly subscriptionId: string;
-  readonly organisationId: number;
+export interface ReceiverDay extends OfReceiver {
   /** Its date: `2026-11-23`. */
   readonly day: string;
-  /** Attempts, successful or not. */
   readonly attempts: number;
-  /** Failed attempts. */
   readonly failed: number;
-  /** Messages that were delivered, and that were given up. */
   readonly delivered: number;
   readonly dead: number;
   readonly lastSuccess?: ReceiverAttempt;

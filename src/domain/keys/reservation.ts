@@ -38,7 +38,7 @@ interface ReservationCommand {
   readonly at: string;
 }
 
-/** Decides who has reserved a key. Does nothing unless `seen` still is its reservation: the state returned shows whose it is. */
+/** Decides who has reserved a key. Does nothing unless `seen` still is its reservation: the state shows whose it is. */
 export function reservations(
   category: string,
 ): Decider<ReservationCommand, Reservation | undefined, ReservationEvent> {

@@ -1,4 +1,4 @@
-import { type Decider, execute } from '../../kernel/decider';
+import { type Decider, type EventOf, execute } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Fault } from '../../kernel/fault';
@@ -13,10 +13,7 @@ import { type FeedImport } from './feed';
  */
 export const REFUSALS = 'feedrefusals';
 
-export interface RefusalEvent {
-  readonly type: 'FeedImportRefused';
-  readonly data: RefusedImport;
-}
+export type RefusalEvent = EventOf<'FeedImportRefused', RefusedImport>;
 
 type RefusedImport = Pick<FeedImport, 'importId' | 'mode' | 'at' | 'durationMs' | 'faults'>;
 

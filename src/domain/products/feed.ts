@@ -5,6 +5,7 @@
  */
 
 import { type PostedCategory } from '../../network/categories/mapped-category';
+import { type EventOf } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { type IDENTIFIERS, type TEXTS } from './fields';
 import { type Digest, type Fingerprints } from './fingerprints';
@@ -33,32 +34,18 @@ export interface Product extends Texts<(typeof TEXTS)[number]> {
 
 export type Identifiers = Texts<(typeof IDENTIFIERS)[number]>;
 
-/** `at` is an ISO 8601 instant. */
 export type FeedEvent =
-  | { readonly type: 'ProductListed'; readonly data: ProductContent }
-  | { readonly type: 'ProductRevised'; readonly data: ProductContent }
-  | {
-      readonly type: 'ProductRepriced';
-      readonly data: { readonly sourceProductId: string; readonly at: string } & Price;
-    }
-  | {
-      readonly type: 'ProductDelisted';
-      readonly data: { readonly sourceProductId: string; readonly at: string };
-    }
+  | EventOf<'ProductListed', ProductContent>
+  | EventOf<'ProductRevised', ProductContent>
+  | EventOf<'ProductRepriced', Price & { sourceProductId: string }>
+  | EventOf<'ProductDelisted', { sourceProductId: string }>
   | FeedClosing;
 
 /** Ends a load or a deletion: what it changed is complete from here on (`docs/decisions.md#x62`). */
 export type FeedClosing =
-  | { readonly type: 'FeedImported'; readonly data: FeedImport }
-  | {
-      readonly type: 'ProductsDeleted';
-      readonly data: {
-        readonly removed: number;
-        readonly at: string;
-        /** Absent from early versions. */
-        readonly importId?: string;
-      };
-    };
+  | EventOf<'FeedImported', FeedImport>
+  /** `importId`: absent from early versions. */
+  | EventOf<'ProductsDeleted', { removed: number; importId?: string }>;
 
 /** `price` in minor units (cents). */
 interface Price {
@@ -70,7 +57,6 @@ interface Price {
 /** `product` comes last, so that a reader who needs only the rest can stop before it. */
 interface ProductContent extends Price {
   readonly sourceProductId: string;
-  readonly at: string;
   readonly product: Product;
 }
 
@@ -153,7 +139,6 @@ export type ProductCommand =
 
 export interface ProductFingerprint {
   readonly sourceProductId: string;
-  /** Minor units. */
   readonly price: number;
   readonly content: Digest;
 }

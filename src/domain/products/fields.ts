@@ -55,14 +55,8 @@ const EAN = only(DIGITS, (ean) => /^\d+$/.test(ean), 'digits', 'notNumeric');
 export const MAX_ID = 1000;
 const SOURCE_ID = text({ isSearched, orInteger: true, isId: true, maxBytes: MAX_ID });
 
-/** `minor`: in minor units; `currency`: ISO 4217, empty when the feed was removed. */
-interface OutputPrice {
-  readonly minor: number;
-  readonly currency: string;
-}
-
-/** No decimals or two (Document 1, Limits); read to minor units. */
-const PRICE: Scalar<number, OutputPrice> = {
+/** No decimals or two (Document 1, Limits), in minor units. Answered with its ISO 4217 code if the feed is known. */
+const PRICE: Scalar<number, { readonly minor: number; readonly currency: string }> = {
   is: 'scalar',
   posted: {
     json: { ...DOUBLE, minimum: 0, maximum: MAX_PRICE },

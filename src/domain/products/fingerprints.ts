@@ -26,7 +26,6 @@ export class Fingerprints {
   lastEvent = '';
   /** How many platform categories had been removed when the posted bytes were last validated. */
   removals = 0;
-  /** How many products are listed. */
   listed = 0;
   private contents = new Uint32Array(512 * WORDS);
   private posted = new Uint32Array(512 * WORDS);

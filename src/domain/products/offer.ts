@@ -6,7 +6,6 @@ import { type Identifiers, type Product } from './feed';
 export interface StoredOffer {
   readonly feedId: number;
   readonly sourceProductId: string;
-  /** Minor units. */
   readonly price: number;
   /** Of its price (ISO 4217), when it was posted (`docs/decisions.md#p10`). Empty if it is unknown. */
   readonly currency?: string | undefined;

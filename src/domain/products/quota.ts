@@ -41,7 +41,6 @@ export interface CountedDownload {
   readonly version: Position;
   readonly page?: number;
   readonly at: string;
-  /** The head of the log. */
   readonly head: Position;
 }
 
@@ -75,7 +74,8 @@ export const quota: Decider<CountedDownload, Downloads, FeedDownloaded> = {
     if (!isGrace && oldest !== undefined && recent.length >= LIMIT.downloads) {
       const retryAfter = Math.ceil((Date.parse(oldest) + LIMIT.within - now) / 1000);
       throw httpFaults.quotaExceeded(
-        `the request quota is exceeded because the feed has not been updated recently: each version may be downloaded ${LIMIT.downloads} times within 24 hours`,
+        'the request quota is exceeded because the feed has not been updated recently: each version may be ' +
+          `downloaded ${LIMIT.downloads} times within 24 hours`,
         { retryAfter },
       );
     }

@@ -1,55 +1,51 @@
-import { appendIdempotently, toDomainEvent, toNewEvent } from '../../kernel/decider';
+import {
+  appendIdempotently,
+  type EventOf,
+  eventsOf,
+  lastEvent,
+  toDomainEvent,
+  toNewEvent,
+} from '../../kernel/decider';
 import { type Ids, NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../kernel/event-log';
 
 /**
- * What somebody asks to be sent for a subscription, in the stream `deliveryrequests-<subscription id>`: a test, a probe,
- * a redelivery, or a message of a backfill. It changes no state of the subscription, and there may be any number of it.
+ * What somebody asks to be sent for a subscription, in the stream `deliveryrequests-<subscription id>`: a test, a
+ * probe, a redelivery, or a message of a backfill. It changes no state of the subscription, and there may be
+ * any number of it.
  *
  * The names and shapes of these events are the storage format: add, never rename. Until requests had a stream of their
  * own they were in that of their subscription, where old logs have them; probes because of a PUT still are.
  */
 
-/** `at`: an ISO 8601 instant; `receiver`: its id (`receiver-id.ts`). */
+/** `receiver`: its id (`receiver-id.ts`). */
 export type DeliveryRequest =
   /** A message with example values, about a state. */
-  | {
-      readonly type: 'TestRequested';
-      readonly data: { readonly at: string; readonly receiver: string; readonly stateId: number };
-    }
+  | EventOf<'TestRequested', { receiver: string; stateId: number }>
   /** A receiver that rests is to be tried at once. */
-  | { readonly type: 'ProbeRequested'; readonly data: { readonly at: string; readonly receiver: string } }
+  | EventOf<'ProbeRequested', { receiver: string }>
   /**
    * A message is made of a transition of the past, at `time`: the event before the revision `sequence` of its subject's
    * stream.
    */
-  | {
-      readonly type: 'MessageRequested';
-      readonly data: {
-        readonly at: string;
-        readonly receiver: string;
-        readonly message: string;
-        readonly subject: string;
-        readonly sequence: number;
-        readonly stateId: number;
-        readonly time: string;
+  | EventOf<
+      'MessageRequested',
+      {
+        receiver: string;
+        message: string;
+        subject: string;
+        sequence: number;
+        stateId: number;
+        time: string;
         /**
          * The messages of the backfill about the event exceed what is sent (`docs/decisions.md#n15`): it is a dead
          * letter.
          */
-        readonly isBeyond?: true;
-      };
-    }
+        isBeyond?: true;
+      }
+    >
   /** A message is to be sent again; `revision` is that of its `MessageDue` in the stream `matched`. */
-  | {
-      readonly type: 'RedeliveryRequested';
-      readonly data: {
-        readonly at: string;
-        readonly receiver: string;
-        readonly message: string;
-        readonly revision: number;
-      };
-    };
+  | EventOf<'RedeliveryRequested', { receiver: string; message: string; revision: number }>;
 
 /** The category of the streams. */
 const DELIVERY_REQUESTS = 'deliveryrequests';
@@ -96,10 +92,9 @@ export async function lastRequest(
   log: EventLog,
   subscriptionId: string,
 ): Promise<{ readonly revision: number; readonly at?: string }> {
-  for await (const [last] of log.readStream(requestStream(subscriptionId), { backwards: true, limit: 1 }))
-    if (last !== undefined)
-      return { revision: last.revision, at: (toDomainEvent(last) as DeliveryRequest).data.at };
-  return { revision: NO_STREAM };
+  const last = await lastEvent(log, requestStream(subscriptionId));
+  if (last === undefined) return { revision: NO_STREAM };
+  return { revision: last.revision, at: (toDomainEvent(last) as DeliveryRequest).data.at };
 }
 
 /** By how much the clocks of those who append may differ (ms), with room to spare. */
@@ -109,9 +104,7 @@ const CLOCKS_MS = 60 * 60 * 1000;
  * The events of a stream from one back to a time (epoch ms), newest first: those whose `at` is an hour before it
  * at most, since clocks differ by less.
  */
-export async function* backTo<
-  Event extends { readonly type: string; readonly data: { readonly at: string } },
->(
+export async function* backTo<Event extends EventOf<string>>(
   log: EventLog,
   stream: string,
   since: number,
@@ -119,12 +112,11 @@ export async function* backTo<
 ): AsyncGenerator<Event & { readonly position: Position }, undefined> {
   if (from === NO_STREAM) return;
   const options = { backwards: true, batchSize: 100, ...(from === undefined ? {} : { from }) };
-  for await (const batch of log.readStream(stream, options))
-    for (const recorded of batch) {
-      const event = toDomainEvent(recorded) as Event;
-      // Its time is that of the attempt, which may have been recorded much later.
-      const isOld = event.type !== 'ReceiverDisabled' && Date.parse(event.data.at) < since - CLOCKS_MS;
-      if (isOld) return;
-      yield { ...event, position: recorded.position };
-    }
+  for await (const recorded of eventsOf(log, stream, options)) {
+    const event = toDomainEvent(recorded) as Event;
+    // Its time is that of the attempt, which may have been recorded much later.
+    const isOld = event.type !== 'ReceiverDisabled' && Date.parse(event.data.at) < since - CLOCKS_MS;
+    if (isOld) return;
+    yield { ...event, position: recorded.position };
+  }
 }

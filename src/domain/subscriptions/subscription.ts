@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Decider } from '../../kernel/decider';
+import { type CommandOf, type Decider, type EventOf } from '../../kernel/decider';
 import { type DeliveryRequest } from './delivery-requests';
 import { changedReceivers, continuedReceivers, type Receiver } from './receiver-id';
 import { isUsable } from './usable-event';
@@ -25,13 +25,6 @@ export interface SubscriptionFilter {
   readonly stateIds: readonly number[];
 }
 
-/** `docs/decisions.md#n13`. */
-interface CustomAttribute {
-  readonly tdAttributes: readonly string[];
-  readonly userAttribute: string;
-  readonly rules: readonly { readonly inputs: readonly string[]; readonly output: string }[];
-}
-
 /** What a PUT replaces. */
 export interface SubscriptionContent {
   readonly subscriptionName?: string;
@@ -40,7 +33,11 @@ export interface SubscriptionContent {
   readonly filter: SubscriptionFilter;
   readonly receivers: readonly Receiver[];
   readonly currencyConversion?: { readonly to: string };
-  readonly customAttribute?: CustomAttribute;
+  readonly customAttribute?: {
+    readonly tdAttributes: readonly string[];
+    readonly userAttribute: string;
+    readonly rules: readonly { readonly inputs: readonly string[]; readonly output: string }[];
+  };
   readonly disabled?: true;
   /** `docs/decisions.md#n6`. */
   readonly strictOrder?: true;
@@ -52,38 +49,27 @@ export type DisabledReason = 'gone' | 'failing';
 /** The state beside its content, but for what the first event says: so a PUT supersedes all events before it. */
 type KeptByPut = Pick<ActiveSubscription, 'secret' | 'replacedSecrets' | 'redeliveriesCancelled'>;
 
-/** `at`: an ISO 8601 instant; `receiver`: its id (`receiver-id.ts`). */
+/** What a subscription begins with. */
+interface NewSubscription {
+  readonly topic: TopicName;
+  readonly organisationId: number;
+  readonly subscription: SubscriptionContent;
+}
+
+/** `receiver`: its id (`receiver-id.ts`). */
 export type SubscriptionEvent =
-  | {
-      readonly type: 'SubscriptionCreated';
-      readonly data: {
-        readonly at: string;
-        readonly topic: TopicName;
-        readonly organisationId: number;
-        readonly subscription: SubscriptionContent;
-      };
-    }
-  | {
-      readonly type: 'SubscriptionReplaced';
-      readonly data: {
-        readonly at: string;
-        readonly subscription: SubscriptionContent;
-        /** What a PUT does not replace. Absent in older events: what is there before it. */
-        readonly kept?: KeptByPut;
-      };
-    }
-  | { readonly type: 'SubscriptionDeleted'; readonly data: { readonly at: string } }
-  | {
-      readonly type: 'ReceiverDisabled';
-      readonly data: { readonly at: string; readonly receiver: string; readonly reason: DisabledReason };
-    }
-  | { readonly type: 'ReceiverEnabled'; readonly data: { readonly at: string; readonly receiver: string } }
+  | EventOf<'SubscriptionCreated', NewSubscription>
+  /** `kept`: what a PUT does not replace. Absent in older events: what is there before it. */
+  | EventOf<'SubscriptionReplaced', { subscription: SubscriptionContent; kept?: KeptByPut }>
+  | EventOf<'SubscriptionDeleted'>
+  | EventOf<'ReceiverDisabled', { receiver: string; reason: DisabledReason }>
+  | EventOf<'ReceiverEnabled', { receiver: string }>
   /** From now on messages are signed with the secret of this number, for a day with the one before it too. */
-  | { readonly type: 'SecretRotated'; readonly data: { readonly at: string; readonly secret: number } }
+  | EventOf<'SecretRotated', { secret: number }>
   /** Messages that were requested before are not sent, unless they were delivered. */
-  | { readonly type: 'BackfillsCancelled'; readonly data: { readonly at: string } }
+  | EventOf<'BackfillsCancelled'>
   /** Redeliveries that were asked for before are not made, unless they were attempted. */
-  | { readonly type: 'RedeliveriesCancelled'; readonly data: { readonly at: string } }
+  | EventOf<'RedeliveriesCancelled'>
   /** The probes that are due because of a PUT; in old logs all requests. */
   | DeliveryRequest;
 
@@ -110,33 +96,16 @@ export type SubscriptionState =
   | { readonly is: 'deleted'; readonly organisationId: number }
   | ActiveSubscription;
 
-/** `at`: an ISO 8601 instant. All but `create` need an active subscription; of any other they do nothing. */
+/** All but `create` need an active subscription; of any other they do nothing. */
 export type SubscriptionCommand =
-  | {
-      readonly do: 'create';
-      readonly at: string;
-      readonly topic: TopicName;
-      readonly organisationId: number;
-      readonly subscription: SubscriptionContent;
-    }
-  | {
-      readonly do: 'replace';
-      readonly at: string;
-      readonly subscriptionId: string;
-      /** The ids of its receivers are those that the PUT names. */
-      readonly subscription: SubscriptionContent;
-    }
-  | { readonly do: 'delete' | 'cancelBackfills' | 'cancelRedeliveries'; readonly at: string }
-  | {
-      readonly do: 'disableReceiver';
-      readonly at: string;
-      readonly receiver: string;
-      readonly reason: DisabledReason;
-    }
-  | { readonly do: 'enableReceiver'; readonly at: string; readonly receiver: string }
-  | { readonly do: 'rotateSecret'; readonly at: string }
+  | CommandOf<'create', NewSubscription>
+  /** The ids of its receivers are those that the PUT names. */
+  | CommandOf<'replace', { subscriptionId: string; subscription: SubscriptionContent }>
+  | CommandOf<'delete' | 'cancelBackfills' | 'cancelRedeliveries' | 'rotateSecret'>
+  | CommandOf<'disableReceiver', { receiver: string; reason: DisabledReason }>
+  | CommandOf<'enableReceiver', { receiver: string }>
   /** Repeats the state in events that supersede all before them. */
-  | { readonly do: 'restate'; readonly at: string };
+  | CommandOf<'restate'>;
 
 /** How long messages are signed with a secret after it was replaced (ms). */
 const REPLACED_SECRET_MS = 24 * 60 * 60 * 1000;

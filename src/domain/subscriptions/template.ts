@@ -53,7 +53,9 @@ export function isTemplate(parsed: Template | TemplateFault): parsed is Template
 
 function faultAt(text: string, at: number): TemplateFault {
   const shown = text.slice(at, at + 20);
-  const reason = `"${shown}" at character ${at + 1} is no placeholder; expected \${name}, a name of letters, digits and _`;
+  const reason =
+    `"${shown}" at character ${at + 1} is no placeholder; expected \${name}, a name of letters, ` +
+    'digits and _';
   return { is: 'fault', at, reason };
 }
 

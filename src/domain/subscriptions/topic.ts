@@ -13,7 +13,6 @@ export interface Topic {
   readonly streams: readonly string[];
   /** The stream with the occurrences of a subject. */
   readonly streamOf: (subject: string) => string;
-  /** Event types to parse. */
   readonly handles: readonly string[];
   /** Names of attributes that may be placeholders. */
   readonly attributes: readonly string[];
@@ -27,7 +26,7 @@ export interface Topic {
 type NamedIds = Readonly<Record<number, { readonly name: string }>>;
 
 /** A topic with all that its subscriptions differ in from those to another. */
-export interface SubscriptionKind extends Topic {
+export interface SubscriptionTopic extends Topic {
   /** The service that its subscriptions are part of, and its name in OpenAPI. */
   readonly service: {
     readonly system: System;
@@ -67,7 +66,6 @@ export interface Occurrence {
   /** The revision of its event in the stream of the subject, plus 1. */
   readonly sequence: number;
   readonly stateId: number;
-  /** When it happened, an ISO 8601 instant. */
   readonly at: string;
   /** The organisations that may be notified. */
   readonly parties: readonly number[];
@@ -75,7 +73,6 @@ export interface Occurrence {
   readonly siteId: number;
   readonly eventId: number;
   readonly eventTypeId?: number;
-  /** ISO 4217. */
   readonly currencyId: string;
   /** By name, in the units of messages: amounts as decimals, times as ISO 8601 texts. Absent ones have no value. */
   readonly attributes: Attributes;
@@ -84,7 +81,7 @@ export interface Occurrence {
 }
 
 /** The field with one state: `messageTypeId` where `messageTypeIds` selects states. */
-export function stateField({ field }: Pick<SubscriptionKind['states'], 'field'>): string {
+export function stateField({ field }: Pick<SubscriptionTopic['states'], 'field'>): string {
   return field.replace(/s$/, '');
 }
 

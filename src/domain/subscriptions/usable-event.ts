@@ -1,3 +1,6 @@
+import { isText, isTime } from '../../kernel/unknown';
+import { isPosted } from '../../wire/api/posted';
+
 /**
  * Whether an event of a subscription has what its type says. Ours have; one of another program that has not would have
  * every reader of the stream fail, so it changes nothing (`docs/decisions.md#x103`).
@@ -34,62 +37,50 @@ export function isUsable({ type, data }: { readonly type: string; readonly data:
 }
 
 function isContent(value: unknown): boolean {
-  if (!isObject(value)) return false;
+  if (!isPosted(value)) return false;
   const { filter, receivers, currencyConversion, customAttribute } = value;
   return (
-    isObject(filter) &&
+    isPosted(filter) &&
     Array.isArray(filter.stateIds) &&
     [filter.programIds, filter.siteIds, filter.eventIds, filter.eventTypeIds].every(isListIfAny) &&
     Array.isArray(receivers) &&
     receivers.every(isReceiver) &&
-    (currencyConversion === undefined || (isObject(currencyConversion) && isText(currencyConversion.to))) &&
+    (currencyConversion === undefined || (isPosted(currencyConversion) && isText(currencyConversion.to))) &&
     (customAttribute === undefined || isCustomAttribute(customAttribute))
   );
 }
 
 function isKept(value: unknown): boolean {
-  if (!isObject(value)) return false;
+  if (!isPosted(value)) return false;
   const { secret, replacedSecrets, redeliveriesCancelled } = value;
   return (
-    isObject(secret) &&
+    isPosted(secret) &&
     Number.isInteger(secret.number) &&
     isTime(secret.since) &&
     Array.isArray(replacedSecrets) &&
-    replacedSecrets.every((one) => isObject(one) && Number.isInteger(one.number) && isTime(one.until)) &&
+    replacedSecrets.every((one) => isPosted(one) && Number.isInteger(one.number) && isTime(one.until)) &&
     (redeliveriesCancelled === undefined || isTime(redeliveriesCancelled))
   );
 }
 
 function isReceiver(value: unknown): boolean {
-  if (!isObject(value)) return false;
+  if (!isPosted(value)) return false;
   const { id, httpMethod, receiverUrl, receiverBody, receiverFormat } = value;
   if (!isText(receiverUrl) || !(id === undefined || isText(id))) return false;
   return httpMethod === 'GET' || (httpMethod === 'POST' && isText(receiverBody) && isText(receiverFormat));
 }
 
 function isCustomAttribute(value: unknown): boolean {
-  if (!isObject(value)) return false;
+  if (!isPosted(value)) return false;
   const { tdAttributes, userAttribute, rules } = value;
   return (
     Array.isArray(tdAttributes) &&
     isText(userAttribute) &&
     Array.isArray(rules) &&
-    rules.every((rule) => isObject(rule) && Array.isArray(rule.inputs))
+    rules.every((rule) => isPosted(rule) && Array.isArray(rule.inputs))
   );
 }
 
 function isListIfAny(value: unknown): boolean {
   return value === undefined || Array.isArray(value);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function isTime(value: unknown): boolean {
-  return isText(value) && !Number.isNaN(Date.parse(value));
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-import { load, type StateAt, toDomainEvent } from '../../kernel/decider';
+import { eventAt, load, type StateAt, toDomainEvent } from '../../kernel/decider';
 import { NO_STREAM, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Programs } from '../../network/programs';
@@ -50,16 +50,12 @@ export async function transactionsWith(
   legacyId: string,
 ): Promise<readonly Named[]> {
   const named = await inParallel(idsWith(legacyId, programs), AT_ONCE, async (transactionId) => {
-    const first = await firstEvent(log, transactionId);
-    return first === undefined ? [] : [{ transactionId, advertiserId: first.data.transaction.advertiserId }];
+    const first = await eventAt(log, streamOf(TRANSACTION, transactionId), 0);
+    if (first === undefined) return [];
+    const { data } = toDomainEvent(first) as TransactionEvent;
+    return [{ transactionId, advertiserId: data.transaction.advertiserId }];
   });
   return named.flat();
-}
-
-async function firstEvent(log: EventLog, transactionId: string): Promise<TransactionEvent | undefined> {
-  for await (const [first] of log.readStream(streamOf(TRANSACTION, transactionId), { limit: 1 }))
-    if (first !== undefined) return toDomainEvent(first) as TransactionEvent;
-  return undefined;
 }
 
 /** The only transaction with a legacy id, undefined without any; raises CON_550 for several, naming them. */
@@ -70,7 +66,8 @@ export function onlyOne<Transaction extends { readonly transactionId: string }>(
   if (found.length <= 1) return found[0];
   const ids = found.map(({ transactionId }) => transactionId).sort();
   throw fault.ambiguous(
-    `${legacyId} names ${found.length} transactions, of different programs: expected one of the transactionIds ${ids.join(', ')}`,
+    `${legacyId} names ${found.length} transactions, of different programs: expected one of the transactionIds ` +
+      `${ids.join(', ')}`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { type Attributes, type Occurrence, type SubscriptionKind } from '../subscriptions/topic';
+import { type Attributes, type Occurrence, type SubscriptionTopic } from '../subscriptions/topic';
 import { listedTransaction } from './fields';
 import { toOutput } from './output';
 import { EVENT_TYPES, STATES, type StateId, stateIdOf } from './states';
@@ -17,7 +17,7 @@ const NOT_IN_MESSAGES: ReadonlySet<string> = new Set(['stateName', 'changed']);
 const TRANSITIONS = Object.keys(STATE_OF).filter((type) => type !== 'TransactionAmended');
 
 /** Notifications of transactions, and subscriptions to them (Document 2, Events, Subscription). */
-export const transactionTopic: SubscriptionKind = {
+export const transactionTopic: SubscriptionTopic = {
   name: 'transactions',
   streams: [`${TRANSACTION}-`],
   streamOf: (subject) => streamOf(TRANSACTION, subject),

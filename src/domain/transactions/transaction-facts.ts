@@ -23,7 +23,6 @@ export interface TransactionFacts {
   readonly eventTypeId: EventTypeId;
   readonly orderNumber: string;
   readonly orderValue: number;
-  /** ISO 4217. */
   readonly currencyId: string;
   readonly publisherCommission: number;
   readonly tdCommission: number;

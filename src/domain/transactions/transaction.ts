@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { conversionFaults as fault } from '../subscriptions/faults';
-import { type Decider } from '../../kernel/decider';
+import { type CommandOf, type Decider, type EventOf } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import {
   type DeniedReasonId,
@@ -39,14 +39,11 @@ interface Decision {
   readonly deniedReasonId: DeniedReasonId;
 }
 
-type Entered<Type extends string, More = object> = {
-  readonly type: Type;
-  readonly data: { readonly at: string } & StoredFacts & More;
-};
+type Entered<Type extends string, More = object> = EventOf<Type, StoredFacts & More>;
 
 export type TransactionEvent =
   /** `terms`: absent from old events. `isHeld`: Tracked until its validation is requested (`docs/decisions.md#t3`). */
-  | Entered<'TransactionTracked', { readonly isHeld?: true; readonly terms?: Terms }>
+  | Entered<'TransactionTracked', { isHeld?: true; terms?: Terms }>
   | Entered<'TransactionInvalidated', { readonly reasons: readonly string[] }>
   | Entered<'TransactionPaused'>
   | Entered<'TransactionBecamePending', Period>
@@ -94,33 +91,30 @@ export type TransactionState =
       readonly reportedAt?: Position;
     };
 
-/** `at`: an ISO 8601 instant, as close to the append as possible. */
+interface Report {
+  readonly transaction: TransactionFacts;
+  /** The fields that were posted: a repeated report must agree in them. */
+  readonly posted: readonly (keyof TransactionFacts | 'validate')[];
+  readonly surroundings: Surroundings;
+  readonly terms: Terms;
+  readonly isHeld?: true;
+}
+
+/** `at` is as close to the append as possible. */
 export type TransactionCommand =
-  | {
-      readonly do: 'report';
-      readonly at: string;
-      readonly transaction: TransactionFacts;
-      /** The fields that were posted: a repeated report must agree in them. */
-      readonly posted: readonly (keyof TransactionFacts | 'validate')[];
-      readonly surroundings: Surroundings;
-      readonly terms: Terms;
-      readonly isHeld?: true;
-    }
+  | CommandOf<'report', Report>
   /** Validates one that is held, or that is Paused while its program is not. */
-  | { readonly do: 'validate'; readonly at: string; readonly surroundings: Surroundings }
+  | CommandOf<'validate', { surroundings: Surroundings }>
   /** Ends the pending period if it is over. */
-  | { readonly do: 'endPeriod'; readonly at: string }
-  | { readonly do: 'invalidate'; readonly at: string; readonly reason: string }
-  | {
-      readonly do: 'approve' | 'deny' | 'delete';
-      readonly at: string;
-      /** As sent; by default `RULING_REASONS`. */
-      readonly reason?: DeniedReasonId;
-      readonly amendments?: Amendments;
-      readonly terms?: Terms;
-    }
-  | { readonly do: 'pay'; readonly at: string; readonly paymentId: number }
-  | { readonly do: 'amend'; readonly at: string; readonly amendments: Amendments; readonly terms?: Terms };
+  | CommandOf<'endPeriod'>
+  | CommandOf<'invalidate', { reason: string }>
+  /** `reason`: as sent; by default `RULING_REASONS`. */
+  | CommandOf<
+      'approve' | 'deny' | 'delete',
+      { reason?: DeniedReasonId; amendments?: Amendments; terms?: Terms }
+    >
+  | CommandOf<'pay', { paymentId: number }>
+  | CommandOf<'amend', { amendments: Amendments; terms?: Terms }>;
 
 export const TRANSACTION = 'transaction';
 
@@ -211,7 +205,8 @@ function report(command: CommandTo<'report'>, state: TransactionState): readonly
   const differing = differences(posted, sent, stored);
   if (differing.length === 0) return [];
   throw fault.alreadyReported(
-    `this transaction was reported with other values: ${differing.join('; ')}; expected the same report, or another orderNumber`,
+    `this transaction was reported with other values: ${differing.join('; ')}; expected the same report, or ` +
+      'another orderNumber',
   );
 }
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Decider, type Folded } from '../../kernel/decider';
+import { type CommandOf, type Decider, type EventOf, type Folded } from '../../kernel/decider';
 import { type Position, START } from '../../kernel/event';
 
 /**
@@ -52,7 +52,6 @@ interface VoucherOrigin {
 
 /** `currency`: ISO 4217, that of the program; absent of events that were written before it was recorded. */
 interface Posted {
-  /** An ISO 8601 instant. */
   readonly at: string;
   readonly voucher: VoucherContent;
   readonly currency?: string;
@@ -61,7 +60,7 @@ interface Posted {
 export type VoucherEvent =
   | { readonly type: 'VoucherPublished'; readonly data: VoucherOrigin & Posted }
   | { readonly type: 'VoucherRevised'; readonly data: Posted }
-  | { readonly type: 'VoucherWithdrawn'; readonly data: { readonly at: string } };
+  | EventOf<'VoucherWithdrawn'>;
 
 /** Of an amount: that of the program when it was posted, or at the position `postedAt` (`docs/decisions.md#v19`). */
 export type VoucherCurrency = { readonly currency: string } | { readonly postedAt: Position };
@@ -87,13 +86,8 @@ export interface ProgramCurrency {
 }
 
 export type VoucherCommand =
-  | (VoucherOrigin & {
-      readonly do: 'post';
-      readonly at: string;
-      readonly voucher: VoucherContent;
-      readonly currency: ProgramCurrency;
-    })
-  | { readonly do: 'withdraw'; readonly at: string };
+  | CommandOf<'post', VoucherOrigin & { voucher: VoucherContent; currency: ProgramCurrency }>
+  | CommandOf<'withdraw'>;
 
 export const VOUCHER = 'voucher';
 

@@ -4,7 +4,6 @@ import { type Connection, NoSuchIndex, type Request } from './connection';
 import { type Control } from './control';
 import { Layout, type Names, NO_REFRESH } from './layout';
 
-/** The cached state of a target. */
 interface TargetState {
   readonly layout: Layout;
   readonly isFinished: boolean;

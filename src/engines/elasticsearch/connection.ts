@@ -6,6 +6,7 @@ import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff, noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { certificateProblem } from '../certificate';
 import { type Layout } from './layout';
+import { isObject } from '../../kernel/unknown';
 
 /** How long (ms) failing requests are retried. */
 export interface RetryTimes {
@@ -221,8 +222,4 @@ function connectionReason(message: string): string {
   const certificate = certificateProblem(message, TRUST);
   if (certificate !== undefined) return certificate;
   return `it cannot be reached (${/\bE[A-Z]{4,}\b/.exec(message)?.[0] ?? 'no connection'})`;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

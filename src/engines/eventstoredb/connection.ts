@@ -226,7 +226,6 @@ async function discover(
   }
 }
 
-/** The members of the cluster that a server knows. */
 async function membersAt(
   seed: Endpoint,
   url: EsdbUrl,

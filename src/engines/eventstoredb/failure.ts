@@ -89,7 +89,8 @@ function messageOf(error: unknown): string {
 }
 
 const DENIED =
-  'access is denied: the user in its URL must be allowed to read $all (a member of $admins, or of "$r" in the $acl of the stream $$$all) and to write';
+  'access is denied: the user in its URL must be allowed to read $all (a member of $admins, or of "$r" in the $acl ' +
+  'of the stream $$$all) and to write';
 
 /** Messages for types and codes of errors. */
 const REASONS: ReadonlyMap<string | number, string> = new Map<string | number, string>([

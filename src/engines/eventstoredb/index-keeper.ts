@@ -48,7 +48,6 @@ interface KeptUpTo {
   /** Of the last event of the stream. */
   readonly revision: number;
   readonly chain: Chain;
-  /** The last mark. */
   readonly marked: Position;
   readonly metadata: { readonly content: StreamMetadata; readonly revision: number };
 }

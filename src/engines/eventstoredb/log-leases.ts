@@ -3,6 +3,7 @@ import { NO_STREAM } from '../../kernel/event';
 import { type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type IsGone, type Lease, Leases } from '../../kernel/leases';
 import { type Clock, SYSTEM_CLOCK } from '../../runtime/clock';
+import { lastEvent } from '../../kernel/decider';
 
 /** The stream whose last event says who has which lease. */
 const TABLE = 'table';
@@ -217,12 +218,10 @@ export class LogLeases extends Leases {
   }
 
   async #readTable(): Promise<Table> {
-    for await (const [event] of this.log.readStream(TABLE, { backwards: true, limit: 1 })) {
-      if (event === undefined) break;
-      const { leases } = JSON.parse(event.data) as { readonly leases: Readonly<Record<string, Assignment>> };
-      return { revision: event.revision, leases: new Map(Object.entries(leases)) };
-    }
-    return { revision: NO_STREAM, leases: new Map() };
+    const event = await lastEvent(this.log, TABLE);
+    if (event === undefined) return { revision: NO_STREAM, leases: new Map() };
+    const { leases } = JSON.parse(event.data) as { readonly leases: Readonly<Record<string, Assignment>> };
+    return { revision: event.revision, leases: new Map(Object.entries(leases)) };
   }
 
   async #append(expected: number, leases: Table['leases']): Promise<boolean> {
@@ -272,7 +271,6 @@ function msSince({ wall, monotonic }: Moment, clock: Clock): number {
   return Math.max(clock.wall() - wall, clock.monotonic() - monotonic);
 }
 
-/** An owner of leases in this process. */
 interface Heart {
   /** Of the last heartbeat in its stream. */
   revision: number;
@@ -280,7 +278,6 @@ interface Heart {
   begun: Moment | undefined;
 }
 
-/** The heartbeat of another owner. */
 interface Watched {
   readonly revision: number;
   /** When it was first seen, and when it was last looked for and unchanged: by the clock that nobody can set. */
@@ -351,9 +348,7 @@ class Heartbeats {
 
   async #look(owner: string): Promise<void> {
     const until = this.clock.monotonic();
-    let revision = NO_STREAM;
-    for await (const [event] of this.log.readStream(streamOf(owner), { backwards: true, limit: 1 }))
-      revision = event?.revision ?? revision;
+    const revision = (await lastEvent(this.log, streamOf(owner)))?.revision ?? NO_STREAM;
     const known = this.#watched.get(owner);
     const since = known?.revision === revision ? known.since : this.clock.monotonic();
     this.#watched.set(owner, { revision, since, until });

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventBatch } from '../../kernel/event-log';
 import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
@@ -21,8 +21,9 @@ export interface IndexMark {
 /** The metadata of the index's stream have the mark under this name: of metadata the server keeps the last event. */
 export const MARK = 'affilogIndex';
 
+const PREFIXES = hash('sha256', REFERENCE_STREAMS.join()).slice(0, 8);
 /** A list of prefixes has a stream of its own, so that a version with another list reads another index. */
-export const INDEX_STREAM = `${INDEX}reference-${createHash('sha256').update(REFERENCE_STREAMS.join()).digest('hex').slice(0, 8)}`;
+export const INDEX_STREAM = `${INDEX}reference-${PREFIXES}`;
 
 /** The end of the log as of the last mark: reads in search of its end need not look before it. */
 export async function readMark(

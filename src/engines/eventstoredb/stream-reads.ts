@@ -164,7 +164,6 @@ export class Readers {
     });
   }
 
-  /** The server's version, such as `24.6.0`; `unknown` if it is too old to report it. */
   async version(): Promise<string> {
     return await withTimeout(
       SYSTEM_CLOCK,
@@ -174,7 +173,6 @@ export class Readers {
     );
   }
 
-  /** Returns the error, or a more helpful one. */
   async explain(error: unknown): Promise<unknown> {
     return await this.#first.connection.explain(error);
   }

@@ -4,7 +4,7 @@ import { NoGeneration } from '../../kernel/read-store';
 import { forbiddenCharacter } from '../../wire/xml/write';
 import { type CsvRow, csvRows } from '../../wire/csv/read';
 import { type AppendedFacts, appendFacts } from '../append-facts';
-import { type Fact } from '../decider';
+import { type Fact, factOf } from '../decider';
 import { type Directory } from '../directory';
 import { type FeedCounts } from './category-counts';
 
@@ -114,7 +114,11 @@ export function planMappings(directory: Directory, lines: readonly MappingLine[]
     const { feedId, name, categoryId } = change;
     if (directory.categories.mappingsOf(feedId).get(name) === categoryId)
       return { line, outcome: 'unchanged' };
-    facts.push(factOf(change, at));
+    facts.push(
+      categoryId === undefined
+        ? factOf({ type: 'CategoryUnmapped', data: { feedId, name, at } })
+        : factOf({ type: 'CategoryMapped', data: { feedId, name, categoryId, at } }),
+    );
     return { line, outcome: categoryId === undefined ? 'unmapped' : 'mapped' };
   });
   return { facts, report };
@@ -137,14 +141,6 @@ function problemOf({ feedId, name, categoryId }: MappingChange, directory: Direc
   if (categoryId !== undefined && directory.category(categoryId) === undefined)
     return `categoryId=${categoryId}: expected the id of a platform category`;
   return undefined;
-}
-
-function factOf({ feedId, name, categoryId }: MappingChange, at: string): Fact {
-  const event =
-    categoryId === undefined
-      ? ({ type: 'CategoryUnmapped', data: { feedId, name, at } } as const)
-      : ({ type: 'CategoryMapped', data: { feedId, name, categoryId, at } } as const);
-  return { category: 'mapping', id: feedId, event };
 }
 
 /** Maximum lines of an import. */

@@ -1,10 +1,9 @@
 import { CategoryFaults, type CategoryFile, type FileCategory } from './category-file';
-import { type Fact } from '../decider';
+import { type Fact, factOf } from '../decider';
 import { type CategoryDefinition } from '../events';
 import { type Directory } from '../directory';
 
 interface CategoryImport {
-  /** Time of the events: ISO 8601. */
   readonly at: string;
   /** ISO 639-1. A file in another language than English only adds names to existing categories. */
   readonly language: string;
@@ -14,7 +13,6 @@ interface CategoryImport {
   readonly merge: boolean;
 }
 
-/** What an import would append. */
 interface CategoryPlan {
   readonly facts: readonly Fact[];
   /** Number of categories in the file that are imported. */
@@ -48,7 +46,8 @@ export function planCategories(
   const [first] = skipped;
   if (imported.length === 0 && first !== undefined)
     throw new CategoryFaults([
-      `none of the ${skipped.length} categories in the file can be imported; the first one is ${first.location}: ${first.reason}`,
+      `none of the ${skipped.length} categories in the file can be imported; the first one is ${first.location}: ` +
+        `${first.reason}`,
     ]);
   const omitted = prune ? [...directory.categories.all()].filter(({ id }) => !mentioned.has(id)) : [];
   const definitions = imported.map((category) =>
@@ -56,7 +55,11 @@ export function planCategories(
   );
   const facts = definitions.map((one) => defined(one, at));
   for (const one of omitted)
-    facts.push(language === ENGLISH ? removed(one, at) : defined(without(one, language), at));
+    facts.push(
+      language === ENGLISH
+        ? factOf({ type: 'CategoryRemoved', data: { id: one.id, at } })
+        : defined(without(one, language), at),
+    );
   return { facts, categories: imported.length, skipped };
 }
 
@@ -68,7 +71,10 @@ function nameFault(
   const present = directory.category(id)?.names[language];
   if (present === undefined || present === name) return undefined;
   const names = [name, present].map((one) => JSON.stringify(one));
-  return `${location}: ${names[0] ?? ''}: the id ${id} is taken by ${names[1] ?? ''}; expected the same name, or --merge to rename it`;
+  return (
+    `${location}: ${names[0] ?? ''}: the id ${id} is taken by ${names[1] ?? ''}; expected the same name, or ` +
+    '--merge to rename it'
+  );
 }
 
 function definitionOf(
@@ -80,10 +86,6 @@ function definitionOf(
   return { id, parentId: language === ENGLISH ? parentId : (existing?.parentId ?? null), names };
 }
 
-function removed({ id }: CategoryDefinition, at: string): Fact {
-  return { category: 'category', id, event: { type: 'CategoryRemoved', data: { id, at } } };
-}
-
 function without({ names, ...category }: CategoryDefinition, language: string): CategoryDefinition {
   return {
     ...category,
@@ -92,9 +94,5 @@ function without({ names, ...category }: CategoryDefinition, language: string): 
 }
 
 function defined(category: CategoryDefinition, at: string): Fact {
-  return {
-    category: 'category',
-    id: category.id,
-    event: { type: 'CategoryDefined', data: { ...category, at } },
-  };
+  return factOf({ type: 'CategoryDefined', data: { ...category, at } });
 }

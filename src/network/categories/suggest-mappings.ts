@@ -66,17 +66,13 @@ const SYNONYM_WEIGHT = 0.8;
 
 /** Stop words. */
 const STOP_WORDS = new Set(
-  'a all and andere aux de der des die du e el en et for fur im in la le les mit more of og on other others sonstige sonstiges the to und with y zubehorteile'.split(
-    ' ',
-  ),
+  (
+    'a all and andere aux de der des die du e el en et for fur im in la le les mit more of og on other others ' +
+    'sonstige sonstiges the to und with y zubehorteile'
+  ).split(' '),
 );
 
 type Vector = ReadonlyMap<string, number>;
-
-interface Posting {
-  readonly entries: number[];
-  readonly weights: number[];
-}
 
 /**
  * Finds categories by similar names in any language of the tree. Each category has a vector per language: the stems of
@@ -84,7 +80,7 @@ interface Posting {
  * the synonyms of its words. The score is the cosine similarity.
  */
 export class CategorySuggester {
-  private readonly postings = new Map<string, Posting>();
+  private readonly postings = new Map<string, { readonly entries: number[]; readonly weights: number[] }>();
   private readonly ids: string[] = [];
   private readonly byId: ReadonlyMap<string, CategoryDefinition>;
 

@@ -9,7 +9,7 @@ import { ReadStore } from '../../kernel/read-store';
 import { FollowedDirectory } from '../../network/follower';
 import { OrderSearch } from '../../processes/order-search';
 import { CLAIMS } from '../../services/claims/operations';
-import { type OperationText } from '../../wire/api/description';
+import { operationsById } from '../../wire/api/description';
 import { type Keys, type KeyTable, INTEGER, TEXT } from '../../wire/keys/keys';
 import { atLeast, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { networkClaims, rejectionOf, reviewClaim, type ReviewRequest } from '../network-claims';
@@ -43,30 +43,27 @@ const [TO_RELEASE, TO_REJECT] = [17, 18];
 const claimId = (example: number) => ({ id: { type: INTEGER, description: 'Id of the claim', example } });
 
 /** Claims that are pending at the network, for operators (`docs/decisions.md#c14`). */
-export const networkClaimOperations = {
-  list: {
-    id: 'listNetworkClaims',
+export const networkClaimOperations = operationsById({
+  listNetworkClaims: {
     summary: 'List the claims that operators decide',
     description: 'Those that are pending at the network, or in any other statuses; the oldest first.',
     example: { limit: 3 },
     answer: CLAIMS,
     sends: PAGE_HEADERS,
   },
-  release: {
-    id: 'releaseClaim',
+  releaseClaim: {
     summary: 'Release a claim to its advertiser',
     description: 'A claim of status 100 or 105 awaits approval then.',
     example: { versionNo: 0 },
     path: claimId(TO_RELEASE),
   },
-  reject: {
-    id: 'rejectClaim',
+  rejectClaim: {
     summary: 'Reject a claim',
     description: 'A claim of status 100 or 105.',
     example: { versionNo: 0, statusId: 211 },
     path: claimId(TO_REJECT),
   },
-} as const satisfies Readonly<Record<string, OperationText>>;
+});
 
 /** What operators do with claims (`docs/decisions.md#c14`): the same functions as `affilog claims`. */
 @Controller('/ops/1.0/claims')
@@ -82,22 +79,22 @@ export class NetworkClaimsController {
   ) {}
 
   @Get()
-  @ApiOperation(networkClaimOperations.list)
+  @ApiOperation(networkClaimOperations.listNetworkClaims)
   list(@MatrixKeys(networkClaimKeys) keys: NetworkClaimKeys): ListAnswer {
-    return ListAnswer.of(networkClaimOperations.list, async (query) => {
+    return ListAnswer.of(networkClaimOperations.listNetworkClaims, async (query) => {
       const { limit, offset = 0, ...criteria } = keys;
       const page = {
         limit: sizeOf('limit', limit, fault.unusable),
         offset: atLeast(0, 'offset', offset, fault.unusable),
       };
-      const surface = { store: this.store, directory: this.follower.directory, now: this.clock.now() };
-      const { claims, total } = await networkClaims(surface, criteria, page, query);
+      const parts = { store: this.store, directory: this.follower.directory, now: this.clock.now() };
+      const { claims, total } = await networkClaims(parts, criteria, page, query);
       return { items: claims, total, requested: limit };
     });
   }
 
   @Post(':id/release')
-  @ApiOperation(networkClaimOperations.release)
+  @ApiOperation(networkClaimOperations.releaseClaim)
   async release(
     @Param('id') id: string,
     @MatrixKeys(releaseKeys) { versionNo: version }: Keys<typeof releaseKeys>,
@@ -106,7 +103,7 @@ export class NetworkClaimsController {
   }
 
   @Post(':id/reject')
-  @ApiOperation(networkClaimOperations.reject)
+  @ApiOperation(networkClaimOperations.rejectClaim)
   async reject(
     @Param('id') id: string,
     @MatrixKeys(rejectKeys) { versionNo: version, statusId, message }: Keys<typeof rejectKeys>,

@@ -19,7 +19,7 @@ import { suggestMappings } from '../../network/categories/suggest-mappings';
 import { FollowedDirectory } from '../../network/follower';
 import { mapInSlices } from '../../runtime/slices';
 import { CountedFeeds } from '../../services/products/feed.queries';
-import { type OperationText, type Shape } from '../../wire/api/description';
+import { operationsById, type Shape } from '../../wire/api/description';
 import { isPosted, isUnset, Refusals, wrong } from '../../wire/api/posted';
 import { postedItems } from '../../wire/api/posted-items';
 import { csvRowsInSlices } from '../../wire/csv/read';
@@ -99,16 +99,14 @@ const SUGGESTED = {
 const FEEDS = { fid: [1001] } as const;
 
 /** Descriptions of the operations on category mappings (`docs/decisions.md#x60`). */
-export const mappingOperations = {
+export const mappingOperations = operationsById({
   listMappings: {
-    id: 'listMappings',
     summary: 'List the category mappings of feeds',
     description: 'Includes mapped names that no product has.',
     example: FEEDS,
     answer: { name: CATEGORY_MAPPINGS.name, kind: CATEGORY_MAPPINGS.kind },
   },
   suggestMappings: {
-    id: 'suggestMappings',
     summary: 'Suggest platform categories for names',
     description:
       'Best first, with scores from 0 to 1. For feeds, the 1,000 unmapped names with the most products.',
@@ -116,12 +114,12 @@ export const mappingOperations = {
     answer: SUGGESTED,
   },
   changeMappings: {
-    id: 'changeMappings',
     summary: 'Map and unmap category names',
     description:
-      'Each line is validated separately; valid lines take effect. The first line of CSV names the columns, separated by ' +
-      'commas, semicolons or tabs. A line without a category unmaps the name. Of several valid lines for one name, the last one counts. ' +
-      'At most 16 MiB, 10,000 lines of JSON, each of at most 64 KiB, or 200,000 of CSV.',
+      'Each line is validated separately; valid lines take effect. The first line of CSV names the columns, ' +
+      'separated by commas, semicolons or tabs. A line without a category unmaps the name. Of several valid lines ' +
+      'for one name, the last one counts. At most 16 MiB, 10,000 lines of JSON, each of at most 64 KiB, or 200,000 ' +
+      'of CSV.',
     body: {
       name: 'PostedMappings',
       kind: record({
@@ -139,13 +137,12 @@ export const mappingOperations = {
     partly: 'The report lists the refused lines; the others have taken effect.',
   },
   unmapName: {
-    id: 'unmapName',
     summary: 'Unmap a category name',
     example: { fid: 1001, name: 'Audio > Kopfhörer' },
     answer: REPORT,
     partly: 'The change was refused; see the report.',
   },
-} as const satisfies Readonly<Record<string, OperationText>>;
+});
 
 /** Maximum size of a posted list in bytes. */
 const MAX_BODY = 16 * 1024 * 1024;

@@ -20,7 +20,8 @@ export const operatorService = defineService({
   description: {
     title: 'Operations',
     description:
-      'For operators of the network: mappings of advertisers’ category names, claims that are pending at the network, and what has become of messages.',
+      'For operators of the network: mappings of advertisers’ category names, claims that are pending at the ' +
+      'network, and what has become of messages.',
     faults: operatorFaultTable,
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',

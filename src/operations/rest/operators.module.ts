@@ -6,7 +6,6 @@ import { NetworkClaimsController } from './claims.controller';
 import { MappingsController } from './mappings.controller';
 import { operatorFaults } from './operator-service';
 
-/** The state of the engines and the read models. */
 interface ReadinessState {
   /** Why requests should not be sent yet, by the part that is not ready; empty when all are. */
   readonly waiting: Readonly<Record<string, string>>;

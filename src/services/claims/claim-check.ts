@@ -48,13 +48,13 @@ export function requirePublisher({ kind }: ClaimsCaller): void {
 }
 
 /** What posted claims are checked against. */
-export interface ClaimContext {
+export interface ClaimCheckParts {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'organisationId' | 'siteId'>;
 }
 
 /** Checks posted claims. Raises everything that is wrong as `Faults`; their status is that of the first. */
-export function checkClaims(posted: PostedList, context: ClaimContext): readonly CheckedClaim[] {
+export function checkClaims(posted: PostedList, context: ClaimCheckParts): readonly CheckedClaim[] {
   const check = claimChecker(context, (sent) => isUnset(sent['expectedCommission']));
   return checkEach(posted, readClaim, check).map((claim) => checkedClaim(claim, context));
 }
@@ -68,7 +68,7 @@ export interface CheckedClaim {
 /** The claim that a checked post stands for. */
 function checkedClaim(
   { affiliateSiteId, timeStampEvent, ...others }: PostedClaim,
-  { directory }: ClaimContext,
+  { directory }: ClaimCheckParts,
 ): CheckedClaim {
   const currencyId = directory.program(others.programId)?.currency;
   const amounts = amountsIn(others, AMOUNTS, currencyId ?? '', () => {
@@ -79,7 +79,7 @@ function checkedClaim(
 }
 
 /** Rules between fields and access. `lacksCommission`: whether one is posted without an expected commission. */
-function claimChecker({ directory, caller }: ClaimContext, lacksCommission: (posted: Posted) => boolean) {
+function claimChecker({ directory, caller }: ClaimCheckParts, lacksCommission: (posted: Posted) => boolean) {
   return (found: Partial<PostedClaim>, place: string, refusals: Refusals, posted: Posted): void => {
     const { affiliateSiteId: site, programId = NaN, eventId, expectedCommission } = found;
     const refuse = (make: MakeFault, name: keyof PostedClaim, expected: string): void =>
@@ -115,7 +115,7 @@ function whyNeeded(event: Program['events'][number], program: Program): string {
 function isOwnSite(
   id: number,
   { programs }: Directory,
-  { organisationId, siteId }: ClaimContext['caller'],
+  { organisationId, siteId }: ClaimCheckParts['caller'],
 ): boolean {
   const site = programs.site(id);
   const isOwn =
@@ -125,7 +125,7 @@ function isOwnSite(
   return isOwn && (siteId === undefined || siteId === id);
 }
 
-function ownSites({ programs }: Directory, { organisationId, siteId }: ClaimContext['caller']): string {
+function ownSites({ programs }: Directory, { organisationId, siteId }: ClaimCheckParts['caller']): string {
   if (siteId !== undefined) return `${siteId}, the site of the token`;
   const ids = programs.sitesOf(organisationId).slice(0, 20);
   return ids.length === 0
@@ -145,7 +145,7 @@ export interface CheckedRevision extends CheckedClaim {
 }
 
 /** Checks updates posted by a publisher in the same way (Document 3, Claim update posted by a publisher). */
-export function checkRevisions(posted: PostedList, context: ClaimContext): readonly CheckedRevision[] {
+export function checkRevisions(posted: PostedList, context: ClaimCheckParts): readonly CheckedRevision[] {
   const isCleared = (sent: Posted, name: string): boolean => sent[name] !== undefined && isUnset(sent[name]);
   const check = claimChecker(context, (sent) => isCleared(sent, 'expectedCommission'));
   const found = checkEach(posted, readRevision, check);
@@ -165,7 +165,7 @@ export function checkRevisions(posted: PostedList, context: ClaimContext): reado
 function neededCommission(
   { programId, eventId, expectedCommission }: PostedClaim,
   format: PostedList['format'],
-  { directory }: ClaimContext,
+  { directory }: ClaimCheckParts,
 ): Pick<CheckedRevision, 'needsCommission'> {
   const program = directory.program(programId);
   const event = program?.events.find(({ id }) => id === eventId);
@@ -177,7 +177,6 @@ function neededCommission(
 /** A claim as its advertiser rules on it. */
 export interface CheckedRuling {
   readonly claimId: number;
-  /** The version that it is based on. */
   readonly version: number;
   /** Its amounts are decimal numbers: their currency is that of the claim. */
   readonly ruling: Ruling;

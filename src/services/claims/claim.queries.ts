@@ -165,7 +165,6 @@ function isParty(
   return owner === organisationId && siteId === claim.siteId;
 }
 
-/** The keys, limited to what the caller may see. */
 function criteriaOf(keys: ClaimListKeys, { kind, organisationId, siteId }: ClaimsCaller): ClaimCriteria {
   const own =
     kind === 'advertiser'
@@ -205,7 +204,6 @@ interface ClaimAt {
 }
 
 interface ClaimAtVersion {
-  /** ISO 8601. */
   readonly at: string;
   readonly by: OutputVersion['by'];
   readonly stored: StoredClaim;

@@ -1,14 +1,30 @@
-import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Module, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Screening } from '../../domain/claims/claim';
-import { claimFaults as fault } from '../../domain/claims/faults';
+import { claimFaultTable, claimFaults as fault } from '../../domain/claims/faults';
 import { LAST_LEGACY_STATUS, STATUSES, type StatusId } from '../../domain/claims/statuses';
 import { Answer, type FoundList, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
+import { defineService } from '../../http/service';
+import { VisibleWrites } from '../../http/visible-writes';
+import { ReadStore } from '../../kernel/read-store';
 import { defined } from '../../kernel/without';
 import { type Caller } from '../../network/organisations';
+import { OrderSearch } from '../../processes/order-search';
+import { Clock } from '../../runtime/clock';
 import { INTEGER, type Keys, type KeyTable } from '../../wire/keys/keys';
+import { ClaimQueries, legacyListKeys, listKeys } from './claim.queries';
+import { CLAIM_FORMATS, postedList, UPDATE_FORMATS } from './claims-body';
+import {
+  CheckClaims,
+  claimHandlers,
+  CreateClaims,
+  DeleteClaim,
+  ReviseClaims,
+  RuleOnClaims,
+} from './commands';
+import { claimSchemas, claimOperations as operations } from './operations';
 import {
   type OutputCheck,
   type OutputClaim,
@@ -16,11 +32,7 @@ import {
   type OutputStatus,
   toLegacyOutput,
 } from './output';
-import { ClaimQueries, legacyListKeys, listKeys } from './claim.queries';
-import { CheckClaims, CreateClaims, DeleteClaim, ReviseClaims, RuleOnClaims } from './commands';
-import { claimOperations as operations } from './operations';
 import { postedClaim, postedLegacyRuling, postedRevision, postedRuling } from './posted-fields';
-import { CLAIM_FORMATS, postedList, UPDATE_FORMATS } from './claims-body';
 
 const deletionKeys = {
   versionNo: { type: INTEGER, required: true, description: 'The latest version of the claim' },
@@ -28,7 +40,7 @@ const deletionKeys = {
 
 /** Claims on the current path (Document 3, Endpoints; beyond it `docs/decisions.md#c13`). */
 @Controller('/1.0/claims')
-export class ClaimsController {
+class ClaimsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: ClaimQueries,
@@ -94,7 +106,7 @@ function toCheck({ statusId, message }: Screening): OutputCheck {
 
 /** Updates of claims, by role (Document 3, Endpoints: Current paths). */
 @Controller('/1.0/claimUpdates')
-export class ClaimUpdatesController {
+class ClaimUpdatesController {
   constructor(private readonly commands: CommandBus) {}
 
   @Post()
@@ -111,7 +123,7 @@ export class ClaimUpdatesController {
 
 /** Document 3, Endpoints: Legacy advertiser paths. */
 @Controller('/1.0/uts')
-export class LegacyClaimsController {
+class LegacyClaimsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: ClaimQueries,
@@ -154,7 +166,7 @@ const LEGACY = ALL.filter(({ statusId }) => statusId <= LAST_LEGACY_STATUS);
 
 /** Document 3, Endpoints: the statuses, on both paths. */
 @Controller('/1.0')
-export class ClaimStatusesController {
+class ClaimStatusesController {
   @Get('claimStatuses')
   @ApiOperation(operations.listClaimStatuses)
   @Roles(['advertiser', 'publisher'])
@@ -169,3 +181,51 @@ export class ClaimStatusesController {
     return Answer.of(operations.listLegacyClaimStatuses, LEGACY);
   }
 }
+
+/** The claims service (Document 3). */
+export const claimService = defineService({
+  system: 'CLAIMS',
+  modules: ['claims', 'claimUpdates', 'claimStatuses'],
+  legacyPrefixes: ['uts'],
+  namespace: '/1.0/uts',
+  bareErrors: ['DELETE'],
+  followsAccept: true,
+  description: {
+    title: 'Claims',
+    description:
+      'Claims of publishers for transactions that were not tracked: filing, approving, rejecting, listing.',
+    faults: claimFaultTable,
+    schemas: claimSchemas,
+    errorSchema: 'ClaimErrors_v1_0.xsd',
+  },
+  faults: {
+    unusable: fault.illegalValue,
+    // `docs/decisions.md#c1`
+    notAdmitted: { advertiser: fault.publishersOnly, publisher: fault.tokenType, operator: fault.tokenType },
+    tokenTwice: fault.tokenRequest,
+    unexpected: fault.unexpected,
+    notFound: fault.badUrl,
+    keys: {
+      missing: fault.missingParameter,
+      notNumeric: fault.notNumeric,
+      notDate: fault.notDate,
+      notCommaSeparated: fault.notCommaSeparated,
+    },
+    body: { type: fault.contentType, syntax: fault.contentTypeSyntax, charset: fault.encoding },
+  },
+});
+
+@Module({
+  controllers: [ClaimsController, ClaimUpdatesController, ClaimStatusesController, LegacyClaimsController],
+  providers: [
+    ...claimHandlers,
+    ClaimQueries,
+    VisibleWrites,
+    {
+      provide: OrderSearch,
+      useFactory: (clock: Clock, store: ReadStore) => OrderSearch.over(clock, store),
+      inject: [Clock, ReadStore],
+    },
+  ],
+})
+export class ClaimsModule {}

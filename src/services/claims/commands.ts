@@ -8,7 +8,7 @@ import {
   type CheckedRuling,
   checkRevisions,
   checkRulings,
-  type ClaimContext,
+  type ClaimCheckParts,
   type ClaimsCaller,
   ownClaim,
   requirePublisher,
@@ -46,7 +46,6 @@ interface Visible {
   readonly position: Position;
 }
 
-/** The ids of filed claims, in their order. */
 interface FiledClaims extends Visible {
   readonly ids: readonly number[];
 }
@@ -132,7 +131,7 @@ export class Claims {
   async checkedItems<Item>(
     posted: PostedList,
     caller: ClaimsCaller,
-    check: (posted: PostedList, context: ClaimContext) => readonly Item[],
+    check: (posted: PostedList, context: ClaimCheckParts) => readonly Item[],
   ): Promise<readonly Item[]> {
     requirePublisher(caller);
     try {

@@ -1,4 +1,4 @@
-import { type OperationText, type PostedShape, shape } from '../../wire/api/description';
+import { operationsById, type PostedShape, shape } from '../../wire/api/description';
 import { bareErrorList, errorList } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { INTEGER } from '../../wire/keys/keys';
@@ -71,9 +71,8 @@ const LISTED = {
 } as const;
 
 /** The operations of Document 3, Endpoints, and those beyond it (`docs/decisions.md#c13`). */
-export const claimOperations = {
+export const claimOperations = operationsById({
   createClaims: {
-    id: 'createClaims',
     summary: 'File claims',
     description:
       'All of them or none: if one is refused, nothing is stored, and the answer has all errors. Each claim is ' +
@@ -83,7 +82,6 @@ export const claimOperations = {
     sends: IGNORED_FIELDS,
   },
   listClaims: {
-    id: 'listClaims',
     summary: 'List and export claims',
     description:
       'Publishers see their claims, advertisers those of their programs. CSV has a column for each field.',
@@ -92,7 +90,6 @@ export const claimOperations = {
     sends: LISTED,
   },
   checkClaims: {
-    id: 'checkClaims',
     summary: 'Check claims without filing them',
     description: 'The status that each claim would have, in order. Nothing is stored.',
     body: posted('PostedClaims', 'claims', postedChecks, { csv: csvOf('C-1004') }),
@@ -100,7 +97,6 @@ export const claimOperations = {
     sends: IGNORED_FIELDS,
   },
   deleteClaim: {
-    id: 'deleteClaim',
     summary: 'Delete a claim',
     description: 'As long as its advertiser has not ruled on it, and the system has not approved it.',
     example: { versionNo: 0 },
@@ -108,7 +104,6 @@ export const claimOperations = {
     status: 200,
   },
   listClaimVersions: {
-    id: 'listClaimVersions',
     summary: 'List the versions of a claim',
     description:
       'The claim after each change, oldest first, with its time and who made it: at most the last 1,000.',
@@ -116,12 +111,11 @@ export const claimOperations = {
     answer: shape('ClaimVersions', claimVersions, 'versions'),
   },
   updateClaims: {
-    id: 'updateClaims',
     summary: 'Update claims',
     description:
       'Advertisers approve or reject claims that await approval, publishers correct claims that are not approved or ' +
-      'rejected by the advertiser. If one of the updates is refused, nothing is changed, unless another ' +
-      'request was faster: then the error names the update, and the others are executed. At most 1,000 updates and 900 KiB.',
+      'rejected by the advertiser. If one of the updates is refused, nothing is changed, unless another request was ' +
+      'faster: then the error names the update, and the others are executed. At most 1,000 updates and 900 KiB.',
     body: posted('PostedClaimUpdates', 'claimUpdates', postedUpdates, {
       json: { claimUpdates: [{ claimId: 56, versionNo: 0, statusIdClaim: 3 }] },
     }),
@@ -129,12 +123,10 @@ export const claimOperations = {
     sends: IGNORED_FIELDS,
   },
   listClaimStatuses: {
-    id: 'listClaimStatuses',
     summary: 'List the statuses of claims',
     answer: STATUSES_LIST,
   },
   listLegacyClaims: {
-    id: 'listLegacyClaims',
     isDeprecated: true,
     summary: 'List claims, on the legacy path',
     example: { limit: 3 },
@@ -142,7 +134,6 @@ export const claimOperations = {
     sends: LISTED,
   },
   updateLegacyClaims: {
-    id: 'updateLegacyClaims',
     isDeprecated: true,
     summary: 'Approve or reject claims, on the legacy path',
     description: 'Claims that their publisher has not changed since: version 0.',
@@ -154,12 +145,11 @@ export const claimOperations = {
     sends: IGNORED_FIELDS,
   },
   listLegacyClaimStatuses: {
-    id: 'listLegacyClaimStatuses',
     isDeprecated: true,
     summary: 'List the statuses of claims, on the legacy path',
     answer: STATUSES_LIST,
   },
-} as const satisfies Readonly<Record<string, OperationText>>;
+});
 
 /**
  * The XML schemas of claims. Posted lists have a namespace, and elements of fields one of their own (Document 3, Claim

@@ -60,7 +60,6 @@ const LISTED = {
   eventName: EVENT_NAME,
 } as const satisfies Fields;
 
-/** Document 3, Claim as listed. */
 const listedClaim = record(LISTED, { name: 'Claim' });
 
 export const listedClaims = listOf(listedClaim, { each: 'claim' });

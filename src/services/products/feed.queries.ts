@@ -145,7 +145,6 @@ function toVersion({ position, at }: Changed): FeedVersion {
 export interface CountedFeed {
   readonly feedId: number;
   readonly counts: FeedCounts;
-  /** Absent until the first load has ended. */
   readonly version?: FeedVersion;
 }
 

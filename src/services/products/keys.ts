@@ -1,4 +1,4 @@
-import { type CsvSeparators } from '../../wire/csv/write';
+import { type CsvSeparators } from '../../wire/csv/read';
 import { type DateFormat } from '../../wire/date';
 import {
   BOOLEAN,
@@ -73,7 +73,8 @@ export function csvStyleOf({ format, csvSeparators, csvEmbrace }: Keys<typeof cs
   if (separators.includes(embrace)) {
     const given = csvEmbrace === undefined ? `csvSeparators=${separators.join('')}` : `csvEmbrace=${embrace}`;
     throw fault.illegalValue(
-      `${given}: expected separators and an embrace that differ: the separators are ${separators.join(' ')}, the embrace is ${embrace}`,
+      `${given}: expected separators and an embrace that differ: the separators are ${separators.join(' ')}, the ` +
+        `embrace is ${embrace}`,
     );
   }
   return { columns: format === 'csv' ? 'of the key' : 'of the type', separators, embrace };

@@ -2,7 +2,7 @@ import { IMPORT_REPORT } from '../../domain/products/import-report';
 import { foundProducts, postedProduct, postedProducts } from '../../domain/products/fields';
 import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
 import { CATEGORY_TREES } from '../../network/categories/category-tree';
-import { type OperationText, type Shape } from '../../wire/api/description';
+import { operationsById, type OperationText, type Shape } from '../../wire/api/description';
 import { errorList } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { INTEGER } from '../../wire/keys/keys';
@@ -37,12 +37,12 @@ const FEED = { fid: 1001 } as const;
 const FEEDS = { fid: [1001] } as const;
 
 const loadProducts = {
-  id: 'loadProducts',
   summary: 'Create, update or replace products',
   description:
     'Products with a known sourceProductId are updated, others are created; with mode=replace, products that are ' +
-    'not posted are removed. Refused products are listed, the others are stored. A body has at most the size that the operator has set, ' +
-    '1 GB by default, and any number of products of at most 256 KiB each; a larger product is refused, a larger body is refused as a whole.',
+    'not posted are removed. Refused products are listed, the others are stored. A body has at most the size that ' +
+    'the operator has set, 1 GB by default, and any number of products of at most 256 KiB each; a larger product is ' +
+    'refused, a larger body is refused as a whole.',
   example: FEED,
   body: {
     name: 'PostedProducts',
@@ -60,20 +60,18 @@ const loadProducts = {
   },
   answer: REFUSALS,
   sends: { ...LOADED, ...IGNORED_FIELDS },
-} satisfies OperationText;
+} satisfies Omit<OperationText, 'id'>;
 
 const listFeeds = {
-  id: 'listFeeds',
   summary: 'List the feeds that the caller is connected to',
   answer: FEED_LIST,
-} satisfies OperationText;
+} satisfies Omit<OperationText, 'id'>;
 
 const PAGE_SIZE = { 'X-Page-Size': 'Products on a page, if the request asked for more than 1000' };
 
 /** The operations of Document 1, Endpoints, as OpenAPI describes them. */
-export const productOperations = {
+export const productOperations = operationsById({
   searchProducts: {
-    id: 'searchProducts',
     summary: 'Search and export products',
     description: 'Pages end after the first 1,000 products of a search; a cursor continues beyond them.',
     example: { ...FEEDS, q: ['lamp'], pageSize: 3 },
@@ -82,7 +80,6 @@ export const productOperations = {
   },
   loadProducts,
   downloadFeed: {
-    id: 'downloadFeed',
     summary: 'Download a feed',
     description:
       'All of the feed from one snapshot, or a page of it. A version of a feed can be downloaded three times a day; ' +
@@ -93,19 +90,16 @@ export const productOperations = {
     also: { 304: 'Nothing has changed since the answer that If-None-Match names.' },
   },
   getLastUpdated: {
-    id: 'getLastUpdated',
     summary: 'Get the time of a feed’s last update',
     example: FEED,
     answer: LAST_UPDATED,
   },
   listImports: {
-    id: 'listImports',
     summary: 'List the outcomes of the last posts to a feed',
     example: FEED,
     answer: IMPORT_REPORT,
   },
   deleteProducts: {
-    id: 'deleteProducts',
     summary: 'Delete products',
     description: 'Ignores unknown ids.',
     example: { ...FEED, spId: ['lamp-1'] },
@@ -113,13 +107,11 @@ export const productOperations = {
     sends: LOADED,
   },
   getCategoryTree: {
-    id: 'getCategoryTree',
     summary: 'Get the category tree with counts of the caller’s products',
     example: { language: 'en' },
     answer: CATEGORY_TREES,
   },
   listCategoryMappings: {
-    id: 'listCategoryMappings',
     summary: 'List what the categories of feeds are mapped to',
     example: FEEDS,
     answer: CATEGORY_MAPPINGS,
@@ -127,12 +119,11 @@ export const productOperations = {
   listFeeds,
   getFeed: {
     ...listFeeds,
-    id: 'getFeed',
     summary: 'Get one feed that the caller is connected to',
     description: 'In XML, if the id is followed by `.xml`.',
     path: { feedId: { type: INTEGER, description: 'Id of the feed', example: 1001 } },
   },
-} as const satisfies Readonly<Record<string, OperationText>>;
+});
 
 /** The XML schemas of products (`docs/decisions.md#p24`); what posts and answers share has its own namespace. */
 export const productSchemas: SchemaFiles = (vendor) => {

@@ -26,7 +26,7 @@ import { type OutputProduct, type OutputView, toOutput } from './output';
 import { sentAmong, TEXT } from '../../wire/keys/keys';
 
 /** The settings that answers depend on. */
-export abstract class ProductSettings {
+export abstract class ProductParts {
   abstract readonly vendor: string;
   /** Without a slash at the end. */
   abstract readonly trackerUrl: string;
@@ -59,7 +59,7 @@ export class ProductQueries {
   constructor(
     private readonly store: ReadStore,
     private readonly follower: FollowedDirectory,
-    private readonly settings: ProductSettings,
+    private readonly settings: ProductParts,
   ) {}
 
   /** Document 1, Search products. */

@@ -1,7 +1,8 @@
-import { Body, Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
+import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyBaseLogger, type FastifyReply } from 'fastify';
-import { productFaults as fault } from '../../domain/products/faults';
+import { productFaults as fault, productFaultTable } from '../../domain/products/faults';
+import { FeedRefusals } from '../../domain/products/feed-refusals';
 import { importsText } from '../../domain/products/import-report';
 import {
   Answer,
@@ -13,6 +14,8 @@ import {
 } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
+import { defineService } from '../../http/service';
+import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { mappingsText } from '../../network/categories/category-mappings';
 import { type FeedDefinition } from '../../network/events';
@@ -25,7 +28,16 @@ import { INTEGER, type Keys } from '../../wire/keys/keys';
 import { ignoredFields } from '../../wire/keys/name-list';
 import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list';
-import { CountDownload, DeleteProducts, LoadProducts } from './commands';
+import {
+  CountDownload,
+  CountDownloadHandler,
+  DeleteProducts,
+  DeleteProductsHandler,
+  LoadProducts,
+  LoadProductsHandler,
+  type ProductLoader,
+} from './commands';
+import { DownloadCounter } from './download-counter';
 import { digest } from './download/joined-facts';
 import { DownloadPlans, type DownloadRequest } from './download/plan';
 import { RenderedFeeds } from './download/rendered-feeds';
@@ -38,24 +50,25 @@ import {
   downloadKeys,
   feedKey,
   feedKeys,
+  keyFaults,
   mappingKeys,
   pageOf,
   postKeys,
   type SearchKeys,
   searchKeys,
 } from './keys';
-import { type Loaded, type LoadRequest, type LoadResult } from './load/loader';
-import { productOperations as operations } from './operations';
-import { ownFeed, PRESENT_PRICES, ProductQueries, ProductSettings, sizesOf } from './product.queries';
+import { type Loaded, Loader, type LoadRequest, type LoadResult } from './load/loader';
+import { productOperations as operations, productSchemas } from './operations';
+import { ownFeed, PRESENT_PRICES, ProductQueries, ProductParts, sizesOf } from './product.queries';
 import { resultText } from './result-text';
 
 /** Document 1: create, update, replace, delete and search products. */
 @Controller('/1.0/products')
-export class ProductsController {
+class ProductsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: ProductQueries,
-    private readonly settings: ProductSettings,
+    private readonly settings: ProductParts,
     private readonly clock: Clock,
   ) {}
 
@@ -163,14 +176,14 @@ async function loggedLoad(
 
 /** Document 1: bulk download of a feed, and when it was last updated. */
 @Controller('/1.0/productsUnlimited')
-export class DownloadsController {
+class DownloadsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly follower: FollowedDirectory,
     private readonly plans: DownloadPlans,
     private readonly rendered: RenderedFeeds,
     private readonly states: FeedStates,
-    private readonly settings: ProductSettings,
+    private readonly settings: ProductParts,
   ) {}
 
   @Get()
@@ -254,11 +267,11 @@ async function* called(name: string, body: AsyncIterable<Uint8Array>): AsyncGene
 
 /** Document 1: category tree, category mapping status, feed list; beyond it the load report. */
 @Controller('/1.0')
-export class FeedsController {
+class FeedsController {
   constructor(
     private readonly queries: FeedQueries,
     private readonly follower: FollowedDirectory,
-    private readonly settings: ProductSettings,
+    private readonly settings: ProductParts,
   ) {}
 
   @Get('productCategories')
@@ -268,9 +281,7 @@ export class FeedsController {
     @CurrentCaller() caller: Caller,
     @MatrixKeys(categoryKeys) { language }: Keys<typeof categoryKeys>,
   ): QueuedAnswer {
-    return new QueuedAnswer(async () =>
-      Answer.of(operations.getCategoryTree, await this.queries.categoryTrees(caller, language)),
-    );
+    return QueuedAnswer.of(operations.getCategoryTree, () => this.queries.categoryTrees(caller, language));
   }
 
   @Get('categoryMappings')
@@ -330,5 +341,59 @@ export class FeedsController {
       const list = await this.queries.list(asked);
       return new Answer({ json: () => list, xml: () => toXmlFeeds(list, vendor) });
     });
+  }
+}
+
+/** The product service (Document 1). */
+export const productService = defineService({
+  system: 'PRODUCTS',
+  modules: ['products', 'productsUnlimited', 'productCategories', 'categoryMappings', 'productFeeds'],
+  description: {
+    title: 'Products',
+    description: 'Product feeds: loading, searching, downloading; categories, mappings, feeds.',
+    faults: productFaultTable,
+    schemas: productSchemas,
+    errorSchema: 'ProductErrors_v1_0.xsd',
+  },
+  faults: {
+    unusable: fault.illegalValue,
+    unexpected: fault.unexpected,
+    notAdmitted: fault.tokenRequestNotValid,
+    tokenTwice: fault.tokenRequestNotValid,
+    keys: keyFaults,
+  },
+});
+
+/** The loader and the downloads, in this thread or others. */
+interface LoadingParts {
+  readonly loader: ProductLoader;
+  readonly downloads: RenderedFeeds;
+  readonly counter: DownloadCounter;
+}
+
+@Module({})
+export class ProductsModule {
+  static with(settings: ProductParts, { loader, downloads, counter }: LoadingParts): DynamicModule {
+    return {
+      module: ProductsModule,
+      controllers: [ProductsController, DownloadsController, FeedsController],
+      providers: [
+        LoadProductsHandler,
+        DeleteProductsHandler,
+        CountDownloadHandler,
+        ProductQueries,
+        FeedQueries,
+        { provide: ProductParts, useValue: settings },
+        { provide: Loader, useValue: loader },
+        {
+          provide: FeedRefusals,
+          useFactory: (clock: Clock, log: EventLog) => new FeedRefusals(clock, log),
+          inject: [Clock, EventLog],
+        },
+        DownloadPlans,
+        { provide: RenderedFeeds, useValue: downloads },
+        { provide: DownloadCounter, useValue: counter },
+      ],
+    };
   }
 }

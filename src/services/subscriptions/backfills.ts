@@ -8,7 +8,7 @@ import {
   type DeliveryRequest,
   lastRequest,
 } from '../../domain/subscriptions/delivery-requests';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { Answer } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
 import { ApiOperation, Roles } from '../../http/decorators';
@@ -22,9 +22,8 @@ import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { boolean, integer, text } from '../../wire/record/kinds';
 import { complete, recordReader } from '../../wire/record/read';
 import { type AnswerOf, type PostedOf, record } from '../../wire/record/record';
-import { ChangeSubscription, Subscriptions } from './commands';
+import { ChangeSubscription, requestsSince, Subscriptions } from './commands';
 import { postedRedeliveries } from './deliveries.fields';
-import { requestsSince } from './requests-since';
 import {
   type OwnedSubscription,
   receiverProblem,
@@ -60,15 +59,16 @@ const backfill = record(
 
 type OutputBackfill = AnswerOf<typeof backfill>;
 
-export function backfillOperations({ typeName: name, subject }: SubscriptionKind) {
+export function backfillOperations({ typeName: name, subject }: SubscriptionTopic) {
   return {
     backfill: {
       id: `backfill${name}`,
       sends: IGNORED_FIELDS,
       summary: `Make the messages of transitions of the past`,
       description:
-        `Of each transition of a ${subject} between two times that the subscription selects now, and did not when it happened. At most ` +
-        'as long ago as messages are kept. An answer with a cursor has looked at a part of the period: post again with it.',
+        `Of each transition of a ${subject} between two times that the subscription selects now, and did not when ` +
+        'it happened. At most as long ago as messages are kept. An answer with a cursor has looked at a part of the ' +
+        'period: post again with it.',
       path: SUBSCRIPTION_ID,
       body: { name: 'PostedBackfill', kind: postedBackfill },
       answer: shape('Backfill', backfill, 'backfill'),
@@ -161,7 +161,7 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
   }
 
   private async find(
-    { kind, id }: Which,
+    { topic, id }: Which,
     { state }: OwnedSubscription,
     { minTime, maxTime, receiverId, cursor }: PostedBackfill,
   ) {
@@ -169,7 +169,7 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
       receiverId === undefined ? receiversOf(id, state.content).keys() : [receiverId],
     );
     const [min, max] = [Date.parse(minTime), Date.parse(maxTime)];
-    const missed = { topic: kind, id, subscription: state, receivers, min, max, after: cursor };
+    const missed = { topic, id, subscription: state, receivers, min, max, after: cursor };
     return await missedMessages(this.clock, this.log, missed, MOST);
   }
 
@@ -191,17 +191,17 @@ const CURSOR = new RegExp(`^\\d{${START.length}}$`);
 
 const readPeriod = recordReader(postedBackfill);
 
-export function backfillController(kind: SubscriptionKind): Type<object> {
-  const operations = backfillOperations(kind);
+export function backfillController(topic: SubscriptionTopic): Type<object> {
+  const operations = backfillOperations(topic);
 
-  @Controller(kind.path)
+  @Controller(topic.path)
   @Roles(SUBSCRIBERS)
   class BackfillController {
     constructor(private readonly commands: CommandBus) {}
 
     @Post(':id/backfills')
     @ApiOperation(operations.backfill)
-    async backfill(@Wanted(kind) which: Which, @Body() body: PostedBody): Promise<Answer> {
+    async backfill(@Wanted(topic) which: Which, @Body() body: PostedBody): Promise<Answer> {
       const expected = 'an object with minTime and maxTime';
       const posted = await objectIn(body, { kind: postedBackfill, expected });
       const command = new BackfillMessages(which, posted);
@@ -211,7 +211,7 @@ export function backfillController(kind: SubscriptionKind): Type<object> {
 
     @Delete(':id/backfills')
     @ApiOperation(operations.cancelBackfills)
-    async cancel(@Wanted(kind) which: Which): Promise<Answer> {
+    async cancel(@Wanted(topic) which: Which): Promise<Answer> {
       return Answer.none(await this.commands.execute(new ChangeSubscription(which, 'cancelBackfills')), 200);
     }
   }

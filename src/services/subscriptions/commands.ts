@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import {
   appendRequests,
+  backTo,
   type DeliveryRequest,
   lastRequest,
+  requestStream,
 } from '../../domain/subscriptions/delivery-requests';
+import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import {
   type ActiveSubscription,
   MOST_ROTATIONS,
@@ -18,17 +20,17 @@ import {
   type SubscriptionEvent,
   type SubscriptionState,
 } from '../../domain/subscriptions/subscription';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
-import { Clock } from '../../runtime/clock';
+import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { VisibleWrites } from '../../http/visible-writes';
-import { execute, type Executed, load, type StateAt } from '../../kernel/decider';
+import { lastEvent, execute, type Executed, load, type StateAt } from '../../kernel/decider';
 import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { without } from '../../kernel/without';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
+import { Clock } from '../../runtime/clock';
 import { type Posted } from '../../wire/api/posted';
-import { type SubscriptionCheckOptions, SubscriptionCheck } from './subscription-check';
+import { SubscriptionCheck, type SubscriptionCheckParts } from './subscription-check';
 import {
   missingSubscription,
   type OwnedSubscription,
@@ -36,6 +38,20 @@ import {
   SubscriptionParts,
   type Which,
 } from './subscription.queries';
+
+/**
+ * The requests of a subscription up to a revision of them, back to a time (epoch ms), newest first; after them what is
+ * in the stream of the subscription, where old logs have requests, and where they are cancelled.
+ */
+export async function* requestsSince(
+  log: EventLog,
+  subscriptionId: string,
+  revision: number,
+  since: number,
+): AsyncGenerator<SubscriptionEvent & { readonly position: Position }> {
+  yield* backTo<SubscriptionEvent>(log, requestStream(subscriptionId), since, revision);
+  yield* backTo<SubscriptionEvent>(log, streamOf(SUBSCRIPTION, subscriptionId), since);
+}
 
 type By = Pick<Caller, 'organisationId' | 'kind' | 'siteId'>;
 
@@ -49,7 +65,7 @@ interface WrittenSubscription {
 /** Creates a subscription (Document 2, Subscriptions). `posted` is unchecked; raises everything that is wrong. */
 export class CreateSubscription extends Command<WrittenSubscription> {
   constructor(
-    readonly kind: SubscriptionKind,
+    readonly topic: SubscriptionTopic,
     readonly posted: Posted,
     readonly caller: By,
   ) {
@@ -165,21 +181,21 @@ export class PostedContents {
 
   /** What was posted, checked. `before` is what a PUT replaces: the site stays, and what was larger may stay so. */
   checked(
-    kind: SubscriptionKind,
+    topic: SubscriptionTopic,
     posted: Posted,
     caller: By,
-    before?: SubscriptionCheckOptions['before'],
+    before?: SubscriptionCheckParts['before'],
   ): SubscriptionContent {
     const { addressProblem, convertible } = this.parts;
     const siteId = before === undefined ? caller.siteId : before.content.siteId;
-    const options: SubscriptionCheckOptions = {
+    const options: SubscriptionCheckParts = {
       directory: this.follower.directory,
       caller: siteId === undefined ? caller : { ...caller, siteId },
       addressProblem,
       convertible: convertible(),
       before,
     };
-    const checked = new SubscriptionCheck(kind).check(posted, options);
+    const checked = new SubscriptionCheck(topic).check(posted, options);
     const content = siteId === undefined ? checked : { ...checked, siteId };
     checkSize(content, before?.content);
     return content;
@@ -194,7 +210,8 @@ function checkSize(content: SubscriptionContent, before: SubscriptionContent | u
   const size = bytesOf(content);
   if (size <= MOST_BYTES || (before !== undefined && size <= bytesOf(before))) return;
   throw fault.content(
-    `the settings have ${size} bytes as JSON in UTF-8: expected at most ${MOST_BYTES}; shorten them, or create several subscriptions`,
+    `the settings have ${size} bytes as JSON in UTF-8: expected at most ${MOST_BYTES}; shorten them, or create ` +
+      'several subscriptions',
   );
 }
 
@@ -207,7 +224,8 @@ function bytesOf(content: SubscriptionContent): number {
 function tooManyRotations(subscription: ActiveSubscription, at: string) {
   const from = nextRotation(subscription, at) ?? at;
   return fault.content(
-    `the secret was replaced ${MOST_ROTATIONS} times within 24 hours: expected at most that many; the next rotation is possible from ${from}`,
+    `the secret was replaced ${MOST_ROTATIONS} times within 24 hours: expected at most that many; the next rotation ` +
+      `is possible from ${from}`,
   );
 }
 
@@ -218,12 +236,17 @@ export class CreateSubscriptionHandler implements ICommandHandler<CreateSubscrip
     private readonly contents: PostedContents,
   ) {}
 
-  async execute({ kind, posted, caller }: CreateSubscription): Promise<WrittenSubscription> {
-    const subscription = this.contents.checked(kind, posted, caller);
-    const { name: topic } = kind;
+  async execute({ topic, posted, caller }: CreateSubscription): Promise<WrittenSubscription> {
+    const subscription = this.contents.checked(topic, posted, caller);
     const { organisationId } = caller;
     const at = this.subscriptions.now();
-    return await this.subscriptions.create({ do: 'create', at, topic, organisationId, subscription });
+    return await this.subscriptions.create({
+      do: 'create',
+      at,
+      topic: topic.name,
+      organisationId,
+      subscription,
+    });
   }
 }
 
@@ -235,10 +258,10 @@ export class ReplaceSubscriptionHandler implements ICommandHandler<ReplaceSubscr
   ) {}
 
   async execute({ which, posted }: ReplaceSubscription): Promise<WrittenSubscription> {
-    const { kind, id, caller } = which;
+    const { topic, id, caller } = which;
     const known = await this.subscriptions.owned(which);
     const { content } = known.state;
-    const subscription = this.contents.checked(kind, posted, caller, { id, content });
+    const subscription = this.contents.checked(topic, posted, caller, { id, content });
     const at = this.subscriptions.now();
     const command = { do: 'replace', at, subscriptionId: id, subscription } as const;
     const replaced = await this.subscriptions.change(id, command, known);
@@ -315,9 +338,7 @@ class NewSubscriptions {
   }
 
   private async exists(id: string): Promise<boolean> {
-    for await (const batch of this.log.readStream(streamOf(SUBSCRIPTION, id), { limit: 1 }))
-      if (batch.length > 0) return true;
-    return false;
+    return (await lastEvent(this.log, streamOf(SUBSCRIPTION, id))) !== undefined;
   }
 }
 

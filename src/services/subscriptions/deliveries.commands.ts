@@ -20,7 +20,7 @@ import { ReadStore } from '../../kernel/read-store';
 import { type Posted, Refusals } from '../../wire/api/posted';
 import { ListCursors } from '../../wire/keys/pages';
 import { complete, recordReader } from '../../wire/record/read';
-import { Subscriptions } from './commands';
+import { requestsSince, Subscriptions } from './commands';
 import {
   type OutputDeliveryDetails,
   type OutputRedeliveries,
@@ -28,7 +28,6 @@ import {
   type PostedRedeliveries,
 } from './deliveries.fields';
 import { DeliveryQueries, heldReceivers } from './deliveries.queries';
-import { requestsSince } from './requests-since';
 import { type OwnedSubscription, receiverProblem, type Which } from './subscription.queries';
 
 /** Has a message sent again (`docs/decisions.md#n14`). Raises CON_540 if it is no longer kept. */
@@ -78,7 +77,7 @@ export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage
   async execute({ which, messageId }: RedeliverMessage) {
     const known = await this.subscriptions.owned(which);
     const listed = await this.queries.delivery(which, messageId);
-    const message = await this.queries.toSend(which.kind, known, listed);
+    const message = await this.queries.toSend(which.topic, known, listed);
     const redeliveries = new Redeliveries(this.subscriptions, this.log);
     const before = await redeliveries.read(which, Date.parse(listed.at), known);
     const at = this.subscriptions.now();

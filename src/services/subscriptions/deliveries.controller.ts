@@ -4,7 +4,7 @@ import { listDeliveries } from '../../../projections/deliveries';
 import { listReceivers } from '../../../projections/receivers';
 import { type ListedDelivery, STATES } from '../../domain/deliveries/stored-delivery';
 import { type TopicName } from '../../domain/subscriptions/subscription';
-import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { stateField, type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
@@ -14,7 +14,7 @@ import { type MakeFault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { type PageInParts } from '../../projector/search-in-parts';
 import { Clock } from '../../runtime/clock';
-import { type OperationText, shape } from '../../wire/api/description';
+import { operationsById, type OperationText, shape } from '../../wire/api/description';
 import { given, INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 import { CURSOR_KEY, ListCursors, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
@@ -61,10 +61,14 @@ const MESSAGE = {
 } as const;
 
 /** Operations on the messages of a subscription (`docs/decisions.md#n14`). */
-export function deliveryOperations(kind: SubscriptionKind) {
-  const { typeName: name, prefix } = kind;
-  const list = shape(`${prefix}Deliveries`, listOf(listedDelivery(kind), { each: 'delivery' }), 'deliveries');
-  const details = shape(`${prefix}DeliveryDetails`, oneDelivery(kind), 'delivery');
+export function deliveryOperations(topic: SubscriptionTopic) {
+  const { typeName: name, prefix } = topic;
+  const list = shape(
+    `${prefix}Deliveries`,
+    listOf(listedDelivery(topic), { each: 'delivery' }),
+    'deliveries',
+  );
+  const details = shape(`${prefix}DeliveryDetails`, oneDelivery(topic), 'delivery');
   return {
     receivers: {
       id: `list${name}Receivers`,
@@ -96,9 +100,9 @@ export function deliveryOperations(kind: SubscriptionKind) {
       id: `redeliver${name}Message`,
       summary: 'Send a message again',
       description:
-        'With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: nextAttempt, absent if ' +
-        'the receiver is disabled. Until it is attempted, further requests ask for nothing new; redeliveryRequested is the time of the ' +
-        'first one.',
+        'With the same id and bytes: one attempt, in addition to the schedule, at once even if the receiver rests: ' +
+        'nextAttempt, absent if the receiver is disabled. Until it is attempted, further requests ask for nothing ' +
+        'new; redeliveryRequested is the time of the first one.',
       path: MESSAGE,
       answer: details,
       status: 202,
@@ -108,8 +112,8 @@ export function deliveryOperations(kind: SubscriptionKind) {
       sends: IGNORED_FIELDS,
       summary: 'Send all dead letters, or other messages, of a period again',
       description:
-        'At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many are left, and a ' +
-        'cursor for these. With dryRun nothing is sent.',
+        'At most 10,000 at a time, oldest first, without those that are asked for already; the answer has how many ' +
+        'are left, and a cursor for these. With dryRun nothing is sent.',
       path: SUBSCRIPTION_ID,
       body: { name: 'PostedRedeliveries', kind: postedRedeliveries },
       answer: shape('Redeliveries', redeliveries, 'redeliveries'),
@@ -125,10 +129,10 @@ export function deliveryOperations(kind: SubscriptionKind) {
   } as const satisfies Readonly<Record<string, OperationText>>;
 }
 
-export function deliveriesController(kind: SubscriptionKind): Type<object> {
-  const operations = deliveryOperations(kind);
+export function deliveriesController(topic: SubscriptionTopic): Type<object> {
+  const operations = deliveryOperations(topic);
 
-  @Controller(kind.path)
+  @Controller(topic.path)
   @Roles(SUBSCRIBERS)
   class DeliveriesController {
     constructor(
@@ -138,41 +142,39 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
 
     @Get(':id/receivers')
     @ApiOperation(operations.receivers)
-    receivers(@Wanted(kind) which: Which): QueuedAnswer {
-      return new QueuedAnswer(async () =>
-        Answer.of(operations.receivers, await this.queries.receivers(which)),
-      );
+    receivers(@Wanted(topic) which: Which): QueuedAnswer {
+      return QueuedAnswer.of(operations.receivers, () => this.queries.receivers(which));
     }
 
     @Get(':id/deliveries')
     @ApiOperation(operations.deliveries)
     list(
-      @Wanted(kind) which: Which,
-      @MatrixKeys(namedFor(kind, deliveryKeys)) sent: DeliveryKeys,
+      @Wanted(topic) which: Which,
+      @MatrixKeys(namedFor(topic, deliveryKeys)) sent: DeliveryKeys,
     ): ListAnswer {
-      const keys = namedAsTransactions(kind, sent);
+      const keys = namedAsTransactions(topic, sent);
       return ListAnswer.of(operations.deliveries, (query) => this.queries.list(which, keys, query));
     }
 
     @Get(':id/deliveries/:messageId')
     @ApiOperation(operations.delivery)
-    one(@Wanted(kind) which: Which, @Param('messageId') messageId: string): QueuedAnswer {
-      return new QueuedAnswer(async () =>
-        Answer.of(operations.delivery, namedFor(kind, await this.queries.one(which, messageId))),
+    one(@Wanted(topic) which: Which, @Param('messageId') messageId: string): QueuedAnswer {
+      return QueuedAnswer.of(operations.delivery, async () =>
+        namedFor(topic, await this.queries.one(which, messageId)),
       );
     }
 
     @Post(':id/deliveries/:messageId/redeliver')
     @ApiOperation(operations.redeliver)
-    async redeliver(@Wanted(kind) which: Which, @Param('messageId') messageId: string): Promise<Answer> {
+    async redeliver(@Wanted(topic) which: Which, @Param('messageId') messageId: string): Promise<Answer> {
       const command = new RedeliverMessage(which, messageId);
       const { delivery, position } = await this.commands.execute(command);
-      return Answer.of(operations.redeliver, namedFor(kind, delivery), { position, status: 202 });
+      return Answer.of(operations.redeliver, namedFor(topic, delivery), { position, status: 202 });
     }
 
     @Post(':id/redeliveries')
     @ApiOperation(operations.redeliverAll)
-    async redeliverAll(@Wanted(kind) which: Which, @Body() body: PostedBody): Promise<Answer> {
+    async redeliverAll(@Wanted(topic) which: Which, @Body() body: PostedBody): Promise<Answer> {
       const posted = await objectIn(body, POSTED_REDELIVERIES);
       const command = new RedeliverDeadLetters(which, posted);
       const { position, ...answer } = await this.commands.execute(command);
@@ -181,7 +183,7 @@ export function deliveriesController(kind: SubscriptionKind): Type<object> {
 
     @Delete(':id/redeliveries')
     @ApiOperation(operations.cancelAll)
-    async cancelAll(@Wanted(kind) which: Which): Promise<Answer> {
+    async cancelAll(@Wanted(topic) which: Which): Promise<Answer> {
       return Answer.none(
         await this.commands.execute(new ChangeSubscription(which, 'cancelRedeliveries')),
         200,
@@ -226,24 +228,22 @@ type AnyDeliveryKeys = Keys<typeof anyDeliveryKeys>;
 type AnyReceiverKeys = Keys<typeof anyReceiverKeys>;
 
 /** The messages of all subscriptions, for operators (`docs/decisions.md#n14`). */
-export const anyDeliveryOperations = {
-  deliveries: {
-    id: 'listAnyDeliveries',
+export const anyDeliveryOperations = operationsById({
+  listAnyDeliveries: {
     summary: 'List the messages of all subscriptions',
     description: 'Newest first, as long as they are kept; without what is sent.',
     example: { organisationId: [1], state: ['dead'], pageSize: 3, pretty: true },
     answer: { name: 'AnyDeliveries', kind: listOf(operatorsDelivery, { each: 'delivery' }) },
     sends: PAGE_HEADERS,
   },
-  receivers: {
-    id: 'listAnyReceivers',
+  listAnyReceivers: {
     summary: 'List all receivers that anything was sent to',
     description: 'With how deliveries to them go; those that were used last come first.',
     example: { pageSize: 3, pretty: true },
     answer: { name: 'AnyReceivers', kind: listOf(operatorsReceiver, { each: 'receiver' }) },
     sends: PAGE_HEADERS,
   },
-} as const satisfies Readonly<Record<string, OperationText>>;
+});
 
 /** The controller of all messages, for operators (`docs/decisions.md#n14`); `unusable` is a fault of their service. */
 export function anyDeliveriesController(unusable: MakeFault): Type<object> {
@@ -262,9 +262,9 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
     ) {}
 
     @Get('deliveries')
-    @ApiOperation(anyDeliveryOperations.deliveries)
+    @ApiOperation(anyDeliveryOperations.listAnyDeliveries)
     deliveries(@MatrixKeys(anyDeliveryKeys) keys: AnyDeliveryKeys): ListAnswer {
-      return ListAnswer.of(anyDeliveryOperations.deliveries, async (query) => {
+      return ListAnswer.of(anyDeliveryOperations.listAnyDeliveries, async (query) => {
         const { organisationId, subscriptionId, receiverId, state, pageSize: requested } = keys;
         const selected = selectedIn(keys);
         const criteria = {
@@ -285,9 +285,9 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
     }
 
     @Get('receivers')
-    @ApiOperation(anyDeliveryOperations.receivers)
+    @ApiOperation(anyDeliveryOperations.listAnyReceivers)
     receivers(@MatrixKeys(anyReceiverKeys) keys: AnyReceiverKeys): ListAnswer {
-      return ListAnswer.of(anyDeliveryOperations.receivers, async (query) => {
+      return ListAnswer.of(anyDeliveryOperations.listAnyReceivers, async (query) => {
         const { organisationId, subscriptionId, pageSize: requested } = keys;
         const criteria = { organisationId: given(organisationId), subscriptionId: given(subscriptionId) };
         const size = sizeOf('pageSize', requested, unusable, RECEIVERS);

@@ -1,6 +1,6 @@
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { STATES } from '../../domain/deliveries/stored-delivery';
-import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { stateField, type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';
 import { CURSOR_KEY, ListCursors, sizeKey } from '../../wire/keys/pages';
 import { DATE, INTEGER, type Keys, type KeyTable, oneOf, TEXT, until } from '../../wire/keys/keys';
@@ -35,17 +35,17 @@ export const deliveryCursors = new ListCursors<DeliveryKeys>({
 });
 
 /** What kinds of subscriptions call differently; tables and answers have the names of transactions. */
-type Naming = Pick<SubscriptionKind, 'subjectField' | 'states'>;
+type Naming = Pick<SubscriptionTopic, 'subjectField' | 'states'>;
 
-/** The same with the names of a kind, such as `claimId` and `statusId`. The type keeps the names of transactions. */
-export function namedFor<Value extends object>(kind: Naming, value: Value): Value {
-  const names = new Map(namesOf(kind));
+/** The same with the names of a topic, such as `claimId` and `statusId`. The type keeps the names of transactions. */
+export function namedFor<Value extends object>(topic: Naming, value: Value): Value {
+  const names = new Map(namesOf(topic));
   return renamed(value, (name) => names.get(name) ?? name);
 }
 
 /** The inverse of `namedFor`. */
-export function namedAsTransactions<Value extends object>(kind: Naming, value: Value): Value {
-  const names = new Map(namesOf(kind).map(([own, other]) => [other, own]));
+export function namedAsTransactions<Value extends object>(topic: Naming, value: Value): Value {
+  const names = new Map(namesOf(topic).map(([own, other]) => [other, own]));
   return renamed(value, (name) => names.get(name) ?? name);
 }
 
@@ -101,14 +101,15 @@ const DELIVERY = {
     kind: instant(),
     ...optional,
     description:
-      'When it is attempted next, unless at once: by the schedule, since somebody asked for it, or after the rest of the receiver',
+      'When it is attempted next, unless at once: by the schedule, since somebody asked for it, or after the rest ' +
+      'of the receiver',
   },
   redeliveryRequested: { kind: instant(), ...optional, description: 'Since when it is to be sent once more' },
   test: { kind: boolean(), description: 'A test message with example values' },
 } as const satisfies Fields;
 
-export function listedDelivery(kind: SubscriptionKind) {
-  return record(namedFor(kind, DELIVERY), { name: `${kind.prefix}Delivery` });
+export function listedDelivery(topic: SubscriptionTopic) {
+  return record(namedFor(topic, DELIVERY), { name: `${topic.prefix}Delivery` });
 }
 
 export type OutputDelivery = AnswerOf<ReturnType<typeof listedDelivery>>;
@@ -167,8 +168,8 @@ const request = record(
 );
 
 /** The same with its request and attempts. */
-export function oneDelivery(kind: SubscriptionKind) {
-  return record({ ...namedFor(kind, DELIVERY), ...DETAILS }, { name: `${kind.prefix}DeliveryDetails` });
+export function oneDelivery(topic: SubscriptionTopic) {
+  return record({ ...namedFor(topic, DELIVERY), ...DETAILS }, { name: `${topic.prefix}DeliveryDetails` });
 }
 
 const DETAILS = {

@@ -24,7 +24,7 @@ import {
 } from '../../domain/subscriptions/subscription';
 import { type Topic } from '../../domain/subscriptions/topic';
 import { type FoundList } from '../../http/answer';
-import { load } from '../../kernel/decider';
+import { eventAt, load } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
@@ -78,7 +78,7 @@ export class DeliveryQueries {
     const size = sizeOf('pageSize', keys.pageSize, fault.content);
     const found = await listDeliveries(this.store, criteria, { size, after }, query);
     const items = eachOf(found, (listed) =>
-      namedFor(which.kind, toDelivery(withoutCancelled(listed, subscription), waiting)),
+      namedFor(which.topic, toDelivery(withoutCancelled(listed, subscription), waiting)),
     );
     const nextCursor = deliveryCursors.next(keys, found);
     return { items, total: found.total, requested: keys.pageSize, nextCursor };
@@ -91,7 +91,7 @@ export class DeliveryQueries {
   }
 
   async detailsOf(
-    { kind, id }: Which,
+    { topic, id }: Which,
     subscription: OwnedSubscription,
     stored: ListedDelivery,
   ): Promise<OutputDeliveryDetails> {
@@ -99,8 +99,8 @@ export class DeliveryQueries {
     const waiting = await this.waiting(id, subscription.state);
     const willBeSent = isWaiting(listed.state) || listed.redelivery !== undefined;
     const message = willBeSent
-      ? await this.toSend(kind, subscription, listed)
-      : await this.asSent(kind, listed);
+      ? await this.toSend(topic, subscription, listed)
+      : await this.asSent(topic, listed);
     return toDetails(listed, message, waiting);
   }
 
@@ -157,12 +157,10 @@ export async function messageIn(
   messageId: string,
   from: number,
 ): Promise<Message | undefined> {
-  for await (const [event] of deliveries.readStream(MATCHED, { from, limit: 1 })) {
-    if (event?.revision !== from || event.type !== 'MessageDue') return undefined;
-    const message = JSON.parse(event.data) as Message;
-    return message.id === messageId ? message : undefined;
-  }
-  return undefined;
+  const event = await eventAt(deliveries, MATCHED, from);
+  if (event?.type !== 'MessageDue') return undefined;
+  const message = JSON.parse(event.data) as Message;
+  return message.id === messageId ? message : undefined;
 }
 
 const MESSAGE_ID = /^msg_[0-9a-v]{32}$/;

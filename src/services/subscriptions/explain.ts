@@ -4,7 +4,7 @@ import { type ExplainedEvent, explainMatches, type Explanation } from '../../del
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { messageIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import { type ActiveSubscription } from '../../domain/subscriptions/subscription';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { ApiOperation, Roles } from '../../http/decorators';
 import { ListAnswer } from '../../http/answer';
 import { EventLog } from '../../kernel/event-log';
@@ -55,24 +55,26 @@ const EXPLAINED = {
   messages: { kind: listOf(message, { each: 'message' }), description: 'By receivers' },
 } as const satisfies Fields;
 
-function explainedTransition(kind: SubscriptionKind) {
-  return record(namedFor(kind, EXPLAINED), { name: `${kind.prefix}ExplainedTransition` });
+function explainedTransition(topic: SubscriptionTopic) {
+  return record(namedFor(topic, EXPLAINED), { name: `${topic.prefix}ExplainedTransition` });
 }
 
 type OutputExplained = AnswerOf<ReturnType<typeof explainedTransition>>;
 
-function explanationShape(kind: SubscriptionKind) {
-  const transitions = listOf(explainedTransition(kind), { each: 'transition' });
-  return shape(`${kind.prefix}Explanation`, transitions, 'explanation');
+function explanationShape(topic: SubscriptionTopic) {
+  const transitions = listOf(explainedTransition(topic), { each: 'transition' });
+  return shape(`${topic.prefix}Explanation`, transitions, 'explanation');
 }
 
-export function explainOperations(kind: SubscriptionKind) {
-  const { typeName: name, subject, subjectField, subjectId } = kind;
+export function explainOperations(topic: SubscriptionTopic) {
+  const { typeName: name, subject, subjectField, subjectId } = topic;
   return {
     explain: {
       id: `explain${name}`,
       summary: `Explain why messages about a ${subject} were sent, or not`,
-      description: `For each transition of the ${subject}, what the subscription made of it, and what has become of its messages.`,
+      description:
+        `For each transition of the ${subject}, what the subscription made of it, and what has become of ` +
+        'its messages.',
       path: {
         ...SUBSCRIPTION_ID,
         [subjectField]: {
@@ -81,7 +83,7 @@ export function explainOperations(kind: SubscriptionKind) {
           example: subjectId,
         },
       },
-      answer: explanationShape(kind),
+      answer: explanationShape(topic),
     },
   } as const satisfies Readonly<Record<string, OperationText>>;
 }
@@ -102,28 +104,28 @@ export class ExplainQueries {
 
   /** Raises CON_200 and CON_210, and CON_500 unless the caller is a party of the subject. */
   async explain(which: Which, subject: string): Promise<AsyncIterable<readonly OutputExplained[]>> {
-    const { kind, id, caller } = which;
+    const { topic, id, caller } = which;
     const { state } = await ownedSubscription(this.log, which);
-    const stream = SUBJECT.test(subject) ? kind.streamOf(subject) : undefined;
+    const stream = SUBJECT.test(subject) ? topic.streamOf(subject) : undefined;
     const events =
-      stream === undefined ? [] : await explainMatches(this.log, kind, stream, { only: id, last: MOST });
+      stream === undefined ? [] : await explainMatches(this.log, topic, stream, { only: id, last: MOST });
     if (ownOf(events, caller).next().done === true)
       throw fault.unknownTransaction(
-        `${subject.slice(0, 100)}: expected the ${kind.subjectField} of a ${kind.subject} of yours`,
+        `${subject.slice(0, 100)}: expected the ${topic.subjectField} of a ${topic.subject} of yours`,
       );
     const output = async (one: OwnEvent): Promise<OutputExplained> => await this.output(which, state, one);
     return (async function* () {
-      for (const one of ownOf(events, caller)) yield [namedFor(kind, await output(one))];
+      for (const one of ownOf(events, caller)) yield [namedFor(topic, await output(one))];
     })();
   }
 
   private async output(
-    { kind, id }: Which,
+    { topic, id }: Which,
     state: ActiveSubscription,
     { event, occurrence, explanation }: OwnEvent,
   ): Promise<OutputExplained> {
     const { stateId, at, sequence } = occurrence;
-    const reason = reasonOf(explanation, kind);
+    const reason = reasonOf(explanation, topic);
     return {
       sequenceNumber: String(sequence),
       time: at,
@@ -192,7 +194,7 @@ function resultOf({ is }: Explanation): (typeof RESULTS)[number] {
   }
 }
 
-function reasonOf(explanation: Explanation, { states }: SubscriptionKind): string | undefined {
+function reasonOf(explanation: Explanation, { states }: SubscriptionTopic): string | undefined {
   switch (explanation.is) {
     case 'excluded':
       return explanation.by
@@ -211,17 +213,17 @@ function reasonOf(explanation: Explanation, { states }: SubscriptionKind): strin
   }
 }
 
-export function explainController(kind: SubscriptionKind): Type<object> {
-  const { explain } = explainOperations(kind);
+export function explainController(topic: SubscriptionTopic): Type<object> {
+  const { explain } = explainOperations(topic);
 
-  @Controller(kind.path)
+  @Controller(topic.path)
   @Roles(SUBSCRIBERS)
   class ExplainController {
     constructor(private readonly queries: ExplainQueries) {}
 
-    @Get(`:id/explain/:${kind.subjectField}`)
+    @Get(`:id/explain/:${topic.subjectField}`)
     @ApiOperation(explain)
-    explain(@Wanted(kind) which: Which, @Param(kind.subjectField) subject: string): ListAnswer {
+    explain(@Wanted(topic) which: Which, @Param(topic.subjectField) subject: string): ListAnswer {
       return ListAnswer.of(explain, async () => ({
         items: await this.queries.explain(which, subject),
       }));

@@ -1,7 +1,7 @@
 import { type MakeFault } from '../../kernel/fault';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { type ReceiverFormat } from '../../domain/subscriptions/subscription';
-import { stateField, type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { stateField, type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { type Caller } from '../../network/organisations';
 import { isPosted, type Posted, Refusals } from '../../wire/api/posted';
 import { postedFromJson } from '../../wire/json/read';
@@ -111,7 +111,8 @@ const receiver = record({
     kind: text(),
     ...optional,
     description:
-      'Id of the receiver, in each answer. In a PUT: continues this receiver, with what waits for it. Ignored in a POST',
+      'Id of the receiver, in each answer. In a PUT: continues this receiver, with what waits for it. ' +
+      'Ignored in a POST',
   },
 });
 
@@ -164,7 +165,7 @@ export type FoundCustomAttribute = FoundIn<typeof customAttribute>;
 type Ids = Field<List<Scalar<number, number>>>;
 
 /** Document 2, Subscription: filter. */
-function filterOf({ states, eventTypes, subject, sample }: SubscriptionKind) {
+function filterOf({ states, eventTypes, subject, sample }: SubscriptionTopic) {
   const ids = (description: string, of: Scalar<number, number> = integer(), items = 'integers'): Ids => ({
     kind: listOf(of, { each: 'id', most: MOST.ids, isNoneIfEmpty: true, items }),
     ...optional,
@@ -202,12 +203,12 @@ function named(ids: Readonly<Record<number, { readonly name: string }>>): string
 }
 
 /** What is posted of a subscription of this kind (Document 2, Subscription). */
-export function postedSubscription(kind: SubscriptionKind) {
-  return record(contentOf(kind), { name: `Posted${kind.typeName}` });
+export function postedSubscription(topic: SubscriptionTopic) {
+  return record(contentOf(topic), { name: `Posted${topic.typeName}` });
 }
 
-function contentOf(kind: SubscriptionKind) {
-  const { receiverBody } = kind.sample;
+function contentOf(topic: SubscriptionTopic) {
+  const { receiverBody } = topic.sample;
   const fields = {
     ...receiver.fields,
     receiverBody: { ...receiver.fields.receiverBody, example: receiverBody },
@@ -217,9 +218,9 @@ function contentOf(kind: SubscriptionKind) {
       kind: atMost(MOST.nameCharacters, text()),
       ...optional,
       description: 'Name',
-      example: `My ${kind.subject}s`,
+      example: `My ${topic.subject}s`,
     },
-    filter: { kind: filterOf(kind), required: true, description: 'What to be notified of' },
+    filter: { kind: filterOf(topic), required: true, description: 'What to be notified of' },
     receivers: {
       kind: listOf(record(fields), {
         each: 'receiver',
@@ -241,30 +242,31 @@ function contentOf(kind: SubscriptionKind) {
       }),
       ...optional,
       description:
-        'Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but no `${currencyId}` wait for one; others are sent unconverted',
+        'Converts order value, commissions and media cost. Without an exchange rate, messages that show amounts but ' +
+        'no `${currencyId}` wait for one; others are sent unconverted',
     },
     customAttribute: { kind: customAttribute, ...optional, description: 'An attribute of your own' },
     disabled: { kind: boolean(), otherwise: false, description: 'Makes no messages' },
     strictOrder: {
       kind: boolean(),
       ...optional,
-      description: `A message waits until the one before of its ${kind.subject} is delivered or a dead letter`,
+      description: `A message waits until the one before of its ${topic.subject} is delivered or a dead letter`,
     },
   } as const;
 }
 
-export function listedSubscription(kind: SubscriptionKind) {
+export function listedSubscription(topic: SubscriptionTopic) {
   return record(
     {
       subscriptionId: { kind: text(), description: 'Id of the subscription' },
-      ...contentOf(kind),
+      ...contentOf(topic),
       siteId: {
         kind: integer(),
         ...optional,
         description: 'The only site that messages are about: it was created with a token for one site',
       },
     },
-    { name: kind.typeName },
+    { name: topic.typeName },
   );
 }
 
@@ -283,7 +285,7 @@ export const subscriptionSecret = record(
 export type OutputSecret = AnswerOf<typeof subscriptionSecret>;
 
 /** `docs/decisions.md#n14`. */
-export function postedTest({ states, typeName, sample }: SubscriptionKind) {
+export function postedTest({ states, typeName, sample }: SubscriptionTopic) {
   return record(
     {
       [stateField(states)]: {
@@ -326,21 +328,21 @@ export function postedObject(bytes: Buffer, expected: string): Posted {
   throw fault.syntax(`the body is not an object: expected ${expected}`);
 }
 
-export function expectedTest({ states, sample }: SubscriptionKind): string {
+export function expectedTest({ states, sample }: SubscriptionTopic): string {
   const example = JSON.stringify({ [stateField(states)]: sample.states[0] });
   return `an object such as ${example}, or no body`;
 }
 
 /** The state that a test is to be about, if the body names one. Raises `Faults`. */
 export function postedState(
-  kind: SubscriptionKind,
+  topic: SubscriptionTopic,
   posted: Posted,
   caller: Pick<Caller, 'kind'>,
 ): number | undefined {
   const refusals = new Refusals({ unusable: fault.content });
-  const field = stateField(kind.states);
-  const { [field]: stateId } = recordReader(postedTest(kind))(posted, refusals);
-  const { notForAdvertisers } = kind.states;
+  const field = stateField(topic.states);
+  const { [field]: stateId } = recordReader(postedTest(topic))(posted, refusals);
+  const { notForAdvertisers } = topic.states;
   if (caller.kind === 'advertiser' && stateId !== undefined && notForAdvertisers.includes(stateId))
     refusals.add(
       fault.paidForAdvertiser,

@@ -76,7 +76,6 @@ const ASKED_MS = 60 * 60 * 1000;
 
 const BACKOFF = { first: 50, longest: 500 } as const;
 
-/** A test that was asked for. */
 interface AskedTest {
   readonly messageId: string;
   readonly position: Position;

@@ -5,7 +5,7 @@ import {
   type SubscriptionContent,
   type SubscriptionFilter,
 } from '../../domain/subscriptions/subscription';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { type Directory } from '../../network/directory';
 import { type Caller } from '../../network/organisations';
 import {
@@ -28,10 +28,9 @@ import {
 } from './fields';
 import { checkReceiver, type ReceiverRules } from './receiver-check';
 
-export interface SubscriptionCheckOptions extends Pick<ReceiverRules, 'addressProblem'> {
+export interface SubscriptionCheckParts extends Pick<ReceiverRules, 'addressProblem'> {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'kind' | 'organisationId' | 'siteId'>;
-  /** Currencies that there are rates for; undefined as long as there are none (`docs/decisions.md#n12`). */
   readonly convertible: ReadonlySet<string> | undefined;
   /** What a PUT replaces: its receivers may be named by their ids. */
   readonly before?: { readonly id: string; readonly content: SubscriptionContent } | undefined;
@@ -43,26 +42,26 @@ const MOST_FAULTS = 100;
 export class SubscriptionCheck {
   private readonly read;
 
-  constructor(private readonly kind: SubscriptionKind) {
-    this.read = recordReader(postedSubscription(kind));
+  constructor(private readonly topic: SubscriptionTopic) {
+    this.read = recordReader(postedSubscription(topic));
   }
 
   /** Checks what was posted. Raises everything that is wrong as `Faults`. */
-  check(posted: Posted, options: SubscriptionCheckOptions): SubscriptionContent {
+  check(posted: Posted, parts: SubscriptionCheckParts): SubscriptionContent {
     const refusals = new Refusals({ unusable: fault.content }, {}, MOST_FAULTS);
     const found = this.read(withFilter(posted), refusals);
     const { receivers, currencyConversion, customAttribute } = found;
-    checkAccess(idsIn(posted['filter']), this.kind, options, refusals);
+    checkAccess(idsIn(posted['filter']), this.topic, parts, refusals);
     const names = this.namesWith(customAttribute?.userAttribute);
-    const rules = { names, addressProblem: options.addressProblem };
+    const rules = { names, addressProblem: parts.addressProblem };
     const sent: unknown = posted['receivers'];
     receivers?.forEach((receiver: FoundReceiver, at) => {
       const item: unknown = Array.isArray(sent) ? sent[at] : undefined;
       checkReceiver(receiver, { posted: item, place: `receivers[${at}]` }, rules, refusals);
     });
-    checkCurrency(currencyConversion?.to, options.convertible, refusals);
+    checkCurrency(currencyConversion?.to, parts.convertible, refusals);
     if (customAttribute !== undefined) this.checkCustomAttribute(customAttribute, refusals);
-    const { before } = options;
+    const { before } = parts;
     if (before !== undefined) checkReceiverIds(receivers ?? [], before, refusals);
     const { disabled, strictOrder, ...whole } = complete<PostedSubscription>(found, refusals);
     return {
@@ -84,14 +83,14 @@ export class SubscriptionCheck {
   }
 
   private namesWith(userAttribute: string | undefined): readonly string[] {
-    const { attributes } = this.kind;
+    const { attributes } = this.topic;
     return userAttribute === undefined ? attributes : [...attributes, userAttribute];
   }
 
   /** `docs/decisions.md#n13`. */
   private checkCustomAttribute(found: FoundCustomAttribute, refusals: Refusals): void {
     const { tdAttributes, userAttribute, rules } = found;
-    const { attributes } = this.kind;
+    const { attributes } = this.topic;
     for (const name of tdAttributes ?? [])
       if (!attributes.includes(name))
         refusals.add(
@@ -116,7 +115,7 @@ export class SubscriptionCheck {
   }
 
   private filterIn(found: PostedSubscription['filter']): SubscriptionFilter {
-    const { [this.kind.states.field]: stateIds = [], ...lists } = found;
+    const { [this.topic.states.field]: stateIds = [], ...lists } = found;
     return { ...lists, stateIds };
   }
 }
@@ -159,7 +158,7 @@ function checkCurrency(
  */
 function checkReceiverIds(
   found: readonly FoundReceiver[],
-  before: NonNullable<SubscriptionCheckOptions['before']>,
+  before: NonNullable<SubscriptionCheckParts['before']>,
   refusals: Refusals,
 ): void {
   const known = receiversOf(before.id, before.content);
@@ -195,7 +194,7 @@ function storedReceiver(found: FoundReceiver, isNamed: boolean): Receiver {
     : { httpMethod: 'GET', receiverUrl, ...switched };
 }
 
-type Access = Pick<SubscriptionCheckOptions, 'directory' | 'caller' | 'before'>;
+type Access = Pick<SubscriptionCheckParts, 'directory' | 'caller' | 'before'>;
 
 type IdLists = Readonly<Record<string, readonly number[] | undefined>>;
 
@@ -203,7 +202,7 @@ type IdLists = Readonly<Record<string, readonly number[] | undefined>>;
 const MOST_LISTED = 20;
 
 /** Whether the caller may be notified of what a filter selects, unless it is already (`docs/decisions.md#n11`). */
-function checkAccess(filter: IdLists, kind: SubscriptionKind, access: Access, refusals: Refusals): void {
+function checkAccess(filter: IdLists, topic: SubscriptionTopic, access: Access, refusals: Refusals): void {
   const gained = (field: 'programIds' | 'eventIds' | 'siteIds'): readonly number[] => {
     const known = new Set(access.before?.content.filter[field]);
     return filter[field]?.filter((id) => !known.has(id)) ?? [];
@@ -211,7 +210,7 @@ function checkAccess(filter: IdLists, kind: SubscriptionKind, access: Access, re
   checkPrograms(gained('programIds'), access, refusals);
   checkEvents(gained('eventIds'), access, refusals);
   checkSites(gained('siteIds'), access, refusals);
-  const { field, notForAdvertisers } = kind.states;
+  const { field, notForAdvertisers } = topic.states;
   if (access.caller.kind !== 'advertiser') return;
   for (const id of new Set(filter[field]))
     if (notForAdvertisers.includes(id))

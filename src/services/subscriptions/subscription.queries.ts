@@ -9,7 +9,7 @@ import {
   type SubscriptionContent,
   subscriptionDecider,
 } from '../../domain/subscriptions/subscription';
-import { type SubscriptionKind, type Topic } from '../../domain/subscriptions/topic';
+import { type SubscriptionTopic, type Topic } from '../../domain/subscriptions/topic';
 import { load, type Loaded } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
@@ -46,18 +46,18 @@ export class SubscriptionQueries {
 
   /** The caller's, oldest first. */
   async list(
-    kind: SubscriptionKind,
+    topic: SubscriptionTopic,
     { organisationId, siteId }: Caller,
     query: QueryOptions = {},
   ): Promise<AsyncIterable<Iterable<OutputSubscription>>> {
-    const found = await listSubscriptions(this.store, { organisationId, siteId, topic: kind.name }, query);
-    return eachOf(found, ({ subscriptionId, content }) => toOutput(kind, subscriptionId, content));
+    const found = await listSubscriptions(this.store, { organisationId, siteId, topic: topic.name }, query);
+    return eachOf(found, ({ subscriptionId, content }) => toOutput(topic, subscriptionId, content));
   }
 
   /** From its stream; raises CON_200 and CON_210, as `secret` does. */
   async one(which: Which): Promise<OutputSubscription> {
     const { state } = await ownedSubscription(this.log, which);
-    return toOutput(which.kind, which.id, state.content);
+    return toOutput(which.topic, which.id, state.content);
   }
 
   async secret(which: Which): Promise<OutputSecret> {
@@ -72,7 +72,7 @@ export class SubscriptionQueries {
 }
 
 export function toOutput(
-  { states }: SubscriptionKind,
+  { states }: SubscriptionTopic,
   subscriptionId: string,
   content: SubscriptionContent,
 ): OutputSubscription {
@@ -104,7 +104,7 @@ type SubscriptionOwner = Pick<Caller, 'organisationId' | 'siteId'>;
 
 /** Which subscription: raises CON_200 or CON_210 unless it is the caller's. */
 export interface Which {
-  readonly kind: SubscriptionKind;
+  readonly topic: SubscriptionTopic;
   readonly id: string;
   readonly caller: SubscriptionOwner;
 }
@@ -115,14 +115,14 @@ export type OwnedSubscription = Loaded<ActiveSubscription>;
 export async function ownedSubscription(
   log: EventLog,
   {
-    kind,
+    topic,
     id,
     caller: { organisationId, siteId },
-  }: Omit<Which, 'kind'> & { readonly kind: Pick<Topic, 'name'> },
+  }: Omit<Which, 'topic'> & { readonly topic: Pick<Topic, 'name'> },
 ): Promise<OwnedSubscription> {
   if (!ID.test(id)) throw missingSubscription(id);
   const { state, ...at } = await load(log, subscriptionDecider, id);
-  if (state.is !== 'active' || state.topic !== kind.name) throw missingSubscription(id);
+  if (state.is !== 'active' || state.topic !== topic.name) throw missingSubscription(id);
   if (state.organisationId !== organisationId)
     throw fault.notRelated(`${id}: expected a subscription of yours`);
   if (siteId !== undefined && state.content.siteId !== siteId)

@@ -13,7 +13,7 @@ import {
 import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
@@ -56,19 +56,20 @@ const RECEIVER = {
 } as const;
 
 /** Document 2, Endpoints, Subscriptions; beyond it `docs/decisions.md#n14`. */
-export function subscriptionOperations(kind: SubscriptionKind) {
-  const { typeName: name, subject } = kind;
-  const listed = listedSubscription(kind);
+export function subscriptionOperations(topic: SubscriptionTopic) {
+  const { typeName: name, subject } = topic;
+  const listed = listedSubscription(topic);
   const one = shape(name, listed, 'subscription');
-  const body = { name: `Posted${name}`, kind: postedSubscription(kind) };
+  const body = { name: `Posted${name}`, kind: postedSubscription(topic) };
   return {
     create: {
       id: `create${name}`,
       sends: IGNORED_FIELDS,
       summary: 'Create a subscription',
       description:
-        `A message is sent to each receiver when a ${subject} enters one of the states. Everything that is wrong with the ` +
-        'subscription is reported at once. A body has at most 1 MiB; all settings together have at most 128 KiB as JSON.',
+        `A message is sent to each receiver when a ${subject} enters one of the states. Everything that is wrong ` +
+        'with the subscription is reported at once. A body has at most 1 MiB; all settings together have at most ' +
+        '128 KiB as JSON.',
       body,
       answer: one,
       status: 201,
@@ -78,10 +79,10 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       sends: IGNORED_FIELDS,
       summary: 'Replace a subscription',
       description:
-        'Replaces all settings: send every field, not only those that change. A receiver whose id is sent is continued, and what ' +
-        'waits for it is rendered again; without ids those that are equal, else the only one that differs. Receivers that the ' +
-        'system has disabled are enabled. A body has at most 1 MiB; all settings together have at most 128 KiB as JSON, or as much as those ' +
-        'that they replace.',
+        'Replaces all settings: send every field, not only those that change. A receiver whose id is sent is ' +
+        'continued, and what waits for it is rendered again; without ids those that are equal, else the only one ' +
+        'that differs. Receivers that the system has disabled are enabled. A body has at most 1 MiB; all settings ' +
+        'together have at most 128 KiB as JSON, or as much as those that they replace.',
       path: SUBSCRIPTION_ID,
       body,
       answer: one,
@@ -105,7 +106,8 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       id: `get${name}Secret`,
       summary: 'Get the secret of a subscription',
       description:
-        'Messages are signed with it, as Standard Webhooks describes, and with each secret that was replaced less than 24 hours ago.',
+        'Messages are signed with it, as Standard Webhooks describes, and with each secret that was replaced less ' +
+        'than 24 hours ago.',
       path: SUBSCRIPTION_ID,
       answer: SECRET,
     },
@@ -113,8 +115,8 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       id: `rotate${name}Secret`,
       summary: 'Replace the secret of a subscription',
       description:
-        'Messages are signed with the replaced secret too for 24 hours, even if the new one is replaced meanwhile. A secret can be ' +
-        'replaced five times within 24 hours.',
+        'Messages are signed with the replaced secret too for 24 hours, even if the new one is replaced meanwhile. ' +
+        'A secret can be replaced five times within 24 hours.',
       path: SUBSCRIPTION_ID,
       answer: SECRET,
     },
@@ -122,8 +124,8 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       id: `enable${name}Receiver`,
       summary: 'Enable a receiver that the system has disabled, or that rests',
       description:
-        'Messages that were held are sent. A receiver that rests is tried at once with one message: the one that would be tried next. ' +
-        'Does nothing for any other receiver.',
+        'Messages that were held are sent. A receiver that rests is tried at once with one message: the one that ' +
+        'would be tried next. Does nothing for any other receiver.',
       path: RECEIVER,
     },
     test: {
@@ -131,13 +133,15 @@ export function subscriptionOperations(kind: SubscriptionKind) {
       sends: IGNORED_FIELDS,
       summary: 'Send a test message to a receiver',
       description:
-        'A message with example values, marked by the header webhook-test, is sent at once, before what waits, and even if the receiver ' +
-        'rests. The answer is its outcome, whatever that is. The body may be absent.',
+        'A message with example values, marked by the header webhook-test, is sent at once, before what waits, and ' +
+        'even if the receiver rests. The answer is its outcome, whatever that is. The body may be absent.',
       path: RECEIVER,
-      body: { name: `Tested${name}`, kind: postedTest(kind), isOptional: true },
+      body: { name: `Tested${name}`, kind: postedTest(topic), isOptional: true },
       answer: shape('ReceiverTestOutcome', testOutcome, 'receiverTestOutcome'),
       also: {
-        202: 'There was no outcome within 15 seconds, or the receiver is disabled by the system: GET the message by its id.',
+        202:
+          'There was no outcome within 15 seconds, or the receiver is disabled by the system: GET the ' +
+          'message by its id.',
       },
     },
   } as const satisfies Readonly<Record<string, OperationText>>;
@@ -152,17 +156,17 @@ export const SUBSCRIBERS = ['advertiser', 'publisher'] as const;
 const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 
 /** Parameter: the subscription that the path names, and who asks. */
-export const Wanted = createParamDecorator((kind: SubscriptionKind, context): Which => {
+export const Wanted = createParamDecorator((topic: SubscriptionTopic, context): Which => {
   const request = context.switchToHttp().getRequest<FastifyRequest<{ Params: { readonly id: string } }>>();
-  return { kind, id: request.params.id, caller: admissionOf(request).caller };
+  return { topic, id: request.params.id, caller: admissionOf(request).caller };
 });
 
-/** The controller of a kind of subscriptions (Document 2, Endpoints, Subscriptions; `docs/decisions.md#n14`). */
-export function subscriptionsController(kind: SubscriptionKind): Type<object> {
-  const operations = subscriptionOperations(kind);
-  const check = new SubscriptionCheck(kind);
+/** The controller of subscriptions to a topic (Document 2, Endpoints, Subscriptions; `docs/decisions.md#n14`). */
+export function subscriptionsController(topic: SubscriptionTopic): Type<object> {
+  const operations = subscriptionOperations(topic);
+  const check = new SubscriptionCheck(topic);
 
-  @Controller(kind.path)
+  @Controller(topic.path)
   @Roles(SUBSCRIBERS)
   class SubscriptionsController {
     constructor(
@@ -174,53 +178,51 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     @ApiOperation(operations.list)
     list(@CurrentCaller() caller: Caller): ListAnswer {
       return ListAnswer.of(operations.list, async (query) => ({
-        items: await this.queries.list(kind, caller, query),
+        items: await this.queries.list(topic, caller, query),
       }));
     }
 
     @Get(':id')
     @ApiOperation(operations.get)
-    one(@Wanted(kind) which: Which): QueuedAnswer {
-      return new QueuedAnswer(async () => Answer.of(operations.get, await this.queries.one(which)));
+    one(@Wanted(topic) which: Which): QueuedAnswer {
+      return QueuedAnswer.of(operations.get, () => this.queries.one(which));
     }
 
     @Post()
     @ApiOperation(operations.create)
     async create(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-      const command = new CreateSubscription(kind, await this.posted(body), caller);
+      const command = new CreateSubscription(topic, await this.posted(body), caller);
       const { subscriptionId, subscription, position } = await this.commands.execute(command);
-      const created = toOutput(kind, subscriptionId, subscription.content);
+      const created = toOutput(topic, subscriptionId, subscription.content);
       return Answer.of(operations.create, created, { status: 201, position });
     }
 
     @Put(':id')
     @ApiOperation(operations.replace)
     async replace(
-      @Wanted(kind) which: ReplaceSubscription['which'],
+      @Wanted(topic) which: ReplaceSubscription['which'],
       @Body() body: PostedBody,
     ): Promise<Answer> {
       const command = new ReplaceSubscription(which, await this.posted(body));
       const { subscription, position } = await this.commands.execute(command);
-      return Answer.of(operations.replace, toOutput(kind, which.id, subscription.content), { position });
+      return Answer.of(operations.replace, toOutput(topic, which.id, subscription.content), { position });
     }
 
     @Delete(':id')
     @ApiOperation(operations.delete)
-    async delete(@Wanted(kind) which: Which): Promise<Answer> {
+    async delete(@Wanted(topic) which: Which): Promise<Answer> {
       return Answer.none(await this.commands.execute(new ChangeSubscription(which, 'delete')), 200);
     }
 
     @Get(':id/secret')
     @ApiOperation(operations.secret)
-    secret(@Wanted(kind) which: Which): QueuedAnswer {
-      return new QueuedAnswer(async () =>
-        Answer.of(operations.secret, await this.queries.secret(which), { headers: NO_STORE }),
-      );
+    secret(@Wanted(topic) which: Which): QueuedAnswer {
+      return QueuedAnswer.of(operations.secret, () => this.queries.secret(which), { headers: NO_STORE });
     }
 
     @Post(':id/secret/rotations')
     @ApiOperation(operations.rotate)
-    async rotate(@Wanted(kind) which: Which): Promise<Answer> {
+    async rotate(@Wanted(topic) which: Which): Promise<Answer> {
       const command = new ChangeSubscription(which, 'rotateSecret');
       const { subscription, position } = await this.commands.execute(command);
       return Answer.of(operations.rotate, this.queries.secretOf(which.id, subscription), {
@@ -231,7 +233,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
 
     @Post(':id/receivers/:receiverId/enable')
     @ApiOperation(operations.enable)
-    async enable(@Wanted(kind) which: Which, @Param('receiverId') receiver: string): Promise<Answer> {
+    async enable(@Wanted(topic) which: Which, @Param('receiverId') receiver: string): Promise<Answer> {
       return Answer.none(await this.commands.execute(new EnableReceiver(which, receiver)));
     }
 
@@ -239,7 +241,7 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
     @ApiOperation(operations.test)
     async test(
       @CurrentCaller() caller: Caller,
-      @Wanted(kind) which: Which,
+      @Wanted(topic) which: Which,
       @Param('receiverId') receiver: string,
       @Body() body: PostedBody,
       @Res({ passthrough: true }) reply: FastifyReply,
@@ -249,8 +251,8 @@ export function subscriptionsController(kind: SubscriptionKind): Type<object> {
       const posted =
         bytes.length === 0
           ? undefined
-          : objectOf(body, bytes, { kind: postedTest(kind), expected: expectedTest(kind) });
-      const stateId = posted && postedState(kind, posted, caller);
+          : objectOf(body, bytes, { kind: postedTest(topic), expected: expectedTest(topic) });
+      const stateId = posted && postedState(topic, posted, caller);
       const isGone = (): boolean => body.isStopping || reply.raw.destroyed;
       const test = new TestReceiver(which, receiver, { stateId, isGone });
       const { answer, isOver, position } = await this.commands.execute(test);

@@ -14,7 +14,7 @@ import { DeliveryQueries } from './deliveries.queries';
 import { explainController, explainOperations, ExplainQueries } from './explain';
 import { conversionFaults as fault, conversionFaultTable } from '../../domain/subscriptions/faults';
 import { type TopicName } from '../../domain/subscriptions/subscription';
-import { type SubscriptionKind } from '../../domain/subscriptions/topic';
+import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { TOPICS } from '../../domain/topics';
 import { defineService, type Service } from '../../http/service';
 import { type OperationText } from '../../wire/api/description';
@@ -25,7 +25,7 @@ import { SubscriptionParts, SubscriptionQueries } from './subscription.queries';
 
 type Operations = Readonly<Record<string, OperationText>>;
 
-export function messageOperations(topic: SubscriptionKind): Operations {
+export function messageOperations(topic: SubscriptionTopic): Operations {
   return {
     ...subscriptionOperations(topic),
     ...deliveryOperations(topic),
@@ -66,11 +66,11 @@ export class SubscriptionsModule {
   static with(parts: SubscriptionParts): DynamicModule {
     return {
       module: SubscriptionsModule,
-      controllers: Object.values(TOPICS).flatMap((kind) => [
-        subscriptionsController(kind),
-        deliveriesController(kind),
-        explainController(kind),
-        backfillController(kind),
+      controllers: Object.values(TOPICS).flatMap((topic) => [
+        subscriptionsController(topic),
+        deliveriesController(topic),
+        explainController(topic),
+        backfillController(topic),
       ]),
       providers: [
         CreateSubscriptionHandler,

@@ -7,18 +7,17 @@ import { type KnownTransaction, type TransactionCommand } from '../../domain/tra
 import { AMENDABLE, AMOUNTS, type TransactionFacts } from '../../domain/transactions/transaction-facts';
 import { idsWith, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
 import { START } from '../../kernel/event';
-import { commissionOf } from '../../network/commission';
+import { commissionOf, termsOf } from '../../network/commission';
 import { type Directory } from '../../network/directory';
 import { type SiteDefinition } from '../../network/events';
 import { type Caller } from '../../network/organisations';
-import { termsOf } from '../../network/past-terms';
 import { type Program, type Programs } from '../../network/programs';
 import { isPosted, isUnset, type Posted, Refusals, wrong } from '../../wire/api/posted';
 import { amountsIn } from '../../wire/record/minor-units';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
 import { type PostedOf } from '../../wire/record/record';
 
-interface CheckOptions {
+interface CheckParts {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'organisationId' | 'kind'>;
   readonly now: Date;
@@ -45,7 +44,7 @@ const PROBLEMS = {
 } as const;
 
 /** Checks a report, JSON or XML alike. Raises everything that is wrong as `Faults`. */
-export function checkReport(posted: unknown, options: CheckOptions): ReportOrder {
+export function checkReport(posted: unknown, options: CheckParts): ReportOrder {
   if (!isPosted(posted)) throw fault.content(wrong('a transaction', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS);
   const found = readReport(posted, refusals);
@@ -82,7 +81,7 @@ interface Accessed {
 /** Document 2, Errors: CON_220, CON_230, CON_240. */
 function checkAccess(
   { programId, eventId }: FoundReport,
-  { directory, caller }: CheckOptions,
+  { directory, caller }: CheckParts,
   refusals: Refusals,
 ): Accessed {
   if (programId === undefined) return {};

@@ -1,4 +1,4 @@
-import { type OperationText, shape } from '../../wire/api/description';
+import { operationsById, shape } from '../../wire/api/description';
 import { TEXT } from '../../wire/keys/keys';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { PAGE_HEADERS } from '../../wire/keys/pages';
@@ -30,9 +30,8 @@ const ID = {
 } as const;
 
 /** `docs/decisions.md#t2`, `#t5`, `#t6`. */
-export const transactionOperations = {
+export const transactionOperations = operationsById({
   listTransactions: {
-    id: 'listTransactions',
     summary: 'List and export transactions',
     description:
       'Advertisers see the transactions of their programs, publishers those of their sites. CSV has a column for ' +
@@ -42,25 +41,23 @@ export const transactionOperations = {
     sends: { ...PAGE_HEADERS, 'X-Next-Since': 'Of a list with since: its next value' },
   },
   totalTransactions: {
-    id: 'totalTransactions',
     summary: 'Sum up transactions by currency and state',
     description: 'Of the transactions that the list would return with the same keys.',
     example: { pretty: true },
     answer: shape('TransactionTotals', transactionTotals, 'totals'),
   },
   getTransaction: {
-    id: 'getTransaction',
     mayConflict: true,
     summary: 'Get a transaction',
     path: ID,
     answer: shape('Transaction', listedTransaction, 'transaction'),
   },
   getTransactionHistory: {
-    id: 'getTransactionHistory',
     mayConflict: true,
     summary: 'Get the history of a transaction',
     description:
-      'The transaction after each of its transitions and amendments, oldest first: all of them, or with pageSize a page.',
+      'The transaction after each of its transitions and amendments, oldest first: all of them, or with ' +
+      'pageSize a page.',
     path: ID,
     answer: TRANSACTIONS,
     sends: {
@@ -69,7 +66,6 @@ export const transactionOperations = {
     },
   },
   reportTransaction: {
-    id: 'reportTransaction',
     sends: IGNORED_FIELDS,
     summary: 'Report a transaction',
     description:
@@ -80,7 +76,6 @@ export const transactionOperations = {
     also: { 201: 'The transaction is new' },
   },
   reportTransactions: {
-    id: 'reportTransactions',
     sends: IGNORED_FIELDS,
     summary: 'Report several transactions',
     description:
@@ -90,7 +85,6 @@ export const transactionOperations = {
     answer: RESULTS,
   },
   moveTransaction: {
-    id: 'moveTransaction',
     sends: IGNORED_FIELDS,
     summary: 'Approve, deny, delete, amend or pay a transaction',
     description: 'A request that has already been carried out does nothing. At most 256 KiB.',
@@ -98,13 +92,12 @@ export const transactionOperations = {
     answer: RESULT,
   },
   moveTransactions: {
-    id: 'moveTransactions',
     sends: IGNORED_FIELDS,
     summary: 'Request transitions of several transactions',
     description:
-      'Each is carried out or refused on its own: the answer has a result for each, in order. At most 10,000 of them, ' +
-      '32 MiB in all and 256 KiB each.',
+      'Each is carried out or refused on its own: the answer has a result for each, in order. At most 10,000 of ' +
+      'them, 32 MiB in all and 256 KiB each.',
     body: shape('PostedTransitions', postedTransitions, 'transitions'),
     answer: RESULTS,
   },
-} as const satisfies Readonly<Record<string, OperationText>>;
+});

@@ -21,8 +21,8 @@ import {
 import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
 import { idsWith, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
 import { type FoundList } from '../../http/answer';
-import { toDomainEvent } from '../../kernel/decider';
-import { type Position, positionOf, START, streamOf } from '../../kernel/event';
+import { lastEvent, toDomainEvent } from '../../kernel/decider';
+import { NO_STREAM, type Position, positionOf, START, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
@@ -227,17 +227,11 @@ export class TransactionQueries {
     const asked = pageSize === undefined ? undefined : pageOf({ pageSize, page }, fault.content);
     const first = asked?.offset ?? 0;
     const { transactionId } = await this.visible(id, caller);
-    const total = await this.eventsOf(transactionId);
+    const last = await lastEvent(this.log, streamOf(TRANSACTION, transactionId));
+    const total = (last?.revision ?? NO_STREAM) + 1;
     const to = Math.min(total, first + (asked?.size ?? total));
     const items = this.states(transactionId, [first, to], dateOutputFormat, signal);
     return { items, total, requested: pageSize };
-  }
-
-  private async eventsOf(transactionId: string): Promise<number> {
-    const stream = streamOf(TRANSACTION, transactionId);
-    for await (const [last] of this.log.readStream(stream, { backwards: true, limit: 1 }))
-      if (last !== undefined) return last.revision + 1;
-    return 0;
   }
 
   /** After the events from revision `first` to before `to`. An amendment has what the events before it have. */

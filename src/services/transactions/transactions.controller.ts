@@ -70,9 +70,7 @@ class TransactionsController {
   @Get('totals')
   @ApiOperation(operations.totalTransactions)
   totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: FilterKeys): QueuedAnswer {
-    return new QueuedAnswer(async (query) =>
-      Answer.of(operations.totalTransactions, await this.queries.totals(keys, caller, query)),
-    );
+    return QueuedAnswer.of(operations.totalTransactions, (query) => this.queries.totals(keys, caller, query));
   }
 
   @Get(':id')
@@ -82,9 +80,7 @@ class TransactionsController {
     @Param('id') id: string,
     @MatrixKeys(dateKeys) { dateOutputFormat = 'iso8601' }: Keys<typeof dateKeys>,
   ): QueuedAnswer {
-    return new QueuedAnswer(async () =>
-      Answer.of(operations.getTransaction, await this.queries.one(id, caller, dateOutputFormat)),
-    );
+    return QueuedAnswer.of(operations.getTransaction, () => this.queries.one(id, caller, dateOutputFormat));
   }
 
   @Get(':id/transitions')

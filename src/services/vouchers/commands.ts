@@ -27,7 +27,6 @@ interface PostedVoucher {
   readonly position: Position;
 }
 
-/** Why one of several vouchers was not posted. */
 interface RefusedVoucher {
   readonly faults: readonly Fault[];
 }
@@ -155,7 +154,7 @@ export class WithdrawVoucherHandler extends VoucherHandler implements ICommandHa
 }
 
 /** How numbers are spelt in a JSON text. */
-function spellings(text: string | undefined): Pick<VoucherCheckOptions, 'spelling'> {
+function spellings(text: string | undefined): Pick<VoucherCheckParts, 'spelling'> {
   return text === undefined ? {} : { spelling: spellingsIn(text) };
 }
 
@@ -170,8 +169,7 @@ function keyOf({ programId, sourceId }: VoucherPost, at: number): string | numbe
 
 /** Days that `endDate` may lie ahead (Document 2, Limits; `docs/decisions.md#v16`). */
 const MAX_DAYS = 366;
-/** What a post is checked against. */
-interface VoucherCheckOptions extends Pick<Origin, 'spelling'> {
+interface VoucherCheckParts extends Pick<Origin, 'spelling'> {
   readonly directory: Directory;
   readonly caller: Pick<Caller, 'organisationId'>;
   readonly now: Date;
@@ -185,7 +183,7 @@ const read = recordReader(postedVoucher);
 const PROBLEMS = { unusable: fault.invalidVoucher } as const;
 
 /** Checks a posted voucher, JSON or XML alike. Raises everything that is wrong as `Faults`. */
-function checkVoucher(posted: unknown, options: VoucherCheckOptions): VoucherPost {
+function checkVoucher(posted: unknown, options: VoucherCheckParts): VoucherPost {
   if (!isPosted(posted)) throw fault.invalidVoucher(wrong('a voucher', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS, {}, Infinity, options);
   const found = read(posted, refusals);
@@ -244,7 +242,7 @@ function checkNeeds({ voucherTypeId }: FoundVoucher, posted: Posted, refusals: R
 /** `docs/decisions.md#v19`. */
 function checkAmount(
   { programId = NaN, discountAmount, isPercentage }: FoundVoucher,
-  { directory }: VoucherCheckOptions,
+  { directory }: VoucherCheckParts,
   refusals: Refusals,
 ): void {
   const currency = directory.program(programId)?.currency;
@@ -256,7 +254,7 @@ function checkAmount(
 /** Document 2, Errors: 102 and 103; `docs/decisions.md#v5`, `#v18`. */
 function checkAccess(
   { programId, siteIds = [] }: FoundVoucher,
-  { directory, caller }: VoucherCheckOptions,
+  { directory, caller }: VoucherCheckParts,
   refusals: Refusals,
 ): void {
   if (programId === undefined) return;

@@ -1,4 +1,4 @@
-import { type OperationText, shape, type Shape } from '../../wire/api/description';
+import { operationsById, shape, type Shape } from '../../wire/api/description';
 import { INTEGER } from '../../wire/keys/keys';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import {
@@ -26,9 +26,8 @@ export const VOUCHERS = {
 } as const satisfies Shape;
 
 /** The operations of Document 2, Endpoints, Vouchers, and those beyond it (`docs/decisions.md#v17`). */
-export const voucherOperations = {
+export const voucherOperations = operationsById({
   listVouchers: {
-    id: 'listVouchers',
     summary: 'List and export vouchers',
     description:
       'Publishers see vouchers that are published and have not ended, advertisers all of their own; newest first. ' +
@@ -38,7 +37,6 @@ export const voucherOperations = {
     sends: { 'X-Page-Size': 'Vouchers on a page, if the request asked for more than 1000' },
   },
   postVoucher: {
-    id: 'postVoucher',
     summary: 'Create or edit a voucher',
     description:
       'A sourceId that is known in the program edits that voucher: all fields are replaced. The id of a voucher that ' +
@@ -48,21 +46,19 @@ export const voucherOperations = {
     sends: POSTED,
   },
   postVouchers: {
-    id: 'postVouchers',
     summary: 'Create or edit several vouchers',
     description:
-      'Each is validated separately: the answer has an id or an error list for each, in order. At most 1,000 of them, ' +
-      '8 MiB in all and 1 MiB each.',
+      'Each is validated separately: the answer has an id or an error list for each, in order. At most 1,000 of ' +
+      'them, 8 MiB in all and 1 MiB each.',
     body: { name: 'PostedVouchers', kind: postedVouchers },
     answer: { name: 'BulkResults', kind: bulkResults },
     sends: POSTED,
   },
-  deleteVoucher: { id: 'deleteVoucher', summary: 'Delete a voucher', path: VOUCHER_ID },
+  deleteVoucher: { summary: 'Delete a voucher', path: VOUCHER_ID },
   listVersions: {
-    id: 'listVersions',
     summary: 'List what each edit of a voucher changed',
     description: 'For its owner, even after a deletion; the last 1,000.',
     path: VOUCHER_ID,
     answer: shape('VoucherVersions', voucherVersions),
   },
-} as const satisfies Readonly<Record<string, OperationText>>;
+});

@@ -69,7 +69,7 @@ export const listKeys = {
 export type VoucherListKeys = Keys<typeof listKeys>;
 
 /** The settings that answers depend on. */
-export abstract class VoucherSettings {
+export abstract class VoucherParts {
   abstract readonly vendor: string;
   /** Without a slash at the end. */
   abstract readonly clickUrl: string;
@@ -82,7 +82,7 @@ export class VoucherQueries {
     private readonly store: ReadStore,
     private readonly log: EventLog,
     private readonly follower: FollowedDirectory,
-    private readonly settings: VoucherSettings,
+    private readonly settings: VoucherParts,
   ) {}
 
   async list(
@@ -118,7 +118,6 @@ export class VoucherQueries {
   }
 }
 
-/** The context of a listing. */
 interface Asker {
   readonly directory: Directory;
   readonly caller: Caller;
@@ -186,8 +185,7 @@ function timesOf({ activeAt, minEndDate, maxStartDate }: VoucherListKeys, { call
   return { publishedAt: at, minEndDate: isBounded ? minEndDate : at, maxStartDate };
 }
 
-/** The context of an answer. */
-interface VoucherContext {
+interface VoucherOutputParts {
   readonly directory: Directory;
   readonly caller: Caller;
   readonly clickUrl: string;
@@ -195,7 +193,7 @@ interface VoucherContext {
 }
 
 /** A voucher as a caller sees it (Document 2, Voucher returned by the list operation). */
-function toOutput(listed: ListedVoucher, view: VoucherContext): OutputVoucher {
+function toOutput(listed: ListedVoucher, view: VoucherOutputParts): OutputVoucher {
   const { id, programId, voucher } = listed;
   const { siteIds = [], startDate, endDate } = voucher;
   const program = view.directory.program(programId);
@@ -239,7 +237,7 @@ function codeIn({ currencies }: Directory) {
 /** `docs/decisions.md#v7`, `#v13`. */
 function trackUri(
   { programId, voucher }: ListedVoucher,
-  { directory, caller, clickUrl }: VoucherContext,
+  { directory, caller, clickUrl }: VoucherOutputParts,
 ): string {
   const { siteIds } = voucher;
   const site =

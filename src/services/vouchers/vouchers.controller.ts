@@ -1,44 +1,57 @@
-import { Body, Controller, Delete, Get, Param, Post } from '@nestjs/common';
+import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { voucherFaults as fault } from '../../domain/vouchers/faults';
+import { voucherFaults as fault, voucherFaultTable } from '../../domain/vouchers/faults';
+import { VoucherWriter } from '../../domain/vouchers/voucher-writer';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
-import { Clock } from '../../runtime/clock';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
+import { defineService } from '../../http/service';
+import { VisibleWrites } from '../../http/visible-writes';
+import { EventLog } from '../../kernel/event-log';
+import { type Version } from '../../kernel/history';
 import { type Caller } from '../../network/organisations';
+import { Clock } from '../../runtime/clock';
 import { errorsAsJson } from '../../wire/api/errors';
 import { postedItems } from '../../wire/api/posted-items';
+import { NotParsable, parsedOr } from '../../wire/bytes';
 import { writeDate } from '../../wire/date';
 import { calendar } from '../../wire/icalendar';
 import { postedFromJson } from '../../wire/json/read';
 import { type Keys } from '../../wire/keys/keys';
 import { ignoredFieldsOf } from '../../wire/keys/name-list';
-import { NotParsable, parsedOr } from '../../wire/bytes';
+import { schemaFiles } from '../../wire/record/document';
 import { type ListText, listWriter } from '../../wire/record/list';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
-import { PostVoucher, PostVouchers, WithdrawVoucher } from './commands';
+import {
+  PostVoucher,
+  PostVoucherHandler,
+  PostVouchers,
+  PostVouchersHandler,
+  WithdrawVoucher,
+  WithdrawVoucherHandler,
+} from './commands';
 import { type OutputVoucher, postedVoucher, postedVouchers } from './fields';
+import { voucherOperations as operations, voucherOperations, VOUCHERS } from './operations';
 import {
   dateKeys,
   listKeys,
   postKeys,
   type VoucherListKeys,
   VoucherQueries,
-  VoucherSettings,
+  VoucherParts,
 } from './voucher.queries';
-import { voucherOperations as operations, VOUCHERS } from './operations';
 
 /** Most bytes of a posted voucher, and of a list of them (`docs/decisions.md#x40`). */
 const MAX_BODY = { one: 1024 * 1024, several: 8 * 1024 * 1024 } as const;
 
 /** Document 2, Endpoints, Vouchers; beyond it `docs/decisions.md#v17`. */
 @Controller('/1.0/vouchers')
-export class VouchersController {
+class VouchersController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: VoucherQueries,
-    private readonly settings: VoucherSettings,
+    private readonly settings: VoucherParts,
     private readonly clock: Clock,
   ) {}
 
@@ -110,13 +123,10 @@ export class VouchersController {
     @Param('id') sent: string,
     @MatrixKeys(dateKeys) { dateOutputFormat = 'epoch' }: Keys<typeof dateKeys>,
   ): QueuedAnswer {
-    return new QueuedAnswer(async (query) => {
+    return QueuedAnswer.of(operations.listVersions, async (query) => {
       const found = await this.queries.versions(voucherIdIn(sent), caller, query);
-      const versions = found.map((one) => ({
-        ...one,
-        time: writeDate(Date.parse(one.time), dateOutputFormat),
-      }));
-      return Answer.of(operations.listVersions, { versions });
+      const timeOf = ({ time }: Version) => writeDate(Date.parse(time), dateOutputFormat);
+      return { versions: found.map((one) => ({ ...one, time: timeOf(one) })) };
     });
   }
 }
@@ -158,4 +168,41 @@ function calendarText(vendor: string): ListText<OutputVoucher> {
 
 function instantOf(date: number | string): number {
   return new Date(date).getTime();
+}
+
+/** The voucher service (Document 2; in XML `docs/decisions.md#x61`). A problem with a key is 101 (`#v14`). */
+export const voucherService = defineService({
+  system: 'VOUCHERS',
+  modules: ['vouchers'],
+  description: {
+    title: 'Vouchers',
+    description: 'Voucher offers of programs: posting, editing, listing, deleting; what each edit changed.',
+    faults: voucherFaultTable,
+    schemas: () => schemaFiles(voucherOperations),
+    errorSchema: 'VoucherErrors_v1_0.xsd',
+  },
+  faults: { unusable: fault.invalidVoucher, notAdmitted: fault.noAccess },
+});
+
+@Module({})
+export class VouchersModule {
+  static with(settings: VoucherParts): DynamicModule {
+    return {
+      module: VouchersModule,
+      controllers: [VouchersController],
+      providers: [
+        PostVoucherHandler,
+        PostVouchersHandler,
+        WithdrawVoucherHandler,
+        VisibleWrites,
+        VoucherQueries,
+        {
+          provide: VoucherWriter,
+          useFactory: (clock: Clock, log: EventLog) => new VoucherWriter(clock, log),
+          inject: [Clock, EventLog],
+        },
+        { provide: VoucherParts, useValue: settings },
+      ],
+    };
+  }
 }

@@ -29,7 +29,6 @@ export function shape<K extends Kind>(name: string, kind: K, root?: string): Sha
 }
 
 export interface XmlDocument {
-  /** File of its XML schema. */
   readonly file: string;
   /** Its root element. Without one, the only field of the record or the only item of the list is the root. */
   readonly root?: string;
@@ -76,3 +75,14 @@ export interface OperationText {
   /** Other statuses with the same answer, and what they mean. */
   readonly also?: Readonly<Record<number, string>>;
 }
+
+/** Operations, each with its name in the table as its id. */
+export function operationsById<const Texts extends Readonly<Record<string, Omit<OperationText, 'id'>>>>(
+  texts: Texts & { readonly [Id in keyof Texts]: Without<Exclude<keyof Texts[Id], keyof OperationText>> },
+): { readonly [Id in keyof Texts]: Texts[Id] & { readonly id: Id & string } } {
+  const operations = Object.entries(texts).map(([id, text]) => [id, { id, ...text }]);
+  return Object.fromEntries(operations) as never;
+}
+
+/** Refuses names that nothing reads: a misspelt one. */
+type Without<Name extends PropertyKey> = { readonly [Each in Name]?: never };

@@ -73,8 +73,8 @@ export function notResponding(reason?: string): Fault {
 /** A read model that a request reads is not there. */
 export function notBuilt(collection: string): Fault {
   return notResponding(
-    `the read model ${collection} is being built from its log, as after an upgrade or when the log was removed or replaced. Wait until a server with ` +
-      `the role projector has built it, and repeat the request`,
+    `the read model ${collection} is being built from its log, as after an upgrade or when the log was removed or ` +
+      'replaced. Wait until a server with the role projector has built it, and repeat the request',
   );
 }
 

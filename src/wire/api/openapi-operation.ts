@@ -11,7 +11,6 @@ export interface Operation {
   readonly method: string;
   /** As it is routed: `/1.0/productFeeds/:feedId`. */
   readonly path: string;
-  /** Who may call it. */
   readonly callers: readonly string[];
   readonly formats: readonly Format[];
   readonly keys: KeyTable;
@@ -33,7 +32,6 @@ interface Describing {
 interface DescribedView {
   readonly path: string;
   readonly isJson: boolean;
-  /** Of the answer. */
   readonly formats: readonly Format[];
   readonly bodies: readonly Format[];
   readonly keys: KeyTable;
@@ -173,8 +171,8 @@ export const sharedParameters = {
     name: 'jsonp',
     in: 'query',
     description:
-      'Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON result, ' +
-      'the status and a message.',
+      'Name of a function. The answer is a script then, `application/javascript`, which calls it with the JSON ' +
+      'result, the status and a message.',
     schema: { type: 'string', maxLength: 128 },
   },
   minPosition: {
@@ -321,7 +319,8 @@ function errorResponse(service: ServiceErrors, wanted: Status, isJson: boolean):
   const list = { ...ERRORS, xml: { file: errorSchema } };
   const summary =
     wanted === 'default'
-      ? 'An error of HTTP, or of the server, which it is harmless to repeat. The answer is an error list. Its codes, with their status:'
+      ? 'An error of HTTP, or of the server, which it is harmless to repeat. The answer is an error list. Its ' +
+        'codes, with their status:'
       : 'The request was refused, or a part of it. The answer is an error list. Its codes:';
   return {
     description: `${summary}\n\n${codes.join('\n')}`,

@@ -71,7 +71,9 @@ function schemesOf(services: readonly DescribedService[]): Json {
     {
       type: 'http',
       scheme: 'bearer',
-      description: `A token for ${system}: 40 hexadecimal digits, in the header Authorization, which proxies do not log.`,
+      description:
+        `A token for ${system}: 40 hexadecimal digits, in the header Authorization, which ` +
+        'proxies do not log.',
     },
   ]);
   return Object.fromEntries(schemes) as Json;

@@ -96,17 +96,12 @@ const NONE: ReadonlySet<string> = new Set();
 /** How deep an item may be nested: with the list around it 32 levels. */
 const MAX_DEPTH = 31;
 
-interface Element {
-  readonly bytes: Buffer;
-  readonly origin: ElementOrigin;
-}
-
 class JsonItems {
   private readonly found: Items;
   private readonly texts: string[] = [];
   private readonly cutter: JsonCutter;
   /** Elements that have ended in the present chunk, not parsed yet. */
-  private ended: Element[] = [];
+  private ended: { readonly bytes: Buffer; readonly origin: ElementOrigin }[] = [];
 
   constructor(private readonly list: ListBody) {
     this.found = new Items(list);

@@ -7,14 +7,8 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 const BLANKS = /[ \n\r\t]*/y;
 
-/** Where a text stops being JSON, and what was expected there. */
-interface Unexpected {
-  readonly at: number;
-  readonly expected: string;
-}
-
 class NotJson extends Error {
-  constructor(readonly unexpected: Unexpected) {
+  constructor(readonly unexpected: { readonly at: number; readonly expected: string }) {
     super('not JSON');
   }
 }

@@ -1,3 +1,5 @@
+import { isObject } from '../../kernel/unknown';
+
 /** A JSON text; `pretty` adds line breaks (Document 1, Conventions 6). */
 export function writeJson(value: unknown, options: { readonly pretty?: boolean } = {}): string {
   return JSON.stringify(value, null, options.pretty === true ? 2 : undefined);
@@ -50,10 +52,6 @@ export function plainJson(value: unknown): string {
 export function shortJson(value: unknown): string {
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 /** The arguments of a JSONP call: the JSON text of the result in pieces, or the failure. */

@@ -128,7 +128,8 @@ export class ListCursors<Keys extends WithCursor> {
       throw refuse(`cursor=${shown}: expected * and the nextCursor of the page before`);
     if (found.search !== this.searchOf(keys))
       throw refuse(
-        `cursor=${shown}: it was made for a search with other keys or in another order; expected * and the nextCursor of the page before`,
+        `cursor=${shown}: it was made for a search with other keys or in another order; expected * and the ` +
+          'nextCursor of the page before',
       );
     return found.after;
   }

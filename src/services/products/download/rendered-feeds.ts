@@ -19,7 +19,8 @@ const REMEMBERED = 1_000;
 
 function tooLarge(needed: number, space: number): string {
   return (
-    `fid: the feed needs about ${needed} bytes when it is written like this, more than the ${space} that all downloads may use: ` +
+    `fid: the feed needs about ${needed} bytes when it is written like this, more than the ${space} that all ` +
+    'downloads may use: ' +
     `expected a smaller feed or format, such as csv, or a DOWNLOAD_SPACE of ${needed} or more, which the operator sets`
   );
 }
@@ -82,7 +83,6 @@ export class RenderedFeeds {
     await Promise.all(left.map((name) => rm(join(this.folder, name), { force: true })));
   }
 
-  /** Bytes that the files have together. */
   get bytes(): number {
     return [...this.entries.values()].reduce((sum, { feed }) => sum + feed.bytes, 0);
   }
@@ -286,7 +286,6 @@ class RenderedFeed {
     );
   }
 
-  /** Bytes it has on disk. */
   get bytes(): number {
     return this.written;
   }

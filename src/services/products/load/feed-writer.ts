@@ -62,7 +62,6 @@ interface WriterOptions {
   readonly dryRun?: boolean | undefined;
   /** That of posted prices, ISO 4217; without it, or if it is empty, it is unknown. */
   readonly currency?: string;
-  /** For events of other writers that do not record their currency. */
   readonly currencyAt?: CurrencyAt;
   /** Whether a product with this content is mapped: those that are not are counted. Without it all are. */
   readonly isMapped?: (content: string) => boolean;
@@ -112,7 +111,6 @@ export class FeedWriter {
     private readonly log: EventLog,
     feedId: number,
     private readonly state: Fingerprints,
-    /** Time of the events, ISO 8601. */
     private readonly at: string,
     /** Stops the writer between two appends. */
     private readonly signal: AbortSignal,
@@ -121,7 +119,6 @@ export class FeedWriter {
     this.stream = streamOf(FEED, feedId);
   }
 
-  /** That of posted prices, empty if it is unknown. */
   get currency(): string {
     return this.options.currency ?? '';
   }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { type CurrencyAt, evolve, FEED } from '../../../domain/products/feed';
 import { parseChange } from '../../../domain/products/feed-codec';
 import { Fingerprints } from '../../../domain/products/fingerprints';
-import { streamOf } from '../../../kernel/event';
+import { NO_STREAM, streamOf } from '../../../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../../../kernel/event-log';
 import { type Leases } from '../../../kernel/leases';
 import { type Clock } from '../../../runtime/clock';
@@ -12,6 +12,7 @@ import { FairQueue } from '../../../runtime/fair-queue';
 import { KeyedMutex } from '../../../runtime/concurrency';
 import { LeaseHolder } from '../../../runtime/lease-holder';
 import { withEngineTimeout } from '../../../runtime/unavailable';
+import { lastEvent } from '../../../kernel/decider';
 
 /** A file is saved when it is this many events behind, and at least a quarter of the feed's products. */
 const SAVE_AFTER = 10_000;
@@ -122,10 +123,8 @@ export class FingerprintCache {
     const path = this.fileOf(feedId);
     const file = path === undefined ? undefined : await stat(path).catch(() => undefined);
     if (file !== undefined) return file.size;
-    let events = 0;
-    for await (const [last] of this.log.readStream(streamOf(FEED, feedId), { backwards: true, limit: 1 }))
-      events = (last?.revision ?? -1) + 1;
-    return EMPTY + events * PER_PRODUCT;
+    const last = await lastEvent(this.log, streamOf(FEED, feedId));
+    return EMPTY + ((last?.revision ?? NO_STREAM) + 1) * PER_PRODUCT;
   }
 
   private async useInMemory<Result>(

@@ -51,7 +51,7 @@ export interface LoadUse {
   readonly space: number;
 }
 
-interface LoaderOptions {
+interface LoaderParts {
   readonly clock: Clock;
   readonly log: EventLog;
   readonly fingerprints: FingerprintCache;
@@ -60,7 +60,6 @@ interface LoaderOptions {
   readonly directory: Directory;
   /** Waits until the directory has reached a position; raises `EngineUnavailable` after a timeout. */
   readonly reached: (position: Position) => Promise<unknown>;
-  /** Validates in other threads. */
   readonly validate?: Validate | undefined;
 }
 
@@ -89,7 +88,7 @@ export class Loader {
   private readonly appending = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
 
-  constructor(private readonly options: LoaderOptions) {}
+  constructor(private readonly options: LoaderParts) {}
 
   /** Starts a load; `write` takes its body. */
   async open(request: LoadRequest): Promise<string> {
@@ -283,13 +282,6 @@ export class Loader {
   }
 }
 
-interface LoaderParts {
-  /** Without it, no other process loads feeds. */
-  readonly feedLock?: FeedLock | undefined;
-  /** Without it, products are validated in this thread. */
-  readonly validate?: Validate;
-}
-
 /** The organisation whose products a feed has; undefined for an unknown feed. */
 function ownerOf({ programs }: Directory, feedId: number): number | undefined {
   const [programId] = programs.feed(feedId)?.programIds ?? [];
@@ -301,7 +293,7 @@ export function makeLoader(
   log: EventLog,
   follower: FollowedDirectory,
   dataDir: string,
-  { feedLock, validate }: LoaderParts = {},
+  { feedLock, validate }: { readonly feedLock?: FeedLock | undefined; readonly validate?: Validate } = {},
 ): Loader {
   const { directory } = follower;
   return new Loader({

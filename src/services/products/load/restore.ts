@@ -21,7 +21,7 @@ import { without } from '../../../kernel/without';
 import { type Clock } from '../../../runtime/clock';
 import { FeedWriter, type WriteItem } from './feed-writer';
 
-interface RestoreOptions {
+interface RestoreParts {
   readonly clock: Clock;
   readonly log: EventLog;
   readonly feedId: number;
@@ -47,7 +47,7 @@ const READ_AT_ONCE = 1000;
  * `state` is current as of the end of the feed's stream. Other writers may append meanwhile. Raises
  * `EngineUnavailable`.
  */
-export async function restoreLoad(state: Fingerprints, options: RestoreOptions): Promise<Restored> {
+export async function restoreLoad(state: Fingerprints, options: RestoreParts): Promise<Restored> {
   const { clock, log, feedId, history, signal } = options;
   // Read after the state: it knows every change that the state knows.
   await history.catchUp();
@@ -69,7 +69,7 @@ export async function restoreLoad(state: Fingerprints, options: RestoreOptions):
   return { ...(changesIn(tally) > 0 ? { loadId } : {}), tally };
 }
 
-interface Ended extends Pick<RestoreOptions, 'history'> {
+interface Ended extends Pick<RestoreParts, 'history'> {
   readonly loadId: string;
   readonly started: Date;
   readonly ended: Date;
@@ -94,7 +94,7 @@ function changesIn({ new: listed, revised, repriced, removed }: Tally): number {
 }
 
 /** Removals first, then what needs content, in the order in which that is in the stream. */
-async function* itemsOf({ clock, log, feedId, history }: RestoreOptions): AsyncGenerator<WriteItem> {
+async function* itemsOf({ clock, log, feedId, history }: RestoreParts): AsyncGenerator<WriteItem> {
   const isStill = (product: number) => () => !history.hasChangedSince(product);
   for (const { sourceProductId, difference, product } of history.undos())
     if (difference === 'removed')
@@ -131,7 +131,6 @@ function postOf(
   };
 }
 
-/** How many products the load would be undone for, in which way. */
 function countUndos(history: LoadHistory): Tally {
   const tally = emptyTally();
   for (const { difference } of history.undos()) tally[difference] += 1;
@@ -142,7 +141,6 @@ function countUndos(history: LoadHistory): Tally {
 interface EndedLoad {
   /** Absent from deletions of early versions. */
   readonly importId: string | undefined;
-  /** When it ended: ISO 8601. */
   readonly at: string;
   readonly what: 'update' | 'replace' | 'deletion';
 }
@@ -167,7 +165,6 @@ const LAST = 5;
  */
 export class LoadHistory {
   found: EndedLoad | undefined;
-  /** The last loads, oldest first. */
   readonly last: EndedLoad[] = [];
   private readonly ids = new IdTable();
   private readonly now = new ProductStates();
@@ -185,7 +182,6 @@ export class LoadHistory {
     private readonly log: EventLog,
     feedId: number,
     private readonly importId: string,
-    /** For events that do not record their currency; without it, that is unknown. */
     readonly currencyAt: CurrencyAt = () => undefined,
   ) {
     this.stream = streamOf(FEED, feedId);
@@ -288,7 +284,6 @@ const DIGITS = 13;
 /** States of numbered products in columns, about 23 bytes each, outside the JavaScript heap. */
 class ProductStates {
   private listed = new Uint8Array(512);
-  /** Minor units. */
   private prices = new Float64Array(512);
   private currencies = new Uint16Array(512);
   private digests = new Float64Array(512);

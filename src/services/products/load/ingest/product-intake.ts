@@ -29,7 +29,7 @@ const SLICES_AHEAD = 4;
 /** Runs `validateSlice` in another thread, which knows no categories. */
 export type Validate = (slice: Slice) => Promise<ValidatedSlice>;
 
-export interface ProductIntakeOptions {
+export interface IntakeParts {
   readonly format: BodyFormat;
   readonly spool: Spool;
   /**
@@ -66,7 +66,7 @@ export class ProductIntake {
   /** Products that were recognised by their bytes, and refused all the same: each once, however often it is decided. */
   private readonly refusedLate = new Set<number>();
 
-  constructor(private readonly options: ProductIntakeOptions) {}
+  constructor(private readonly options: IntakeParts) {}
 
   /** Bytes of memory that grow with the body: everything else is bounded. */
   get memory(): number {
