@@ -136,6 +136,20 @@ describe('a field that is posted twice is refused by name, and nothing is stored
     expect(moved.body).toContain(twice('action'));
   });
 
+  it('of category mappings in CSV, in whatever case', async () => {
+    const position = await head();
+    const answer = await world.app.post('/ops/1.0/mappings', {
+      token: OTHER_TOKENS.operator,
+      headers: { 'content-type': 'text/csv; charset=utf-8' },
+      body: `feedId,name,categoryId,CategoryID\n${FEEDS.german},A,11,12\n`,
+    });
+    expect([answer.statusCode, messages(answer)]).toEqual([
+      400,
+      ['the first line has the column categoryId more than once: expected it once'],
+    ]);
+    expect(await head()).toBe(position);
+  });
+
   it('of a category mapping, in its line, and of their list', async () => {
     const path = '/ops/1.0/mappings';
     const line = await post(path, OTHER_TOKENS.operator, '{"mappings":[{"feedId":1,"feedId":2,"name":"a"}]}');

@@ -168,6 +168,12 @@ export function mappingLinesOf([header, ...rows]: readonly CsvRow[]): readonly M
   if (feedAt === undefined || nameAt === undefined || categoryAt === undefined) return [];
   if (Math.min(feedAt, nameAt, categoryAt) < 0)
     throw new UnusableCsv(`expected the columns ${COLUMNS.join(', ')} in the first line`);
+  const repeated = COLUMNS.find((column) => {
+    const name = column.toLowerCase();
+    return names.indexOf(name) !== names.lastIndexOf(name);
+  });
+  if (repeated !== undefined)
+    throw new UnusableCsv(`the first line has the column ${repeated} more than once: expected it once`);
   if (rows.length > MAX_LINES) throw new UnusableCsv(`${rows.length} lines: expected at most ${MAX_LINES}`);
   return rows.map(({ line, cells }) => {
     if (cells.length !== names.length)
