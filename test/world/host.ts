@@ -3,34 +3,14 @@ import { ReadModels } from '../../src/app/read-models';
 import { Notifier } from '../../src/delivery/notifier';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { TOPICS } from '../../src/domain/topics';
-import { VoucherWriter } from '../../src/domain/vouchers/voucher-writer';
 import { type Engines } from '../../src/engines/open';
 import { type Leases } from '../../src/kernel/leases';
 import { VisibleWrites, WaitForReadModels } from '../../src/http/visible-writes';
 import { FollowedDirectory } from '../../src/network/follower';
 import { AutomationRunner } from '../../src/processes/automation-runner';
 import { automationsOver } from '../../src/processes/automations';
-import { OrderSearch } from '../../src/processes/order-search';
 import { PositionWait } from '../../src/projector/wait';
-import { Claims, CreateClaimsHandler, RuleOnClaimsHandler } from '../../src/services/claims/commands';
-import {
-  ChangeSubscriptionHandler,
-  CreateSubscriptionHandler,
-  PostedContents,
-  ReplaceSubscriptionHandler,
-  Subscriptions,
-} from '../../src/services/subscriptions/commands';
-import { RedeliverMessageHandler } from '../../src/services/subscriptions/deliveries.commands';
-import { DeliveryQueries } from '../../src/services/subscriptions/deliveries.queries';
-import { TestReceiverHandler } from '../../src/services/subscriptions/receivers.commands';
-import { type SubscriptionParts } from '../../src/services/subscriptions/subscription.queries';
-import {
-  MoveTransactionsHandler,
-  ReportTransactionsHandler,
-  Transactions,
-} from '../../src/services/transactions/commands';
-import { PostVoucherHandler, WithdrawVoucherHandler } from '../../src/services/vouchers/commands';
-import { LeaseRegister, type LeaseTable, MemoryLeases, SeenLeases } from './memory-leases';
+import { type LeaseTable, MemoryLeases } from './memory-leases';
 import { type MemoryEvents, MemoryLog } from './memory-log';
 import { type MemoryCollections, MemoryStore } from './memory-store';
 import { type Network } from './network';
@@ -42,16 +22,23 @@ import { type Process, ProcessClock } from './simulation';
 export type Role = 'api' | 'projector' | 'automation' | 'notifier';
 export const ROLES: readonly Role[] = ['api', 'projector', 'automation', 'notifier'];
 
+/** What a process is: its roles, and which read store it has. */
+export interface HostShape {
+  readonly roles: readonly Role[];
+  readonly store: number;
+}
+
 /** What remains when processes end. */
 export interface Disks {
   readonly log: MemoryEvents;
   readonly deliveries: MemoryEvents;
-  /** Those of one machine count by its clock, others do not. */
-  readonly leases: LeaseTable | LeaseRegister;
+  readonly leases: LeaseTable;
 }
 
 interface HostParts {
   readonly disks: Disks;
+  /** Leases count by its clock. */
+  readonly isOneMachine: boolean;
   /** The read store of this process: others may have one of their own. */
   readonly collections: MemoryCollections;
   readonly network: Network;
@@ -61,10 +48,29 @@ interface HostParts {
   readonly report: (failure: unknown) => void;
 }
 
-const KEEP_MS = 7 * 24 * 60 * 60 * 1000;
+/** How long messages are kept (ms). */
+export const KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 
-/** The commands that clients have executed. */
-export type Api = ReturnType<typeof apiOver>;
+/** What handlers of commands are made of. */
+export interface ApiParts {
+  readonly clock: ProcessClock;
+  readonly engines: Engines;
+  readonly follower: FollowedDirectory;
+  readonly visible: VisibleWrites;
+}
+
+/** What a process with the role `api` offers to clients. */
+export class Api {
+  private readonly made = new Map<unknown, unknown>();
+
+  constructor(private readonly parts: ApiParts) {}
+
+  /** The handlers of a service, which are made once in a process. */
+  of<Handlers>(make: (parts: ApiParts) => Handlers): Handlers {
+    if (!this.made.has(make)) this.made.set(make, make(this.parts));
+    return this.made.get(make) as Handlers;
+  }
+}
 
 /** A process with some roles, composed as `src/app/threads` composes threads. */
 export class Host {
@@ -74,7 +80,7 @@ export class Host {
 
   constructor(
     readonly process: Process,
-    readonly roles: readonly Role[],
+    readonly shape: HostShape,
     private readonly parts: HostParts,
   ) {}
 
@@ -91,20 +97,18 @@ export class Host {
   }
 
   has(role: Role): boolean {
-    return this.isUp && this.roles.includes(role);
+    return this.isUp && this.shape.roles.includes(role);
   }
 
   /** Call it in the process. */
   async start(): Promise<void> {
-    const { disks, network, collections, random, receivers, isGone, report } = this.parts;
-    const { process, roles } = this;
+    const { disks, isOneMachine, network, collections, random, receivers, isGone, report } = this.parts;
+    const { process } = this;
+    const { roles } = this.shape;
     const clock = new ProcessClock(network.simulation, process, random);
     const log = network.reached('log', process, new MemoryLog(disks.log));
     const deliveries = network.reached('deliveries', process, new MemoryLog(disks.deliveries));
-    const held =
-      disks.leases instanceof LeaseRegister
-        ? new SeenLeases(disks.leases, clock)
-        : new MemoryLeases(disks.leases);
+    const held = isOneMachine ? new MemoryLeases(disks.leases) : new MemoryLeases(disks.leases, clock);
     const leases = network.reached<Leases>('leases', process, held);
     const store = network.reached('store', process, new MemoryStore(collections, () => clock.monotonic()));
     const engines: Engines = {
@@ -125,7 +129,11 @@ export class Host {
       await follower.ended;
     });
     const owner = process.name;
-    if (roles.includes('api')) this.api = apiOver(clock, engines, follower);
+    if (roles.includes('api')) {
+      const wait = new PositionWait(clock, store, PROJECTIONS);
+      const readModels = new WaitForReadModels(clock, (position, ms) => wait.until(position, ms));
+      this.api = new Api({ clock, engines, follower, visible: new VisibleWrites(log, readModels) });
+    }
     if (roles.includes('projector')) {
       const models = await ReadModels.open(engines, { clock, owner, code: 'world', report }, KEEP_MS);
       this.stops.push(() => models.stop());
@@ -160,38 +168,4 @@ export class Host {
     // Nothing may be left that acts.
     this.process.isKilled = true;
   }
-}
-
-function apiOver(clock: ProcessClock, { log, store, deliveries }: Engines, follower: FollowedDirectory) {
-  const wait = new PositionWait(clock, store, PROJECTIONS);
-  const readModels = new WaitForReadModels(clock, (position, ms) => wait.until(position, ms));
-  const visible = new VisibleWrites(log, readModels);
-  const transactions = new Transactions(clock, log, visible);
-  const vouchers = new VoucherWriter(clock, log);
-  const subscriptions = new Subscriptions(log, visible, clock);
-  const parts: SubscriptionParts = {
-    deliveries,
-    secrets: () => new Secrets(Buffer.alloc(32)),
-    testWithin: 0,
-    keepMs: KEEP_MS,
-    addressProblem: () => undefined,
-    convertible: () => undefined,
-  };
-  const contents = new PostedContents(follower, parts);
-  const queries = new DeliveryQueries(store, log, parts, clock);
-  const claims = new Claims(log, OrderSearch.over(clock, store), follower, clock, visible);
-  return {
-    follower,
-    fileClaims: new CreateClaimsHandler(claims),
-    ruleOnClaims: new RuleOnClaimsHandler(claims),
-    report: new ReportTransactionsHandler(transactions, follower, clock),
-    move: new MoveTransactionsHandler(transactions, follower, clock),
-    postVoucher: new PostVoucherHandler(vouchers, visible, follower, clock),
-    withdrawVoucher: new WithdrawVoucherHandler(vouchers, visible, follower, clock),
-    createSubscription: new CreateSubscriptionHandler(subscriptions, contents),
-    replaceSubscription: new ReplaceSubscriptionHandler(subscriptions, contents),
-    changeSubscription: new ChangeSubscriptionHandler(subscriptions),
-    testReceiver: new TestReceiverHandler(subscriptions, store, parts),
-    redeliver: new RedeliverMessageHandler(subscriptions, queries, log),
-  };
 }

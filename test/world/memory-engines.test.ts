@@ -3,7 +3,7 @@ import { leasesContract, type LeasesFixture } from '../contracts/leases';
 import { readStoreContract } from '../contracts/read-store';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { type Leases } from '../../src/kernel/leases';
-import { LeaseRegister, LeaseTable, MemoryLeases, SeenLeases } from './memory-leases';
+import { LeaseTable, MemoryLeases } from './memory-leases';
 import { MemoryEvents, MemoryLog } from './memory-log';
 import { MemoryCollections, MemoryStore } from './memory-store';
 
@@ -29,8 +29,8 @@ leasesContract('In memory, of one machine', async () => {
 });
 
 leasesContract('In memory, of several machines', async () => {
-  const register = new LeaseRegister();
-  return leasesFixture((clock) => new SeenLeases(register, clock));
+  const table = new LeaseTable();
+  return leasesFixture((clock) => new MemoryLeases(table, clock));
 });
 
 function leasesFixture(open: (clock: LeasesClock) => Leases): LeasesFixture {

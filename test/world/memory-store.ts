@@ -1,7 +1,7 @@
 import { checkId, Declaration } from '../../src/engines/declaration';
 import { type Position, START } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { type Lease } from '../../src/kernel/leases';
+import { isLeaseActive, type Lease } from '../../src/kernel/leases';
 import {
   type Cursor,
   type Filter,
@@ -355,11 +355,11 @@ export class MemoryStore extends ReadStore {
   }
 
   async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
-    return this.open().leases.lease(name, owner, now, ttl);
+    return this.open().leases.lease({ name, owner, expires: now + ttl }, isActiveAt(now, ttl));
   }
 
   async holder(name: string, now: number, ttl: number): Promise<string | undefined> {
-    return this.open().leases.holder(name, now, ttl);
+    return this.open().leases.holder(name, isActiveAt(now, ttl));
   }
 
   async release(lease: Lease): Promise<void> {
@@ -388,6 +388,10 @@ export class MemoryStore extends ReadStore {
     if (this.now() - began > timeLimit) throw new QueryTooLong(timeLimit);
     return answer;
   }
+}
+
+function isActiveAt(now: number, ttl: number): (lease: Lease) => boolean {
+  return (lease) => isLeaseActive(lease, now, ttl);
 }
 
 function foundOf({ id, version, body }: Row): Found {

@@ -34,9 +34,12 @@ export const CALM: Weather = { slow: 0.05, lost: 0, subscriptionMs: Infinity };
 /** After which time a client of an engine gives up (ms). */
 const PATIENCE_MS = { least: 1_000, most: 20_000 } as const;
 
-/** When a process was killed, stopped, frozen or cut off. */
+/** What was wrong with a process, or between it and an engine. */
 export interface Trouble {
   readonly process: string;
+  /** `end`: it was killed or stopped; `lost`: single calls. */
+  readonly kind: 'end' | 'frozen' | 'cut' | 'lost';
+  readonly engine?: EngineName;
   readonly from: number;
   until: number;
 }
@@ -52,21 +55,32 @@ export class Network {
     'cut off': 0,
   };
   weather = CALM;
-  /** When calls of processes were not answered for a long time. */
   readonly troubles: Trouble[] = [];
   /** Grows with each power failure: what was on its way then does not arrive. */
   epoch = 0;
-  /** Until when a process, or nobody (''), reaches an engine. */
+  /** Until when a process does not reach an engine. */
   private readonly cuts = new Map<string, number>();
 
   constructor(
     readonly simulation: Simulation,
     private readonly seed: string,
+    readonly say: (text: string) => void,
   ) {}
 
-  /** Nobody, or one process, reaches an engine for a time. */
-  cut(engine: EngineName, ms: number, process = ''): void {
-    this.cuts.set(`${process} ${engine}`, this.simulation.now + ms);
+  /** Processes do not reach an engine for a time. */
+  cut(engine: EngineName, ms: number, processes: readonly string[]): void {
+    for (const process of processes) {
+      const { until } = this.trouble(process, 'cut', ms, engine);
+      this.cuts.set(`${process} ${engine}`, until);
+    }
+  }
+
+  /** Notes that something is wrong from now on, for a time. */
+  trouble(process: string, kind: Trouble['kind'], ms: number, engine?: EngineName): Trouble {
+    const from = this.simulation.now;
+    const trouble = { process, kind, from, until: from + ms, ...(engine === undefined ? {} : { engine }) };
+    this.troubles.push(trouble);
+    return trouble;
   }
 
   heal(): void {
@@ -74,8 +88,7 @@ export class Network {
   }
 
   isCut(engine: EngineName, { name }: Process): boolean {
-    const until = Math.max(this.cuts.get(` ${engine}`) ?? 0, this.cuts.get(`${name} ${engine}`) ?? 0);
-    return until > this.simulation.now;
+    return (this.cuts.get(`${name} ${engine}`) ?? 0) > this.simulation.now;
   }
 
   /** An engine as a process reaches it. `iterated`: the methods that return iterables. */
@@ -111,15 +124,17 @@ class Line {
 
   invoke(method: string, args: readonly unknown[], invoke: (args: readonly unknown[]) => unknown): unknown {
     // As sent: what the caller changes afterwards does not arrive.
+    const call = `${this.engine}.${method} by ${this.process.name}`;
     const sent = args.map((one) => (Array.isArray(one) ? [...(one as readonly unknown[])] : one));
-    if (method === 'subscribe') return this.subscription(this.cutBatches(method, sent), invoke);
-    if (ITERATED.has(method)) return this.iteration(this.cutBatches(method, sent), invoke);
-    return this.call(() => invoke(sent) as Promise<unknown>);
+    if (method === 'subscribe') return this.subscription(call, this.cutBatches(method, sent), invoke);
+    if (ITERATED.has(method)) return this.iteration(call, this.cutBatches(method, sent), invoke);
+    return this.call(call, () => invoke(sent) as Promise<unknown>);
   }
 
-  private async call<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+  private async call<Answer>(call: string, work: () => Promise<Answer>): Promise<Answer> {
     const { simulation, faults } = this.network;
     const { random, process } = this;
+    if (!simulation.mayCall(call)) return await new Promise(() => undefined);
     if (this.network.isCut(this.engine, process)) {
       faults['cut off'] += 1;
       await simulation.pause(random.time(PATIENCE_MS.least, PATIENCE_MS.most), process);
@@ -129,7 +144,8 @@ class Line {
     if (fate === 'at once') return await work();
     if (fate !== 'slow') faults[fate] += 1;
     const { epoch } = this.network;
-    const from = simulation.now;
+    const trouble = fate === 'slow' ? undefined : this.network.trouble(process.name, 'lost', 0, this.engine);
+    if (fate !== 'slow') this.network.say(`${call} is ${fate}`);
     // On the way it belongs to no process: what was sent takes effect although the sender was killed.
     await simulation.pause(random.time(1, 2_000));
     const takesEffect =
@@ -142,27 +158,35 @@ class Line {
       fate === 'never answered'
         ? random.between(PATIENCE_MS.most, 3 * PATIENCE_MS.most)
         : random.time(1, 2_000);
-    if (fate === 'never answered')
-      this.network.troubles.push({ process: process.name, from, until: simulation.now + ms });
+    if (trouble !== undefined) trouble.until = simulation.now + ms;
     await simulation.pause(ms, process);
     if (answer === undefined || fate !== 'slow') throw this.unavailable();
     if ('error' in answer) throw answer.error;
     return answer.value;
   }
 
-  private async *iteration(args: readonly unknown[], open: (args: readonly unknown[]) => unknown) {
+  private async *iteration(
+    call: string,
+    args: readonly unknown[],
+    open: (args: readonly unknown[]) => unknown,
+  ) {
     const batches = (open(args) as AsyncIterable<unknown>)[Symbol.asyncIterator]();
     for (;;) {
-      const next = await this.call(() => batches.next());
+      const next = await this.call(call, () => batches.next());
       if (next.done === true) return;
       yield next.value;
     }
   }
 
   /** It may be late, and end at any time, with an error or without. */
-  private async *subscription(args: readonly unknown[], open: (args: readonly unknown[]) => unknown) {
+  private async *subscription(
+    call: string,
+    args: readonly unknown[],
+    open: (args: readonly unknown[]) => unknown,
+  ) {
     const { simulation, faults, weather } = this.network;
     const { random, process } = this;
+    if (!simulation.mayCall(call)) await new Promise(() => undefined);
     const [options] = args as [{ readonly signal?: AbortSignal }];
     const left = new AbortController();
     const signal =

@@ -33,12 +33,16 @@ export class Random {
     return item;
   }
 
-  /** By weights. */
-  weighted<Name extends string>(weights: Readonly<Partial<Record<Name, number>>>): Name {
-    const all = Object.entries(weights) as [Name, number][];
-    let left = this.next() * all.reduce((sum, [, weight]) => sum + weight, 0);
-    for (const [name, weight] of all) if ((left -= weight) < 0) return name;
-    return this.pick(all)[0];
+  /** One of these, by their weights. */
+  heavier<Item extends { readonly weight: number }>(items: readonly Item[]): Item {
+    let left = this.next() * items.reduce((sum, { weight }) => sum + weight, 0);
+    return items.find(({ weight }) => (left -= weight) < 0) ?? this.pick(items);
+  }
+
+  /** One of these names, by their weights. */
+  weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
+    const all = (Object.entries(weights) as [Name, number][]).map(([name, weight]) => ({ name, weight }));
+    return this.heavier(all).name;
   }
 
   /** Mostly short, sometimes long: from `least` to `most`, each order of magnitude as likely as the others. */

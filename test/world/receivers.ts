@@ -33,6 +33,7 @@ export class Receivers {
   constructor(
     private readonly simulation: Simulation,
     seed: string,
+    private readonly say: (text: string) => void,
   ) {
     this.random = new Random(`${seed} receivers`);
   }
@@ -71,10 +72,12 @@ export class Receivers {
       ...{ ended: undefined, end: undefined, isAccepted: false },
     };
     this.all.push(received);
+    this.say(`${process.name} sends ${id} (${sequence}) to ${url}${isManual === true ? ' again' : ''}`);
     return new Promise((resolve) => {
       const end = (end: AttemptResult['end'], status?: number): void => {
         if (received.end !== undefined) return;
         [received.end, received.ended] = [end, simulation.now];
+        this.say(`${process.name} learns that ${id} has ended: ${end}`);
         const result = { end, at, ms: Math.round(clock.monotonic() - began) };
         resolve(status === undefined ? result : { ...result, status });
       };

@@ -1,129 +1,227 @@
 import 'reflect-metadata';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { check } from './checks';
-import { planOf, type Step, World } from './world';
+import { verify } from './checks';
+import { Broken } from './checks/broken';
+import { planOf } from './plan';
+import { type Step, World } from './world';
 
-/** What a world of a seed was like, and the promise that it has broken. */
-interface Run {
-  readonly world: World;
-  readonly failure: Error | undefined;
+/** What became of a seed. */
+interface Outcome {
+  readonly seed: number;
+  /** The promise that is broken, or the shape of another failure, and what happened. */
+  readonly failure?: { readonly kind: string; readonly text: string };
+  /** What happened, and how often. */
+  readonly counts: Readonly<Record<string, number>>;
 }
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
-async function runSeed(seed: number, plan: readonly Step[] = planOf(String(seed))): Promise<Run> {
-  const world = new World(String(seed), plan);
+/** Runs a world. `say` gets its story, line by line. */
+async function runSeed(
+  seed: number,
+  say: (line: string) => void = () => undefined,
+  plan: readonly Step[] = planOf(String(seed)),
+): Promise<Outcome> {
+  const world = new World(String(seed), plan, say);
+  let failure: unknown;
   try {
     await world.run();
-    check(world);
-    return { world, failure: undefined };
+    verify(world);
   } catch (error) {
-    return { world, failure: error instanceof Error ? error : new Error(String(error)) };
+    failure = error;
   }
+  const { simulation, network, taken } = world;
+  const counts = { ...taken, ...network.faults, steps: simulation.count };
+  return { seed, counts, ...(failure === undefined ? {} : { failure: described(failure) }) };
 }
 
-/** `isLong`: with stacks. */
-function textOf({ message, stack = message, cause }: Error, isLong: boolean): string {
-  return `${isLong ? stack : message}${cause instanceof Error ? `\ncaused by ${textOf(cause, isLong)}` : ''}`;
+function described(error: unknown): NonNullable<Outcome['failure']> {
+  const text = textOf(error);
+  if (error instanceof Broken) return { kind: error.promise, text: `${text}\nbroken: ${error.promise}` };
+  return { kind: text.replaceAll(/\w*\d\w*/g, '#').slice(0, 80), text };
 }
 
-/** What a seed tells: the same on every machine. */
-function tell({ world, failure }: Run): void {
-  print(world.trace.join('\n'));
-  const { simulation, network, incidents } = world;
-  print(`${simulation.count} steps; faults ${JSON.stringify({ ...network.faults, ...incidents })}`);
-  if (failure !== undefined) print(textOf(failure, true));
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, stack = message, cause } = error;
+  if (error instanceof Broken)
+    return cause === undefined ? message : `${message}\ncaused by ${textOf(cause)}`;
+  return cause === undefined ? stack : `${stack}\ncaused by ${textOf(cause)}`;
 }
 
-/** Leaves out commands and incidents as long as the same promise is broken, by the shape of its message. */
+/** Tells the story of a seed: the same on every machine. */
+async function tell(seed: number, plan?: readonly Step[]): Promise<void> {
+  const { failure, counts } = await runSeed(seed, print, plan);
+  print(JSON.stringify(counts));
+  if (failure === undefined) return;
+  print(failure.text);
+  process.exitCode = 1;
+}
+
+/** Leaves out steps of the plan as long as the same promise is broken, and tells the story of those that are left. */
 async function shrink(seed: number): Promise<void> {
-  const kindOf = ({ failure }: Run): string | undefined =>
-    failure?.message.replaceAll(/\w*\d\w*/g, '#').slice(0, 40);
   let plan = planOf(String(seed));
-  let shortest = await runSeed(seed, plan);
-  const kind = kindOf(shortest);
-  for (let size = Math.ceil(plan.length / 2); kind !== undefined && size >= 1; size = Math.floor(size / 2))
+  const kind = (await runSeed(seed)).failure?.kind;
+  for (let size = Math.ceil(plan.length / 2); kind !== undefined && size >= 1;) {
+    const before = plan.length;
     for (let from = 0; from < plan.length;) {
       const fewer = plan.filter((_, at) => at < from || at >= from + size);
-      const run = await runSeed(seed, fewer);
-      if (kindOf(run) === kind) [plan, shortest] = [fewer, run];
+      if ((await runSeed(seed, undefined, fewer)).failure?.kind === kind) plan = fewer;
       else from += size;
     }
-  tell(shortest);
-  print(`${plan.length} steps of the plan are left`);
-}
-
-/** Runs seeds one after the other, until a time. Exits with 1 if one has failed. */
-async function runSeeds(seeds: readonly number[], until: number, isFirstEnough: boolean): Promise<void> {
-  let [count, failed] = [0, 0];
-  for (const seed of seeds) {
-    if (performance.now() > until || (isFirstEnough && failed > 0)) break;
-    count += 1;
-    const { failure } = await runSeed(seed);
-    if (failure === undefined) continue;
-    failed += 1;
-    print(`seed ${seed}: ${textOf(failure, false)}`);
+    // What could not be left out before may be now.
+    if (size > 1 || plan.length === before) size = Math.floor(size / 2);
   }
-  print(`${count} seeds, ${failed} failed`);
-  if (failed > 0) process.exitCode = 1;
+  await tell(seed, plan);
+  print(`${plan.length} steps are left: ${plan.map(({ name, number }) => `${number} ${name}`).join(', ')}`);
 }
 
-/** The same in one process for each core. */
-async function runEverywhere(from: number, count: number, args: readonly string[]): Promise<void> {
-  const processes = Math.min(availableParallelism(), count);
-  const codes = Array.from({ length: processes }, async (_, at) => {
-    const own = [
-      '--from',
-      String(from + at),
-      '--step',
-      String(processes),
-      '--seeds',
-      String(Math.ceil((count - at) / processes)),
-    ];
-    const [node, file = ''] = process.argv;
-    const child = spawn(node ?? 'node', ['--max-semi-space-size=64', file, ...own, ...args], {
-      stdio: 'inherit',
+// Many seeds ----------------------------------------------------------------------------------------------------
+
+/** How long a world may take: most take less than half a second (ms). */
+const WORLD_MS = 120_000;
+/** A world that does not end must not use up the memory of the machine. */
+const NODE = ['--max-semi-space-size=64', '--max-old-space-size=2048'];
+
+interface Search {
+  readonly seeds: Iterable<number>;
+  /** When to end (ms of `performance.now`). */
+  readonly until: number;
+  /** The number of a repair that is taken out again. */
+  readonly mutant?: string | undefined;
+  /** Whether it ends with the first failure. */
+  readonly isFirstEnough?: boolean;
+  readonly failed: (outcome: Outcome) => void;
+}
+
+/** Runs seeds on all cores, each process one after the other. Returns how many, and the sum of what happened. */
+async function runEverywhere({ seeds, until, mutant, isFirstEnough, failed }: Search) {
+  const left = seeds[Symbol.iterator]();
+  const counts: Record<string, number> = {};
+  let [count, failures] = [0, 0];
+  const next = (): number | undefined => {
+    if (performance.now() > until || (isFirstEnough === true && failures > 0)) return undefined;
+    const { done, value } = left.next();
+    return done === true ? undefined : value;
+  };
+  const note = (outcome: Outcome): void => {
+    count += 1;
+    for (const [name, times] of Object.entries(outcome.counts)) counts[name] = (counts[name] ?? 0) + times;
+    if (outcome.failure === undefined) return;
+    failures += 1;
+    failed(outcome);
+  };
+  const work = async (): Promise<void> => {
+    for (let seed = next(); seed !== undefined;) {
+      const worker = new Worker(mutant);
+      for (; seed !== undefined && worker.isAlive; seed = next()) note(await worker.run(seed));
+      worker.end();
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  return { count, failures, counts };
+}
+
+/** A process that runs worlds, one at a time. */
+class Worker {
+  isAlive = true;
+  private readonly child;
+  private ended: () => void = () => undefined;
+
+  constructor(mutant: string | undefined) {
+    const args = mutant === undefined ? ['--worker'] : ['--worker', '--mutant', mutant];
+    this.child = fork(process.argv[1] ?? '', args, {
+      execArgv: NODE,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    return ((await once(child, 'exit')) as [number])[0];
+    this.child.once('exit', () => {
+      this.isAlive = false;
+      this.ended();
+    });
+  }
+
+  /** One that takes too long, or ends the process, has failed. */
+  async run(seed: number): Promise<Outcome> {
+    const kill = setTimeout(() => this.child.kill('SIGKILL'), WORLD_MS);
+    const outcome = await new Promise<Outcome>((resolve) => {
+      const text = `it does not end, or needs too much memory: npm run world -- --seed ${seed}`;
+      this.ended = () => resolve({ seed, counts: {}, failure: { kind: 'no end', text } });
+      this.child.once('message', (answer) => resolve(answer as Outcome));
+      this.child.send(seed);
+    });
+    clearTimeout(kill);
+    return outcome;
+  }
+
+  end(): void {
+    this.child.kill();
+  }
+}
+
+/** Runs the worlds that the parent process asks for. */
+function serve(): void {
+  // Nobody reads stacks, and many errors are expected.
+  Error.stackTraceLimit = 0;
+  process.on('message', (seed: number) => {
+    runSeed(seed).then((outcome) => process.send?.(outcome), crash);
   });
-  if ((await Promise.all(codes)).some((code) => code !== 0)) process.exitCode = 1;
+  process.on('disconnect', () => process.exit());
+}
+
+function crash(error: unknown): void {
+  process.stderr.write(`${textOf(error)}\n`);
+  process.exit(2);
+}
+
+function* range(from: number, count: number): Generator<number> {
+  for (let seed = from; seed < from + count; seed += 1) yield seed;
+}
+
+/** Takes repairs out again, one by one, and tells by which seed the loss of each is found. */
+async function runMutants(seeds: number): Promise<void> {
+  // eslint-disable-next-line @typescript-eslint/no-require-imports -- it is read before TypeScript is
+  const mutants = require('./mutants.cjs') as readonly { readonly name: string }[];
+  let found = 0;
+  for (const [at, { name }] of mutants.entries()) {
+    let first: Outcome | undefined;
+    const { count } = await runEverywhere({
+      ...{ seeds: range(1, seeds), until: Infinity, mutant: String(at), isFirstEnough: true },
+      failed: (outcome) => (first ??= outcome),
+    });
+    if (first !== undefined) found += 1;
+    const how = first === undefined ? 'NOT FOUND' : `seed ${first.seed}: ${first.failure?.text ?? ''}`;
+    print(`${at} ${name}\n   ${count} seeds, ${how.replaceAll('\n', '\n   ')}`);
+  }
+  print(`${found} of ${mutants.length} are found`);
 }
 
 async function main(): Promise<void> {
   const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
   const { values } = parseArgs({
     options: {
-      seed: text,
-      seeds: text,
-      from: text,
-      step: text,
-      minutes: text,
-      shrink: text,
-      mutant: text,
-      first: { type: 'boolean' },
+      ...{ seed: text, seeds: text, from: text, minutes: text, shrink: text, mutant: text },
+      ...{ mutants: flag, worker: flag },
     },
   });
-  const [count, from, step] = [Number(values.seeds ?? 100), Number(values.from ?? 1), Number(values.step)];
-  const minutes = values.minutes ?? '1440';
-  const mutant = values.mutant === undefined ? [] : ['--mutant', values.mutant, '--first'];
-  if (values.seed !== undefined) {
-    const run = await runSeed(Number(values.seed));
-    tell(run);
-    process.exitCode = run.failure === undefined ? 0 : 1;
-  } else if (values.shrink !== undefined) await shrink(Number(values.shrink));
-  else if (values.step === undefined) await runEverywhere(from, count, ['--minutes', minutes, ...mutant]);
+  const { seed, minutes, mutant } = values;
+  if (values.worker === true) serve();
+  else if (seed !== undefined) await tell(Number(seed));
+  else if (values.shrink !== undefined) await shrink(Number(values.shrink));
+  else if (values.mutants === true) await runMutants(Number(values.seeds ?? 2_000));
   else {
-    // Nobody reads stacks, and many errors are expected.
-    Error.stackTraceLimit = 0;
-    const seeds = Array.from({ length: count }, (_, at) => from + at * step);
-    await runSeeds(seeds, performance.now() + Number(minutes) * 60_000, values.first === true);
+    const { count, failures, counts } = await runEverywhere({
+      seeds: range(Number(values.from ?? 1), Number(values.seeds ?? 100)),
+      until: minutes === undefined ? Infinity : performance.now() + Number(minutes) * 60_000,
+      mutant,
+      isFirstEnough: mutant !== undefined,
+      failed: ({ seed, failure }) => print(`seed ${seed}: ${failure?.text ?? ''}`),
+    });
+    print(`${count} seeds, ${failures} failed: ${JSON.stringify(counts)}`);
+    if (failures > 0) process.exitCode = 1;
   }
 }
 
-main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? textOf(error, true) : String(error)}\n`);
-  process.exitCode = 2;
-});
+main().catch(crash);

@@ -1,4 +1,7 @@
+import { getHeapStatistics } from 'node:v8';
 import { Clock, type Timer } from '../../src/runtime/clock';
+import { brokenBy } from './checks/broken';
+import { BOUNDED } from './checks/processes';
 import { Random } from './random';
 
 /** What is to happen at a time. */
@@ -77,6 +80,7 @@ export class ProcessClock extends Clock {
   }
 
   monotonic(): number {
+    this.simulation.looks();
     return this.process.monotonic();
   }
 
@@ -125,26 +129,28 @@ export class ProcessClock extends Clock {
 }
 
 const settled = globalThis.setImmediate;
-/** A world that takes more steps does not end: most take 10,000. */
-const MOST_STEPS = 200_000;
 /** Steps between rounds of the event loop. */
 const ROUND = 16;
+/** What a world may use: most take 10,000 steps, few calls of engines in one of them, and 150 MB. */
+const MOST = { steps: 200_000, calls: 20_000, looks: 500_000, heapBytes: 1.2 * 2 ** 30 } as const;
+/** Steps between looks at the heap. */
+const HEAP_LOOK = 1_024;
 
-/**
- * Time, and what happens at which time: one thing after the other, in an order drawn from the seed. While something
- * happens in a process, and whatever follows from it at once, that process is the current one.
- */
+/** Time, and what happens at which time: one thing after the other, in an order drawn from the seed. */
 export class Simulation {
   /** Ms since the beginning of the world. */
   now = 0;
-  current: Process | undefined;
   /** What has happened so far. */
   count = 0;
   /** Why a real process would have ended. */
   crash: unknown;
-  private readonly heap: Happening[] = [];
+  /** What comes next is last. */
+  private readonly agenda: Happening[] = [];
   private readonly ties: Random;
   private numbers = 0;
+  /** Calls of engines in this step, and looks at clocks. */
+  private calls = 0;
+  private looked = 0;
 
   constructor(seed: string) {
     this.ties = new Random(`${seed} order`);
@@ -155,7 +161,7 @@ export class Simulation {
     this.numbers += 1;
     const [at, number] = [this.now + Math.max(0, ms), this.numbers];
     const one = { at, tie: this.ties.next(), number, process, isTimer, run, isCancelled: false };
-    this.push(one);
+    this.insert(one);
     const timer = { cancel: () => void (one.isCancelled = true), unref: () => timer };
     return timer;
   }
@@ -165,15 +171,34 @@ export class Simulation {
     return new Promise((resolve) => this.after(ms, process, resolve));
   }
 
-  /** Lets things happen up to a time (ms), or until it `isEnough`, which is asked after each step. */
-  async run(until: number, isEnough: () => boolean = () => false): Promise<void> {
-    while (!isEnough() && this.crash === undefined) {
-      const next = this.heap[0];
+  /**
+   * Call it with each call of an engine. False: so many were made without any time passing that there is a loop
+   * without end, which an answer would only continue.
+   */
+  mayCall(call: string): boolean {
+    this.calls += 1;
+    if (this.calls <= MOST.calls) return true;
+    this.crash ??= brokenBy(BOUNDED, `${MOST.calls} calls while no time passed, the last of ${call}`);
+    return false;
+  }
+
+  /** Call it with each look at a clock. Raises an error if there are so many in one step that it does not end. */
+  looks(): void {
+    this.looked += 1;
+    if (this.looked <= MOST.looks) return;
+    this.crash ??= brokenBy(BOUNDED, `${MOST.looks} looks at the clock while no time passed`);
+    throw this.crash;
+  }
+
+  /** Lets things happen up to a time (ms). */
+  async run(until: number): Promise<void> {
+    while (this.crash === undefined) {
+      const next = this.agenda.at(-1);
       if (next === undefined || next.at > until) {
         this.now = Math.max(this.now, until);
         return;
       }
-      this.pop();
+      this.agenda.pop();
       if (next.isCancelled || next.process?.isKilled === true) continue;
       this.now = Math.max(this.now, next.at);
       if (next.process?.frozenAt !== undefined) {
@@ -181,9 +206,9 @@ export class Simulation {
         continue;
       }
       this.count += 1;
-      if (this.count > MOST_STEPS) throw new Error(`no end after ${MOST_STEPS} steps`);
-      this.current = next.process;
+      [this.calls, this.looked] = [0, 0];
       try {
+        this.requireBounds();
         next.run();
       } catch (error) {
         this.crash = error;
@@ -192,55 +217,38 @@ export class Simulation {
       await new Promise<void>((resolve) =>
         this.count % ROUND === 0 ? settled(resolve) : process.nextTick(resolve),
       );
-      this.current = undefined;
     }
   }
 
   /** What a process would have done while it was frozen, it does now; what awaits time, by so much later. */
   thawed(process: Process, laterMs: number): void {
-    for (const one of this.heap) if (one.process === process && one.isTimer) one.at += laterMs;
+    for (const one of this.agenda) if (one.process === process && one.isTimer) one.at += laterMs;
     for (const one of process.held.splice(0)) {
       one.at = one.isTimer ? Math.max(this.now, one.at + laterMs) : this.now;
-      this.heap.push(one);
+      this.agenda.push(one);
     }
-    this.heap.sort(inOrder);
+    this.agenda.sort(lastFirst);
   }
 
-  private push(one: Happening): void {
-    const { heap } = this;
-    heap.push(one);
-    for (let at = heap.length - 1; at > 0;) {
-      const above = (at - 1) >> 1;
-      if (inOrder(heap[above] as Happening, heap[at] as Happening) <= 0) break;
-      swap(heap, at, above);
-      at = above;
-    }
+  private requireBounds(): void {
+    if (this.count > MOST.steps) throw brokenBy(BOUNDED, `no end after ${MOST.steps} steps`);
+    if (this.count % HEAP_LOOK !== 0) return;
+    const { used_heap_size: bytes } = getHeapStatistics();
+    if (bytes > MOST.heapBytes)
+      throw brokenBy(BOUNDED, `${Math.round(bytes / 2 ** 20)} MiB of memory are used`);
   }
 
-  private pop(): void {
-    const { heap } = this;
-    const last = heap.pop();
-    if (last === undefined || heap.length === 0) return;
-    heap[0] = last;
-    for (let at = 0; ;) {
-      const [left, right] = [2 * at + 1, 2 * at + 2];
-      let least = at;
-      if (left < heap.length && inOrder(heap[left] as Happening, heap[least] as Happening) < 0) least = left;
-      if (right < heap.length && inOrder(heap[right] as Happening, heap[least] as Happening) < 0)
-        least = right;
-      if (least === at) return;
-      swap(heap, at, least);
-      at = least;
+  private insert(one: Happening): void {
+    let [low, high] = [0, this.agenda.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (lastFirst(this.agenda[middle] as Happening, one) < 0) low = middle + 1;
+      else high = middle;
     }
+    this.agenda.splice(low, 0, one);
   }
 }
 
-function inOrder(a: Happening, b: Happening): number {
-  return a.at - b.at || a.tie - b.tie || a.number - b.number;
-}
-
-function swap(heap: Happening[], a: number, b: number): void {
-  const one = heap[a] as Happening;
-  heap[a] = heap[b] as Happening;
-  heap[b] = one;
+function lastFirst(a: Happening, b: Happening): number {
+  return b.at - a.at || b.tie - a.tie || b.number - a.number;
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cases, FULL_SIZE } from '../support/size';
+import { PROMISES } from './checks';
 
 /** The world takes over the chance of its process, so it runs in others. */
 const world = (...args: readonly string[]) =>
@@ -29,6 +30,14 @@ it('a seed always tells the same, byte for byte', async () => {
   const [one, other] = await Promise.all([world('--seed', '7'), world('--seed', '7')]);
   expect(one.stdout).toContain('all faults end');
   expect(other.stdout).toBe(one.stdout);
+});
+
+it('docs/promises.md has what worlds check', () => {
+  const sections = Object.entries(PROMISES).map(
+    ([name, checks]) => `## ${name}\n\n${checks.map(({ promise }) => `- ${promise}`).join('\n')}\n`,
+  );
+  const [, ...written] = readFileSync(join(__dirname, '../../docs/promises.md'), 'utf8').split(/^(?=## )/m);
+  expect(written.map((section) => section.trim())).toEqual(sections.map((section) => section.trim()));
 });
 
 interface Mutant {

@@ -20,6 +20,8 @@ export interface ServedReceiver extends Occupant {
   rendered: Position | undefined;
   /** The rest that it has, and when that is over. */
   rest: { readonly of: Health['rest']; readonly until: number };
+  /** After a failure of ours, nothing is started before. */
+  pausedUntil: number;
   /** When a timer wakes it, 0 if there is none. */
   wakesAt: number;
   /** It waits for its turn. */
@@ -115,6 +117,7 @@ export class Scheduler {
       inFlight: 0,
       late: 0,
       answered: 0,
+      pausedUntil: 0,
       wakesAt: 0,
       isWaiting: false,
       isLoading: false,
@@ -232,7 +235,7 @@ export class Scheduler {
     const retry = receiver.state.retries.get(revision);
     if (outcome === 'failed' && started.redelivery === undefined && retry !== undefined)
       this.plan(receiver, revision, retry.next, now);
-    if (pauseMs > 0) receiver.bucket.pause(now + pauseMs);
+    if (pauseMs > 0) receiver.pausedUntil = now + pauseMs;
     this.wake(receiver);
   }
 
@@ -244,7 +247,7 @@ export class Scheduler {
       this.held.add(receiver);
       return undefined;
     }
-    if (permission !== 'cancel' && !this.mayAttempt(receiver, now)) return undefined;
+    if (!this.mayStart(receiver, now, permission !== 'cancel')) return undefined;
     if (!this.slots.mayEnter(receiver)) return undefined;
     const choice = receiver.lane.choose();
     if (choice === undefined) return undefined;
@@ -297,12 +300,15 @@ export class Scheduler {
     return started;
   }
 
-  /** Whether the receiver is neither resting nor at its rate. Otherwise it is asked again in time. */
-  private mayAttempt(receiver: ServedReceiver, now: number): boolean {
-    const restsUntil = this.restsUntil(receiver, now);
+  /**
+   * Whether the receiver is not paused, and for an attempt neither resting nor at its rate. Otherwise it is asked again
+   * in time.
+   */
+  private mayStart(receiver: ServedReceiver, now: number, isAttempt: boolean): boolean {
+    const restsUntil = isAttempt ? this.restsUntil(receiver, now) : undefined;
     // A probe is alone.
     if (restsUntil !== undefined && restsUntil <= now && receiver.inFlight > 0) return false;
-    const time = Math.max(restsUntil ?? 0, receiver.bucket.next(now));
+    const time = Math.max(receiver.pausedUntil, restsUntil ?? 0, isAttempt ? receiver.bucket.next(now) : 0);
     if (time <= now) return true;
     if (receiver.wakesAt <= now || receiver.wakesAt > time) {
       receiver.wakesAt = time;
@@ -371,18 +377,12 @@ class TokenBucket {
   /** When the next one may be taken: now, or later. */
   next(now: number): number {
     this.fill(now);
-    if (this.at > now) return this.at;
     return this.tokens >= 1 ? now : Math.ceil(now + ((1 - this.tokens) * 1000) / this.perSecond);
   }
 
   take(now: number): void {
     this.fill(now);
     this.tokens -= 1;
-  }
-
-  /** None may be taken before this time. */
-  pause(until: number): void {
-    this.at = Math.max(this.at, until);
   }
 
   private fill(now: number): void {

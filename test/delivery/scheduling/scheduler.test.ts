@@ -260,6 +260,22 @@ describe('The scheduler', () => {
     expect([world.sent.length, retried()]).toEqual([2, []]);
   });
 
+  it('pauses after a failure of ours, before a message is cancelled again too (decisions N8)', () => {
+    let permission: Permission = 'send';
+    const world = new World({ answer: () => FAILURE, permission: () => permission });
+    const { scheduler } = world;
+    world.due('r1', 't');
+    world.run(1_000);
+    permission = 'cancel';
+    world.redeliver('r1', 1, 0);
+    const started = scheduler.next(world.now);
+    expect(started).toMatchObject({ permission: 'cancel', redelivery: 1 });
+    scheduler.ended(started!, undefined, world.now, 1_000);
+    expect(scheduler.next(world.now)).toBeUndefined();
+    expect(scheduler.nextTime).toBe(world.now + 1_000);
+    expect(scheduler.next(world.now + 1_000)).toMatchObject({ permission: 'cancel', redelivery: 1 });
+  });
+
   it('sends a message once more when somebody has asked for it, beside its schedule (decisions N14)', () => {
     const world = new World({ answer: ({ sequence }) => (sequence === 0 ? FAILURE : SUCCESS) });
     world.due('r1', 't');

@@ -1,0 +1,15 @@
+import { type Promised } from './broken';
+
+// What a world observes while it runs.
+
+export const LIVES: Promised = {
+  promise: 'A process does not end because an engine, a receiver or another process fails.',
+};
+export const BOUNDED: Promised = {
+  promise: 'Nothing is repeated without a pause, and memory is bounded.',
+};
+export const RESTS: Promised = {
+  promise: 'When nothing fails any more, everything comes to rest, within 15 minutes.',
+};
+
+export const PROCESSES = [LIVES, BOUNDED, RESTS] as const;

@@ -1,0 +1,142 @@
+import { EngineUnavailable } from '../../src/kernel/event-log';
+import { Fault, Faults } from '../../src/kernel/fault';
+import { NoGeneration } from '../../src/kernel/read-store';
+import { type Api, type Host } from './host';
+import { type Random } from './random';
+import { type Simulation } from './simulation';
+
+/** A kind of command, or query, that clients send (`workloads.ts` lists all). */
+export interface Command<What extends object = object, Result = unknown> {
+  readonly name: string;
+  /** How often it is sent, compared with others. */
+  readonly weight: number;
+  /** What is asked for, by what clients know; undefined: nothing can be yet. `number` is that of the step. */
+  draw(random: Random, clients: Clients, number: number): What | undefined;
+  /** Called in a process, maybe several times. Refusals are raised as faults. */
+  run(api: Api, what: What): Promise<Result>;
+}
+
+/** How a request has ended, as its client sees it. */
+type Answer<Result> =
+  | { readonly is: 'done'; readonly result: Result }
+  | { readonly is: 'refused'; readonly codes: readonly string[] }
+  /** Nobody knows whether it took effect. */
+  | { readonly is: 'unknown' };
+
+/** A command as a client sends it, maybe several times. */
+export interface Sent<What extends object = object, Result = unknown> {
+  readonly command: Command<What, Result>;
+  readonly what: What;
+  /** When it was sent first, and answered (ms). */
+  readonly sentAt: number;
+  answeredAt: number;
+  /** How often it was sent. */
+  times: number;
+  answer: Answer<Result>;
+}
+
+/** One that was acknowledged. */
+export type Done<What extends object, Result> = Sent<What, Result> & { readonly result: Result };
+
+/** How long a client waits for an answer (ms), and how often it sends a command. */
+const PATIENCE_MS = 20_000;
+const TRIES = 5;
+
+/** All clients: what they have sent, and were answered. */
+export class Clients {
+  readonly sent: Sent[] = [];
+
+  constructor(
+    private readonly simulation: Simulation,
+    private readonly hosts: () => readonly Host[],
+    private readonly say: (text: string) => void,
+    /** Messages that receivers have got so far, with their subscriptions. */
+    readonly received: () => readonly { readonly id: string; readonly subscription: string }[],
+  ) {}
+
+  /** All of a kind. */
+  of<What extends object, Result>(command: Command<What, Result>): readonly Sent<What, Result>[] {
+    return this.sent.filter((one) => one.command === command) as unknown as readonly Sent<What, Result>[];
+  }
+
+  /** All of a kind that were acknowledged. */
+  done<What extends object, Result>(command: Command<What, Result>): readonly Done<What, Result>[] {
+    return this.of(command).flatMap((one) =>
+      one.answer.is === 'done' ? [{ ...one, result: one.answer.result }] : [],
+    );
+  }
+
+  get waiting(): readonly Sent[] {
+    return this.sent.filter(({ answeredAt }) => answeredAt === Infinity);
+  }
+
+  /** Sends a command to some process, again if it is not answered. */
+  ask(command: Command, what: object, random: Random): void {
+    const sent: Sent = {
+      ...{ command, what, sentAt: this.simulation.now, answeredAt: Infinity },
+      ...{ times: 0, answer: { is: 'unknown' } },
+    };
+    this.sent.push(sent);
+    this.send(sent, random);
+  }
+
+  private send(sent: Sent, random: Random): void {
+    const hosts = this.hosts().filter((host) => host.has('api'));
+    if (sent.times === TRIES) {
+      this.answered(sent, { is: 'unknown' });
+      return;
+    }
+    const again = (): void =>
+      void this.simulation.after(random.time(50, 5_000), undefined, () => this.send(sent, random));
+    const host = hosts[random.below(hosts.length)];
+    if (host === undefined) return again();
+    sent.times += 1;
+    let isOver = false;
+    const over = (then: () => void): void => {
+      if (isOver) return;
+      isOver = true;
+      late.cancel();
+      then();
+    };
+    const late = this.simulation.after(PATIENCE_MS, undefined, () => over(again));
+    this.simulation.after(random.time(1, 500), host.process, () => {
+      const { api } = host;
+      if (api === undefined) return;
+      const back = (then: () => void): void =>
+        void this.simulation.after(random.time(1, 500), undefined, () => over(then));
+      sent.command.run(api, sent.what).then(
+        (result) => back(() => this.answered(sent, { is: 'done', result })),
+        (error: unknown) => {
+          const codes = codesOf(error);
+          if (codes !== undefined) back(() => this.answered(sent, { is: 'refused', codes }));
+          else if (error instanceof EngineUnavailable || error instanceof NoGeneration) back(again);
+          else this.simulation.crash ??= error;
+        },
+      );
+    });
+  }
+
+  private answered(sent: Sent, answer: Sent['answer']): void {
+    sent.answer = answer;
+    sent.answeredAt = this.simulation.now;
+    const times = sent.times > 1 ? ` (${sent.times} times)` : '';
+    this.say(`${textOf(sent)}: ${JSON.stringify(answer)}${times}`);
+  }
+}
+
+export function textOf({ command, what }: Sent): string {
+  return `${command.name} ${JSON.stringify(what)}`;
+}
+
+/** The result of the only item of a list. */
+export function oneOf<Result extends object>({ results }: { readonly results: readonly Result[] }) {
+  const [result] = results as readonly (Result | { readonly faults: readonly Fault[] })[];
+  if (result !== undefined && 'faults' in result) throw new Faults(result.faults);
+  return result as Exclude<Result, { readonly faults: unknown }>;
+}
+
+/** The codes of a refusal; undefined for another error. */
+function codesOf(error: unknown): readonly string[] | undefined {
+  if (error instanceof Faults) return error.faults.map(({ code }) => code);
+  return error instanceof Fault ? [error.code] : undefined;
+}

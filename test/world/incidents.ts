@@ -1,0 +1,135 @@
+import { NO_STREAM } from '../../src/kernel/event';
+import { type EngineName } from './network';
+import { type Random } from './random';
+import { type Mood } from './receivers';
+import { type World } from './world';
+import { URLS } from './workloads/subscriptions';
+
+/** Something that happens in a world beside what processes do. */
+export interface Incident {
+  readonly name: string;
+  /** How often it happens, compared with others. */
+  readonly weight: number;
+  readonly happen: (world: World, random: Random) => void;
+}
+
+/** One that happens to a process, if one is up. */
+function toOne(
+  happen: (world: World, random: Random, host: World['hosts'][number]) => void,
+): Incident['happen'] {
+  return (world, random) => {
+    const { up } = world;
+    if (up.length > 0) happen(world, random, random.pick(up));
+  };
+}
+
+const ENGINES: readonly EngineName[] = ['log', 'deliveries', 'store', 'leases'];
+const UNUSABLE = [
+  { category: 'transaction', type: 'TransactionDeleted' },
+  { category: 'subscription', type: 'SubscriptionCreated' },
+  { category: 'voucher', type: 'VoucherRevised' },
+] as const;
+const MOODS = { accepts: 1, refuses: 3, hangs: 2, 'accepts, but nobody learns it': 2 } as const;
+const HOUR = 3_600_000;
+
+/** Of any length, or a little shorter or longer than leases. */
+function longOrShort(random: Random): number {
+  return random.chance(0.4) ? random.between(25_000, 50_000) : random.time(100, 25_000);
+}
+
+/** Everything that goes wrong, or changes from outside. */
+export const INCIDENTS: readonly Incident[] = [
+  {
+    name: 'kill',
+    weight: 6,
+    happen: toOne((world, random, host) => {
+      world.kill(host);
+      world.start(host.shape, random.time(100, 40_000));
+    }),
+  },
+  {
+    name: 'stop',
+    weight: 2,
+    happen: toOne((world, random, host) => {
+      world.stop(host);
+      world.start(host.shape, random.time(100, 40_000));
+    }),
+  },
+  {
+    name: 'freeze',
+    weight: 4,
+    happen: toOne((world, random, host) => world.freeze([host], longOrShort(random), false)),
+  },
+  {
+    name: 'suspend',
+    weight: 2,
+    happen: toOne((world, random, host) => world.freeze(world.machineOf(host), longOrShort(random), true)),
+  },
+  {
+    // Whoever took over what it had is gone again when it continues.
+    name: 'freeze one, then kill the others',
+    weight: 1.5,
+    happen: toOne((world, random, host) => {
+      const ms = random.between(31_000, 50_000);
+      world.freeze([host], ms, false);
+      world.simulation.after(ms - random.time(1, 2_000), undefined, () => {
+        for (const other of world.up.filter((one) => one !== host)) {
+          world.kill(other);
+          world.start(other.shape, random.time(1_000, 20_000));
+        }
+      });
+    }),
+  },
+  {
+    name: 'cut one off',
+    weight: 5,
+    happen: toOne((world, random, host) => world.cut(random.pick(ENGINES), longOrShort(random), [host])),
+  },
+  {
+    name: 'engine is down',
+    weight: 3,
+    happen: (world, random) => world.cut(random.pick(ENGINES), random.time(200, 30_000), world.hosts),
+  },
+  {
+    name: 'set the clock',
+    weight: 2,
+    happen: toOne((world, random, host) => {
+      const ms = (random.chance(0.5) ? -1 : 1) * random.time(100, random.chance(0.1) ? 2 * HOUR : 20_000);
+      world.setClock(host, ms);
+    }),
+  },
+  {
+    name: 'receiver changes',
+    weight: 8,
+    happen: (world, random) => {
+      const [url, mood, ms] = [random.pick(URLS), random.weighted<Mood>(MOODS), random.time(500, 20_000)];
+      world.say(`${url} ${mood} for ${ms} ms`);
+      world.receivers.setMood(url, mood, ms);
+    },
+  },
+  {
+    name: 'program changes',
+    weight: 2,
+    happen: (world, random) => {
+      const status = random.pick(['active', 'paused'] as const);
+      world.say(`program 102 becomes ${status}`);
+      void world.importNetwork(status);
+    },
+  },
+  {
+    name: 'another program writes',
+    weight: 2,
+    happen: (world, random) => {
+      const { category, type } = random.pick(UNUSABLE);
+      const stream = `${category}-${random.uuid().replaceAll('-', '')}`;
+      world.say(`another program writes ${type} to ${stream}`);
+      world.unusable.add(stream);
+      world.disks.log.append(stream, NO_STREAM, [{ id: random.uuid(), type, data: '{}', meta: '{}' }]);
+    },
+  },
+  {
+    name: 'power fails',
+    weight: 0.7,
+    happen: (world, random) => world.powerFails(() => random.time(500, 20_000)),
+  },
+];

@@ -1,0 +1,56 @@
+import { type NetworkFile } from '../../../src/network/network-file';
+
+/** The event that claims are about. */
+export const CLAIMED = 304;
+const EVENTS = [
+  { id: 301, name: 'Sale', kind: 'sale', pendingDays: 1, commission: { percent: 5 } },
+  { id: 302, name: 'Trial', kind: 'sale', pendingDays: 1, autoDeny: true },
+  { id: CLAIMED, name: 'Inquiry', kind: 'sale', pendingDays: 1, inquiry: true, commission: { percent: 5 } },
+  { id: 303, name: 'Lead', kind: 'lead', pendingDays: 0, commission: { fixed: 2 } },
+] satisfies NonNullable<NetworkFile['programs']>[number]['events'];
+
+const CLAIMS = { acceptsClaims: true, daysToAutoApprove: 1 } as const;
+
+/** The status of program 102 changes. */
+export function networkFile(
+  status: 'active' | 'paused',
+): Pick<NetworkFile, 'organisations' | 'programs' | 'sites' | 'connections'> {
+  const [german, swedish] = [
+    { country: 'DE', currency: 'EUR', events: EVENTS, ...CLAIMS },
+    { country: 'SE', currency: 'SEK', events: EVENTS },
+  ] as const;
+  return {
+    organisations: [
+      { id: 1, kind: 'advertiser', name: 'Shop' },
+      { id: 2, kind: 'advertiser', name: 'Bank' },
+      { id: 11, kind: 'publisher', name: 'Blog' },
+    ],
+    programs: [
+      { id: 101, organisationId: 1, name: 'Shop DE', ...german },
+      { id: 102, organisationId: 1, name: 'Shop SE', status, ...swedish },
+      { id: 201, organisationId: 2, name: 'Bank', ...german },
+    ],
+    sites: [
+      { id: 1101, organisationId: 11, name: 'Blog', url: 'https://blog.example/' },
+      { id: 1102, organisationId: 11, name: 'Forum', url: 'https://forum.example/' },
+    ],
+    connections: [101, 102, 201].flatMap((programId) =>
+      [1101, 1102].map((siteId) => ({ siteId, programId })),
+    ),
+  };
+}
+
+export const PROGRAMS = [
+  { programId: 101, organisationId: 1 },
+  { programId: 102, organisationId: 1 },
+  { programId: 201, organisationId: 2 },
+] as const;
+
+/** Those that accept claims and have vouchers. */
+export const GERMAN = [PROGRAMS[0], PROGRAMS[2]] as const;
+
+export const CALLERS = [
+  { organisationId: 1, kind: 'advertiser' },
+  { organisationId: 2, kind: 'advertiser' },
+  { organisationId: 11, kind: 'publisher' },
+] as const;

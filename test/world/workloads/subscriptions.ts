@@ -1,0 +1,162 @@
+import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
+import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
+import { Secrets } from '../../../src/domain/subscriptions/secrets';
+import { TOPICS } from '../../../src/domain/topics';
+import {
+  ChangeSubscription,
+  ChangeSubscriptionHandler,
+  CreateSubscription,
+  CreateSubscriptionHandler,
+  PostedContents,
+  ReplaceSubscription,
+  ReplaceSubscriptionHandler,
+  Subscriptions,
+} from '../../../src/services/subscriptions/commands';
+import {
+  RedeliverMessage,
+  RedeliverMessageHandler,
+} from '../../../src/services/subscriptions/deliveries.commands';
+import { DeliveryQueries } from '../../../src/services/subscriptions/deliveries.queries';
+import { TestReceiver, TestReceiverHandler } from '../../../src/services/subscriptions/receivers.commands';
+import { type SubscriptionParts } from '../../../src/services/subscriptions/subscription.queries';
+import { type Clients, type Command } from '../clients';
+import { type ApiParts, KEEP_MS } from '../host';
+import { type Random } from '../random';
+import { CALLERS } from './network-file';
+
+const handlers = ({ clock, engines, follower, visible }: ApiParts) => {
+  const { log, store } = engines;
+  const subscriptions = new Subscriptions(log, visible, clock);
+  const parts: SubscriptionParts = {
+    deliveries: engines.deliveries,
+    secrets: () => new Secrets(Buffer.alloc(32)),
+    testWithin: 0,
+    keepMs: KEEP_MS,
+    addressProblem: () => undefined,
+    convertible: () => undefined,
+  };
+  const contents = new PostedContents(follower, parts);
+  const queries = new DeliveryQueries(store, log, parts, clock);
+  return {
+    create: new CreateSubscriptionHandler(subscriptions, contents),
+    replace: new ReplaceSubscriptionHandler(subscriptions, contents),
+    change: new ChangeSubscriptionHandler(subscriptions),
+    test: new TestReceiverHandler(subscriptions, store, parts),
+    redeliver: new RedeliverMessageHandler(subscriptions, queries, log),
+  };
+};
+
+type Caller = (typeof CALLERS)[number];
+
+/** What a subscriber asks for. */
+type Content = ReturnType<typeof contentOf>;
+
+interface Written {
+  readonly subscriptionId: string;
+  readonly subscription: { readonly content: SubscriptionContent };
+}
+
+/** A subscription of a caller. */
+interface Which {
+  readonly id: string;
+  readonly caller: Caller;
+}
+
+const kind = TOPICS.transactions;
+export const URLS = ['https://a.example/', 'https://b.example/', 'https://c.example/'] as const;
+
+function contentOf(random: Random) {
+  const states = [1, 2, 3, 4, 5, 6, 8].filter(() => random.chance(0.8));
+  const urls = URLS.filter(() => random.chance(0.5));
+  return {
+    filter: { messageTypeIds: states.length === 0 ? [4] : states },
+    receivers: (urls.length === 0 ? [URLS[0]] : urls).map((url) => ({
+      httpMethod: 'GET',
+      receiverUrl: `${url}?o=\${orderNumber}`,
+    })),
+    ...(random.chance(0.3) ? { strictOrder: true } : {}),
+  };
+}
+
+/** One that is known to exist, or to have existed. */
+function known(random: Random, clients: Clients): Which | undefined {
+  const created = clients.done(createSubscription);
+  if (created.length === 0) return undefined;
+  const { what, result } = random.pick(created);
+  return { id: result.subscriptionId, caller: what.caller };
+}
+
+export const createSubscription: Command<{ readonly caller: Caller; readonly posted: Content }, Written> = {
+  name: 'create subscription',
+  weight: 1.5,
+  draw: (random, _, number) => ({
+    caller: CALLERS[number] ?? random.pick(CALLERS),
+    posted: contentOf(random),
+  }),
+  run: (api, { caller, posted }) =>
+    api.of(handlers).create.execute(new CreateSubscription(kind, posted, caller)),
+};
+
+export const replaceSubscription: Command<Which & { readonly posted: Content }, Written> = {
+  name: 'replace subscription',
+  weight: 3,
+  draw: (random, clients) => {
+    const which = known(random, clients);
+    return which && { ...which, posted: contentOf(random) };
+  },
+  run: (api, { posted, ...which }) =>
+    api.of(handlers).replace.execute(new ReplaceSubscription({ kind, ...which }, posted)),
+};
+
+export const rotateSecret: Command<Which> = {
+  name: 'rotate secret',
+  weight: 0.5,
+  draw: known,
+  run: (api, which) =>
+    api.of(handlers).change.execute(new ChangeSubscription({ kind, ...which }, 'rotateSecret')),
+};
+
+export const deleteSubscription: Command<Which> = {
+  name: 'delete subscription',
+  weight: 0.7,
+  draw: known,
+  run: (api, which) => api.of(handlers).change.execute(new ChangeSubscription({ kind, ...which }, 'delete')),
+};
+
+export const testReceiver: Command<Which & { readonly receiver: string }> = {
+  name: 'test receiver',
+  weight: 1,
+  draw: (random, clients) => {
+    const which = known(random, clients);
+    if (which === undefined) return undefined;
+    const written = [...clients.done(createSubscription), ...clients.done(replaceSubscription)].filter(
+      ({ result }) => result.subscriptionId === which.id,
+    );
+    const { id } = which;
+    const receivers = written.flatMap(({ result }) => [
+      ...receiversOf(id, result.subscription.content).keys(),
+    ]);
+    return { ...which, receiver: random.pick(receivers) };
+  },
+  run: (api, { receiver, ...which }) => {
+    const options = { isGone: () => false };
+    return api.of(handlers).test.execute(new TestReceiver({ kind, ...which }, receiver, options));
+  },
+};
+
+export const redeliver: Command<Which & { readonly message: string }> = {
+  name: 'redeliver',
+  weight: 2,
+  draw: (random, clients) => {
+    const received = clients.received();
+    const message = received.length === 0 ? undefined : random.pick(received);
+    const created = clients
+      .done(createSubscription)
+      .find(({ result }) => result.subscriptionId === message?.subscription);
+    if (message === undefined || created === undefined) return undefined;
+    return { id: message.subscription, caller: created.what.caller, message: message.id };
+  },
+  run: async (api, { message, ...which }) => {
+    await api.of(handlers).redeliver.execute(new RedeliverMessage({ kind, ...which }, message));
+  },
+};

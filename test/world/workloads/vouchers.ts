@@ -1,0 +1,56 @@
+import { VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
+import {
+  PostVoucher,
+  PostVoucherHandler,
+  WithdrawVoucher,
+  WithdrawVoucherHandler,
+} from '../../../src/services/vouchers/commands';
+import { type Command } from '../clients';
+import { type ApiParts } from '../host';
+import { EPOCH } from '../simulation';
+import { GERMAN } from './network-file';
+
+const handlers = ({ clock, engines: { log }, follower, visible }: ApiParts) => {
+  const vouchers = new VoucherWriter(clock, log);
+  return {
+    post: new PostVoucherHandler(vouchers, visible, follower, clock),
+    withdraw: new WithdrawVoucherHandler(vouchers, visible, follower, clock),
+  };
+};
+
+interface Voucher {
+  readonly organisationId: number;
+  readonly programId: number;
+  /** No other post has it. */
+  readonly title: string;
+  readonly sourceId?: string;
+}
+
+export const postVoucher: Command<Voucher, { readonly id: number }> = {
+  name: 'post voucher',
+  weight: 6,
+  draw: (random, _, number) => ({
+    ...random.pick(GERMAN),
+    title: `Voucher ${number}`,
+    ...(random.chance(0.8) ? { sourceId: `s${random.below(8)}` } : {}),
+  }),
+  run: async (api, { organisationId, ...voucher }) => {
+    const texts = { voucherTypeId: 4, shortDescription: 's', description: 'd' };
+    const dates = { startDate: EPOCH, endDate: EPOCH + 90 * 86_400_000 };
+    const posted = { ...voucher, ...texts, ...dates };
+    return await api.of(handlers).post.execute(new PostVoucher(posted, organisationId));
+  },
+};
+
+export const withdrawVoucher: Command<{ readonly id: number; readonly organisationId: number }> = {
+  name: 'withdraw voucher',
+  weight: 2,
+  draw: (random, clients) => {
+    const posted = clients.done(postVoucher);
+    if (posted.length === 0) return undefined;
+    const { what, result } = random.pick(posted);
+    return { id: result.id, organisationId: what.organisationId };
+  },
+  run: (api, { id, organisationId }) =>
+    api.of(handlers).withdraw.execute(new WithdrawVoucher(id, organisationId)),
+};
