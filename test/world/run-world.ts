@@ -81,7 +81,7 @@ async function shrink(seed: number): Promise<void> {
 // Many seeds ----------------------------------------------------------------------------------------------------
 
 /** How long a world may take: most take less than half a second (ms). */
-const WORLD_MS = 120_000;
+const WORLD_MS = 60_000;
 /** A world that does not end must not use up the memory of the machine. */
 const NODE = ['--max-semi-space-size=64', '--max-old-space-size=2048'];
 

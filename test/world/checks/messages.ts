@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type RecordedEvent } from '../../../src/kernel/event';
 import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { EPOCH } from '../simulation';
 import { require } from './broken';
@@ -128,14 +129,18 @@ export function receivedBy(world: Observed): readonly Expected[] {
   return [...new Set(world.receivers.all.map(({ id }) => id))].flatMap((id) => expected.get(id) ?? []);
 }
 
+const madeIn = ({ disks }: Observed): readonly RecordedEvent[] =>
+  disks.deliveries.stream('matched').filter(({ type }) => type === 'MessageDue');
+
 const matched: Check = {
   promise: 'Exactly the messages that are due by the log are made, once each, and in its order (N11, N15).',
+  left: (world) => {
+    const [due, made] = [expectedOf(world).size, madeIn(world).length];
+    return made < due ? `${due - made} messages are not matched` : undefined;
+  },
   verify: (world) => {
     const expected = expectedOf(world);
-    const ids = world.disks.deliveries
-      .stream('matched')
-      .filter(({ type }) => type === 'MessageDue')
-      .map((event) => String(dataOf(event)['id']));
+    const ids = madeIn(world).map((event) => String(dataOf(event)['id']));
     const made = new Set<string>();
     const sequences = new Map<string, number>();
     for (const id of ids) {

@@ -62,7 +62,7 @@ interface Which {
   readonly caller: Caller;
 }
 
-const kind = TOPICS.transactions;
+const topic = TOPICS.transactions;
 export const URLS = ['https://a.example/', 'https://b.example/', 'https://c.example/'] as const;
 
 function contentOf(random: Random) {
@@ -94,7 +94,7 @@ export const createSubscription: Command<{ readonly caller: Caller; readonly pos
     posted: contentOf(random),
   }),
   run: (api, { caller, posted }) =>
-    api.of(handlers).create.execute(new CreateSubscription(kind, posted, caller)),
+    api.of(handlers).create.execute(new CreateSubscription(topic, posted, caller)),
 };
 
 export const replaceSubscription: Command<Which & { readonly posted: Content }, Written> = {
@@ -105,7 +105,7 @@ export const replaceSubscription: Command<Which & { readonly posted: Content }, 
     return which && { ...which, posted: contentOf(random) };
   },
   run: (api, { posted, ...which }) =>
-    api.of(handlers).replace.execute(new ReplaceSubscription({ kind, ...which }, posted)),
+    api.of(handlers).replace.execute(new ReplaceSubscription({ topic, ...which }, posted)),
 };
 
 export const rotateSecret: Command<Which> = {
@@ -113,14 +113,14 @@ export const rotateSecret: Command<Which> = {
   weight: 0.5,
   draw: known,
   run: (api, which) =>
-    api.of(handlers).change.execute(new ChangeSubscription({ kind, ...which }, 'rotateSecret')),
+    api.of(handlers).change.execute(new ChangeSubscription({ topic, ...which }, 'rotateSecret')),
 };
 
 export const deleteSubscription: Command<Which> = {
   name: 'delete subscription',
   weight: 0.7,
   draw: known,
-  run: (api, which) => api.of(handlers).change.execute(new ChangeSubscription({ kind, ...which }, 'delete')),
+  run: (api, which) => api.of(handlers).change.execute(new ChangeSubscription({ topic, ...which }, 'delete')),
 };
 
 export const testReceiver: Command<Which & { readonly receiver: string }> = {
@@ -140,7 +140,7 @@ export const testReceiver: Command<Which & { readonly receiver: string }> = {
   },
   run: (api, { receiver, ...which }) => {
     const options = { isGone: () => false };
-    return api.of(handlers).test.execute(new TestReceiver({ kind, ...which }, receiver, options));
+    return api.of(handlers).test.execute(new TestReceiver({ topic, ...which }, receiver, options));
   },
 };
 
@@ -157,6 +157,6 @@ export const redeliver: Command<Which & { readonly message: string }> = {
     return { id: message.subscription, caller: created.what.caller, message: message.id };
   },
   run: async (api, { message, ...which }) => {
-    await api.of(handlers).redeliver.execute(new RedeliverMessage({ kind, ...which }, message));
+    await api.of(handlers).redeliver.execute(new RedeliverMessage({ topic, ...which }, message));
   },
 };
