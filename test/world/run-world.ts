@@ -202,7 +202,7 @@ async function main(): Promise<void> {
   const flag = { type: 'boolean' } as const;
   const { values } = parseArgs({
     options: {
-      ...{ seed: text, seeds: text, from: text, minutes: text, shrink: text, mutant: text },
+      ...{ seed: text, seeds: text, from: text, also: text, minutes: text, shrink: text, mutant: text },
       ...{ mutants: flag, worker: flag },
     },
   });
@@ -212,8 +212,10 @@ async function main(): Promise<void> {
   else if (values.shrink !== undefined) await shrink(Number(values.shrink));
   else if (values.mutants === true) await runMutants(Number(values.seeds ?? 2_000));
   else {
+    const { from = '1', seeds = '100', also = '' } = values;
+    const named = also.split(',').filter(Boolean).map(Number);
     const { count, failures, counts } = await runEverywhere({
-      seeds: range(Number(values.from ?? 1), Number(values.seeds ?? 100)),
+      seeds: [...named, ...range(Number(from), Number(seeds))],
       until: minutes === undefined ? Infinity : performance.now() + Number(minutes) * 60_000,
       mutant,
       isFirstEnough: mutant !== undefined,
