@@ -19,6 +19,8 @@ const over = (displayName, folders, engines, testMatch = ALL) => ({
 module.exports = {
   ...run,
   rootDir: __dirname,
+  // Requests of servers take longer than those of a folder.
+  testTimeout: 3 * run.testTimeout,
   // One more than otherwise: each waits for a server for much of its time.
   maxWorkers: run.maxWorkers + 1,
   projects: [

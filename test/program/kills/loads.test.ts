@@ -102,5 +102,5 @@ describe('a server that is killed while a feed loads', () => {
     expect(await visiblePrices(server.url, position)).toEqual(pricesOf(editionOf(KILLS)));
     expect(await server.end()).toBe(0);
     expect(interrupted).toBeGreaterThan(KILLS / 2);
-  });
+  }, 300_000);
 });
