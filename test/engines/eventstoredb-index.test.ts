@@ -18,6 +18,7 @@ import { OWNER_STREAM } from '../../src/domain/deliveries/ownership';
 import { CountedLog } from '../support/esdb-writing/counted-log';
 import { serveWritable } from '../support/esdb-writing/serve-writable';
 import { logFolder } from '../support/log-folder';
+import { cases } from '../support/size';
 
 let stored: EventLog;
 let counted: CountedLog;
@@ -176,7 +177,7 @@ test('any order of appends and indexing, by two processes: readers find what is 
     const after = [START, ...all.map(({ position }) => position)][seed % (all.length + 1)] ?? START;
     expect(await read(prefixes, after)).toEqual(await scanned(prefixes, after));
   });
-  await fc.assert(check, { numRuns: 25 });
+  await fc.assert(check, { numRuns: cases(25, 10) });
   await other.close();
 });
 
@@ -241,7 +242,7 @@ test.each(Object.keys(DAMAGE))('the index recovers from damage, and stays so: %s
   } finally {
     await client.dispose();
   }
-  await fill('feed-1', 3_000);
+  await fill('feed-1', 1_000);
   for (const stream of ['site-3', 'site-4', 'site-5']) {
     await fill(stream, 5);
     await indexed();
