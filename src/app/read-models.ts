@@ -6,18 +6,18 @@ import { type RebuildProgress } from '../projector/rebuild';
 import { type ProjectionStatus, Runner, type RunnerParts } from '../projector/runner';
 import { DELIVERY_LOG } from '../projector/projection';
 
-type ReadModelOptions = Pick<RunnerParts, 'clock' | 'owner' | 'code' | 'report'>;
+type ReadModelParts = Pick<RunnerParts, 'clock' | 'owner' | 'code' | 'report'>;
 
 /** A runner for the read models of the delivery log. */
 export async function deliveryRunner(
   { store, deliveries }: Pick<Engines, 'store' | 'deliveries'>,
-  options: ReadModelOptions,
+  parts: ReadModelParts,
   kept: Pick<ExpiryParts, 'keepMs' | 'delayMs'>,
 ): Promise<Runner> {
   const log = await deliveries();
   const expireLog = (before: Date): Promise<void> => log.expire(before, DELIVERY_STREAMS);
   const own = { source: DELIVERY_LOG, expiry: { ...kept, expireLog } };
-  return new Runner(log, store, DELIVERY_PROJECTIONS, { ...options, ...own });
+  return new Runner(log, store, DELIVERY_PROJECTIONS, { ...parts, ...own });
 }
 
 /** After a long downtime the notifier first makes dead letters of what is about to expire (ms). */
@@ -35,10 +35,10 @@ export class ReadModels {
     private readonly report: (failure: unknown) => void,
   ) {}
 
-  static async open(engines: Engines, options: ReadModelOptions, keepMs: number): Promise<ReadModels> {
-    const domain = new Runner(engines.log, engines.store, PROJECTIONS, options);
-    const deliveries = await deliveryRunner(engines, options, { keepMs, delayMs: DELAY_MS });
-    const report = (failure: unknown): void => options.report?.(failure);
+  static async open(engines: Engines, parts: ReadModelParts, keepMs: number): Promise<ReadModels> {
+    const domain = new Runner(engines.log, engines.store, PROJECTIONS, parts);
+    const deliveries = await deliveryRunner(engines, parts, { keepMs, delayMs: DELAY_MS });
+    const report = (failure: unknown): void => parts.report?.(failure);
     return new ReadModels(domain, deliveries, engines.keepIndex, report);
   }
 

@@ -13,9 +13,9 @@ export type ThreadName =
 /** Starts a thread; needs compiled code. */
 export function startNamed<T extends object, Data extends ThreadData = object>(
   name: ThreadName,
-  options: Omit<ThreadParts<T, Data>, 'clock' | 'file' | 'name'>,
+  parts: Omit<ThreadParts<T, Data>, 'clock' | 'file' | 'name'>,
 ): Thread<T> {
-  return startThread({ ...options, clock: SYSTEM_CLOCK, file: join(__dirname, 'app.thread.js'), name });
+  return startThread({ ...parts, clock: SYSTEM_CLOCK, file: join(__dirname, 'app.thread.js'), name });
 }
 
 /** What a thread that works with the engines is started with. */
@@ -29,8 +29,8 @@ export function startOver<T extends object>(
   name: ThreadName,
   {
     data,
-    ...options
+    ...parts
   }: Omit<ThreadParts<T, never>, 'clock' | 'file' | 'name' | 'data'> & { readonly data?: object },
 ): Thread<T> {
-  return startNamed<T, Ticketed>(name, { ...options, data: () => ({ ...data, ticket: engines.ticket() }) });
+  return startNamed<T, Ticketed>(name, { ...parts, data: () => ({ ...data, ticket: engines.ticket() }) });
 }

@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { access, constants, mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type MessagePort } from 'node:worker_threads';
@@ -62,9 +63,7 @@ export interface EngineTicket {
 }
 
 /** A setting names an unknown engine, or a URL that cannot be used. */
-export class UnknownEngine extends Error {
-  override readonly name = 'UnknownEngine';
-}
+export class UnknownEngine extends NamedError {}
 
 const DEFAULT_READERS = 2;
 
@@ -273,8 +272,7 @@ function refuse(setting: string, error: unknown): never {
 }
 
 /** A file or folder that cannot be used. A cause only: the message of the error itself contains no path. */
-class UnusablePath extends Error {
-  override readonly name = 'UnusablePath';
+class UnusablePath extends NamedError {
   constructor(
     readonly path: string,
     cause: unknown,

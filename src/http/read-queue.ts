@@ -1,16 +1,14 @@
 import { finished } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
-import { type Fault } from '../kernel/fault';
+import { type Fault, NamedError } from '../kernel/fault';
 import { type QueryOptions } from '../kernel/query';
 import { FairQueue, QueueFull } from '../runtime/fair-queue';
 import { httpFaults } from '../wire/api/errors';
 import { admissionOf } from './request-state';
 import { HttpOptions } from './service';
 
-export class ClientGone extends Error {
-  override readonly name = 'ClientGone';
-}
+export class ClientGone extends NamedError {}
 
 /**
  * Lists that are read, written or sent concurrently, and requests that wait (`docs/decisions.md#x70`). The limits

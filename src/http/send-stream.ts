@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { type ServerResponse } from 'node:http';
 import { finished, pipeline, Readable } from 'node:stream';
 import { constants, createGzip } from 'node:zlib';
@@ -19,9 +20,7 @@ const AHEAD = 256 * 1024;
 const LEVEL = constants.Z_BEST_SPEED;
 
 /** A client accepted fewer bytes than required (`docs/decisions.md#x52`). */
-export class TooSlow extends Error {
-  override readonly name = 'TooSlow';
-}
+export class TooSlow extends NamedError {}
 
 /** Sends a body at the client's pace; returns it early if the client disconnects or is slower than `leastRate`. */
 export function streamOf(

@@ -1,5 +1,5 @@
 import { type NewEvent, type Position, type RecordedEvent } from './event';
-import { Fault } from './fault';
+import { Fault, NamedError } from './fault';
 
 /** Limits of one append. Callers split larger ones. */
 export const APPEND_LIMITS = { events: 500, bytes: 1024 * 1024 - 16 * 1024 } as const;
@@ -53,8 +53,7 @@ export interface ReadStreamOptions {
 }
 
 /** The stream is not at the expected revision. Nothing was appended. */
-export class RevisionConflict extends Error {
-  override readonly name = 'RevisionConflict';
+export class RevisionConflict extends NamedError {
   constructor(
     readonly stream: string,
     readonly expected: number,
@@ -65,9 +64,7 @@ export class RevisionConflict extends Error {
 }
 
 /** The append exceeds `APPEND_LIMITS`, or an event violates `NewEvent`. Nothing was appended. */
-export class UnacceptableAppend extends Error {
-  override readonly name = 'UnacceptableAppend';
-}
+export class UnacceptableAppend extends NamedError {}
 
 /** The code and the HTTP status of `StreamDeleted`. */
 export const STREAM_DELETED = 410;

@@ -1,3 +1,8 @@
+/** An error whose name is that of its class. */
+export abstract class NamedError extends Error {
+  override readonly name = this.constructor.name;
+}
+
 /**
  * An expected error, from a service's fault table. It is reported to the caller in the service's own format. Any other
  * error is a bug or an unavailable engine.

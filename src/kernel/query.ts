@@ -1,3 +1,4 @@
+import { NamedError } from './fault';
 import { type Position } from './event';
 
 /** A stored document. */
@@ -154,8 +155,7 @@ export interface Totals {
 }
 
 /** A query exceeded its `timeLimit` (ms). */
-export class QueryTooLong extends Error {
-  override readonly name = 'QueryTooLong';
+export class QueryTooLong extends NamedError {
   constructor(readonly timeLimit: number) {
     super(`the query has run for longer than ${timeLimit} ms`);
   }

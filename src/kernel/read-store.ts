@@ -1,3 +1,4 @@
+import { NamedError } from './fault';
 import { type Position } from './event';
 import { type Lease } from './leases';
 import {
@@ -94,13 +95,10 @@ export function targetOf({ collection, number }: Generation): Target {
 }
 
 /** A document has an undeclared field, a value of the wrong type, no partition, or an id that is too long. */
-export class UndeclaredField extends Error {
-  override readonly name = 'UndeclaredField';
-}
+export class UndeclaredField extends NamedError {}
 
 /** The generation does not exist, or the collection has no live one. */
-export class NoGeneration extends Error {
-  override readonly name = 'NoGeneration';
+export class NoGeneration extends NamedError {
   readonly collection: string;
   constructor({ collection, generation }: Target) {
     super(

@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { amountOf, expectedAmount } from '../wire/record/minor-units';
 import {
   LIST_NAMES,
@@ -10,8 +11,7 @@ import {
 import { mayHave } from './organisations';
 
 /** An invalid network file, with all its faults. */
-export class NetworkFaults extends Error {
-  override readonly name = 'NetworkFaults';
+export class NetworkFaults extends NamedError {
   constructor(readonly faults: readonly NetworkFault[]) {
     super(faults.map(textOf).join('\n'));
   }

@@ -12,7 +12,7 @@ import {
   Transactions,
 } from '../services/transactions/commands';
 import { isPosted, type Posted } from '../wire/api/posted';
-import { csvRows, isUnclosed, separatorOf } from '../wire/csv/read';
+import { csvRows, isUnclosed, separatorOf } from '../wire/csv/rows';
 import { fileLines, type Line, MAX_LINE_BYTES } from './text-files';
 import { CommandError } from './command-error';
 

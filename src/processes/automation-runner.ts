@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { type Position, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type Leases } from '../kernel/leases';
@@ -193,8 +194,8 @@ export class AutomationRunner {
       try {
         const at = new Date(now).toISOString();
         const { clock } = this;
-        const context = { clock, log, directory: follower.directory, at };
-        const { position = START } = await automation.act(found, context);
+        const given = { clock, log, directory: follower.directory, at };
+        const { position = START } = await automation.act(found, given);
         last = later(last, position);
       } catch (error) {
         if (error instanceof EngineUnavailable) throw error;
@@ -227,8 +228,7 @@ function later(a: Position, b: Position): Position {
 }
 
 /** Some actions have failed; the others have been done. */
-class ActionsFailed extends Error {
-  override readonly name = 'ActionsFailed';
+class ActionsFailed extends NamedError {
   constructor(automation: string, failed: readonly FailedAction[]) {
     const [first] = failed;
     super(

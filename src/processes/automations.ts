@@ -139,14 +139,14 @@ export function claimAutomations({ clock, store, ordersNow }: ClaimAutomationPar
       projection: claims,
       orderBy: 'untracked',
       due: () => [untracked()],
-      act: ({ id, version }, context) => track(id, ordersNow, { ...context, since: version }),
+      act: ({ id, version }, parts) => track(id, ordersNow, { ...parts, since: version }),
     },
     {
       name: 'posts of claims that were interrupted',
       projection: claimBatches,
       orderBy: 'accepted',
       due: (now) => [batchesUnfinishedBy(now)],
-      act: async ({ id }, context) => await finished(context, Number(id)),
+      act: async ({ id }, parts) => await finished(parts, Number(id)),
     },
   ];
 }

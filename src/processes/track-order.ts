@@ -74,23 +74,23 @@ function orderKeyOf({ advertiserId, programId, orderNumber }: ApprovedOrder): st
 export async function track(
   id: string | number,
   ordersNow: OrdersNow,
-  context: TrackingParts,
+  parts: TrackingParts,
 ): Promise<{ readonly position?: Position }> {
-  const { clock, log, at } = context;
-  const order = await approvedOrder(id, context);
+  const { clock, log, at } = parts;
+  const order = await approvedOrder(id, parts);
   if (order === undefined) return {};
   const { claimId } = order;
   const key = orderKeyOf(order);
   for (;;) {
     const { state: seen } = await execute(clock, log, orderOwners, key, { next: { owner: claimId, at }, at });
     const owner = seen?.owner ?? claimId;
-    if (owner === claimId) return await trackFirst(order, ordersNow, context);
-    const first = await approvedOrder(owner, context);
+    if (owner === claimId) return await trackFirst(order, ordersNow, parts);
+    const first = await approvedOrder(owner, parts);
     if (first !== undefined && orderKeyOf(first) === key)
-      await trackFirst(first, ordersNow, { ...context, since: await approvalOf(owner, context) });
+      await trackFirst(first, ordersNow, { ...parts, since: await approvalOf(owner, parts) });
     const tracked = await transactionOf(owner, log);
     const found = tracked && trackedOrder(order, [tracked]);
-    if (found !== undefined) return await recordTracked(claimId, found.transactionId, context);
+    if (found !== undefined) return await recordTracked(claimId, found.transactionId, parts);
     await execute(clock, log, orderOwners, key, { seen, at });
   }
 }
@@ -99,13 +99,13 @@ export async function track(
 async function trackFirst(
   order: ApprovedOrder,
   ordersNow: OrdersNow,
-  context: TrackingParts,
+  parts: TrackingParts,
 ): Promise<{ readonly position?: Position }> {
-  const { since } = context;
+  const { since } = parts;
   const orders = await ordersNow(order.advertiserId, order.orderNumber, since);
   // If it has been tracked since, it remains as it is; so does what this has tracked before it was interrupted.
-  const { transactionId } = trackedOrder(order, orders) ?? (await makeTransaction(order, context));
-  return await recordTracked(order.claimId, transactionId, context);
+  const { transactionId } = trackedOrder(order, orders) ?? (await makeTransaction(order, parts));
+  return await recordTracked(order.claimId, transactionId, parts);
 }
 
 async function recordTracked(
@@ -183,14 +183,14 @@ function orderOf(
  */
 async function makeTransaction(
   { claimId, terms, ...order }: ApprovedOrder,
-  context: TrackingParts,
+  parts: TrackingParts,
 ): Promise<{ readonly transactionId: string }> {
-  const transaction = transactionFor(order, terms, context.directory);
-  const first = await report(transaction, terms, context);
+  const transaction = transactionFor(order, terms, parts.directory);
+  const first = await report(transaction, terms, parts);
   const { state } = first;
   const isOthers = state.name !== 'Unknown' && state.transaction.siteId !== order.siteId;
   if (!isOthers || STANDINGS[stateIdOf(state.name)] !== 'refused') return first;
-  return await report({ ...transaction, claimId }, terms, context);
+  return await report({ ...transaction, claimId }, terms, parts);
 }
 
 /** The approval has decided what a report would be validated for: it is approved at once. */

@@ -29,10 +29,10 @@ export class Expiry {
   constructor(
     private readonly clock: Clock,
     private readonly store: ReadStore,
-    private readonly options: ExpiryParts,
+    private readonly parts: ExpiryParts,
     warn: (message: string) => void,
   ) {
-    this.next = clock.wall() + (options.delayMs ?? 0);
+    this.next = clock.wall() + (parts.delayMs ?? 0);
     this.guard = new ClockGuard(clock, 'deletions of old messages', warn);
   }
 
@@ -46,8 +46,8 @@ export class Expiry {
     // Further ahead than that only after the clock was set back.
     if (now < this.next && this.next <= now + INTERVAL_MS) return;
     this.next = now + RETRY_MS;
-    const before = now - this.options.keepMs;
-    await this.options.expireLog(new Date(before));
+    const before = now - this.parts.keepMs;
+    await this.parts.expireLog(new Date(before));
     for (const projector of projectors) await this.removeOld(projector, before, signal);
     this.next = now + INTERVAL_MS;
   }

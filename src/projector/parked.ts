@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { type Position, START } from '../kernel/event';
 import { EVERYTHING, type Filter } from '../kernel/query';
 import { type CollectionSpec, NoGeneration, type ReadStore, type Write } from '../kernel/read-store';
@@ -33,8 +34,7 @@ const COLLECTION: CollectionSpec = {
 const TARGET = { collection: COLLECTION.name };
 
 /** Documents have been parked because an event could not be folded into them. */
-export class DocumentsParked extends Error {
-  override readonly name = 'DocumentsParked';
+export class DocumentsParked extends NamedError {
   constructor(generation: string, parked: number) {
     super(`${parked} documents of ${generation} could not be folded and are parked (affilog parked list)`);
   }
@@ -43,8 +43,7 @@ export class DocumentsParked extends Error {
 /** With more failures than this, the cause is a bug rather than single documents: the projection stops. */
 const MAX_PARKED = 1000;
 
-export class TooManyParked extends Error {
-  override readonly name = 'TooManyParked';
+export class TooManyParked extends NamedError {
   constructor(
     /** The collection whose projection stops. */
     readonly collection: string,

@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { type Position, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
@@ -43,14 +44,10 @@ export interface Rebuilt {
 }
 
 /** Another process is rebuilding, or was killed a moment ago. */
-class RebuildUnderWay extends Error {
-  override readonly name = 'RebuildUnderWay';
-}
+class RebuildUnderWay extends NamedError {}
 
 /** The new generation differs from the live one or has parked documents, so it was not swapped in. */
-export class RebuildRefused extends Error {
-  override readonly name = 'RebuildRefused';
-}
+export class RebuildRefused extends NamedError {}
 
 const TAKEN_OVER = 'another rebuild has taken over: wait for it to finish, then try again';
 
@@ -68,14 +65,14 @@ export async function rebuild(
   log: EventLog,
   store: ReadStore,
   projections: readonly Projection[],
-  options: RebuildParts,
+  parts: RebuildParts,
 ): Promise<readonly Rebuilt[]> {
-  const { name, ms } = (options.source ?? DOMAIN_LOG).rebuildLease;
-  const lease = new LeaseHolder(options.clock, store, name, options.owner, ms);
-  await acquireLease(lease, ms, options.signal);
+  const { name, ms } = (parts.source ?? DOMAIN_LOG).rebuildLease;
+  const lease = new LeaseHolder(parts.clock, store, name, parts.owner, ms);
+  await acquireLease(lease, ms, parts.signal);
   try {
     await prepareParked(store);
-    const rebuilding = new Rebuild(log, store, projections, options, lease);
+    const rebuilding = new Rebuild(log, store, projections, parts, lease);
     return await lease.renewDuring(() => rebuilding.run());
   } catch (error) {
     // Another rebuild has taken the lease and dropped this one's generations.
@@ -106,10 +103,10 @@ class Rebuild {
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
-    private readonly options: RebuildParts,
+    private readonly parts: RebuildParts,
     private readonly lease: LeaseHolder,
   ) {
-    this.meter = new ProgressMeter(options.clock);
+    this.meter = new ProgressMeter(parts.clock);
   }
 
   async run(): Promise<readonly Rebuilt[]> {
@@ -120,7 +117,7 @@ class Rebuild {
     );
     this.until = checkpoints.reduce((a, b) => (a < b ? a : b), await log.head());
     const projectors = await buildGenerations(log, store, projections, {
-      code: this.options.code,
+      code: this.parts.code,
       until: this.until,
       onBatch: this.onBatch,
     });
@@ -130,10 +127,9 @@ class Rebuild {
     const comparisons: (Comparison | undefined)[] = [];
     for (const [at, projector] of projectors.entries()) {
       const generation = live[at];
-      const keptSince = this.options.clock.wall() - (this.options.keepMs ?? Infinity);
+      const keptSince = this.parts.clock.wall() - (this.parts.keepMs ?? Infinity);
       comparisons.push(
-        generation &&
-          (await compareWithLive(this.options.clock, log, store, generation, projector, keptSince)),
+        generation && (await compareWithLive(this.parts.clock, log, store, generation, projector, keptSince)),
       );
     }
     this.refuseUnlessSound(projectors, comparisons);
@@ -159,7 +155,7 @@ class Rebuild {
     projectors: readonly GenerationProjector[],
     comparisons: readonly (Comparison | undefined)[],
   ): void {
-    if (this.options.force === true) return;
+    if (this.parts.force === true) return;
     for (const [at, { generation, parked }] of projectors.entries()) {
       const name = nameOf(generation);
       const { differing, examples } = comparisons[at] ?? { differing: 0, examples: [] };
@@ -207,7 +203,7 @@ class Rebuild {
   };
 
   private async checkLease(): Promise<void> {
-    this.options.signal?.throwIfAborted();
+    this.parts.signal?.throwIfAborted();
     if (!(await this.lease.acquire())) throw new RebuildUnderWay(TAKEN_OVER);
   }
 
@@ -217,7 +213,7 @@ class Rebuild {
   }
 
   private report(position: Position): void {
-    this.options.onProgress?.({ phase: this.phase, ...this.meter.towards(this.until, position) });
+    this.parts.onProgress?.({ phase: this.phase, ...this.meter.towards(this.until, position) });
   }
 }
 

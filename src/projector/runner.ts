@@ -70,9 +70,9 @@ export class Runner {
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
-    private readonly options: RunnerParts,
+    private readonly parts: RunnerParts,
   ) {
-    const { clock, owner, source = DOMAIN_LOG, expiry } = options;
+    const { clock, owner, source = DOMAIN_LOG, expiry } = parts;
     const { name, ms } = source.projectorLease;
     this.leader = new Leader(new LeaseHolder(clock, store, name, owner, ms), {
       lead: () => this.lead(),
@@ -84,7 +84,7 @@ export class Runner {
     this.meter = new ProgressMeter(clock);
     this.sweeper = new Sweeper(clock, store, projections, owner, source);
     this.origin = new OriginRecord(clock, log, store, projections, source);
-    this.expiry = expiry && new Expiry(clock, store, expiry, (message) => options.report?.(message));
+    this.expiry = expiry && new Expiry(clock, store, expiry, (message) => parts.report?.(message));
   }
 
   /** Starts; resolves once every projection has a live generation, or when stopped. */
@@ -97,7 +97,7 @@ export class Runner {
 
   /** Stops after the current batch. */
   async stop(): Promise<void> {
-    await this.leader.stop().catch((error: unknown) => this.options.report?.(error));
+    await this.leader.stop().catch((error: unknown) => this.parts.report?.(error));
   }
 
   /**
@@ -132,14 +132,14 @@ export class Runner {
 
   private failed(error: unknown): boolean {
     this.failure = error;
-    this.options.report?.(error);
+    this.parts.report?.(error);
     return true;
   }
 
   /** Projects until it is stopped or has to restart. */
   private async lead(): Promise<void> {
     this.applied = undefined;
-    await this.origin.claim((message) => this.options.report?.(message));
+    await this.origin.claim((message) => this.parts.report?.(message));
     await this.buildMissing();
     this.projectors = await this.openProjectors();
     const running = await this.stopped.without(this.projectors);
@@ -188,14 +188,14 @@ export class Runner {
   private reportParked(): void {
     for (const { generation, parked } of this.projectors) {
       const reported = this.reportedParked.get(generation.number) ?? 0;
-      if (parked.size > reported) this.options.report?.(new DocumentsParked(nameOf(generation), parked.size));
+      if (parked.size > reported) this.parts.report?.(new DocumentsParked(nameOf(generation), parked.size));
       this.reportedParked.set(generation.number, parked.size);
     }
   }
 
   private stopProjection(error: TooManyParked, generation?: number): void {
     this.stopped.add(error.collection, generation);
-    this.options.report?.(error);
+    this.parts.report?.(error);
   }
 
   /**
@@ -204,7 +204,7 @@ export class Runner {
    */
   private async mayLead(signal: AbortSignal): Promise<boolean> {
     for (const work of [this.sweeper.sweep(), this.expiry?.expire(this.projectors, signal)])
-      await work?.catch((error: unknown) => this.options.report?.(error));
+      await work?.catch((error: unknown) => this.parts.report?.(error));
     if (!(await this.origin.isLive())) return false;
     await this.origin.record(this.applied, RECORD_MS);
     for (const { collection } of this.projections) {
@@ -236,7 +236,7 @@ export class Runner {
       const missing = (await this.missing()).filter(({ collection }) => !this.stopped.has(collection.name));
       if (missing.length === 0) return;
       try {
-        await rebuild(this.log, this.store, missing, { ...this.options, signal, force: true, onProgress });
+        await rebuild(this.log, this.store, missing, { ...this.parts, signal, force: true, onProgress });
       } catch (error) {
         if (!(error instanceof TooManyParked)) throw error;
         this.stopProjection(error);
@@ -260,7 +260,7 @@ export class Runner {
       if (generation === undefined && this.stopped.has(projection.collection.name)) continue;
       if (generation === undefined) throw new NoGeneration({ collection: projection.collection.name });
       projectors.push(
-        await GenerationProjector.open(this.log, this.store, projection, generation, this.options.code),
+        await GenerationProjector.open(this.log, this.store, projection, generation, this.parts.code),
       );
     }
     return projectors;

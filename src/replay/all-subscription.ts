@@ -1,7 +1,6 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventFilter } from './event-filter';
-import { type Checkpoint } from './messages';
-import { END } from './client-values';
+import { type Checkpoint, END } from './client-values';
 import { PAGE, type Pace } from './read-options';
 import { type ClientEvent } from './client-log';
 

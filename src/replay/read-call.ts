@@ -5,7 +5,7 @@ import { NO_STREAM, type Position, type RecordedEvent, START } from '../kernel/e
 import { AllSubscription, LIVE, type SubscriptionPart } from './all-subscription';
 import { BATCH, type ClientEvent, type ClientLog } from './client-log';
 import { EventFilter } from './event-filter';
-import { checkpointMessage, eventMessage, notFoundMessage } from './messages';
+import { checkpointMessage, eventMessage, notFoundMessage } from './client-values';
 import { type Pace, PAGE, type ReadOptions, readOptions, type Start } from './read-options';
 import { failing, invalid } from './refusal';
 

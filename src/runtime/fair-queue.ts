@@ -1,3 +1,5 @@
+import { NamedError } from '../kernel/fault';
+
 /**
  * The limits of a `FairQueue`. A task has weight 1 unless it says otherwise, and starts while less than the limits is
  * running.
@@ -16,9 +18,7 @@ interface FairLimits {
 }
 
 /** The maximum of waiting tasks is reached. */
-export class QueueFull extends Error {
-  override readonly name = 'QueueFull';
-}
+export class QueueFull extends NamedError {}
 
 /** Of a task. */
 interface TaskOptions {

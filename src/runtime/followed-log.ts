@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { type Clock } from './clock';
 import { Backoff } from './unavailable';
 import { crash } from './failure-report';
@@ -23,8 +24,7 @@ export interface Follower {
 }
 
 /** An event cannot be used: it is as if it had not happened. */
-class EventSkipped extends Error {
-  override readonly name = 'EventSkipped';
+class EventSkipped extends NamedError {
   constructor({ type, stream, revision }: RecordedEvent, subject: string, cause: unknown) {
     super(`${type} (${stream}@${revision}) cannot be used for ${subject}, and is ignored`, { cause });
   }

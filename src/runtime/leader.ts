@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { type Clock } from './clock';
 import { Backoff, isAbort, reasonOf } from './unavailable';
 import { type LeaseHolder } from './lease-holder';
@@ -52,9 +53,7 @@ export async function repeatEvery(
 }
 
 /** Raised by `Leader.requireLease`: another process may lead by now. */
-class LeaseLost extends Error {
-  override readonly name = 'LeaseLost';
-}
+class LeaseLost extends NamedError {}
 
 export interface Leading {
   /** Leads until it is stopped, the lease is lost, or it has to restart. */

@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { appendIdempotently, type EventOf, toDomainEvent, toNewEvent } from '../kernel/decider';
 import { NO_STREAM, type Position, type RecordedEvent } from '../kernel/event';
 import { type EventLog, RevisionConflict } from '../kernel/event-log';
@@ -61,8 +62,7 @@ const MAX_ERROR = 2_000;
 /** With more than these the cause is a bug, or another program, rather than single events: the consumer stops. */
 export const MAX_PARKED_EVENTS = 1_000;
 
-export class TooManyEventsParked extends Error {
-  override readonly name = 'TooManyEventsParked';
+export class TooManyEventsParked extends NamedError {
   constructor(consumer: string, last: string) {
     super(
       `more than ${MAX_PARKED_EVENTS} events cannot be used and are parked (affilog parked list ${consumer}); the ` +

@@ -63,18 +63,18 @@ const RESTART_MS = { first: 100, longest: 60_000 } as const;
  * after a while.
  */
 export function startThread<T extends object, Data extends ThreadData>(
-  options: ThreadParts<T, Data>,
+  parts: ThreadParts<T, Data>,
 ): Thread<T> {
-  const { clock, methods, report, onRestart } = options;
+  const { clock, methods, report, onRestart } = parts;
   const ending = new AbortController();
   const backoff = new Backoff(clock, RESTART_MS);
   let started = 0;
   let current: Thread<T> | undefined;
-  if (options.startsWithCall !== true) startNew();
+  if (parts.startsWithCall !== true) startNew();
 
   function startNew(): Thread<T> {
     started = clock.monotonic();
-    return (current = startWorker<T, Data>(options, replace));
+    return (current = startWorker<T, Data>(parts, replace));
   }
 
   function replace(): void {

@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { EngineUnavailable } from '../kernel/event-log';
 import { type Clock, type Timer } from './clock';
 
@@ -11,9 +12,7 @@ export type OnRetry = (failure: string) => void;
 export const SILENCE_MS = 3_000;
 
 /** The URL of an engine is malformed. The message omits the URL, which may contain a password. */
-export class UnusableUrl extends Error {
-  override readonly name = 'UnusableUrl';
-}
+export class UnusableUrl extends NamedError {}
 
 /** Resolves like `work`, or rejects with `late()` after `milliseconds`; the work itself is not stopped. */
 export async function withTimeout<Result>(

@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { z } from 'zod';
 import { defined, type Defined } from '../kernel/without';
 import { type System, SYSTEMS } from '../network/events';
@@ -30,9 +31,7 @@ export type Config = Readonly<
 > & { readonly rateLimits: Readonly<Partial<Record<System, number>>> };
 
 /** An invalid setting; the message is one line that names it. */
-export class InvalidSetting extends Error {
-  override readonly name = 'InvalidSetting';
-}
+export class InvalidSetting extends NamedError {}
 
 /**
  * Reads the settings from flags and environment; flags win, and empty values are ignored. Raises `InvalidSetting` and

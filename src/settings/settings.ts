@@ -1,3 +1,4 @@
+import { NamedError } from '../kernel/fault';
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /**
@@ -236,9 +237,7 @@ export function settingsTable(): string {
 }
 
 /** A file with a secret cannot be used; the message names the setting and the file. */
-class UnusableFile extends Error {
-  override readonly name = 'UnusableFile';
-}
+class UnusableFile extends NamedError {}
 
 /** Most bytes of a file with a secret. */
 const MOST = 64 * 1024;

@@ -1,10 +1,8 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { type MakeFault } from '../kernel/fault';
+import { type MakeFault, NamedError } from '../kernel/fault';
 
 /** A malformed body: the message describes what was expected, and where. */
-export class NotParsable extends Error {
-  override readonly name = 'NotParsable';
-}
+export class NotParsable extends NamedError {}
 
 /** What is read of a body. Raises the fault for one that is malformed. */
 export async function parsedOr<T>(refuse: MakeFault, read: () => T | Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { csvLines, csvRows } from '../../src/wire/csv/read';
+import { csvLines, csvRows } from '../../src/wire/csv/rows';
 
 describe('CSV that is read', () => {
   it('gives the rows that were written, and what another parser reads', () => {

@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
-import { csvLines } from '../../src/wire/csv/read';
+import { csvLines } from '../../src/wire/csv/rows';
 import { anyCharacters } from '../support/any-characters';
 
 /** Characters of the BMP (decisions X26), those that mean something to patterns and replacements among them. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { csvRows } from '../../src/wire/csv/read';
+import { csvRows } from '../../src/wire/csv/rows';
 import { JsonCutter } from '../../src/wire/json/cut';
 import { CsvMarks } from '../../src/wire/csv/marks';
 import { JsonMarks } from '../../src/wire/json/marks';

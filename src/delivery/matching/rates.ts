@@ -1,3 +1,4 @@
+import { NamedError } from '../../kernel/fault';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -7,7 +8,7 @@ import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type Clock } from '../../runtime/clock';
 import { repeatEvery, Troubles } from '../../runtime/leader';
 import { NotParsable, utf8Text } from '../../wire/bytes';
-import { csvRows } from '../../wire/csv/read';
+import { csvRows } from '../../wire/csv/rows';
 import { isCurrency } from '../../wire/iso-codes';
 import { decimalsOf } from '../../wire/record/minor-units';
 import { readXml } from '../../wire/xml/read';
@@ -124,8 +125,7 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The source cannot be read, or its content cannot be used. The message has neither path nor host. */
-class RatesFailure extends Error {
-  override readonly name = 'RatesFailure';
+class RatesFailure extends NamedError {
   constructor(why: string, cause?: unknown) {
     super(`the exchange rates cannot be read: ${why}; those that are known remain`, { cause });
   }
@@ -257,9 +257,7 @@ async function bytesOf(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 /** The content is not what the European Central Bank publishes. The message follows the name of the source. */
-class UnusableRates extends Error {
-  override readonly name = 'UnusableRates';
-}
+class UnusableRates extends NamedError {}
 
 /**
  * The newest rates in a file of the European Central Bank, XML or CSV, of one day or of many. Currencies without a rate

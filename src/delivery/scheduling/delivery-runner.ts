@@ -311,14 +311,14 @@ interface MembershipParts {
 class Membership {
   private readonly lease: LeaseHolder;
 
-  constructor(private readonly options: MembershipParts) {
-    const { clock, leases, owner, ttlMs } = options;
+  constructor(private readonly parts: MembershipParts) {
+    const { clock, leases, owner, ttlMs } = parts;
     this.lease = new LeaseHolder(clock, leases, PREFIX + owner, owner, ttlMs);
   }
 
   /** This process's share of a number of things. Raises `EngineUnavailable`. */
   async shareOf(total: number): Promise<number> {
-    const { clock, leases, owner, ttlMs, isGone } = this.options;
+    const { clock, leases, owner, ttlMs, isGone } = this.parts;
     if (!(await this.lease.acquire())) return 0;
     const members = [...(await leases.owners(PREFIX, clock.wall(), ttlMs, isGone))].sort();
     const rank = members.indexOf(owner);

@@ -1,3 +1,4 @@
+import { NamedError } from '../../kernel/fault';
 import { BlockList, isIP } from 'node:net';
 
 /**
@@ -74,9 +75,7 @@ function refusalBy(objection: Objection, port: number): string {
 }
 
 /** An entry of `NOTIFY_ALLOW` is unusable. */
-export class UnusableNetwork extends Error {
-  override readonly name = 'UnusableNetwork';
-}
+export class UnusableNetwork extends NamedError {}
 
 interface AllowedEntry {
   readonly network: BlockList;

@@ -1,3 +1,4 @@
+import { NamedError } from '../../kernel/fault';
 import { types } from 'node:util';
 import { type MessageRequest } from '../../domain/deliveries/delivery-events';
 import { UnresolvedName } from './dns';
@@ -40,37 +41,31 @@ export interface AttemptResult {
 }
 
 /** The target of a request is forbidden (`docs/decisions.md#n9`). */
-export class RefusedTarget extends Error {
-  override readonly name = 'RefusedTarget';
-}
+export class RefusedTarget extends NamedError {}
 
 /** No connection within the time for it. */
-export class ConnectTimeout extends Error {
-  override readonly name = 'ConnectTimeout';
+export class ConnectTimeout extends NamedError {
   constructor(ms: number) {
     super(`no connection within ${ms / 1000} s`);
   }
 }
 
 /** A receiver sends without end. */
-export class Flood extends Error {
-  override readonly name = 'Flood';
+export class Flood extends NamedError {
   constructor() {
     super('the answer is too long');
   }
 }
 
 /** A receiver changes the protocol, which nobody has asked for. */
-export class Switched extends Error {
-  override readonly name = 'Switched';
+export class Switched extends NamedError {
   constructor() {
     super('the status is 101: no change of protocol was asked for');
   }
 }
 
 /** There is no connection: nothing has been sent. */
-export class ConnectionFailed extends Error {
-  override readonly name = 'ConnectionFailed';
+export class ConnectionFailed extends NamedError {
   constructor(readonly reason: Error) {
     super(reason.message, { cause: reason });
   }

@@ -1,3 +1,4 @@
+import { NamedError } from '../../kernel/fault';
 import { lookup, Resolver } from 'node:dns/promises';
 import { type Clock } from '../../runtime/clock';
 import { codeOf } from '../../kernel/unknown';
@@ -6,8 +7,7 @@ import { codeOf } from '../../kernel/unknown';
  * A name has no addresses. Either it is the receiver's fault, or the DNS servers of this machine do not work: then no
  * name can be resolved, and nothing can be said about the receiver.
  */
-export class UnresolvedName extends Error {
-  override readonly name = 'UnresolvedName';
+export class UnresolvedName extends NamedError {
   constructor(readonly isOurFault: boolean) {
     super(isOurFault ? 'names cannot be resolved' : 'the host name cannot be resolved');
   }

@@ -1,3 +1,4 @@
+import { NamedError } from '../../kernel/fault';
 import { withoutForbidden } from '../../wire/xml/write';
 import { parseJson } from '../../wire/json/read';
 import { NotParsable } from '../../wire/bytes';
@@ -70,9 +71,7 @@ export type CompiledTemplate = readonly (
 )[];
 
 /** No message can be made of a template. The message follows the name of the field. */
-export class UnusableTemplate extends Error {
-  override readonly name = 'UnusableTemplate';
-}
+export class UnusableTemplate extends NamedError {}
 
 /** The text of a template; undefined if it is longer than `longest`, in UTF-16 units. */
 export function filled(

@@ -1,3 +1,4 @@
+import { NamedError } from '../../kernel/fault';
 import { setMaxListeners } from 'node:events';
 import { type Client, errors, type estypes, type TransportRequestOptions } from '@elastic/elasticsearch';
 import { EngineUnavailable } from '../../kernel/event-log';
@@ -146,13 +147,10 @@ export class Connection {
 }
 
 /** The index or alias of a request does not exist. */
-export class NoSuchIndex extends Error {
-  override readonly name = 'NoSuchIndex';
-}
+export class NoSuchIndex extends NamedError {}
 
 /** The server rejected a request: a version conflict, or a bug of ours. */
-export class RefusedRequest extends Error {
-  override readonly name = 'RefusedRequest';
+export class RefusedRequest extends NamedError {
   constructor(
     readonly status: number,
     readonly type: string,

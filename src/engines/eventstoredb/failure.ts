@@ -1,3 +1,4 @@
+import { NamedError } from '../../kernel/fault';
 import { Metadata, status } from '@grpc/grpc-js';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { certificateProblem } from '../certificate';
@@ -8,14 +9,10 @@ export class NoAnswer extends Error {
 }
 
 /** The server refuses the request permanently, or cannot be used. The message says why. */
-export class Refused extends Error {
-  override readonly name = 'Refused';
-}
+export class Refused extends NamedError {}
 
 /** No server of the cluster can be used at the moment: none answers, or those that do have no leader. */
-export class NoNode extends Error {
-  override readonly name = 'NoNode';
-
+export class NoNode extends NamedError {
   /** `cause`: why a server did not answer, if one did not; `problem`: why another one cannot be used. */
   constructor(cause: unknown, problem?: unknown) {
     const also = problem === undefined ? undefined : reasonOf(problem);

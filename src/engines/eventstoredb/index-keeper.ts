@@ -1,3 +1,4 @@
+import { NamedError } from '../../kernel/fault';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff } from '../../runtime/unavailable';
@@ -67,9 +68,7 @@ const NO_CHAIN: Chain = { first: NO_STREAM, last: NO_STREAM, upTo: START };
 const LIMITS = ['$maxCount', '$maxAge'] as const;
 
 /** There is no index, and cannot be one. */
-class IndexUnused extends Error {
-  override readonly name = 'IndexUnused';
-
+class IndexUnused extends NamedError {
   constructor(reason: string, cause: unknown) {
     super(
       `the index of the event log is not used, so each start reads the whole log: its stream ${INDEX_STREAM} ${reason}`,

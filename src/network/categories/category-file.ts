@@ -1,3 +1,4 @@
+import { NamedError } from '../../kernel/fault';
 import { hash } from 'node:crypto';
 import { isPosted, type Posted } from '../../wire/api/posted';
 import { forbiddenCharacter } from '../../wire/xml/write';
@@ -23,8 +24,7 @@ export interface CategoryFile {
 }
 
 /** An invalid file; the message lists all faults, one per line. */
-export class CategoryFaults extends Error {
-  override readonly name = 'CategoryFaults';
+export class CategoryFaults extends NamedError {
   constructor(readonly faults: readonly string[]) {
     const more = faults.length - MAX.faults;
     super([...faults.slice(0, MAX.faults), ...(more > 0 ? [`${more} more faults`] : [])].join('\n'));

@@ -1,8 +1,9 @@
+import { NamedError } from '../../kernel/fault';
 import { type Ids } from '../../kernel/event';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { NoGeneration } from '../../kernel/read-store';
 import { forbiddenCharacter } from '../../wire/xml/write';
-import { type CsvRow, csvRows } from '../../wire/csv/read';
+import { type CsvRow, csvRows } from '../../wire/csv/rows';
 import { type AppendedFacts, appendFacts } from '../append-facts';
 import { type Fact, factOf } from '../decider';
 import { type Directory } from '../directory';
@@ -149,9 +150,7 @@ export const MAX_LINES = 200_000;
 const COLUMNS = ['feedId', 'name', 'categoryId'] as const;
 
 /** The CSV text cannot be used at all; no line has been read. */
-export class UnusableCsv extends Error {
-  override readonly name = 'UnusableCsv';
-}
+export class UnusableCsv extends NamedError {}
 
 /**
  * The lines of a CSV text. Its first line must name the columns `feedId`, `name` and `categoryId`, in any order; other

@@ -22,7 +22,7 @@ import { CountedFeeds } from '../../services/products/feed.queries';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { isPosted, isUnset, Refusals, wrong } from '../../wire/api/posted';
 import { postedItems } from '../../wire/api/posted-items';
-import { csvRowsInSlices } from '../../wire/csv/read';
+import { csvRowsInSlices } from '../../wire/csv/rows';
 import { type Keys } from '../../wire/keys/keys';
 import { NotParsable, utf8Text } from '../../wire/bytes';
 import { integer, score, text, wordOf } from '../../wire/record/kinds';

@@ -1,4 +1,4 @@
-import { type CsvSeparators } from '../../wire/csv/read';
+import { type CsvSeparators } from '../../wire/csv/rows';
 import { type DateFormat } from '../../wire/date';
 import {
   BOOLEAN,

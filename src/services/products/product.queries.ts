@@ -59,7 +59,7 @@ export class ProductQueries {
   constructor(
     private readonly store: ReadStore,
     private readonly follower: FollowedDirectory,
-    private readonly settings: ProductParts,
+    private readonly parts: ProductParts,
   ) {}
 
   /** Document 1, Search products. */
@@ -72,10 +72,10 @@ export class ProductQueries {
     const view: OutputView = {
       directory,
       caller,
-      trackerUrl: this.settings.trackerUrl,
+      trackerUrl: this.parts.trackerUrl,
       sourceProductUrl: keys.sourceproducturl.includes(true),
       dates,
-      pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
+      pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.parts.priceHistory],
     };
     const nextCursor = next && searchCursors.write(keys, next);
     const result = { totalHits: total, ...(nextCursor === undefined ? {} : { nextCursor }), dates };
@@ -91,7 +91,7 @@ export class ProductQueries {
   private feedsToSearch({ fid }: SearchKeys, caller: Caller): readonly FeedDefinition[] {
     const { directory } = this.follower;
     if (fid.length > 0) return [...new Set(fid)].map((id) => ownFeed(directory, caller, id));
-    if (this.settings.searchAllFeeds) return directory.feedsOf(caller);
+    if (this.parts.searchAllFeeds) return directory.feedsOf(caller);
     throw fault.parametersMissing('fid is missing: /1.0/products;fid=…');
   }
 

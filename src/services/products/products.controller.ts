@@ -68,7 +68,7 @@ class ProductsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: ProductQueries,
-    private readonly settings: ProductParts,
+    private readonly parts: ProductParts,
     private readonly clock: Clock,
   ) {}
 
@@ -85,7 +85,7 @@ class ProductsController {
           totalHits: result.totalHits,
           ...(nextCursor === undefined ? {} : { nextCursor }),
         };
-        const text = resultText(view, { ...result, productHeader, style, vendor: this.settings.vendor });
+        const text = resultText(view, { ...result, productHeader, style, vendor: this.parts.vendor });
         return {
           pieces: listPieces(text, products),
           headers: pageHeaders({ ...sizesOf(keys), nextCursor }),
@@ -183,7 +183,7 @@ class DownloadsController {
     private readonly plans: DownloadPlans,
     private readonly rendered: RenderedFeeds,
     private readonly states: FeedStates,
-    private readonly settings: ProductParts,
+    private readonly parts: ProductParts,
   ) {}
 
   @Get()
@@ -195,7 +195,7 @@ class DownloadsController {
     const csv = csvStyleOf(keys);
     const page = pageOf(keys);
     const { format, compress, since } = keys;
-    const details = { format, gzip: compress === 'gz', leastRate: this.settings.downloadRate };
+    const details = { format, gzip: compress === 'gz', leastRate: this.parts.downloadRate };
     return new StreamedAnswer(async (wanted) => {
       if (since !== undefined && wanted.view.format === 'csv')
         throw fault.illegalValue('since: allowed for JSON and XML only, the format is csv');
@@ -204,11 +204,11 @@ class DownloadsController {
         caller,
         format: wanted.view.format,
         pretty: wanted.view.pretty,
-        vendor: this.settings.vendor,
-        trackerUrl: this.settings.trackerUrl,
+        vendor: this.parts.vendor,
+        trackerUrl: this.parts.trackerUrl,
         dates: keys.dateOutputFormat ?? 'epoch',
         sourceProductUrl: keys.sourceproducturl === true,
-        pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.settings.priceHistory],
+        pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.parts.priceHistory],
         csv,
         flatten: keys.csvFlattenFields === true,
         ...(since === undefined ? {} : { since }),
@@ -271,7 +271,7 @@ class FeedsController {
   constructor(
     private readonly queries: FeedQueries,
     private readonly follower: FollowedDirectory,
-    private readonly settings: ProductParts,
+    private readonly parts: ProductParts,
   ) {}
 
   @Get('productCategories')
@@ -336,7 +336,7 @@ class FeedsController {
     const asked = feeds.filter(
       (feed) => programIds.length === 0 || feed.programIds.some((id) => programIds.includes(id)),
     );
-    const { vendor } = this.settings;
+    const { vendor } = this.parts;
     return new QueuedAnswer(async () => {
       const list = await this.queries.list(asked);
       return new Answer({ json: () => list, xml: () => toXmlFeeds(list, vendor) });
@@ -373,7 +373,7 @@ interface LoadingParts {
 
 @Module({})
 export class ProductsModule {
-  static with(settings: ProductParts, { loader, downloads, counter }: LoadingParts): DynamicModule {
+  static with(parts: ProductParts, { loader, downloads, counter }: LoadingParts): DynamicModule {
     return {
       module: ProductsModule,
       controllers: [ProductsController, DownloadsController, FeedsController],
@@ -383,7 +383,7 @@ export class ProductsModule {
         CountDownloadHandler,
         ProductQueries,
         FeedQueries,
-        { provide: ProductParts, useValue: settings },
+        { provide: ProductParts, useValue: parts },
         { provide: Loader, useValue: loader },
         {
           provide: FeedRefusals,

@@ -8,7 +8,7 @@ import {
   PRODUCT_TEXTS,
 } from '../../domain/products/fields';
 import { type Format } from '../../wire/api/format';
-import { type CsvCell, csvLines, type CsvSeparators } from '../../wire/csv/read';
+import { type CsvCell, csvLines, type CsvSeparators } from '../../wire/csv/rows';
 import { date, text, wordOf } from '../../wire/record/kinds';
 import { jsonList, type ListText, xmlList } from '../../wire/record/list';
 import { listOf, pick, prefixed, record, type Scalar } from '../../wire/record/record';

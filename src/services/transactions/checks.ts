@@ -44,14 +44,14 @@ const PROBLEMS = {
 } as const;
 
 /** Checks a report, JSON or XML alike. Raises everything that is wrong as `Faults`. */
-export function checkReport(posted: unknown, options: CheckParts): ReportOrder {
+export function checkReport(posted: unknown, parts: CheckParts): ReportOrder {
   if (!isPosted(posted)) throw fault.content(wrong('a transaction', posted, 'an object'));
   const refusals = new Refusals(PROBLEMS);
   const found = readReport(posted, refusals);
-  const access = checkAccess(found, options, refusals);
+  const access = checkAccess(found, parts, refusals);
   const { program, event } = access;
-  const site = checkSite(found, options.directory, refusals);
-  checkTimes(found, options.now, refusals);
+  const site = checkSite(found, parts.directory, refusals);
+  checkTimes(found, parts.now, refusals);
   checkEvent(found, posted, event, refusals);
   const currency = isUnset(posted['currencyId']) ? program?.currency : found.currencyId;
   checkCommission(posted, access, currency, refusals);
@@ -61,12 +61,12 @@ export function checkReport(posted: unknown, options: CheckParts): ReportOrder {
   const report = complete<PostedOf<typeof postedTransaction>>(found, refusals);
   if (program === undefined || event === undefined || site === undefined) throw new Error('checked above');
   const { validate, ...facts } = report;
-  const transaction = completed({ ...facts, ...amounts }, { program, event, site, now: options.now });
+  const transaction = completed({ ...facts, ...amounts }, { program, event, site, now: parts.now });
   return {
     do: 'report',
     transaction,
     posted: Object.keys(report) as (keyof typeof report)[],
-    surroundings: surroundingsOf(options.directory, transaction),
+    surroundings: surroundingsOf(parts.directory, transaction),
     terms: termsOf(event),
     ...(validate === false ? { isHeld: true } : {}),
   };

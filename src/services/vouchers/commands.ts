@@ -109,10 +109,10 @@ export class PostVouchersHandler extends VoucherHandler implements ICommandHandl
 
   async execute({ posted, organisationId, dryRun, texts }: PostVouchers): Promise<PostResults> {
     const now = this.clock.now();
-    const options = { directory: this.follower.directory, caller: { organisationId }, now };
+    const parts = { directory: this.follower.directory, caller: { organisationId }, now };
     const checked = await mapInSlices(posted.entries(), ([at, one]): VoucherPost | RefusedVoucher => {
       try {
-        return checkVoucher(one, { ...options, ...spellings(texts[at]) });
+        return checkVoucher(one, { ...parts, ...spellings(texts[at]) });
       } catch (error) {
         return refused(error);
       }
@@ -183,14 +183,14 @@ const read = recordReader(postedVoucher);
 const PROBLEMS = { unusable: fault.invalidVoucher } as const;
 
 /** Checks a posted voucher, JSON or XML alike. Raises everything that is wrong as `Faults`. */
-function checkVoucher(posted: unknown, options: VoucherCheckParts): VoucherPost {
+function checkVoucher(posted: unknown, parts: VoucherCheckParts): VoucherPost {
   if (!isPosted(posted)) throw fault.invalidVoucher(wrong('a voucher', posted, 'an object'));
-  const refusals = new Refusals(PROBLEMS, {}, Infinity, options);
+  const refusals = new Refusals(PROBLEMS, {}, Infinity, parts);
   const found = read(posted, refusals);
-  checkTimes(found, options.now, refusals);
+  checkTimes(found, parts.now, refusals);
   checkNeeds(found, posted, refusals);
-  checkAmount(found, options, refusals);
-  checkAccess(found, options, refusals);
+  checkAmount(found, parts, refusals);
+  checkAccess(found, parts, refusals);
   const { programId, sourceId, ...voucher } = complete<PostedOf<typeof postedVoucher>>(found, refusals);
   const { siteIds } = voucher;
   return {
@@ -198,8 +198,8 @@ function checkVoucher(posted: unknown, options: VoucherCheckParts): VoucherPost 
     ...(sourceId === undefined ? {} : { sourceId }),
     voucher: { ...voucher, ...(siteIds === undefined ? {} : { siteIds: ascending(siteIds) }) },
     currency: {
-      code: options.directory.program(programId)?.currency ?? '',
-      since: options.directory.currencies.since(programId),
+      code: parts.directory.program(programId)?.currency ?? '',
+      since: parts.directory.currencies.since(programId),
     },
   };
 }

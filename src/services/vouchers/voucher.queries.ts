@@ -82,7 +82,7 @@ export class VoucherQueries {
     private readonly store: ReadStore,
     private readonly log: EventLog,
     private readonly follower: FollowedDirectory,
-    private readonly settings: VoucherParts,
+    private readonly parts: VoucherParts,
   ) {}
 
   async list(
@@ -92,7 +92,7 @@ export class VoucherQueries {
     query: QueryOptions = {},
   ): Promise<FoundList<OutputVoucher>> {
     const { directory } = this.follower;
-    const { clickUrl } = this.settings;
+    const { clickUrl } = this.parts;
     const listed = await listVouchers(this.store, criteriaOf(keys, { directory, caller, now }), query);
     const view = { directory, caller, clickUrl, dates: keys.dateOutputFormat ?? 'epoch' } as const;
     return { items: eachOf(listed, (voucher) => toOutput(voucher, view)), requested: keys.pageSize };

@@ -51,7 +51,7 @@ class VouchersController {
   constructor(
     private readonly commands: CommandBus,
     private readonly queries: VoucherQueries,
-    private readonly settings: VoucherParts,
+    private readonly parts: VoucherParts,
     private readonly clock: Clock,
   ) {}
 
@@ -61,7 +61,7 @@ class VouchersController {
   @Produces(['json', 'xml', 'csv', 'ics'])
   list(@CurrentCaller() caller: Caller, @MatrixKeys(listKeys) keys: VoucherListKeys): ListAnswer {
     return ListAnswer.written(
-      (view) => (view.format === 'ics' ? calendarText(this.settings.vendor) : vouchersText(view)),
+      (view) => (view.format === 'ics' ? calendarText(this.parts.vendor) : vouchersText(view)),
       (query) => this.queries.list(keys, caller, this.clock.now(), query),
       keys,
     );
@@ -186,7 +186,7 @@ export const voucherService = defineService({
 
 @Module({})
 export class VouchersModule {
-  static with(settings: VoucherParts): DynamicModule {
+  static with(parts: VoucherParts): DynamicModule {
     return {
       module: VouchersModule,
       controllers: [VouchersController],
@@ -201,7 +201,7 @@ export class VouchersModule {
           useFactory: (clock: Clock, log: EventLog) => new VoucherWriter(clock, log),
           inject: [Clock, EventLog],
         },
-        { provide: VoucherParts, useValue: settings },
+        { provide: VoucherParts, useValue: parts },
       ],
     };
   }

@@ -1,5 +1,5 @@
 import { indexIn, type Marks, type Weights } from '../marks';
-import { CSV_SEPARATORS } from './read';
+import { CSV_SEPARATORS } from './rows';
 
 const QUOTE = 0x22;
 const LINE_FEED = 0x0a;

@@ -1,6 +1,6 @@
 import { type Shape } from '../api/description';
 import { type Format } from '../api/format';
-import { type CsvCell, csvLines } from '../csv/read';
+import { type CsvCell, csvLines } from '../csv/rows';
 import { writeJson } from '../json/write';
 import { writeXml, type XmlContent, type XmlElement, xmlPiece } from '../xml/write';
 import { documentWriter } from './document';

@@ -9,7 +9,7 @@ import {
   repeatedField,
 } from '../api/posted';
 import { NotParsable, utf8Text } from '../bytes';
-import { csvRows, isUnclosed, separatorOf } from '../csv/read';
+import { csvRows, isUnclosed, separatorOf } from '../csv/rows';
 import { meantBy } from '../words';
 import { type Field, type Fields, type Kind, type List, type PostedOf, type RecordKind } from './record';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { rendererOf } from '../../../src/delivery/matching/render';
+import { rendererOf } from '../../../src/delivery/matching/messages-of';
 import { isTemplate, parseTemplate } from '../../../src/domain/subscriptions/template';
 import { urlFault } from '../../../src/services/subscriptions/receiver-check';
 import { anyCharacters } from '../../support/any-characters';

@@ -9,7 +9,7 @@ import { NO_STREAM, type Position, START } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
 import { type Leases } from '../../../src/kernel/leases';
 import { MATCHED, type MatchedEvent } from '../../../src/domain/deliveries/delivery-events';
-import { MatcherRunner, type MatcherOptions } from '../../../src/delivery/matching/matcher-runner';
+import { type MatcherOptions, MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { type Topic } from '../../../src/domain/subscriptions/topic';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { compiledBody, isTemplate, parseTemplate } from '../../../src/domain/subscriptions/template';
-import { rendererOf } from '../../../src/delivery/matching/render';
+import { rendererOf } from '../../../src/delivery/matching/messages-of';
 import { type Receiver, type ReceiverFormat } from '../../../src/domain/subscriptions/subscription';
 import { type Attributes } from '../../../src/domain/subscriptions/topic';
 import { withoutForbidden } from '../../../src/wire/xml/write';

@@ -1,7 +1,7 @@
 import { type Socket } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { version } from '../../../package.json';
-import { rendererOf } from '../../../src/delivery/matching/render';
+import { rendererOf } from '../../../src/delivery/matching/messages-of';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { signatureOf } from '../../../src/delivery/sending/signature';
 import { accepting, answer, attemptTo, type Behaviour, sendingTo } from './receivers';

@@ -88,11 +88,11 @@ export class Loader {
   private readonly appending = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
 
-  constructor(private readonly options: LoaderParts) {}
+  constructor(private readonly parts: LoaderParts) {}
 
   /** Starts a load; `write` takes its body. */
   async open(request: LoadRequest): Promise<string> {
-    const { clock, directory, fingerprints, reached, spoolFolder, validate } = this.options;
+    const { clock, directory, fingerprints, reached, spoolFolder, validate } = this.parts;
     const { feedId, format } = request;
     await reached(request.directoryPosition);
     await fingerprints.warm(feedId);
@@ -135,8 +135,8 @@ export class Loader {
 
   /** Deletes products of a feed (Document 1, Delete products); ignores unknown ids. */
   async remove(feedId: number, which: readonly string[] | 'all', dryRun = false): Promise<Loaded> {
-    const importId = this.options.clock.uuid();
-    return this.options.fingerprints.use(feedId, async (state) => {
+    const importId = this.parts.clock.uuid();
+    return this.parts.fingerprints.use(feedId, async (state) => {
       const { tally, position } = await this.untilAlone(feedId, state, dryRun, async (writer, before) => {
         if (which === 'all') writer.commit();
         for (const sourceProductId of which === 'all' ? state.listedIds() : new Set(which)) {
@@ -147,7 +147,7 @@ export class Loader {
           if (removed === 0 || writer.isOvertaken) return undefined;
           return {
             type: 'ProductsDeleted',
-            data: { removed, at: this.options.clock.now().toISOString(), importId },
+            data: { removed, at: this.parts.clock.now().toISOString(), importId },
           };
         });
       });
@@ -161,14 +161,14 @@ export class Loader {
     this.stopping.abort();
     for (const id of [...this.receiving.keys()]) await this.abort(id);
     await Promise.allSettled(this.appending);
-    await this.options.fingerprints.close();
+    await this.parts.fingerprints.close();
   }
 
   private async finishLoad(load: Load): Promise<LoadResult> {
     try {
       load.body.end();
       await load.intake.complete();
-      return await this.options.fingerprints.use(
+      return await this.parts.fingerprints.use(
         load.request.feedId,
         (prints) => this.append(load, prints),
         load.intake.products,
@@ -180,7 +180,7 @@ export class Loader {
 
   private async append(load: Load, prints: Fingerprints): Promise<LoadResult> {
     const { request, intake, spool } = load;
-    prints.forgetPostedBefore(this.options.directory.categories.removals);
+    prints.forgetPostedBefore(this.parts.directory.categories.removals);
     const { feedId, mode, dryRun } = request;
     const listed = prints.listed;
     const { tally, position } = await this.untilAlone(feedId, prints, dryRun, async (writer, before) => {
@@ -231,14 +231,14 @@ export class Loader {
     return {
       ...(loadId === undefined ? {} : { loadId }),
       counts: { ...tally, refused },
-      position: position ?? (await this.options.log.head()),
+      position: position ?? (await this.parts.log.head()),
       changes: loadId === undefined ? 0 : listed + revised + repriced + removed,
     };
   }
 
   /** `before`: how many products the feed had. */
   private importOf({ id, intake, request, started }: Load, tally: Tally, before: number): FeedImport {
-    const now = this.options.clock.now();
+    const now = this.parts.clock.now();
     const { listed, more, products } = intake.faults;
     let room = CLOSE_BYTES - BESIDE_FAULTS;
     const fits = (part: object): boolean =>
@@ -264,7 +264,7 @@ export class Loader {
   }
 
   private writerFor(feedId: number, state: Fingerprints, dryRun?: boolean): FeedWriter {
-    const { clock, directory, log } = this.options;
+    const { clock, directory, log } = this.parts;
     const feed = directory.feed(feedId);
     const at = clock.now().toISOString();
     return new FeedWriter(clock, log, feedId, state, at, this.stopping.signal, {

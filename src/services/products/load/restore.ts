@@ -47,8 +47,8 @@ const READ_AT_ONCE = 1000;
  * `state` is current as of the end of the feed's stream. Other writers may append meanwhile. Raises
  * `EngineUnavailable`.
  */
-export async function restoreLoad(state: Fingerprints, options: RestoreParts): Promise<Restored> {
-  const { clock, log, feedId, history, signal } = options;
+export async function restoreLoad(state: Fingerprints, parts: RestoreParts): Promise<Restored> {
+  const { clock, log, feedId, history, signal } = parts;
   // Read after the state: it knows every change that the state knows.
   await history.catchUp();
   const started = clock.now();
@@ -56,7 +56,7 @@ export async function restoreLoad(state: Fingerprints, options: RestoreParts): P
     currencyAt: history.currencyAt,
     onCatchUp: () => history.catchUp(),
   });
-  for await (const item of itemsOf(options)) {
+  for await (const item of itemsOf(parts)) {
     writer.refuseAfterStop();
     await writer.add(item);
   }

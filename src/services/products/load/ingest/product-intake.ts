@@ -66,7 +66,7 @@ export class ProductIntake {
   /** Products that were recognised by their bytes, and refused all the same: each once, however often it is decided. */
   private readonly refusedLate = new Set<number>();
 
-  constructor(private readonly options: IntakeParts) {}
+  constructor(private readonly parts: IntakeParts) {}
 
   /** Bytes of memory that grow with the body: everything else is bounded. */
   get memory(): number {
@@ -89,8 +89,8 @@ export class ProductIntake {
 
   /** Adds a product by its bytes; `origin` is known in a JSON body. */
   addBytes(bytes: Buffer, sequence: number, origin = NO_ORIGIN): void {
-    const { spool } = this.options;
-    const prints = this.options.prints?.();
+    const { spool } = this.parts;
+    const prints = this.parts.prints?.();
     if (prints?.knowsPosted === true) {
       const posted = digestOf(bytes);
       const product = prints.findPosted(posted);
@@ -109,7 +109,7 @@ export class ProductIntake {
     const valid = this.validOf(validateParsed({ product, isPlain: false }, sequence, this.validation()));
     if (valid === undefined) return;
     const { head, text } = valid;
-    this.waitFor(this.options.spool.put(head, text, this.enterValid(head.sourceProductId, sequence)));
+    this.waitFor(this.parts.spool.put(head, text, this.enterValid(head.sourceProductId, sequence)));
   }
 
   /** Adds a product larger than `MAX_PRODUCT`, which is refused, with its id if that was found. */
@@ -120,7 +120,7 @@ export class ProductIntake {
   /** The body has ended: waits until all products are validated and spooled. */
   async complete(): Promise<void> {
     // The rest is seldom worth the transfer to another thread.
-    const rest = validateSlice(this.takeSlice(), this.options.knowsCategory);
+    const rest = validateSlice(this.takeSlice(), this.parts.knowsCategory);
     await this.latest;
     await this.collect(rest);
   }
@@ -128,7 +128,7 @@ export class ProductIntake {
   /** Validates a product that was recognised by its bytes; undefined if it is refused. */
   revalidate(bytes: Buffer, sequence: number): ValidText | undefined {
     if (this.refusedLate.has(sequence)) return undefined;
-    this.parse ??= productParser({ format: this.options.format, prefixes: this.prefixes ?? [] });
+    this.parse ??= productParser({ format: this.parts.format, prefixes: this.prefixes ?? [] });
     const valid = this.validOf(validateBytes(this.parse, bytes, sequence, this.validation()));
     if (valid === undefined) this.refusedLate.add(sequence);
     return valid;
@@ -146,7 +146,7 @@ export class ProductIntake {
 
   private validation(): ValidationOptions {
     return {
-      knowsCategory: this.options.knowsCategory,
+      knowsCategory: this.parts.knowsCategory,
       room: this.faults.room,
       ignored: this.ignored,
     };
@@ -164,12 +164,12 @@ export class ProductIntake {
   }
 
   private takeSlice(): Slice {
-    const { format } = this.options;
+    const { format } = this.parts;
     return { format, prefixes: this.prefixes ?? [], ...this.slices.take(), room: this.faults.room };
   }
 
   private startSlice(): void {
-    const { knowsCategory, validate } = this.options;
+    const { knowsCategory, validate } = this.parts;
     const slice = this.takeSlice();
     const validated = validate?.(slice) ?? Promise.resolve(validateSlice(slice, knowsCategory));
     this.latest = Promise.all([validated, this.latest]).then(([done]) =>
@@ -187,7 +187,7 @@ export class ProductIntake {
     for (const id of refusedIds) this.ids.add(id);
     this.faults.addAll(faults);
     this.ignored.addAll(ignored);
-    await this.options.spool.add(valid);
+    await this.parts.spool.add(valid);
   }
 
   /** Returns the number of the id. */
