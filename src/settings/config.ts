@@ -18,7 +18,7 @@ type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}
   ? `${Lowercase<First>}${Capitalize<CamelCase<Rest>>}`
   : Lowercase<Name>;
 
-type Read = z.output<typeof SHAPES>;
+type ReadSettings = z.output<typeof SHAPES>;
 type LimitName = `RATE_LIMIT_${System}`;
 
 /**
@@ -27,7 +27,7 @@ type LimitName = `RATE_LIMIT_${System}`;
  * requests per minute for each token of a system.
  */
 export type Config = Readonly<
-  Defined<{ [Name in Exclude<SettingName, LimitName> as CamelCase<Name>]: Read[Name] }>
+  Defined<{ [Name in Exclude<SettingName, LimitName> as CamelCase<Name>]: ReadSettings[Name] }>
 > & { readonly rateLimits: Readonly<Partial<Record<System, number>>> };
 
 /** An invalid setting; the message is one line that names it. */
@@ -148,7 +148,7 @@ const SHAPES = z.object({
   RATE_LIMIT_OPS: limit,
 } satisfies Readonly<Record<SettingName, z.ZodType>>);
 
-function toConfig(read: Read): Config {
+function toConfig(read: ReadSettings): Config {
   const isLimit = (name: string): boolean => name.startsWith('RATE_LIMIT_');
   const settings = Object.entries(read).filter(([name]) => !isLimit(name));
   const named = Object.fromEntries(settings.map(([name, value]) => [camelCase(name), value]));

@@ -334,11 +334,6 @@ function toEnded({ at, ...rest }: NonNullable<ReceiverTotals['lastFailure']>) {
   return { time: at, ...rest };
 }
 
-interface OfReceiver {
-  readonly subscriptionId: string;
-  readonly receiver: string;
-}
-
 /** Which messages of a subscription are held or cancelled, in its state. */
 interface HeldMessages {
   readonly held: ReadonlySet<string>;
@@ -354,7 +349,10 @@ export class AnyWaiting {
     private readonly store: ReadStore,
   ) {}
 
-  async of(listed: readonly OfReceiver[], now: Date): Promise<WaitingReceivers> {
+  async of(
+    listed: readonly Pick<ListedDelivery, 'subscriptionId' | 'receiver'>[],
+    now: Date,
+  ): Promise<WaitingReceivers> {
     const held = new Set<string>();
     for (const { subscriptionId, receiver } of listed)
       if ((await this.heldOf(subscriptionId)).held.has(receiver)) held.add(receiver);
