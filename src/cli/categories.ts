@@ -8,7 +8,7 @@ import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type CountedFeeds } from '../services/products/feed.queries';
 import { isLanguage } from '../wire/iso-codes';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
-import { type CliContext, integerFrom, withDirectory } from './settings';
+import { type CliParts, integerFrom, withDirectory } from './settings';
 
 interface CategoryFlags extends ChangeFlags {
   readonly language: string;
@@ -16,8 +16,8 @@ interface CategoryFlags extends ChangeFlags {
   readonly merge?: boolean;
 }
 
-export function addCategories(affilog: Command, context: CliContext): void {
-  const { stdout } = context;
+export function addCategories(affilog: Command, parts: CliParts): void {
+  const { stdout } = parts;
   const categories = affilog.command('categories').description('The platform category tree.');
   addChangeFlags(
     categories
@@ -44,11 +44,11 @@ export function addCategories(affilog: Command, context: CliContext): void {
       const { planCategories } = await import('../network/categories/import-categories.js');
       const { readTextFile } = await import('../operations/text-files.js');
       const read = readCategories(await readTextFile(file));
-      await withDirectory(command, context, async ({ log }, directory) => {
+      await withDirectory(command, parts, async ({ log }, directory) => {
         const options = { at: new Date().toISOString(), language, prune, merge };
         const plan = planCategories(directory, read, options);
         for (const { location, reason } of plan.skipped) stdout.write(`skipped: ${location}: ${reason}\n`);
-        const done = await changeNetwork(context, flags, { log, directory }, plan.facts);
+        const done = await changeNetwork(parts, flags, { log, directory }, plan.facts);
         if (done === undefined) return;
         const events = done.events === 0 ? 'nothing has changed' : `imported: ${done.events} events`;
         stdout.write(`${events}; ${plan.categories} categories in the file\n`);
@@ -78,8 +78,8 @@ interface MappingFlags {
 }
 
 /** `affilog mappings list|map|unmap|import|suggest`. */
-export function addMappings(affilog: Command, context: CliContext): void {
-  const { stdout } = context;
+export function addMappings(affilog: Command, parts: CliParts): void {
+  const { stdout } = parts;
   const mappings = affilog
     .command('mappings')
     .description('Mappings from category names in feeds to platform categories. Works while servers run.');
@@ -94,7 +94,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     apply: (tools: Pick<MappingTools, 'log' | 'directory'>, facts: readonly Fact[]) => Promise<unknown>,
   ): Promise<void> => {
     const { notingUnused, planMappings } = await import('../network/categories/change-mappings.js');
-    await withTools(command, context, async ({ log, directory, counted }) => {
+    await withTools(command, parts, async ({ log, directory, counted }) => {
       const plan = planMappings(directory, lines, new Date().toISOString());
       const report = await notingUnused(plan.report, lines, (feedIds) => counted.of(feedIds));
       for (const { line, outcome, message } of report) printRow(`line ${line}`, outcome, message);
@@ -116,7 +116,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
     .action(async ({ feed: feedId = NaN, state }: MappingFlags, command: Command) => {
       const { listMappings } = await import('../network/categories/category-mappings.js');
-      await withTools(command, context, async ({ directory, counted }) => {
+      await withTools(command, parts, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
         for (const one of listMappings(directory, await counted.of([feedId]), state))
           printRow(one.state, one.productCount, one.categoryName, one.tdCategoryId, one.tdCategoryName);
@@ -150,7 +150,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     const { readTextFile } = await import('../operations/text-files.js');
     const { mappingLines } = await import('../network/categories/change-mappings.js');
     const lines = mappingLines(await readTextFile(file));
-    await change(command, lines, (tools, facts) => changeNetwork(context, flags, tools, facts));
+    await change(command, lines, (tools, facts) => changeNetwork(parts, flags, tools, facts));
   });
   mappings
     .command('suggest')
@@ -161,7 +161,7 @@ export function addMappings(affilog: Command, context: CliContext): void {
     .action(async ({ feed: feedId = NaN, name: value, most = 3 }: MappingFlags, command: Command) => {
       const { listMappings } = await import('../network/categories/category-mappings.js');
       const { suggestMappings } = await import('../network/categories/suggest-mappings.js');
-      await withTools(command, context, async ({ directory, counted }) => {
+      await withTools(command, parts, async ({ directory, counted }) => {
         if (value === undefined) requireFeed(directory, feedId);
         const names =
           value === undefined
@@ -176,11 +176,11 @@ export function addMappings(affilog: Command, context: CliContext): void {
 
 async function withTools(
   command: Command,
-  context: CliContext,
+  parts: CliParts,
   work: (tools: MappingTools) => Promise<void>,
 ): Promise<void> {
   const { CountedFeeds, FeedStates } = await import('../services/products/feed.queries.js');
-  await withDirectory(command, context, async ({ log, store }, directory) => {
+  await withDirectory(command, parts, async ({ log, store }, directory) => {
     // Products that are newer than the directory are counted by it all the same.
     const reachedInTime = (): Promise<void> => Promise.resolve();
     const states = new FeedStates(SYSTEM_CLOCK, store, { directory, reachedInTime });

@@ -1,7 +1,7 @@
 import { type Command } from 'commander';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type LoadHistory, type Undo } from '../services/products/load/restore';
-import { type CliContext, configOf, confirm, integerFrom, withEngines } from './settings';
+import { type CliParts, configOf, confirm, integerFrom, withEngines } from './settings';
 
 interface RestoreFlags {
   readonly before: string;
@@ -19,8 +19,8 @@ const VERBS = {
   removed: 'remove',
 };
 
-export function addFeeds(affilog: Command, context: CliContext): void {
-  const { stdout, stopSignal } = context;
+export function addFeeds(affilog: Command, parts: CliParts): void {
+  const { stdout, stopSignal } = parts;
   affilog
     .command('feeds')
     .description('Product feeds. Works while servers run.')
@@ -32,13 +32,13 @@ export function addFeeds(affilog: Command, context: CliContext): void {
     .option('--yes', 'Do not ask.')
     .action(async (feedId: number, { before, dryRun, yes = false }: RestoreFlags, command: Command) => {
       const { loadHistory, undoLoad } = await import('../operations/undo-load.js');
-      const { dataDir } = await configOf(command, context);
-      await withEngines(command, context, async (engines) => {
+      const { dataDir } = await configOf(command, parts);
+      await withEngines(command, parts, async (engines) => {
         const load = { feedId, loadId: before };
         const history = await loadHistory(SYSTEM_CLOCK, engines, load);
         const count = describe(feedId, history, (line) => stdout.write(`${line}\n`));
         if (count === 0 || dryRun === true) return;
-        if (!yes) await confirm(context, `${count} products will change`);
+        if (!yes) await confirm(parts, `${count} products will change`);
         const { loadId, tally } = await undoLoad(engines, load, history, {
           clock: SYSTEM_CLOCK,
           dataDir,

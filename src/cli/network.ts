@@ -6,7 +6,7 @@ import { type Change } from '../network/changes';
 import { type Fact } from '../network/decider';
 import { type Directory } from '../network/directory';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { type CliContext, confirm, onDirectory, withDirectory } from './settings';
+import { type CliParts, confirm, onDirectory, withDirectory } from './settings';
 import { CommandError } from '../operations/command-error';
 
 interface ImportFlags extends ChangeFlags {
@@ -14,8 +14,8 @@ interface ImportFlags extends ChangeFlags {
 }
 
 /** `affilog network import|export|schema`. */
-export function addNetwork(affilog: Command, context: CliContext): void {
-  const { stdout } = context;
+export function addNetwork(affilog: Command, parts: CliParts): void {
+  const { stdout } = parts;
   const network = affilog
     .command('network')
     .description('Reference data: organisations, programs, feeds and more.');
@@ -31,13 +31,13 @@ export function addNetwork(affilog: Command, context: CliContext): void {
   ).action(async (file: string, { prune = false, ...flags }: ImportFlags, command: Command) => {
     const json = await readJson(file);
     const { planNetwork } = await import('../operations/import-network.js');
-    await withDirectory(command, context, async ({ log }, directory) => {
+    await withDirectory(command, parts, async ({ log }, directory) => {
       const { facts, tokens } = planNetwork(directory, json, { at: new Date().toISOString(), prune });
       const onAppended = (fact: Fact): void => {
         const token = tokens.get(fact);
         if (token !== undefined) stdout.write(`new token: ${JSON.stringify(token)}\n`);
       };
-      const done = await changeNetwork(context, flags, { log, directory }, facts, { onAppended });
+      const done = await changeNetwork(parts, flags, { log, directory }, facts, { onAppended });
       if (done === undefined) return;
       stdout.write(done.events === 0 ? 'nothing has changed\n' : `imported: ${done.events} events\n`);
     });
@@ -46,7 +46,7 @@ export function addNetwork(affilog: Command, context: CliContext): void {
     .command('export')
     .description('Print the reference data as a network file, without tokens. Importing it changes nothing.')
     .action(
-      onDirectory(context, async (_engines, directory) => {
+      onDirectory(parts, async (_engines, directory) => {
         const { exportNetwork } = await import('../network/network-file.js');
         stdout.write(`${JSON.stringify(exportNetwork(directory), null, 2)}\n`);
       }),
@@ -92,7 +92,7 @@ type Asks = (change: Change) => boolean;
  * (`docs/decisions.md#x93`). Undefined for a dry run. Raises `CommandError`; nothing has been appended then.
  */
 export async function changeNetwork(
-  context: CliContext,
+  parts: CliParts,
   { dryRun = false, yes = false }: ChangeFlags,
   { log, directory }: { readonly log: EventLog; readonly directory: Directory },
   facts: readonly Fact[],
@@ -101,13 +101,13 @@ export async function changeNetwork(
   const { changesOf } = await import('../network/changes.js');
   const { appendFacts } = await import('../network/append-facts.js');
   const changes = changesOf(facts, directory);
-  context.stdout.write(textOf(changes));
+  parts.stdout.write(textOf(changes));
   if (dryRun) {
-    context.stdout.write('dry run: nothing has been changed\n');
+    parts.stdout.write('dry run: nothing has been changed\n');
     return undefined;
   }
   const asked = changes.filter(asks).length;
-  if (asked > 0 && !yes) await confirm(context, `${asked} to be removed or replaced, see above`);
+  if (asked > 0 && !yes) await confirm(parts, `${asked} to be removed or replaced, see above`);
   return await appendFacts(SYSTEM_CLOCK, log, facts, directory, onAppended);
 }
 

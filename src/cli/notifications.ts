@@ -3,7 +3,7 @@ import { type DeliveryState } from '../../projections/deliveries';
 import { STATES } from '../domain/deliveries/stored-delivery';
 import { CommandError } from '../operations/command-error';
 import {
-  type CliContext,
+  type CliParts,
   configOf,
   confirm,
   integerFrom,
@@ -28,9 +28,9 @@ interface DeliveryFlags extends WhoseFlags {
 const operations = async () => await import('../operations/notifications.js');
 
 /** `affilog notifications receivers|test|enable|deliveries|redeliver|explain|own`. */
-export function addNotifications(affilog: Command, context: CliContext): void {
-  const { stdout, stopSignal } = context;
-  const note = (text: string): unknown => context.stderr.write(`affilog: ${text}\n`);
+export function addNotifications(affilog: Command, parts: CliParts): void {
+  const { stdout, stopSignal } = parts;
+  const note = (text: string): unknown => parts.stderr.write(`affilog: ${text}\n`);
   const notifications = affilog
     .command('notifications')
     .description('Notifications of transactions and claims, for operators. Works while servers run.');
@@ -40,10 +40,10 @@ export function addNotifications(affilog: Command, context: CliContext): void {
         'whether they are disabled.',
     )
     .action(
-      onEngines(context, async (engines, { organisation, subscription }: WhoseFlags) => {
+      onEngines(parts, async (engines, { organisation, subscription }: WhoseFlags) => {
         const { receiverLines } = await operations();
         const criteria = { organisationId: organisation, subscriptionId: subscription };
-        const printed = await printLines(context, receiverLines(engines, criteria, new Date()));
+        const printed = await printLines(parts, receiverLines(engines, criteria, new Date()));
         if (printed === 0) note('nothing has been sent to any such receiver');
       }),
     );
@@ -63,7 +63,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
         .default(15),
     )
     .action(
-      onEngines(context, async (engines, subscriptionId: string, receiverId: string, flags: TestFlags) => {
+      onEngines(parts, async (engines, subscriptionId: string, receiverId: string, flags: TestFlags) => {
         const { testReceiver } = await operations();
         const options = { stateId: flags.state, within: flags.wait * 1000, signal: stopSignal() };
         const { answer, isOver } = await testReceiver(engines, { subscriptionId, receiverId }, options);
@@ -80,7 +80,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
         'disabled stays so.',
     )
     .action(
-      onEngines(context, async (engines, subscriptionId: string, receiverId: string) => {
+      onEngines(parts, async (engines, subscriptionId: string, receiverId: string) => {
         const { enableReceiver } = await operations();
         const isEnabled = await enableReceiver(engines, { subscriptionId, receiverId });
         stdout.write(
@@ -98,7 +98,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
     .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1)).default(100))
     .action(
-      onEngines(context, async (engines, flags: DeliveryFlags) => {
+      onEngines(parts, async (engines, flags: DeliveryFlags) => {
         const { deliveryLines, subjectsOf } = await operations();
         const criteria = {
           organisationId: flags.organisation,
@@ -110,7 +110,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
         };
         let total = 0;
         const options = { most: flags.most, now: new Date(), count: (all: number): unknown => (total = all) };
-        const printed = await printLines(context, deliveryLines(engines, criteria, options));
+        const printed = await printLines(parts, deliveryLines(engines, criteria, options));
         if (total === 0) note('no messages found');
         else if (printed < total) note(`${printed} of ${total} messages; --most lists more`);
       }),
@@ -123,7 +123,7 @@ export function addNotifications(affilog: Command, context: CliContext): void {
     )
     .argument('<messageId>', 'as deliveries and explain list it')
     .action(
-      onEngines(context, async (engines, messageId: string) => {
+      onEngines(parts, async (engines, messageId: string) => {
         const { redeliver } = await operations();
         const { nextAttempt } = await redeliver(engines, messageId, new Date());
         const when =
@@ -142,10 +142,10 @@ export function addNotifications(affilog: Command, context: CliContext): void {
     .argument('<id>', 'transactionId, legacyTransactionId or claimId')
     .option('--subscription <id>', 'only this subscription')
     .action(
-      onEngines(context, async (engines, id: string, flags: { readonly subscription?: string }) => {
+      onEngines(parts, async (engines, id: string, flags: { readonly subscription?: string }) => {
         const { explainNotifications } = await import('../operations/explain-notifications.js');
         const options = { only: flags.subscription, now: new Date() };
-        await printLines(context, explainNotifications(engines, id, options));
+        await printLines(parts, explainNotifications(engines, id, options));
       }),
     );
   notifications
@@ -157,9 +157,9 @@ export function addNotifications(affilog: Command, context: CliContext): void {
     .option('--yes', 'do not ask')
     .action(async ({ yes }: { readonly yes?: true }, command: Command) => {
       const { ownDeliveries } = await operations();
-      if (yes !== true) await confirm(context, 'notifications will be sent from here', false);
-      const config = await configOf(command, context);
-      await withEngines(command, context, async (engines) => {
+      if (yes !== true) await confirm(parts, 'notifications will be sent from here', false);
+      const config = await configOf(command, parts);
+      await withEngines(command, parts, async (engines) => {
         const isNew = await ownDeliveries(engines, config);
         stdout.write(
           isNew

@@ -1,12 +1,12 @@
 import { userInfo } from 'node:os';
 import { type Command } from 'commander';
-import { type CliContext, onEngines } from './settings';
+import { type CliParts, onEngines } from './settings';
 
 const operations = async () => await import('../operations/parked.js');
 
 /** `affilog parked list|show|retry|skip`. */
-export function addParked(affilog: Command, context: CliContext): void {
-  const { stdout } = context;
+export function addParked(affilog: Command, parts: CliParts): void {
+  const { stdout } = parts;
   const parked = affilog
     .command('parked')
     .description(
@@ -19,7 +19,7 @@ export function addParked(affilog: Command, context: CliContext): void {
       'List what is parked with the error, one per line: of a projection, matcher, automations or directory.',
     )
     .action(
-      onEngines(context, async (engines, projection: string | undefined) => {
+      onEngines(parts, async (engines, projection: string | undefined) => {
         const found = await (await operations()).parkedIn(engines, projection ?? 'all');
         for (const { name, id, entry } of found) stdout.write(`${name} ${id}: ${firstLineOf(entry.error)}\n`);
         if (found.length === 0) stdout.write('nothing is parked\n');
@@ -29,7 +29,7 @@ export function addParked(affilog: Command, context: CliContext): void {
     .command('show <projection> <id>')
     .description('Show all details of a parked document or event as JSON.')
     .action(
-      onEngines(context, async (engines, projection: string, id: string) => {
+      onEngines(parts, async (engines, projection: string, id: string) => {
         const { entry } = await (await operations()).parkedById(engines, projection, id);
         stdout.write(`${JSON.stringify(entry, null, 2)}\n`);
       }),
@@ -38,7 +38,7 @@ export function addParked(affilog: Command, context: CliContext): void {
     .command('retry [projection] [id]')
     .description('Retry what is parked. A new version of the code retries it automatically.')
     .action(
-      onEngines(context, async (engines, projection: string | undefined, id: string | undefined) => {
+      onEngines(parts, async (engines, projection: string | undefined, id: string | undefined) => {
         const now = new Date().toISOString();
         const count = await (await operations()).retry(engines, projection ?? 'all', id, now);
         stdout.write(`retry requested for ${count} documents and events\n`);
@@ -49,15 +49,12 @@ export function addParked(affilog: Command, context: CliContext): void {
     .description('Exclude the event that fails from the projection, or from matching, permanently.')
     .requiredOption('--reason <text>', 'Reason: saved in the log with your user name.')
     .action(
-      onEngines(
-        context,
-        async (engines, name: string, id: string, { reason }: { readonly reason: string }) => {
-          const decision = { reason, by: userInfo().username, at: new Date().toISOString() };
-          const { skip } = await operations();
-          const { event, stream, isRetried } = await skip(engines, { name, id }, decision);
-          stdout.write(`skipped event ${event} of ${stream}${isRetried ? '; retry requested' : ''}\n`);
-        },
-      ),
+      onEngines(parts, async (engines, name: string, id: string, { reason }: { readonly reason: string }) => {
+        const decision = { reason, by: userInfo().username, at: new Date().toISOString() };
+        const { skip } = await operations();
+        const { event, stream, isRetried } = await skip(engines, { name, id }, decision);
+        stdout.write(`skipped event ${event} of ${stream}${isRetried ? '; retry requested' : ''}\n`);
+      }),
     );
 }
 

@@ -13,7 +13,7 @@ import { addParked } from './parked';
 import {
   addSettings,
   addSettingsVerb,
-  type CliContext,
+  type CliParts,
   closeFolder,
   configOf,
   integerFrom,
@@ -73,27 +73,27 @@ const LISTENING: Readonly<Record<string, string>> = {
 };
 
 /** Runs `affilog <args>`. Prints expected errors without a stack trace. */
-export async function runCli(args: readonly string[], context: CliContext): Promise<ExitCode> {
+export async function runCli(args: readonly string[], parts: CliParts): Promise<ExitCode> {
   try {
-    await commandsOf(context).parseAsync([...args], { from: 'user' });
+    await commandsOf(parts).parseAsync([...args], { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const { text, code } = describe(error);
-    context.stderr.write(`${text.replace(/^/gm, 'affilog: ')}\n`);
+    parts.stderr.write(`${text.replace(/^/gm, 'affilog: ')}\n`);
     return code;
   }
 }
 
-function commandsOf(context: CliContext): Command {
-  const { stdout, stderr } = context;
+function commandsOf(parts: CliParts): Command {
+  const { stdout, stderr } = parts;
   const affilog = new Command('affilog')
     .description('The back end of an affiliate network.')
     .version(version, '-V, --version', 'Print the version.')
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .showHelpAfterError('(--help lists what is expected)');
-  for (const add of COMMANDS) add(affilog, context);
+  for (const add of COMMANDS) add(affilog, parts);
   addSettings(affilog);
   return affilog;
 }
@@ -125,8 +125,8 @@ interface ServeFlags {
   readonly roles: readonly Role[];
 }
 
-function addServe(affilog: Command, context: CliContext): void {
-  const { stdout, stderr, stopSignal, start } = context;
+function addServe(affilog: Command, parts: CliParts): void {
+  const { stdout, stderr, stopSignal, start } = parts;
   affilog
     .command('serve')
     .description('Run the server until it is stopped (SIGTERM, SIGINT).')
@@ -138,7 +138,7 @@ function addServe(affilog: Command, context: CliContext): void {
     )
     .action(async ({ demo = false, roles }: ServeFlags, command: Command) => {
       const signal = stopSignal();
-      const config = await configOf(command, context);
+      const config = await configOf(command, parts);
       await serve(start, config, { demo, roles }, signal, {
         say: (line) => stdout.write(`${line}\n`),
         warn: (line) => stderr.write(`affilog: ${line}\n`),
@@ -154,8 +154,8 @@ function toRoles(value: string): readonly Role[] {
   });
 }
 
-function addRebuild(affilog: Command, context: CliContext): void {
-  const { stdout, stderr, stopSignal, threads } = context;
+function addRebuild(affilog: Command, parts: CliParts): void {
+  const { stdout, stderr, stopSignal, threads } = parts;
   affilog
     .command('rebuild')
     .description('Rebuild a read model from the log and swap it in.')
@@ -164,7 +164,7 @@ function addRebuild(affilog: Command, context: CliContext): void {
     .action(async (name: string, { force = false }: { readonly force?: boolean }, command: Command) => {
       const { rebuildProjections } = await import('../operations/rebuild.js');
       const { progressOn } = await import('./progress.js');
-      const { notifyKeep: keepMs } = await configOf(command, context);
+      const { notifyKeep: keepMs } = await configOf(command, parts);
       const work = async (engines: Engines): Promise<void> => {
         const display = await progressOn(stderr);
         const onProgress = display.show.bind(display);
@@ -173,12 +173,12 @@ function addRebuild(affilog: Command, context: CliContext): void {
         for (const { generation, documents } of rebuilt)
           stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);
       };
-      await withEngines(command, context, work, threads);
+      await withEngines(command, parts, work, threads);
     });
 }
 
-function addLog(affilog: Command, context: CliContext): void {
-  const { stdout, stderr, stopSignal } = context;
+function addLog(affilog: Command, parts: CliParts): void {
+  const { stdout, stderr, stopSignal } = parts;
   affilog
     .command('log')
     .description('The event log.')
@@ -191,14 +191,14 @@ function addLog(affilog: Command, context: CliContext): void {
     )
     .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source. @FILE too.')
     .action(async ({ from, to }: { readonly from: string; readonly to: string }, command: Command) => {
-      const { dataDir } = await configOf(command, context);
+      const { dataDir } = await configOf(command, parts);
       const { openLogAt } = await import('../engines/open.js');
       const { copyLog } = await import('../operations/copy-log.js');
       const { progressOn } = await import('./progress.js');
-      await closeFolder(dataDir, context);
+      await closeFolder(dataDir, parts);
       const urls = { from: secretValue(from, '--from'), to: secretValue(to, '--to') };
-      const source = await openLogAt(urls.from, dataDir, '--from', noticesOf(context));
-      const target = await openLogAt(urls.to, dataDir, '--to', noticesOf(context));
+      const source = await openLogAt(urls.from, dataDir, '--from', noticesOf(parts));
+      const target = await openLogAt(urls.to, dataDir, '--to', noticesOf(parts));
       const display = await progressOn(stderr);
       const options = { onProgress: display.show.bind(display), signal: stopSignal() };
       const { events, before, digest } = await copyLog(source, target, options).finally(async () => {
@@ -218,7 +218,7 @@ interface ReceiverFlags {
   readonly delay: number;
 }
 
-function addReceiver(affilog: Command, context: CliContext): void {
+function addReceiver(affilog: Command, parts: CliParts): void {
   affilog
     .command('receiver')
     .description('Receive notifications, verify their signatures and print them, until it is stopped.')
@@ -232,17 +232,17 @@ function addReceiver(affilog: Command, context: CliContext): void {
     .addOption(integer('--answer <status>', 'Status to answer, to see retries.', 200, 599).default(200))
     .addOption(integer('--delay <ms>', 'Time to wait before the answer.', 0, 3_600_000).default(0))
     .action(async ({ answer, secret: given, ...flags }: ReceiverFlags) => {
-      const options = { ...flags, ...secretOf(given, context) };
-      const signal = context.stopSignal();
+      const options = { ...flags, ...secretOf(given, parts) };
+      const signal = parts.stopSignal();
       const { receive } = await import('../operations/receiver.js');
-      await receive({ ...options, status: answer }, signal, (line) => context.stdout.write(`${line}\n`));
+      await receive({ ...options, status: answer }, signal, (line) => parts.stdout.write(`${line}\n`));
     });
 }
 
 /** The environment variable of the secret. */
 const SECRET = 'WEBHOOK_SECRET';
 
-function secretOf(given: string | undefined, { environment }: CliContext): { readonly secret?: string } {
+function secretOf(given: string | undefined, { environment }: CliParts): { readonly secret?: string } {
   const set = environment[SECRET]?.trim();
   if (given !== undefined) return { secret: secretValue(given, '--secret') };
   return set === undefined || set === '' ? {} : { secret: secretValue(set, SECRET) };

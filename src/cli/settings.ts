@@ -25,7 +25,7 @@ import { type Output } from './progress';
 import { CommandError, UsageError } from '../operations/command-error';
 
 /** What a run of the program gets from its process or from a test. */
-export interface CliContext {
+export interface CliParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdout: Output;
   readonly stderr: Output;
@@ -38,16 +38,16 @@ export interface CliContext {
   readonly threads: boolean;
 }
 
-export function addSettingsVerb(affilog: Command, context: CliContext): void {
-  const { stdout, stderr } = context;
+export function addSettingsVerb(affilog: Command, parts: CliParts): void {
+  const { stdout, stderr } = parts;
   affilog
     .command('settings')
     .description('Print the settings in force and where each comes from: flag, environment or default.')
     .option('--markdown', 'Print the table of all settings with their descriptions instead.')
     .action(async ({ markdown = false }: { readonly markdown?: boolean }, command: Command) => {
-      stdout.write(markdown ? settingsTable() : settingsInForce(context, flagsOf(command)));
+      stdout.write(markdown ? settingsTable() : settingsInForce(parts, flagsOf(command)));
       if (markdown) return;
-      const config = await configOf(command, context);
+      const config = await configOf(command, parts);
       const { warningsOf } = await import('../settings/config.js');
       for (const line of warningsOf(config)) stderr.write(`affilog: ${line}\n`);
     });
@@ -56,7 +56,7 @@ export function addSettingsVerb(affilog: Command, context: CliContext): void {
 type SettingFlags = Readonly<Partial<Record<SettingName, string>>>;
 
 /** A line for each setting: name, value, source. */
-function settingsInForce({ environment }: CliContext, flags: SettingFlags): string {
+function settingsInForce({ environment }: CliParts, flags: SettingFlags): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
     const { value, source } = settingInForce(name, environment, flags);
@@ -96,7 +96,7 @@ export function addSettings(command: Command, path = ''): void {
 }
 
 /** The settings from flags and environment; flags win. Raises `InvalidSetting`. */
-export async function configOf(command: Command, { environment }: CliContext): Promise<Config> {
+export async function configOf(command: Command, { environment }: CliParts): Promise<Config> {
   const { readConfig } = await import('../settings/config.js');
   return readConfig(environment, flagsOf(command));
 }
@@ -114,26 +114,26 @@ function flagsOf(command: Command): SettingFlags {
 /** Opens the configured engines for `work`; says so if the log is empty. `threads` speeds up many writes. */
 export async function withEngines(
   command: Command,
-  context: CliContext,
+  parts: CliParts,
   work: (engines: Engines) => Promise<void>,
   threads = false,
 ): Promise<void> {
-  const config = await configOf(command, context);
+  const config = await configOf(command, parts);
   const { openEngines } = await import('../engines/open.js');
-  await closeFolder(config.dataDir, context);
-  const engines = await openEngines({ ...config, threads, readers: 0 }, noticesOf(context));
+  await closeFolder(config.dataDir, parts);
+  const engines = await openEngines({ ...config, threads, readers: 0 }, noticesOf(parts));
   try {
     await work(engines);
     // A mistyped folder is created like a new one.
     if (config.eventLog === 'sqlite:' && (await engines.log.head()) === START)
-      context.stderr.write(`affilog: the event log is empty: DATA_DIR is ${resolve(config.dataDir)}\n`);
+      parts.stderr.write(`affilog: the event log is empty: DATA_DIR is ${resolve(config.dataDir)}\n`);
   } finally {
     await engines.close();
   }
 }
 
 /** Closes the data folder to other users, and prints what is left open. */
-export async function closeFolder(dataDir: string, { stderr }: CliContext): Promise<void> {
+export async function closeFolder(dataDir: string, { stderr }: CliParts): Promise<void> {
   const { closeToOthers } = await import('../app/private-folder.js');
   for (const line of await closeToOthers(dataDir)) stderr.write(`affilog: ${line}\n`);
 }
@@ -144,30 +144,30 @@ export async function closeFolder(dataDir: string, { stderr }: CliContext): Prom
  */
 export async function withDirectory(
   command: Command,
-  context: CliContext,
+  parts: CliParts,
   work: (engines: Engines, directory: Directory) => Promise<void>,
 ): Promise<void> {
-  await onDirectory(context, work)(command);
+  await onDirectory(parts, work)(command);
 }
 
 /** The action of a command that works with the engines: `work` gets them, and the arguments and options as parsed. */
 export function onEngines(
-  context: CliContext,
+  parts: CliParts,
   work: (engines: Engines, ...args: never[]) => Promise<void>,
   threads = false,
 ): (...args: readonly unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.at(-1) as Command;
-    await withEngines(command, context, (engines) => work(engines, ...(args as never[])), threads);
+    await withEngines(command, parts, (engines) => work(engines, ...(args as never[])), threads);
   };
 }
 
 /** The same with the directory, as `withDirectory`. */
 export function onDirectory(
-  context: CliContext,
+  parts: CliParts,
   work: (engines: Engines, directory: Directory, ...args: never[]) => Promise<void>,
 ): (...args: readonly unknown[]) => Promise<void> {
-  return onEngines(context, async (engines: Engines, ...args: never[]) => {
+  return onEngines(parts, async (engines: Engines, ...args: never[]) => {
     const { directoryAt } = await import('../network/directory.js');
     await work(engines, await directoryAt(engines.log), ...args);
   });
@@ -175,7 +175,7 @@ export function onDirectory(
 
 /** Prints lines, and returns their number. */
 export async function printLines(
-  { stdout }: CliContext,
+  { stdout }: CliParts,
   lines: AsyncIterable<string> | Iterable<string>,
 ): Promise<number> {
   let printed = 0;
@@ -187,7 +187,7 @@ export async function printLines(
 }
 
 /** Prints failures of engines that are retried. */
-export function noticesOf({ stderr }: CliContext): OnRetry {
+export function noticesOf({ stderr }: CliParts): OnRetry {
   return retryNotices(SYSTEM_CLOCK, (line) => stderr.write(`affilog: ${line}\n`));
 }
 
@@ -207,7 +207,7 @@ export function integerFrom(least: number, most = Number.MAX_SAFE_INTEGER): (tex
  * `UsageError`.
  */
 export async function confirm(
-  { stdin, stderr, stopSignal }: CliContext,
+  { stdin, stderr, stopSignal }: CliParts,
   what: string,
   hasDryRun = true,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type System, SYSTEMS } from '../network/events';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
-import { type CliContext, integerFrom, onDirectory, withDirectory } from './settings';
+import { type CliParts, integerFrom, onDirectory, withDirectory } from './settings';
 
 interface IssueFlags extends ChangeFlags {
   readonly organisation: number;
@@ -11,8 +11,8 @@ interface IssueFlags extends ChangeFlags {
 }
 
 /** `affilog tokens list|issue|revoke`. */
-export function addTokens(affilog: Command, context: CliContext): void {
-  const { stdout, stderr } = context;
+export function addTokens(affilog: Command, parts: CliParts): void {
+  const { stdout, stderr } = parts;
   const tokens = affilog
     .command('tokens')
     .description('Tokens of organisations. Works while servers run, which apply changes within a second.');
@@ -23,7 +23,7 @@ export function addTokens(affilog: Command, context: CliContext): void {
     )
     .addOption(new Option('--organisation <id>', 'Only tokens of this organisation.').argParser(toId))
     .action(
-      onDirectory(context, async ({ store }, directory, flags: { readonly organisation?: number }) => {
+      onDirectory(parts, async ({ store }, directory, flags: { readonly organisation?: number }) => {
         const { listTokens } = await import('../operations/tokens.js');
         for (const token of await listTokens(directory, store, new Date(), flags.organisation)) {
           const row = [
@@ -63,10 +63,10 @@ export function addTokens(affilog: Command, context: CliContext): void {
         system,
         ...(site === undefined ? {} : { siteId: site }),
       };
-      await withDirectory(command, context, async ({ log }, directory) => {
+      await withDirectory(command, parts, async ({ log }, directory) => {
         const { token, fact } = issueToken(directory, holder, options);
         // Standard output has the token alone, so that a script can store it.
-        const onStderr = { ...context, stdout: stderr };
+        const onStderr = { ...parts, stdout: stderr };
         const asks = ({ does }: { readonly does: string }) => does !== 'created';
         const done = await changeNetwork(onStderr, flags, { log, directory }, [fact], { asks });
         if (done === undefined) return;
@@ -80,10 +80,10 @@ export function addTokens(affilog: Command, context: CliContext): void {
     .description('Revoke a token.')
     .argument('<fingerprint>', 'fingerprint as listed, or its first digits');
   addChangeFlags(revoking).action(
-    onDirectory(context, async ({ log }, directory, fingerprint: string, flags: ChangeFlags) => {
+    onDirectory(parts, async ({ log }, directory, fingerprint: string, flags: ChangeFlags) => {
       const { revokeToken } = await import('../operations/tokens.js');
       const fact = revokeToken(directory, fingerprint, new Date().toISOString());
-      const done = await changeNetwork(context, flags, { log, directory }, [fact]);
+      const done = await changeNetwork(parts, flags, { log, directory }, [fact]);
       if (done !== undefined) stdout.write('revoked\n');
     }),
   );

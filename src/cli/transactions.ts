@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
 import { CommandError } from '../operations/command-error';
 import { type ReviewRequest } from '../operations/network-claims';
-import { type CliContext, integerFrom, onDirectory, onEngines, printLines } from './settings';
+import { type CliParts, integerFrom, onDirectory, onEngines, printLines } from './settings';
 
 /** `affilog transactions import|show`. */
-export function addTransactions(affilog: Command, context: CliContext): void {
-  const { stdout, stderr, stopSignal, threads } = context;
+export function addTransactions(affilog: Command, parts: CliParts): void {
+  const { stdout, stderr, stopSignal, threads } = parts;
   const transactions = affilog
     .command('transactions')
     .description('Transactions, for operators. Works while servers run.');
@@ -20,7 +20,7 @@ export function addTransactions(affilog: Command, context: CliContext): void {
     )
     .action(
       onEngines(
-        context,
+        parts,
         async ({ log }, file: string) => {
           const { importTransactions } = await import('../operations/import-transactions.js');
           const { progressOn } = await import('./progress.js');
@@ -42,9 +42,9 @@ export function addTransactions(affilog: Command, context: CliContext): void {
     .description('Show the events of a transaction in order: state, time and what has changed.')
     .argument('<id>', 'transactionId or legacyTransactionId')
     .action(
-      onEngines(context, async ({ log }, id: string) => {
+      onEngines(parts, async ({ log }, id: string) => {
         const { transactionHistory } = await import('../operations/show-transaction.js');
-        await printLines(context, transactionHistory(log, id));
+        await printLines(parts, transactionHistory(log, id));
       }),
     );
 }
@@ -56,7 +56,7 @@ interface ClaimFlags {
 }
 
 /** `affilog claims list|release|reject`. */
-export function addClaims(affilog: Command, context: CliContext): void {
+export function addClaims(affilog: Command, parts: CliParts): void {
   const claims = affilog
     .command('claims')
     .description('Claims that are pending at the network: statuses 100 and 105. Works while servers run.');
@@ -67,21 +67,21 @@ export function addClaims(affilog: Command, context: CliContext): void {
     .addOption(listed('--program <id...>', 'only of these programs'))
     .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1, 1000)).default(100))
     .action(
-      onDirectory(context, async ({ store }, directory, { status, program, most }: ClaimFlags) => {
+      onDirectory(parts, async ({ store }, directory, { status, program, most }: ClaimFlags) => {
         const { claimLines } = await import('../operations/network-claims.js');
-        const parts = { store, directory, now: new Date() };
+        const pending = { store, directory, now: new Date() };
         const criteria = { statusId: status, programId: program, claimId: [] };
-        const { lines, total } = await claimLines(parts, criteria, most);
-        await printLines(context, lines);
+        const { lines, total } = await claimLines(pending, criteria, most);
+        await printLines(parts, lines);
         if (lines.length < total)
-          context.stderr.write(`affilog: ${lines.length} of ${total} claims; --most lists more\n`);
+          parts.stderr.write(`affilog: ${lines.length} of ${total} claims; --most lists more\n`);
       }),
     );
   const reviewing = (requested: (claimId: number, flags: RejectFlags) => Promise<ReviewRequest>) =>
-    onDirectory(context, async ({ log, store }, directory, claimId: number, flags: RejectFlags) => {
+    onDirectory(parts, async ({ log, store }, directory, claimId: number, flags: RejectFlags) => {
       const { decide } = await import('../operations/network-claims.js');
-      const parts = { log, store, directory, now: new Date() };
-      context.stdout.write(`${await decide(parts, () => requested(claimId, flags))}\n`);
+      const review = { log, store, directory, now: new Date() };
+      parts.stdout.write(`${await decide(review, () => requested(claimId, flags))}\n`);
     });
   claims
     .command('release')
