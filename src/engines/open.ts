@@ -1,7 +1,7 @@
-import { NamedError } from '../kernel/fault';
 import { access, constants, mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type MessagePort } from 'node:worker_threads';
+import { NamedError } from '../kernel/fault';
 import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '../kernel/event-log';
 import { type IsGone, type Lease, Leases } from '../kernel/leases';
 import { type ReadStore } from '../kernel/read-store';

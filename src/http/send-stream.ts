@@ -1,7 +1,7 @@
-import { NamedError } from '../kernel/fault';
 import { type ServerResponse } from 'node:http';
 import { finished, pipeline, Readable } from 'node:stream';
 import { constants, createGzip } from 'node:zlib';
+import { NamedError } from '../kernel/fault';
 
 interface SendOptions {
   readonly gzip: boolean;

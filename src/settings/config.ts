@@ -1,5 +1,5 @@
-import { NamedError } from '../kernel/fault';
 import { z } from 'zod';
+import { NamedError } from '../kernel/fault';
 import { defined, type Defined } from '../kernel/without';
 import { type System, SYSTEMS } from '../network/events';
 import {

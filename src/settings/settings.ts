@@ -1,5 +1,5 @@
-import { NamedError } from '../kernel/fault';
 import { closeSync, openSync, readSync } from 'node:fs';
+import { NamedError } from '../kernel/fault';
 
 /**
  * All settings. Each is an environment variable and a flag (`DATA_DIR`, `--data-dir`); flags win. `config.ts` validates

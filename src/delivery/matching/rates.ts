@@ -1,8 +1,8 @@
-import { NamedError } from '../../kernel/fault';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { NamedError } from '../../kernel/fault';
 import { type Decider, execute } from '../../kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
 import { type Clock } from '../../runtime/clock';

@@ -1,5 +1,5 @@
-import { NamedError } from '../../kernel/fault';
 import { BlockList, isIP } from 'node:net';
+import { NamedError } from '../../kernel/fault';
 
 /**
  * Why messages may not be sent to a URL, as far as that is known without resolving its name (`docs/decisions.md#n9`).

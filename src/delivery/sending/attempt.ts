@@ -1,5 +1,5 @@
-import { NamedError } from '../../kernel/fault';
 import { types } from 'node:util';
+import { NamedError } from '../../kernel/fault';
 import { type MessageRequest } from '../../domain/deliveries/delivery-events';
 import { UnresolvedName } from './dns';
 import { codeOf } from '../../kernel/unknown';

@@ -1,5 +1,5 @@
-import { NamedError } from '../../kernel/fault';
 import { lookup, Resolver } from 'node:dns/promises';
+import { NamedError } from '../../kernel/fault';
 import { type Clock } from '../../runtime/clock';
 import { codeOf } from '../../kernel/unknown';
 

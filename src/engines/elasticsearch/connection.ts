@@ -1,6 +1,6 @@
-import { NamedError } from '../../kernel/fault';
 import { setMaxListeners } from 'node:events';
 import { type Client, errors, type estypes, type TransportRequestOptions } from '@elastic/elasticsearch';
+import { NamedError } from '../../kernel/fault';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { type QueryOptions, QueryTooLong } from '../../kernel/query';
 import { SYSTEM_CLOCK } from '../../runtime/clock';

@@ -1,5 +1,5 @@
-import { NamedError } from '../../kernel/fault';
 import { Metadata, status } from '@grpc/grpc-js';
+import { NamedError } from '../../kernel/fault';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { certificateProblem } from '../certificate';
 

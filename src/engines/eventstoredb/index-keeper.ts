@@ -1,5 +1,5 @@
-import { NamedError } from '../../kernel/fault';
 import { setTimeout as pause } from 'node:timers/promises';
+import { NamedError } from '../../kernel/fault';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff } from '../../runtime/unavailable';
 import { batchesOf } from '../../runtime/concurrency';

@@ -1,5 +1,5 @@
-import { NamedError } from '../../kernel/fault';
 import { hash } from 'node:crypto';
+import { NamedError } from '../../kernel/fault';
 import { isPosted, type Posted } from '../../wire/api/posted';
 import { forbiddenCharacter } from '../../wire/xml/write';
 import { shortJson } from '../../wire/json/write';
