@@ -71,13 +71,18 @@ function unfinished(bytes: Buffer): number {
   return 0;
 }
 
-/** Initial size: most texts are small. */
+/** Most texts are small. */
 const SMALLEST = 4 * 1024;
+
+const NOTHING = Buffer.alloc(0);
 
 /** Collects bytes that arrive in chunks, maybe one by one: an array of those would take a hundred times more. */
 export class GrowingBytes {
-  private bytes = Buffer.alloc(0);
+  private bytes = NOTHING;
   private used = 0;
+
+  /** `smallest`: its initial size. */
+  constructor(private readonly smallest = SMALLEST) {}
 
   get length(): number {
     return this.used;
@@ -86,18 +91,18 @@ export class GrowingBytes {
   add(chunk: Buffer): void {
     const length = this.used + chunk.length;
     if (length > this.bytes.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.bytes.length, length, SMALLEST));
+      const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.bytes.length, length, this.smallest));
       this.bytes.copy(larger, 0, 0, this.used);
       this.bytes = larger;
     }
-    chunk.copy(this.bytes, this.used);
+    this.bytes.set(chunk, this.used);
     this.used = length;
   }
 
   /** All of them; the next ones begin anew. */
   take(): Buffer {
     const taken = this.bytes.subarray(0, this.used);
-    this.bytes = Buffer.alloc(0);
+    this.bytes = NOTHING;
     this.used = 0;
     return taken;
   }

@@ -1,4 +1,5 @@
 import { GrowingBytes } from '../bytes';
+import { indexIn } from '../marks';
 
 interface XmlCutterOptions {
   /** Bytes that an element may have; a larger one remains in the frame. */
@@ -73,12 +74,8 @@ export class XmlCutter {
 
   /** The buffered bytes are part of the frame, and so are the next ones. */
   private release(): void {
-    this.frame(this.taken());
-  }
-
-  private taken(): Buffer {
     this.isHeld = false;
-    return this.held.take();
+    if (this.held.length > 0) this.frame(this.held.take());
   }
 
   private elementEnded(end: number): void {
@@ -89,13 +86,13 @@ export class XmlCutter {
       this.frame(last);
       return;
     }
+    this.isHeld = false;
     if (this.held.length === 0) {
-      this.isHeld = false;
       this.options.onElement(last);
       return;
     }
     this.held.add(last);
-    this.options.onElement(this.taken());
+    this.options.onElement(this.held.take());
   }
 
   private frame(bytes: Buffer): void {
@@ -129,6 +126,9 @@ const BEGINNINGS: ReadonlyMap<string, Section> = new Map([
   ['--', 'comment'],
   ['[CDATA[', 'cdata'],
 ]);
+const BEGUN: ReadonlySet<string> = new Set(
+  [...BEGINNINGS.keys()].flatMap((beginning) => Array.from(beginning, (_, at) => beginning.slice(0, at))),
+);
 
 export const LESS = 0x3c;
 const GREATER = 0x3e;
@@ -186,10 +186,11 @@ export class XmlMarkup {
   }
 
   private text(chunk: Buffer, from: number): number {
-    const at = chunk.indexOf(LESS, from);
-    if (at < 0) return chunk.length;
+    const at = indexIn(chunk, LESS, from);
+    if (at === chunk.length) return at;
     this.handlers.begins(at);
-    return this.enter('less', at + 1);
+    this.enter('less', at + 1);
+    return at + 1 < chunk.length ? this.less(chunk, at + 1) : at + 1;
   }
 
   private less(chunk: Buffer, at: number): number {
@@ -218,23 +219,23 @@ export class XmlMarkup {
   }
 
   private value(chunk: Buffer, from: number): number {
-    const at = chunk.indexOf(this.quote, from);
-    return at < 0 ? chunk.length : this.enter('start', at + 1);
+    const at = indexIn(chunk, this.quote, from);
+    return at === chunk.length ? at : this.enter('start', at + 1);
   }
 
   private end(chunk: Buffer, from: number): number {
-    const at = chunk.indexOf(GREATER, from);
-    if (at < 0) return chunk.length;
+    const at = indexIn(chunk, GREATER, from);
+    if (at === chunk.length) return at;
     this.handlers.tagEnded?.(at + 1, -1);
     return this.enter('text', at + 1);
   }
 
   /** After `<!`: a comment or a CDATA section begins; anything else is a DOCTYPE or wrong. */
   private declaration(chunk: Buffer, at: number): number {
-    this.before += chunk.toString('latin1', at, at + 1);
+    this.before += String.fromCharCode(chunk[at] ?? 0);
     const section = BEGINNINGS.get(this.before);
     if (section !== undefined) return this.enter(section, at + 1);
-    if ([...BEGINNINGS.keys()].some((beginning) => beginning.startsWith(this.before))) return at + 1;
+    if (BEGUN.has(this.before)) return at + 1;
     this.handlers.isLost?.();
     return this.enter('lost', at + 1);
   }
@@ -242,9 +243,9 @@ export class XmlMarkup {
   /** A `>` ends it only after its `end`, which shares nothing with the beginning. */
   private section(chunk: Buffer, from: number, end: string): number {
     const last = end.charCodeAt(end.length - 1);
-    for (let at = chunk.indexOf(GREATER, from); at >= 0; at = chunk.indexOf(GREATER, at + 1)) {
+    for (let at = from; at < chunk.length; at += 1) {
       // There may be millions of them: most are not worth a text.
-      if (at > from && chunk[at - 1] !== last) continue;
+      if (chunk[at] !== GREATER || (at > from && chunk[at - 1] !== last)) continue;
       if (at - from >= end.length && chunk[at - end.length] !== last) continue;
       const before = this.before + chunk.toString('latin1', Math.max(from, at - end.length), at);
       if (before.endsWith(end)) return this.enter('text', at + 1);

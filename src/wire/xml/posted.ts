@@ -38,7 +38,8 @@ interface InList {
   readonly path: string;
 }
 
-type AnyScalar = Extract<Kind, { readonly is: 'scalar' }>;
+/** A kind of values that are one text. */
+export type AnyScalar = Extract<Kind, { readonly is: 'scalar' }>;
 
 class Reader {
   readonly unread = new Set<string>();

@@ -1,34 +1,51 @@
 import { readXml, type XmlAttributes, type XmlReader } from '../../../../wire/xml/read';
 import { note } from '../../../../wire/api/posted';
-import { valueInText } from '../../../../wire/xml/posted';
+import { type AnyScalar, valueInText } from '../../../../wire/xml/posted';
 import { type Field, type Fields } from '../../../../wire/record/record';
 import { productFaults as fault } from '../../../../domain/products/faults';
 import { postedProduct } from '../../../../domain/products/fields';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 
-const FIELD_OF: Fields = postedProduct.fields;
-const FIELDS = Object.entries(FIELD_OF);
+const FIELDS = Object.entries(postedProduct.fields as Fields);
 
-/** Elements that contain elements; all others contain text. */
-const LISTS = namesOf(
-  ({ kind }) =>
-    kind.is === 'list' ||
-    (kind.is === 'record' && Object.values(kind.fields).every((field: Field) => field.in !== 'text')),
+/** What is known of an element directly in a product. */
+interface ProductElement {
+  /** The field. That of its list, for an item that stands in the place of the list. */
+  readonly field: string;
+  readonly holds: 'text' | 'items' | 'elements';
+  /** Those that are read, of the element or of the items of the list. */
+  readonly attributes: ReadonlySet<string>;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+const OF_PRODUCT: ReadonlySet<string> = new Set(['sourceProductId']);
+const ATTRIBUTES: Readonly<Record<string, ReadonlySet<string>>> = {
+  productImage: new Set(['width', 'height']),
+  categories: new Set(['id', 'name', 'tdCategoryName']),
+  fields: new Set(['name']),
+};
+
+/** By names of elements. */
+const ELEMENTS: ReadonlyMap<string, ProductElement> = new Map(
+  FIELDS.flatMap(([field, { kind, in: place }]): (readonly [string, ProductElement])[] => {
+    const attributes = ATTRIBUTES[field] ?? NONE;
+    if (kind.is === 'list') {
+      const list: ProductElement = { field, holds: 'items', attributes };
+      return [
+        [field, list],
+        [kind.each, list],
+      ];
+    }
+    if (place !== undefined) return [];
+    const holdsElements =
+      kind.is === 'record' && Object.values(kind.fields).every((one: Field) => one.in !== 'text');
+    return [[field, { field, holds: holdsElements ? 'elements' : 'text', attributes }]];
+  }),
 );
 
-/** Lists by the names of their elements and of their items, which may stand in the place of their list. */
-const LIST_OF = new Map(
-  FIELDS.flatMap(([name, { kind }]) =>
-    kind.is === 'list'
-      ? [
-          [name, name],
-          [kind.each, name],
-        ]
-      : [],
-  ),
+const SCALARS: ReadonlyMap<string, AnyScalar> = new Map(
+  FIELDS.flatMap(([name, { kind }]) => (kind.is === 'scalar' ? [[name, kind] as const] : [])),
 );
-
-const ELEMENTS = namesOf((field: Field) => field.in === undefined);
 
 const IDENTIFIERS: ReadonlySet<string> = new Set(Object.keys(postedProduct.fields.identifiers.kind.fields));
 
@@ -37,10 +54,6 @@ const MIXED = { text: 'with elements in it' };
 
 /** Characters of JSON that an element takes at least, beside its name and its texts. */
 const ELEMENT = 3;
-
-function namesOf(isMeant: (field: Field) => boolean): ReadonlySet<string> {
-  return new Set(FIELDS.filter(([, field]) => isMeant(field)).map(([name]) => name));
-}
 
 type GrowingProduct = Record<string, unknown>;
 
@@ -65,6 +78,8 @@ export class ProductXml {
   private size = 0;
   /** Name of the open child of `product`; that of the list for an item in its place. */
   private child = '';
+  /** The same, unless it is not read. */
+  private element: ProductElement | undefined;
   /** The open category or custom field, and how deep it is. */
   private part: GrowingProduct | undefined;
   private partDepth = 0;
@@ -126,13 +141,14 @@ export class ProductXml {
         this.product = { sourceProductId: this.counted(attributes.sourceProductId) };
         this.size = 0;
         this.child = '';
-        this.leaveOthers(attributes, OF_PRODUCT, '');
+        this.element = undefined;
+        this.leaveOthers(attributes, OF_PRODUCT);
         return;
       case 3:
         this.openChild(name, attributes);
         return;
       case 4:
-        if (this.part === undefined && LISTS.has(this.child)) this.openPart(name, attributes);
+        if (this.part === undefined && !this.mayHoldText) this.openPart(name, attributes);
         else this.openWithin(name);
         return;
       default:
@@ -147,19 +163,15 @@ export class ProductXml {
   }
 
   private openChild(name: string, attributes: XmlAttributes): void {
-    const list = LIST_OF.get(name);
-    this.child = list ?? name;
+    const element = ELEMENTS.get(name);
+    this.element = element;
+    this.child = element?.field ?? name;
     this.size += name.length;
     this.openText();
-    if (list !== undefined) {
-      this.product[list] ??= [];
-      const known = ATTRIBUTES[list] ?? NONE;
-      const isItem = name !== list || Object.keys(attributes).some((attribute) => known.has(attribute));
-      if (isItem) this.openItem(attributes);
-      else this.leaveOthers(attributes, NONE, `${name}.`);
-    } else if (!ELEMENTS.has(name)) this.leave(name);
+    if (element === undefined) this.leave(name);
+    else if (element.holds === 'items') this.openList(name, element, attributes);
     else {
-      this.leaveOthers(attributes, ATTRIBUTES[name] ?? NONE, `${name}.`);
+      this.leaveOthers(attributes, element.attributes, name);
       if (Object.hasOwn(this.product, name)) this.repeated.add(name);
       if (name === 'productImage')
         this.product.productImage = { width: attributes.width, height: attributes.height };
@@ -167,25 +179,33 @@ export class ProductXml {
     }
   }
 
+  private openList(name: string, list: ProductElement, attributes: XmlAttributes): void {
+    this.product[list.field] ??= [];
+    const isItem =
+      name !== list.field || Object.keys(attributes).some((attribute) => list.attributes.has(attribute));
+    if (isItem) this.openItem(list, attributes);
+    else this.leaveOthers(attributes, NONE, name);
+  }
+
   private openPart(name: string, attributes: XmlAttributes): void {
     this.identifier = undefined;
     this.openText();
-    if (LIST_OF.get(name) === this.child) this.openItem(attributes);
+    const { element } = this;
+    if (element?.holds === 'items' && ELEMENTS.get(name) === element) this.openItem(element, attributes);
     else if (this.child === 'identifiers' && IDENTIFIERS.has(name)) {
       this.identifier = name;
       if (Object.hasOwn(this.product.identifiers as GrowingProduct, name))
         this.repeated.add(`identifiers.${name}`);
-      this.leaveOthers(attributes, NONE, `identifiers.${name}.`);
+      this.leaveOthers(attributes, NONE, `identifiers.${name}`);
     } else this.leave(`${this.child}.${name}`);
   }
 
-  private openItem(attributes: XmlAttributes): void {
-    const known = ATTRIBUTES[this.child] ?? NONE;
+  private openItem(list: ProductElement, attributes: XmlAttributes): void {
     this.part = {};
     this.partDepth = this.depth;
-    for (const name of known) this.part[name] = this.counted(attributes[name]);
-    this.leaveOthers(attributes, known, `${this.child}.`);
-    (this.product[this.child] as GrowingProduct[]).push(this.part);
+    for (const name of list.attributes) this.part[name] = this.counted(attributes[name]);
+    this.leaveOthers(attributes, list.attributes, list.field);
+    (this.product[list.field] as GrowingProduct[]).push(this.part);
   }
 
   /** An element in a text, in a category, or in something that is not read. */
@@ -195,8 +215,10 @@ export class ProductXml {
       this.leave(`categories.${name}`);
   }
 
-  private leaveOthers(attributes: XmlAttributes, known: ReadonlySet<string>, path: string): void {
-    for (const name in attributes) if (!known.has(name)) this.leave(`${path}@${name}`);
+  /** `path`: of the element in the product. */
+  private leaveOthers(attributes: XmlAttributes, known: ReadonlySet<string>, path?: string): void {
+    for (const name in attributes)
+      if (!known.has(name)) this.leave(path === undefined ? `@${name}` : `${path}.@${name}`);
   }
 
   private leave(path: string): void {
@@ -216,7 +238,12 @@ export class ProductXml {
   private isInValue(): boolean {
     if (this.part !== undefined) return this.depth === this.partDepth;
     if (this.depth === 4) return this.child === 'identifiers' && this.identifier !== undefined;
-    return this.depth === 3 && !LISTS.has(this.child);
+    return this.depth === 3 && this.mayHoldText;
+  }
+
+  /** The text of one that is not read is counted too. */
+  private get mayHoldText(): boolean {
+    return this.element === undefined || this.element.holds === 'text';
   }
 
   private leaveText(): void {
@@ -250,7 +277,7 @@ export class ProductXml {
   private closeChild(): void {
     const name = this.child;
     if (name === 'productImage') (this.product.productImage as GrowingProduct).url = this.value(name);
-    else if (ELEMENTS.has(name) && !LISTS.has(name)) this.product[name] = this.value(name);
+    else if (this.element?.holds === 'text') this.product[name] = this.value(name);
   }
 
   private closeProduct(): void {
@@ -261,16 +288,18 @@ export class ProductXml {
       this.sink.onProduct(this.product);
     }
     this.product = {};
-    this.unread = new Set();
-    this.repeated = new Set();
+    if (this.unread.size + this.repeated.size > 0) {
+      this.unread = new Set();
+      this.repeated = new Set();
+    }
     this.part = undefined;
     this.size = 0;
   }
 
   private value(name: string): string | typeof MIXED {
     if (this.isMixed) return MIXED;
-    const kind = FIELD_OF[name]?.kind;
-    return kind?.is === 'scalar' ? valueInText(kind, this.text) : this.text;
+    const scalar = SCALARS.get(name);
+    return scalar === undefined ? this.text : valueInText(scalar, this.text);
   }
 
   /** Counts a text of the product; drops it once the product is too large. */
@@ -284,15 +313,6 @@ export class ProductXml {
     return this.size > MAX_PRODUCT;
   }
 }
-
-const NONE: ReadonlySet<string> = new Set();
-const OF_PRODUCT: ReadonlySet<string> = new Set(['sourceProductId']);
-/** The attributes of elements, and of the items of lists. */
-const ATTRIBUTES: Readonly<Record<string, ReadonlySet<string>>> = {
-  productImage: new Set(['width', 'height']),
-  categories: new Set(['id', 'name', 'tdCategoryName']),
-  fields: new Set(['name']),
-};
 
 function requireVersion3(version: string | undefined): void {
   if (version === undefined || /^3(\.\d+)*$/.test(version.trim())) return;

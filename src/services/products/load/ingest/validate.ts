@@ -43,9 +43,11 @@ export interface Slice {
 const SLICE_BYTES = 256 * 1024;
 /** Products of a slice: as much work, however small they are. Other loads wait no longer than that. */
 const SLICE_PRODUCTS = 2_000;
+/** Into which slices usually fit. */
+const SLICE_SPACE = 288 * 1024;
 
 export class SliceBuilder {
-  private readonly bytes = new GrowingBytes();
+  private bytes = new GrowingBytes();
   private ends: number[] = [];
   private sequences: number[] = [];
   private firstBytes: number[] = [];
@@ -70,6 +72,8 @@ export class SliceBuilder {
       firstBytes: Float64Array.from(this.firstBytes),
       members: Uint32Array.from(this.members),
     };
+    // Most bodies are small, but one that has filled a slice needs several.
+    this.bytes = new GrowingBytes(SLICE_SPACE);
     this.ends = [];
     this.sequences = [];
     this.firstBytes = [];
