@@ -374,13 +374,14 @@ export class Dispatcher {
   }
 
   private schedulerParts(): SchedulerParts {
+    const { recipients } = this.parts;
     return {
-      peek: (...asked) => this.peek(...asked),
+      peek: this.peek.bind(this),
       load: (...asked) => {
         this.load(...asked).catch(this.parts.report);
       },
-      permission: (...asked) => this.parts.recipients.permission(...asked),
-      ratesFor: (...asked) => this.parts.recipients.ratesFor(...asked),
+      permission: recipients.permission.bind(recipients),
+      ratesFor: recipients.ratesFor.bind(recipients),
       msUntil: (time) => time - this.parts.clock.wall(),
       isOpen: (number) => {
         const isKnown = this.open.get(number);

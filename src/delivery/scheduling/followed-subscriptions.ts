@@ -100,6 +100,7 @@ export class Standings {
   secretsOf(subscriptionId: string, now: number): readonly number[] {
     const state = this.all.get(subscriptionId)?.state;
     if (state === undefined) return [];
+    if (state.replacedSecrets.length === 0) return [state.secret.number];
     const replaced = state.replacedSecrets.filter(({ until }) => Date.parse(until) > now);
     return [...replaced, state.secret].map(({ number }) => number).reverse();
   }

@@ -83,10 +83,12 @@ export class Recipients {
 
   private secret(subscriptionId: string, number: number): Uint8Array {
     const key = `${subscriptionId} ${number}`;
-    const known = this.derived.get(key) ?? this.secrets.bytes(subscriptionId, number);
+    const known = this.derived.get(key);
+    if (known !== undefined) return known;
+    const derived = this.secrets.bytes(subscriptionId, number);
     if (this.derived.size >= KEPT) this.derived.clear();
-    this.derived.set(key, known);
-    return known;
+    this.derived.set(key, derived);
+    return derived;
   }
 }
 

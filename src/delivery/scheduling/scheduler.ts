@@ -60,7 +60,7 @@ export type Permission = 'send' | 'hold' | 'cancel' | 'withdraw';
 /** What the scheduler asks. All are answered at once. */
 export interface SchedulerParts {
   /** The message if it is in memory as it is to be sent. */
-  peek(revision: number, isRedelivery: boolean): Message | undefined;
+  readonly peek: (revision: number, isRedelivery: boolean) => Message | undefined;
   /** Has the message read, then calls `loaded`. */
   load(receiver: ServedReceiver, revision: number, isRedelivery: boolean): void;
   /** For a receiver, or for one of its messages. */
@@ -106,7 +106,7 @@ export class Scheduler {
       id,
       partition,
       state,
-      lane: new Lane(state, (...asked) => this.parts.peek(...asked)),
+      lane: new Lane(state, this.parts.peek),
       bucket: new TokenBucket(LIMITS.burst, LIMITS.perSecond, now),
       host: '',
       owner: 0,

@@ -28,6 +28,8 @@ export const LIMITS = {
   turnsMs: 500,
   perSecond: 50,
   burst: 100,
+  /** Hosts that are remembered although nothing is in flight to them: most will soon be sent to again. */
+  idleHosts: 1_024,
 } as const;
 
 /** What is expected of the next request to a receiver. */
@@ -221,7 +223,7 @@ export class Slots<R extends Occupant> {
   private wakeOthers(host: string): void {
     const shared = this.hosts.get(host);
     if (shared !== undefined) this.wakeAt(shared);
-    if (shared?.inFlight === 0) this.hosts.delete(host);
+    if (shared?.inFlight === 0 && this.hosts.size > LIMITS.idleHosts) this.hosts.delete(host);
     for (const pace of ['slow', 'hung'] as const)
       if (this.inPool[pace] < LIMITS[pace]) this.wakeOne(this.waiting[pace]);
   }

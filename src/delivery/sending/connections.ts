@@ -307,9 +307,14 @@ const STATUS_LENGTH = 'HTTP/1.1 100 '.length;
 const MOST_ANSWERS = 32;
 const MOST_BYTES = 16 * 1024;
 
-const [LF, CR] = [10, 13];
+const [LF, CR, H, ONE] = [10, 13, 0x48, 0x31];
 
 const NOTHING: Buffer = Buffer.alloc(0);
+
+/** Whether it begins with an answer that is no interim one, as nearly always. */
+function isFinal(chunk: Buffer): boolean {
+  return chunk[0] === H && (chunk[INTERIM.length - 1] ?? ONE) !== ONE;
+}
 
 /**
  * Skips interim answers on a connection (RFC 9110, 15.2). undici ends a connection on which a `100 Continue` arrives
@@ -342,6 +347,10 @@ class InterimAnswers {
   private read(next: () => Buffer | null): Buffer | null {
     for (let chunk = next(); chunk !== null; chunk = next()) {
       if (!this.isAwaiting) return chunk;
+      if (this.length === 0 && isFinal(chunk)) {
+        this.isAwaiting = false;
+        return chunk;
+      }
       this.add(chunk);
       const error = this.skip();
       if (error === 'incomplete') continue;

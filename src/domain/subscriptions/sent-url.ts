@@ -10,8 +10,8 @@ export const MAX_URL = 8 * 1024;
 export function sentUrl(text: string): URL | undefined {
   const url = parsedUrl(text);
   if (url === undefined) return undefined;
-  url.hash = '';
-  // Removes the `?` of an empty query too.
-  if (url.search === '') url.search = '';
+  // Setting a part has the URL parsed again, and few URLs need it.
+  if (url.href.includes('#')) url.hash = '';
+  if (url.search === '' && url.href.endsWith('?')) url.search = '';
   return url;
 }
