@@ -142,6 +142,9 @@ export class Runner {
     await this.origin.claim((message) => this.parts.report?.(message));
     await this.buildMissing();
     this.projectors = await this.openProjectors();
+    const live = new Set(this.projectors.map(({ generation }) => generation.number));
+    for (const number of this.reportedParked.keys())
+      if (!live.has(number)) this.reportedParked.delete(number);
     const running = await this.stopped.without(this.projectors);
     const group = await ProjectionGroup.open(this.log, running, (projector, error) =>
       this.stopProjection(error, projector.generation.number),

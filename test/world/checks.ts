@@ -2,8 +2,12 @@ import { ATTEMPTS } from './checks/attempts';
 import { Broken } from './checks/broken';
 import { type Check, type Observed } from './checks/check';
 import { CLAIMS } from './checks/claims';
+import { QUERIES } from './checks/lists';
+import { MEMORY } from './checks/memory';
 import { MESSAGES } from './checks/messages';
 import { PROCESSES } from './checks/processes';
+import { OPERATORS } from './checks/operators';
+import { PRODUCTS } from './checks/products';
 import { READ_MODELS } from './checks/read-models';
 import { SUBSCRIPTIONS } from './checks/subscriptions';
 import { TRANSACTIONS } from './checks/transactions';
@@ -14,6 +18,10 @@ export const PROMISES: Readonly<Record<string, readonly Check[]>> = {
   Transactions: TRANSACTIONS,
   Vouchers: VOUCHERS,
   Claims: CLAIMS,
+  Products: PRODUCTS,
+  Queries: QUERIES,
+  Operators: OPERATORS,
+  Memory: MEMORY,
   Subscriptions: SUBSCRIPTIONS,
   Messages: MESSAGES,
   Attempts: ATTEMPTS,

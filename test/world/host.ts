@@ -1,5 +1,5 @@
 import { PROJECTIONS } from '../../projections';
-import { ReadModels } from '../../src/app/read-models';
+import { deliveryRunner } from '../../src/app/read-models';
 import { Notifier } from '../../src/delivery/notifier';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { TOPICS } from '../../src/domain/topics';
@@ -9,6 +9,8 @@ import { VisibleWrites, WaitForReadModels } from '../../src/http/visible-writes'
 import { FollowedDirectory } from '../../src/network/follower';
 import { AutomationRunner } from '../../src/processes/automation-runner';
 import { automationsOver } from '../../src/processes/automations';
+import { type Projection } from '../../src/projector/projection';
+import { Runner } from '../../src/projector/runner';
 import { PositionWait } from '../../src/projector/wait';
 import { type LeaseTable, MemoryLeases } from './memory-leases';
 import { type MemoryEvents, MemoryLog } from './memory-log';
@@ -44,9 +46,21 @@ interface HostParts {
   readonly network: Network;
   readonly receivers: Receivers;
   readonly random: Random;
+  /** It runs a newer version. */
+  readonly isNewer: boolean;
   readonly isGone: (owner: string) => boolean;
   readonly report: (failure: unknown) => void;
 }
+
+/** Names the code of processes. */
+export const CODE = 'world';
+/** As a newer version has them, which would make other documents. */
+const NEWER: readonly Projection[] = PROJECTIONS.map((one) => ({
+  ...one,
+  collection: { ...one.collection, version: one.collection.version + 1 },
+}));
+/** After a long downtime the notifier first makes dead letters of what is about to expire (ms). */
+const EXPIRY_DELAY_MS = 15 * 60 * 1000;
 
 /** How long messages are kept (ms). */
 export const KEEP_MS = 7 * 24 * 60 * 60 * 1000;
@@ -57,6 +71,7 @@ export interface ApiParts {
   readonly engines: Engines;
   readonly follower: FollowedDirectory;
   readonly visible: VisibleWrites;
+  readonly readModels: WaitForReadModels;
 }
 
 /** What a process with the role `api` offers to clients. */
@@ -76,12 +91,15 @@ export class Api {
 export class Host {
   api: Api | undefined;
   isStopped = false;
+  /** What it consists of, for a census of what it keeps in memory. */
+  readonly parts: object[] = [];
   private readonly stops: (() => Promise<unknown>)[] = [];
+  private isStopping = false;
 
   constructor(
     readonly process: Process,
     readonly shape: HostShape,
-    private readonly parts: HostParts,
+    private readonly given: HostParts,
   ) {}
 
   get name(): string {
@@ -89,7 +107,7 @@ export class Host {
   }
 
   get collections(): MemoryCollections {
-    return this.parts.collections;
+    return this.given.collections;
   }
 
   get isUp(): boolean {
@@ -102,7 +120,8 @@ export class Host {
 
   /** Call it in the process. */
   async start(): Promise<void> {
-    const { disks, isOneMachine, network, collections, random, receivers, isGone, report } = this.parts;
+    const { disks, isOneMachine, network, collections, random, receivers, isNewer, isGone, report } =
+      this.given;
     const { process } = this;
     const { roles } = this.shape;
     const clock = new ProcessClock(network.simulation, process, random);
@@ -128,21 +147,37 @@ export class Host {
       ending.abort();
       await follower.ended;
     });
+    this.parts.push(follower);
     const owner = process.name;
     if (roles.includes('api')) {
       const wait = new PositionWait(clock, store, PROJECTIONS);
       const readModels = new WaitForReadModels(clock, (position, ms) => wait.until(position, ms));
-      this.api = new Api({ clock, engines, follower, visible: new VisibleWrites(log, readModels) });
+      const visible = new VisibleWrites(log, readModels);
+      const api = new Api({ clock, engines, follower, readModels, visible });
+      this.parts.push(wait, api);
+      // As a server does: without the directory it knows nobody.
+      void follower.ready.then(
+        () => {
+          if (!this.isStopping) this.api = api;
+        },
+        () => undefined,
+      );
     }
     if (roles.includes('projector')) {
-      const models = await ReadModels.open(engines, { clock, owner, code: 'world', report }, KEEP_MS);
-      this.stops.push(() => models.stop());
-      models.start().catch(report);
+      const options = { clock, owner, code: isNewer ? `${CODE} 2` : CODE, report };
+      const domain = new Runner(log, store, isNewer ? NEWER : PROJECTIONS, options);
+      const kept = { keepMs: KEEP_MS, delayMs: EXPIRY_DELAY_MS };
+      for (const runner of [domain, await deliveryRunner(engines, options, kept)]) {
+        this.parts.push(runner);
+        this.stops.push(() => runner.stop());
+        runner.start().catch(report);
+      }
     }
     if (roles.includes('automation')) {
       const parts = { log, store, leases, follower };
       const runner = new AutomationRunner(parts, automationsOver(clock, store), { clock, owner, report });
       runner.start();
+      this.parts.push(runner);
       this.stops.push(() => runner.stop());
     }
     if (roles.includes('notifier')) {
@@ -156,12 +191,14 @@ export class Host {
         { name: owner, code: 'world', isGone, report },
       );
       notifier.start();
+      this.parts.push(notifier);
       this.stops.push(() => notifier.stop());
     }
   }
 
   /** Ends in an orderly way. Call it in the process. */
   async stop(): Promise<void> {
+    this.isStopping = true;
     this.api = undefined;
     for (const stop of this.stops.reverse()) await stop();
     this.isStopped = true;

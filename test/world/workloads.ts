@@ -1,6 +1,10 @@
 import { type Clients, type Command } from './clients';
+import { type Position } from '../../src/kernel/event';
 import { type Random } from './random';
 import { fileClaim, ruleOnClaim } from './workloads/claims';
+import { allLists, askList, copies, follow } from './workloads/lists';
+import { decideParked, rebuildReadModel } from './workloads/operators';
+import { deleteProducts, loadFeed, mapCategory, restoreFeed } from './workloads/products';
 import {
   createSubscription,
   deleteSubscription,
@@ -26,11 +30,25 @@ const COMMANDS: readonly Command[] = [
   testReceiver,
   redeliver,
   deleteSubscription,
+  loadFeed,
+  deleteProducts,
+  restoreFeed,
+  mapCategory,
+  askList,
+  follow,
+  rebuildReadModel,
+  decideParked,
 ];
 /** What comes first, since nothing is sent before. */
 const FIRST = 2;
 /** By how much a seed changes the weights of what clients do. */
 const FACTORS = [0, 0.3, 1, 1, 3];
+
+/** Asks for everything, as of a position: what has to be exact when nothing happens any more. */
+export function askEverything(clients: Clients, from: Position, random: Random): void {
+  for (const question of allLists(from)) clients.ask(askList, question, random);
+  for (const copy of copies(clients)) clients.ask(follow, copy, random);
+}
 
 /** What the clients of a seed ask for: some things more than others. */
 export class Workload {

@@ -3,6 +3,7 @@ import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { importNetwork } from '../../src/operations/import-network';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { sliceBy } from '../../src/runtime/slices';
+import { censusOf } from './census';
 import { leftOf } from './checks';
 import { Broken, brokenBy } from './checks/broken';
 import { receivedBy } from './checks/messages';
@@ -16,6 +17,7 @@ import { CALM, type EngineName, Network } from './network';
 import { Random } from './random';
 import { Receivers } from './receivers';
 import { EPOCH, Process, ProcessClock, Simulation } from './simulation';
+import { askEverything } from './workloads';
 import { networkFile } from './workloads/network-file';
 
 /** A step of the plan that a seed makes (`plan.ts`). */
@@ -63,6 +65,8 @@ export class World {
   readonly unusable = new Set<string>();
   /** Steps taken, by their names. */
   readonly taken: Record<string, number> = {};
+  /** What processes keep in memory when they are at rest, by the names of collections. */
+  readonly kept = new Map<string, number>();
   hosts: Host[] = [];
   private readonly stopping: Host[] = [];
   private readonly shape: Shape;
@@ -172,6 +176,7 @@ export class World {
       isOneMachine: this.shape.isOneMachine,
       collections: this.stores[shape.store] ?? new MemoryCollections(),
       random: new Random(`${this.seed} ${process.name}`),
+      isNewer: this.started > this.shape.hosts.length && this.random.chance(0.2),
       isGone: (owner) => this.shape.isOneMachine && this.gone.has(owner),
       report: (failure) => this.report(process, failure),
     });
@@ -277,6 +282,11 @@ export class World {
     this.simulation.now += 26 * HOUR;
     for (const store of this.stores.keys()) this.start({ roles: ROLES, store });
     await this.untilAtRest('after 26 hours');
+    askEverything(this.clients, this.disks.log.head, this.random);
+    await this.untilAtRest('after the last questions');
+    for (const { parts } of this.hosts)
+      for (const [name, size] of censusOf(parts))
+        this.kept.set(name, Math.max(size, this.kept.get(name) ?? 0));
   }
 
   /** Projects everything once more, into a store of its own. */

@@ -26,6 +26,7 @@ import {
 import { type WriterEvents } from './outcome-writer';
 import { type OwnedPartition } from './owned-partition';
 import { type PartitionState } from './partition-state';
+import { type ReceiverState } from './receiver-state';
 import { type Recipients } from './recipients';
 import { Scheduler, type SchedulerParts, type ServedReceiver, type Started } from './scheduler';
 import { LIMITS } from './slots';
@@ -88,7 +89,7 @@ export class Dispatcher {
     this.alarm = new Alarm(clock, () => this.pump());
     this.cache = new MessageCache(parts.deliveries, (receiver, revision) => {
       const state = this.scheduler.served(receiver)?.state;
-      return state !== undefined && (state.queue.has(revision) || state.retries.has(revision));
+      return state !== undefined && isWanted(state, revision);
     });
     this.scheduler = new Scheduler(this.schedulerParts());
     this.faults = new OwnFaults(clock, report);
@@ -118,7 +119,10 @@ export class Dispatcher {
   remove(partition: OwnedPartition): void {
     if (this.partitions.get(partition.number) !== partition) return;
     this.partitions.delete(partition.number);
-    for (const id of partition.state.receivers.keys()) this.scheduler.leave(id);
+    for (const [id, { queue, retries }] of partition.state.receivers) {
+      this.scheduler.leave(id);
+      for (const revision of [...queue, ...retries.keys()]) this.cache.delete(revision);
+    }
     partition.abort();
     for (const started of partition.ended.values()) this.end(partition, started, undefined);
     partition.ended.clear();
@@ -141,6 +145,8 @@ export class Dispatcher {
     // After a take-over some of what is read has been attempted.
     switch (event.type) {
       case 'MessageDue': {
+        // What had an outcome before it was read is not sent any more.
+        if (!isWanted(state, revision) && state.rest === undefined) return;
         const isFirst = isTestMessage(event);
         this.cache.add(revision, event.data, isFirst || state.queue.size <= LIMITS.receiver);
         if (isFirst && state.queue.has(revision)) this.scheduler.sendTest(receiver, revision, this.now);
@@ -393,6 +399,11 @@ export class Dispatcher {
       },
     };
   }
+}
+
+/** Whether a message is still to be sent by its schedule. */
+function isWanted({ queue, retries }: ReceiverState, revision: number): boolean {
+  return queue.has(revision) || retries.has(revision);
 }
 
 /**

@@ -18,6 +18,8 @@ export interface Observed {
   readonly simulation: Simulation;
   /** Streams with events of another program, which nobody can use. */
   readonly unusable: ReadonlySet<string>;
+  /** How many entries processes keep in memory when they are at rest, by the names of collections. */
+  readonly kept: ReadonlyMap<string, number>;
 }
 
 /** A promise of the system, as a world observes it (`checks.ts` lists all). */

@@ -14,7 +14,7 @@ const CLAIMS = { acceptsClaims: true, daysToAutoApprove: 1 } as const;
 /** The status of program 102 changes. */
 export function networkFile(
   status: 'active' | 'paused',
-): Pick<NetworkFile, 'organisations' | 'programs' | 'sites' | 'connections'> {
+): Omit<NetworkFile, '$schema' | 'tokens' | 'mappings'> {
   const [german, swedish] = [
     { country: 'DE', currency: 'EUR', events: EVENTS, ...CLAIMS },
     { country: 'SE', currency: 'SEK', events: EVENTS },
@@ -37,6 +37,13 @@ export function networkFile(
     connections: [101, 102, 201].flatMap((programId) =>
       [1101, 1102].map((siteId) => ({ siteId, programId })),
     ),
+    feeds: FEEDS.map(({ id, programId }) => ({
+      ...{ id, programIds: [programId], name: `Feed ${id}`, language: 'de' },
+    })),
+    categories: [
+      { id: '1', parentId: null, names: { en: 'Home' } },
+      { id: '2', parentId: '1', names: { en: 'Lamps' } },
+    ],
   };
 }
 
@@ -44,6 +51,12 @@ export const PROGRAMS = [
   { programId: 101, organisationId: 1 },
   { programId: 102, organisationId: 1 },
   { programId: 201, organisationId: 2 },
+] as const;
+
+/** Feeds with products. */
+export const FEEDS = [
+  { id: 10, programId: 101, organisationId: 1 },
+  { id: 20, programId: 201, organisationId: 2 },
 ] as const;
 
 /** Those that accept claims and have vouchers. */

@@ -24,17 +24,20 @@ import { type ApiParts, KEEP_MS } from '../host';
 import { type Random } from '../random';
 import { CALLERS } from './network-file';
 
-const handlers = ({ clock, engines, follower, visible }: ApiParts) => {
+export const subscriptionParts = ({ engines }: ApiParts): SubscriptionParts => ({
+  deliveries: engines.deliveries,
+  secrets: () => new Secrets(Buffer.alloc(32)),
+  testWithin: 0,
+  keepMs: KEEP_MS,
+  addressProblem: () => undefined,
+  convertible: () => undefined,
+});
+
+const handlers = (all: ApiParts) => {
+  const { clock, engines, follower, visible } = all;
   const { log, store } = engines;
   const subscriptions = new Subscriptions(log, visible, clock);
-  const parts: SubscriptionParts = {
-    deliveries: engines.deliveries,
-    secrets: () => new Secrets(Buffer.alloc(32)),
-    testWithin: 0,
-    keepMs: KEEP_MS,
-    addressProblem: () => undefined,
-    convertible: () => undefined,
-  };
+  const parts = subscriptionParts(all);
   const contents = new PostedContents(follower, parts);
   const queries = new DeliveryQueries(store, log, parts, clock);
   return {

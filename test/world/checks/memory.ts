@@ -1,0 +1,33 @@
+import { require } from './broken';
+import { type Check } from './check';
+
+/** What waits for something, which has happened when everything is at rest. */
+const QUEUES =
+  /^(DeadLetters|FairQueue|Fifo|KeyedMutex|Loader|MessageCache|OutcomeWriter|OwnedPartition|Pointers|ReceiverState|Slots|WaitablePosition)\.|\.(deadLetters|ended|held|inFlight|loading|pending|receiving|unsaved|waiters|waiting)$/;
+
+/** What processes remember all the same, at most. */
+const REMEMBERED: Readonly<Record<string, number>> = {
+  // Read for a redelivery that was cancelled meanwhile: it leaves with what is read later.
+  'MessageCache.needed': 3,
+  // For each live generation of a projection.
+  'Runner.reportedParked': 13,
+  // For each feed.
+  'FingerprintCache.entries': 2,
+};
+
+/** Of anything else there is as much as of partitions, reference data, or receivers of this world. */
+const PARTITIONS = 64;
+
+const bounded: Check = {
+  promise:
+    'When everything is at rest, no queue has anything left, and what else processes keep in memory is bounded by what there is.',
+  verify: ({ kept, clients }) => {
+    const receivers = 10 * clients.sent.filter(({ command }) => command.name.endsWith('subscription')).length;
+    for (const [name, size] of kept) {
+      const most = REMEMBERED[name] ?? (QUEUES.test(name) ? 0 : Math.max(PARTITIONS, receivers));
+      require(size <= most, () => `${size} entries are left in ${name}, at most ${most} are needed`);
+    }
+  },
+};
+
+export const MEMORY = [bounded] as const;

@@ -1,0 +1,234 @@
+import { type FeedImport } from '../../../src/domain/products/feed';
+import { type RecordedEvent } from '../../../src/kernel/event';
+import { KnownFeed, type Posted } from '../../support/feed-model';
+import { textOf } from '../clients';
+import { FEEDS } from '../workloads/network-file';
+import { deleteProducts, loadFeed, mapCategory, restoreFeed } from '../workloads/products';
+import { require } from './broken';
+import { type Check, dataOf, type Observed, timeOf } from './check';
+
+/** What is listed of a product; undefined: nothing. */
+type State = Omit<Posted, 'id'> | undefined;
+
+/** A change of a product, by an event of the feed. */
+interface Change {
+  readonly id: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly before: State;
+  readonly after: State;
+  /** How many loads and deletions had ended before. */
+  readonly ended: number;
+}
+
+/** A feed as its events make it, by the documents alone. */
+class FeedHistory {
+  readonly feed = new KnownFeed();
+  readonly changes: Change[] = [];
+  /** What has ended each load and deletion, by its id. */
+  readonly ended = new Map<string, RecordedEvent>();
+
+  constructor(
+    private readonly world: Observed,
+    private readonly feedId: number,
+  ) {
+    for (const event of world.disks.log.stream(`feed-${feedId}`)) {
+      if (event.type === 'FeedImported') this.imported(event);
+      else if (event.type === 'ProductsDeleted') this.end(event, String(dataOf(event)['importId']));
+      else this.change(event);
+    }
+  }
+
+  /** Every event of a product changes it, as somebody had asked. */
+  private change(event: RecordedEvent): void {
+    const {
+      sourceProductId: id,
+      at,
+      price,
+      product,
+    } = dataOf(event) as {
+      readonly sourceProductId: string;
+      readonly at: string;
+      readonly price: number;
+      readonly product?: { readonly brand: string };
+    };
+    const before = this.feed.listed.get(id);
+    if (event.type === 'ProductDelisted') this.feed.take({ kind: 'delete', ids: [id] }, 0);
+    else {
+      const posted = [{ id, price: price / 100, brand: product?.brand ?? before?.brand }];
+      this.feed.take({ kind: 'post', mode: '', xml: false, posted }, Date.parse(at));
+    }
+    const after = this.feed.listed.get(id);
+    require(before !== after, () => `feed ${this.feedId}: ${event.type} of ${id} changes nothing`);
+    require(this.wasAsked(id, after, timeOf(this.world, event)), () =>
+      `feed ${this.feedId}: nobody has asked for ${event.type} of ${id} at ${after?.price ?? 0}`);
+    this.changes.push({ id, at, before, after, ended: this.ended.size });
+  }
+
+  private wasAsked(id: string, after: State, before: number): boolean {
+    const { clients } = this.world;
+    const ofFeed = ({ what, sentAt }: { what: { feed: { id: number } }; sentAt: number }): boolean =>
+      what.feed.id === this.feedId && sentAt <= before;
+    const isPosted = clients
+      .of(loadFeed)
+      .filter(ofFeed)
+      .some(({ what: { mode, posted } }) =>
+        after === undefined
+          ? mode !== '' && posted.every((one) => one.id !== id)
+          : posted.some((one) => one.id === id && one.price === after.price && one.brand === after.brand),
+      );
+    const isDeleted =
+      after === undefined &&
+      clients
+        .of(deleteProducts)
+        .filter(ofFeed)
+        .some(({ what: { ids } }) => ids === 'all' || ids.includes(id));
+    return isPosted || isDeleted || (after === undefined && clients.of(restoreFeed).some(ofFeed));
+  }
+
+  /** When a load ends, the feed is as it was posted; when a load is undone, as it was before that one. */
+  private imported(event: RecordedEvent): void {
+    const { importId, restores, at, durationMs, faults } = dataOf(event) as unknown as FeedImport;
+    const time = timeOf(this.world, event);
+    if (restores === undefined) {
+      const [load] = this.world.clients.of(loadFeed).filter(({ what }) => what.loads.includes(importId));
+      require(load !== undefined && load.what.feed.id === this.feedId && load.sentAt <= time, () =>
+        `feed ${this.feedId}: nobody has posted load ${importId}`);
+      const before = JSON.stringify(this.feed.offers());
+      const { mode, posted } = load.what;
+      const refused = this.feed.take({ kind: 'post', mode, xml: false, posted }, Date.parse(at));
+      require(JSON.stringify(this.feed.offers()) === before, () =>
+        `${textOf(load)} has ended, but the feed was ${before}`);
+      const found = faults.map(({ code, sourceProductId }) => `${code} ${sourceProductId ?? ''}`);
+      require(found.join() === refused.join(), () =>
+        `${textOf(load)}: ${found.join()} in place of ${refused.join()}`);
+    } else this.restored(restores, new Date(Date.parse(at) - durationMs).toISOString());
+    this.end(event, importId);
+  }
+
+  private restored(restores: string, began: string): void {
+    const target = [...this.ended.keys()].indexOf(restores);
+    const asked = this.world.clients.of(restoreFeed).some(({ what }) => what.loadId === restores);
+    require(target >= 0 && asked, () => `feed ${this.feedId}: nobody has restored ${restores}`);
+    const own = this.changes.filter(({ ended }) => ended === target);
+    const since = this.changes.filter(
+      ({ ended, at }) => ended > target && (ended < this.ended.size || at !== began),
+    );
+    for (const { id, before } of own.filter((one, at) => own.findIndex(({ id }) => id === one.id) === at)) {
+      const now = this.feed.listed.get(id);
+      const isRestored = now?.price === before?.price && now?.brand === before?.brand;
+      require(isRestored || since.some((one) => one.id === id), () =>
+        `feed ${this.feedId}: ${id} is not as before load ${restores}, which was undone`);
+    }
+  }
+
+  private end(event: RecordedEvent, id: string): void {
+    require(!this.ended.has(id), () => `feed ${this.feedId}: ${id} has ended twice`);
+    this.ended.set(id, event);
+  }
+}
+
+const known = new WeakMap<Observed, readonly (readonly [feedId: number, history: FeedHistory])[]>();
+
+function historiesOf(world: Observed): readonly (readonly [feedId: number, history: FeedHistory])[] {
+  const all = known.get(world) ?? FEEDS.map(({ id }) => [id, new FeedHistory(world, id)] as const);
+  known.set(world, all);
+  return all;
+}
+
+const loaded: Check = {
+  promise:
+    'A load or deletion that was acknowledged has ended once, with what was posted, and nothing is there that nobody has posted (X62, X89).',
+  verify: (world) => {
+    const { clients } = world;
+    const histories = new Map(historiesOf(world));
+    for (const one of [
+      ...clients.done(loadFeed),
+      ...clients.done(deleteProducts),
+      ...clients.done(restoreFeed),
+    ]) {
+      const { loadId } = one.result;
+      if (loadId === undefined) continue;
+      const ended = histories.get(one.what.feed.id)?.ended.get(loadId);
+      require(ended !== undefined && timeOf(world, ended) <= one.answeredAt, () =>
+        `${textOf(one)} was acknowledged, but is not there`);
+    }
+    for (const one of clients.done(deleteProducts)) {
+      const { what, result } = one;
+      const changes = histories.get(what.feed.id)?.changes ?? [];
+      const { removed } = result.counts;
+      const order = [...(histories.get(what.feed.id)?.ended.keys() ?? [])].indexOf(result.loadId ?? '');
+      const own = changes.filter(({ ended, after }) => ended === order && after === undefined);
+      require(result.loadId === undefined ? removed === 0 : own.length >= removed, () =>
+        `${textOf(one)}: ${own.length} products were removed, not ${removed}`);
+    }
+  },
+};
+
+const readModels: Check = {
+  promise:
+    'Products, their prices and categories in the read models are what was posted and mapped (P1, P10, P13).',
+  verify: (world) => {
+    const [store, mappings] = [world.stores.at(-1), mappingsOf(world)];
+    const prices = store?.documentsOf('price-history');
+    for (const [feedId, { feed }] of historiesOf(world)) {
+      const found: [string, object][] = [...(store?.documentsOf('products') ?? [])].flatMap(
+        ([id, { body }]): [string, object][] => {
+          const offer = JSON.parse(body) as StoredOffer;
+          const { sourceProductId, product, mapped, modified } = offer;
+          if (offer.feedId !== feedId) return [];
+          const { brand } = product;
+          const expected = mappings.get(`${feedId} ${brand}`);
+          require(mapped.join() === (expected ?? ''), () =>
+            `${sourceProductId} of feed ${feedId} is mapped to ${mapped.join()}, not ${expected ?? 'nothing'}`);
+          const stored = JSON.parse(prices?.get(id)?.body ?? '{"prices":[]}') as StoredPrices;
+          const history = stored.prices.map(([price, since, , currency]) => [price / 100, currency, since]);
+          return [
+            [sourceProductId, { price: offer.price / 100, brand, modified, history: history.reverse() }],
+          ];
+        },
+      );
+      const text = (offers: object): string =>
+        JSON.stringify(Object.entries(offers).sort(([a], [b]) => (a < b ? -1 : 1)));
+      const [has, should] = [text(Object.fromEntries(found)), text(feed.offers())];
+      require(has === should, () => `feed ${feedId} is ${has}, not ${should}`);
+    }
+  },
+};
+
+interface StoredOffer {
+  readonly feedId: number;
+  readonly sourceProductId: string;
+  readonly price: number;
+  readonly modified: number;
+  readonly mapped: readonly string[];
+  readonly product: { readonly brand: string };
+}
+
+interface StoredPrices {
+  readonly prices: readonly (readonly [price: number, since: number, position: string, currency: string])[];
+}
+
+/** Categories of the platform by feed and name; each change was asked for. */
+function mappingsOf(world: Observed): ReadonlyMap<string, string> {
+  const mappings = new Map<string, string>();
+  for (const { id } of FEEDS)
+    for (const event of world.disks.log.stream(`mapping-${id}`)) {
+      const { name, categoryId } = dataOf(event) as { readonly name: string; readonly categoryId?: string };
+      const asked = world.clients
+        .of(mapCategory)
+        .some(
+          ({ what, sentAt }) =>
+            what.feed.id === id &&
+            what.name === name &&
+            what.categoryId === categoryId &&
+            sentAt <= timeOf(world, event),
+        );
+      require(asked, () => `nobody has mapped ${name} of feed ${id} to ${categoryId ?? 'nothing'}`);
+      if (categoryId === undefined) mappings.delete(`${id} ${name}`);
+      else mappings.set(`${id} ${name}`, categoryId);
+    }
+  return mappings;
+}
+
+export const PRODUCTS = [loaded, readModels] as const;

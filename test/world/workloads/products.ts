@@ -1,0 +1,166 @@
+import { FeedRefusals } from '../../../src/domain/products/feed-refusals';
+import { changeMappings } from '../../../src/network/categories/change-mappings';
+import { loadHistory, undoLoad } from '../../../src/operations/undo-load';
+import {
+  DeleteProducts,
+  DeleteProductsHandler,
+  LoadProducts,
+  LoadProductsHandler,
+} from '../../../src/services/products/commands';
+import { feedLeases, FingerprintCache } from '../../../src/services/products/load/fingerprint-cache';
+import { type Restored } from '../../../src/services/products/load/restore';
+import { Loader, type Loaded, type LoadResult } from '../../../src/services/products/load/loader';
+import { type Posted, type Step } from '../../support/feed-model';
+import { type Command } from '../clients';
+import { type ApiParts } from '../host';
+import { FEEDS } from './network-file';
+
+const handlers = ({ clock, engines, follower, readModels }: ApiParts) => {
+  const { log, leases } = engines;
+  const { directory } = follower;
+  const fingerprints = new FingerprintCache(clock, log, undefined, {
+    feedLock: feedLeases(clock, leases),
+    currencyAt: (feedId) => (position) => directory.currencies.ofFeed(feedId, position),
+  });
+  const loader = new Loader({
+    ...{ clock, log, fingerprints, directory },
+    // Bodies are small: nothing is spooled.
+    spoolFolder: '/nowhere',
+    reached: (position) => follower.reachedInTime(position),
+  });
+  const refusals = new FeedRefusals(clock, log);
+  /** `begun` learns the ids of loads, also of those that are not answered. */
+  const load = (command: LoadProducts, begun: (loadId: string) => void): Promise<LoadResult> => {
+    const noting = {
+      open: async (request: Parameters<Loader['open']>[0]) => {
+        const id = await loader.open(request);
+        begun(id);
+        return id;
+      },
+      write: loader.write.bind(loader),
+      finish: loader.finish.bind(loader),
+      abort: loader.abort.bind(loader),
+      remove: loader.remove.bind(loader),
+      close: loader.close.bind(loader),
+    };
+    return new LoadProductsHandler(noting, refusals, follower, readModels).execute(command);
+  };
+  /** As an operator does it, in a process of its own. */
+  const restore = async (feedId: number, loadId: string): Promise<Restored> => {
+    const history = await loadHistory(clock, engines, { feedId, loadId });
+    const { signal } = new AbortController();
+    return undoLoad(engines, { feedId, loadId }, history, { clock, dataDir: undefined, signal });
+  };
+  const map = async (feedId: number, name: string, categoryId: string | undefined) => {
+    const change = { feedId, name, ...(categoryId === undefined ? {} : { categoryId }) };
+    const at = clock.now().toISOString();
+    return changeMappings(clock, log, directory, [{ line: 1, change }], { at, count: async () => [] });
+  };
+  return { load, remove: new DeleteProductsHandler(loader, follower, readModels), restore, map };
+};
+
+type Feed = (typeof FEEDS)[number];
+type Mode = Extract<Step, { readonly kind: 'post' }>['mode'];
+
+const IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
+/** A brand is also the name of a category, which feeds map to those of the platform. */
+export const BRANDS = ['X', 'Y', 'Z'] as const;
+
+/** As it is posted: without a brand it lacks its name. */
+export function productOf({ id, price, brand }: Posted) {
+  return {
+    sourceProductId: id,
+    ...(brand === undefined ? {} : { name: `${brand} ${id}`, brand }),
+    description: `The product ${id}.`,
+    productUrl: `https://shop.example/${id}`,
+    productImage: { url: 'https://img.example/1.jpg' },
+    price,
+    categories: [{ name: brand ?? 'none' }],
+    ean: `400000000000${IDS.findIndex((one) => one === id)}`,
+  };
+}
+
+interface Load {
+  readonly feed: Feed;
+  readonly mode: Mode;
+  readonly posted: readonly Posted[];
+  /** The ids that processes have given to it: one for each attempt. */
+  readonly loads: string[];
+}
+
+export const loadFeed: Command<Load, LoadResult> = {
+  name: 'load feed',
+  weight: 8,
+  draw: (random, clients, number) => {
+    const before = clients.of(loadFeed).flatMap(({ what }) => what.posted);
+    const posted = Array.from({ length: random.below(6) }, (_, at): Posted => {
+      if (before.length > 0 && random.chance(0.3)) return random.pick(before);
+      const brand = random.chance(0.1) ? undefined : random.pick(BRANDS);
+      // No other post has this price.
+      return { id: random.pick(IDS), price: number + (at + 1) / 100, brand };
+    });
+    const mode = random.chance(0.3) ? ';mode=replace' : '';
+    return { feed: random.pick(FEEDS), mode, posted, loads: [] };
+  },
+  run: (api, { feed, mode, posted, loads }) => {
+    const body = Buffer.from(JSON.stringify({ products: posted.map(productOf) }));
+    const half = Math.floor(body.length / 2);
+    const parts = [body.subarray(0, half), body.subarray(half)];
+    const chunks = async function* () {
+      yield* parts;
+    };
+    const command = new LoadProducts(feed.id, ownerOf(feed), mode === '' ? 'update' : 'replace', {
+      format: () => 'json' as const,
+      chunks,
+    });
+    return api.of(handlers).load(command, (loadId) => loads.push(loadId));
+  },
+};
+
+export const deleteProducts: Command<
+  { readonly feed: Feed; readonly ids: readonly string[] | 'all' },
+  Loaded
+> = {
+  name: 'delete products',
+  weight: 2,
+  draw: (random) => ({
+    feed: random.pick(FEEDS),
+    ids: random.chance(0.2) ? 'all' : IDS.filter(() => random.chance(0.3)).concat('a'),
+  }),
+  run: (api, { feed, ids }) =>
+    api.of(handlers).remove.execute(new DeleteProducts(feed.id, ownerOf(feed), ids)),
+};
+
+export const restoreFeed: Command<{ readonly feed: Feed; readonly loadId: string }, Restored> = {
+  name: 'restore feed',
+  weight: 1.5,
+  draw: (random, clients) => {
+    const ended = [...clients.done(loadFeed), ...clients.done(deleteProducts)].flatMap(
+      ({ what: { feed }, result: { loadId } }) => (loadId === undefined ? [] : { feed, loadId }),
+    );
+    return ended.length === 0 ? undefined : random.pick(ended);
+  },
+  run: (api, { feed, loadId }) => api.of(handlers).restore(feed.id, loadId),
+};
+
+/** Where a feed's category is mapped to; undefined: nowhere. */
+interface Mapping {
+  readonly feed: Feed;
+  readonly name: string;
+  readonly categoryId: string | undefined;
+}
+
+export const mapCategory: Command<Mapping> = {
+  name: 'map category',
+  weight: 2,
+  draw: (random) => ({
+    feed: random.pick(FEEDS),
+    name: random.pick(BRANDS),
+    categoryId: random.chance(0.3) ? undefined : random.pick(['1', '2']),
+  }),
+  run: (api, { feed, name, categoryId }) => api.of(handlers).map(feed.id, name, categoryId),
+};
+
+function ownerOf({ organisationId }: Feed) {
+  return { organisationId, kind: 'advertiser', system: 'PRODUCTS', tokenHash: '' } as const;
+}
