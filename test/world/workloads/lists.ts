@@ -146,7 +146,7 @@ function feedsOf({ kind, organisationId }: Asker): string {
 
 const callerOf = (asker: Asker) => ({ ...asker, system: 'PRODUCTS', tokenHash: '' }) as const;
 
-export type ListName = keyof typeof LISTS;
+type ListName = keyof typeof LISTS;
 
 /** `from`: the position that the answer has to include, as `X-Min-Position`. */
 interface Question {

@@ -64,10 +64,10 @@ type Mode = Extract<Step, { readonly kind: 'post' }>['mode'];
 
 const IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
 /** A brand is also the name of a category, which feeds map to those of the platform. */
-export const BRANDS = ['X', 'Y', 'Z'] as const;
+const BRANDS = ['X', 'Y', 'Z'] as const;
 
 /** As it is posted: without a brand it lacks its name. */
-export function productOf({ id, price, brand }: Posted) {
+function productOf({ id, price, brand }: Posted) {
   return {
     sourceProductId: id,
     ...(brand === undefined ? {} : { name: `${brand} ${id}`, brand }),

@@ -122,7 +122,7 @@ export class Exporter {
 }
 
 /** What a download consists of, from one snapshot. Each block overwrites the one before it. */
-async function* renderedBlocks(
+export async function* renderedBlocks(
   parts: ExporterParts,
   request: RenderRequest,
 ): AsyncGenerator<Block & { readonly frame: ExportFrame }> {
