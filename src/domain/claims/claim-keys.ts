@@ -36,8 +36,8 @@ type Standing = 'holds it' | 'gone' | 'under way';
  * - That event is appended at a revision which the claim, or its batch, had before the reservation. So whoever finds a
  *   reservation under way for too long appends to the claim or the batch first: then the event cannot be appended any
  *   more. A process that appends it nevertheless later, because of such a conflict, reserves the key again before.
- * - A key whose claim has another one, or is withdrawn, stays reserved until somebody else wants it: there is nothing to
- *   wait for then.
+ * - A key whose claim has another one, or is withdrawn, stays reserved until somebody else wants it: there is nothing
+ *   to wait for then.
  *
  * All methods may raise `EngineUnavailable`; repeating them is harmless.
  */

@@ -83,7 +83,7 @@ export function pendingSince(
   return lastRequest === redelivered ? undefined : lastRequest;
 }
 
-/** When redeliveries that are asked for now are: later than they were last cancelled, whatever the clocks of processes say. */
+/** When redeliveries that are asked for now are: later than they were last cancelled, whatever clocks say. */
 export function requestTime({ redeliveriesCancelled }: ActiveSubscription, now: string): string {
   if (redeliveriesCancelled === undefined || redeliveriesCancelled < now) return now;
   return new Date(Date.parse(redeliveriesCancelled) + 1).toISOString();

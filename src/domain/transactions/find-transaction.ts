@@ -38,7 +38,7 @@ export async function reportedTransaction(log: EventLog, facts: TransactionFacts
 const AT_ONCE = 4;
 
 /** A transaction by its legacy id. A list may name thousands: no more of them is kept. */
-export interface Named {
+export interface NamedTransaction {
   readonly transactionId: string;
   readonly advertiserId: number;
 }
@@ -48,7 +48,7 @@ export async function transactionsWith(
   log: EventLog,
   programs: Pick<Programs, 'everWithEvent'>,
   legacyId: string,
-): Promise<readonly Named[]> {
+): Promise<readonly NamedTransaction[]> {
   const named = await inParallel(idsWith(legacyId, programs), AT_ONCE, async (transactionId) => {
     const first = await eventAt(log, streamOf(TRANSACTION, transactionId), 0);
     if (first === undefined) return [];

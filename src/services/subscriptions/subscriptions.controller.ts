@@ -281,7 +281,7 @@ interface ExpectedObject {
   readonly expected: string;
 }
 
-/** A posted object in JSON. Unknown fields are named in a header, whatever else is wrong. Raises CON_310 and CON_360. */
+/** A posted JSON object. Unknown fields are named in a header, whatever else is wrong. Raises CON_310 and CON_360. */
 export async function objectIn(body: PostedBody, expected: ExpectedObject): Promise<Posted> {
   return objectOf(body, await jsonIn(body), expected);
 }

@@ -14,7 +14,7 @@ import { type Fault, Faults, faultsIn } from '../../kernel/fault';
 import { inParallel, KeyedMutex } from '../../runtime/concurrency';
 import { pacer } from '../../runtime/slices';
 import {
-  type Named,
+  type NamedTransaction,
   onlyOne,
   reportedTransaction,
   transactionsWith,
@@ -224,7 +224,7 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
 }
 
 /** Transactions by the legacy ids of a list, which may repeat them. */
-type NamedBefore = Map<string, Promise<readonly Named[]>>;
+type NamedBefore = Map<string, Promise<readonly NamedTransaction[]>>;
 
 type TransitionOf = Pick<Transition, 'request'> & { readonly transactionId: string };
 
