@@ -82,7 +82,7 @@ function textOf(explanation: Explanation, { occurrence }: ExplainedEvent, topic:
     case 'of no party':
       return (
         `its organisation is no party of the ${topic.subject}: these are ` +
-        `${(occurrence?.parties ?? []).join(', ')}`
+        (occurrence?.parties ?? []).join(', ')
       );
   }
 }

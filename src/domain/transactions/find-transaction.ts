@@ -67,7 +67,7 @@ export function onlyOne<Transaction extends { readonly transactionId: string }>(
   const ids = found.map(({ transactionId }) => transactionId).sort();
   throw fault.ambiguous(
     `${legacyId} names ${found.length} transactions, of different programs: expected one of the transactionIds ` +
-      `${ids.join(', ')}`,
+      ids.join(', '),
   );
 }
 

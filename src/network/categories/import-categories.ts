@@ -47,7 +47,7 @@ export function planCategories(
   if (imported.length === 0 && first !== undefined)
     throw new CategoryFaults([
       `none of the ${skipped.length} categories in the file can be imported; the first one is ${first.location}: ` +
-        `${first.reason}`,
+        first.reason,
     ]);
   const omitted = prune ? [...directory.categories.all()].filter(({ id }) => !mentioned.has(id)) : [];
   const definitions = imported.map((category) =>
