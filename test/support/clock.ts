@@ -41,7 +41,10 @@ export class HeldClock extends SystemClock {
   }
 
   override async pause(ms: number, signal?: AbortSignal): Promise<void> {
-    if (ms < this.from) { await super.pause(ms, signal); return; }
+    if (ms < this.from) {
+      await super.pause(ms, signal);
+      return;
+    }
     signal?.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
       const timer = this.timer(ms, resolve);
