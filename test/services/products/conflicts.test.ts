@@ -5,7 +5,7 @@ import { openEventStoreDb } from '../../../src/engines/eventstoredb/open-event-s
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM, type RecordedEvent, START, streamOf } from '../../../src/kernel/event';
-import { type EventLog } from '../../../src/kernel/event-log';
+import { APPEND_LIMITS, type EventLog } from '../../../src/kernel/event-log';
 import { Directory } from '../../../src/network/directory';
 import { FEED } from '../../../src/domain/products/feed';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
@@ -201,20 +201,31 @@ const bodyOf = (products: Readonly<Record<string, number>>): Buffer =>
     }),
   );
 
-describe('a load or deletion that another one overtakes has the effect of one after the other (decisions X92)', () => {
-  type Act = (loader: Loader) => Promise<Pick<LoadResult, 'counts'>>;
-  const post =
-    (mode: 'update' | 'replace', products: Readonly<Record<string, number>>): Act =>
-    async (loader) => {
-      const id = await loader.open({ feedId: 1, mode, format: 'json', directoryPosition: START });
-      await loader.write(id, bodyOf(products));
-      return await loader.finish(id);
-    };
-  const remove =
-    (which: readonly string[] | 'all'): Act =>
-    (loader) =>
-      loader.remove(1, which);
+type Act = (loader: Loader) => Promise<Pick<LoadResult, 'counts'>>;
 
+function post(mode: 'update' | 'replace', products: Readonly<Record<string, number>>): Act {
+  return async (loader) => {
+    const id = await loader.open({ feedId: 1, mode, format: 'json', directoryPosition: START });
+    await loader.write(id, bodyOf(products));
+    return await loader.finish(id);
+  };
+}
+
+function remove(which: readonly string[] | 'all'): Act {
+  return (loader) => loader.remove(1, which);
+}
+
+/** As of a process of its own, which remembers no digests. */
+function loaderOver(log: EventLog): Loader {
+  const clock = new TestClock(() => new Date('2026-05-01T12:00:00Z'));
+  return new Loader({
+    ...{ clock, log, directory: new Directory(), spoolFolder: '/nowhere' },
+    fingerprints: new FingerprintCache(clock, log, undefined),
+    reached: async () => true,
+  });
+}
+
+describe('a load or deletion that another one overtakes has the effect of one after the other (decisions X92)', () => {
   it.each<[what: string, act: Act, other: Act, at: number, listed: readonly string[], counts: object]>([
     [
       'a replacement',
@@ -235,13 +246,6 @@ describe('a load or deletion that another one overtakes has the effect of one af
     ],
   ])('%s', async (_, act, other, at, listed, counts) => {
     await withLog(async (log) => {
-      const clock = new TestClock(() => new Date('2026-05-01T12:00:00Z'));
-      const loaderOver = (over: EventLog): Loader =>
-        new Loader({
-          ...{ clock, log: over, directory: new Directory(), spoolFolder: '/nowhere' },
-          fingerprints: new FingerprintCache(clock, over, undefined),
-          reached: async () => true,
-        });
       const theirs = loaderOver(log);
       let appends = 0;
       const overtaken = overrideLog(log, {
@@ -261,6 +265,33 @@ describe('a load or deletion that another one overtakes has the effect of one af
     });
   });
 });
+
+test.each(['update', 'replace'] as const)(
+  'products that are there already stay or go together if a deletion overtakes a load: %s (decisions X92)',
+  async (mode) => {
+    await withLog(async (log) => {
+      // As many as fill a batch of which nothing is appended.
+      const known = Object.fromEntries(
+        Array.from({ length: APPEND_LIMITS.events - 1 }, (_, at) => [`known-${at}`, 1]),
+      );
+      const theirs = loaderOver(log);
+      await post('update', known)(theirs);
+      let appends = 0;
+      const ours = loaderOver(
+        overrideLog(log, {
+          append: async (...asked) => {
+            appends += 1;
+            if (appends === 1) await theirs.remove(1, 'all');
+            return await log.append(...asked);
+          },
+        }),
+      );
+      const { counts } = await post(mode, { ...known, new: 1 })(ours);
+      expect((await new FeedHistory().readNew(log, 1)).prices.size).toBe(APPEND_LIMITS.events);
+      expect(counts).toMatchObject({ new: APPEND_LIMITS.events, unchanged: 0 });
+    });
+  },
+);
 
 describe('a load that always conflicts with other writers (decisions X92)', () => {
   test('appends nothing, fails as unavailable, and is completed by the same post', async () => {

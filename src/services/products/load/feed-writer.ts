@@ -218,8 +218,9 @@ export class FeedWriter {
       this.position = appended.position;
       revision = appended.revision;
       lastEvent = events.at(-1)?.id ?? lastEvent;
-      this.commit();
     }
+    // What is unchanged, and so appends nothing, is not decided again either.
+    if (batch.items.length > 0) this.commit();
     // Read after the append: products may have been counted as unchanged meanwhile.
     this.tally = plus(this.tally, batch.tally);
     return { ...batch, revision, lastEvent };
