@@ -19,8 +19,9 @@ import { UsageError } from './command-error';
 
 /** What an id names: a claim that there is, or else a transaction by either of its ids. */
 async function subjectOf(log: EventLog, id: string) {
-  const claim = await eventAt(log, claimTopic.streamOf(id), 0);
-  if (claim !== undefined) return { topic: claimTopic, id };
+  // Other streams of claims have names that begin alike.
+  const isClaim = /^\d+$/.test(id) && (await eventAt(log, claimTopic.streamOf(id), 0)) !== undefined;
+  if (isClaim) return { topic: claimTopic, id };
   return { topic: transactionTopic, id: (await transactionNamed(log, id)) ?? id };
 }
 

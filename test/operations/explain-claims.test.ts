@@ -1,4 +1,4 @@
-import { CLAIM_TOKENS, claimWorld } from '../api/claim-network';
+import { CLAIM_TOKENS, claimOf, claimWorld } from '../api/claim-network';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
 import { run } from '../cli/run';
 
@@ -43,10 +43,18 @@ test('affilog notifications explain says why messages about a claim were sent, o
   );
 });
 
-test('of an unknown id: an error that names all kinds of ids', async () => {
-  expect(await explain('999')).toEqual({
-    code: 2,
-    out: '',
-    err: 'affilog: 999: expected the transactionId or the legacyTransactionId of a transaction, or the claimId of a claim\n',
-  });
-});
+test.each(['999', 'batch-$claimId'])(
+  'of an unknown id: an error that names all kinds of ids: %s',
+  async (name) => {
+    // The stream of a post of claims is named after one of them.
+    await world.file([claimOf('E-2'), claimOf('E-3')]);
+    await world.app.settled();
+    const filed = (await world.list()).filter(({ orderNumber }) => /^E-[23]$/.test(orderNumber));
+    const id = name.replace('$claimId', String(Math.min(...filed.map(({ claimId }) => claimId))));
+    expect(await explain(id)).toEqual({
+      code: 2,
+      out: '',
+      err: `affilog: ${id}: expected the transactionId or the legacyTransactionId of a transaction, or the claimId of a claim\n`,
+    });
+  },
+);

@@ -195,6 +195,7 @@ async function runMutants(seeds: number): Promise<void> {
     print(`${at} ${name}\n   ${count} seeds, ${how.replaceAll('\n', '\n   ')}`);
   }
   print(`${found} of ${mutants.length} are found`);
+  if (found < mutants.length) process.exitCode = 1;
 }
 
 async function main(): Promise<void> {

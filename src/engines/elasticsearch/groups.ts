@@ -81,12 +81,12 @@ async function addFirst(
   const { offset, size } = wanted;
   const first = new FirstGroups(snapshot, wanted, layout, documents);
   const isEmpty = size === 0 || offset >= documents;
-  const [total, found] = await Promise.all([
-    numberOfGroups(snapshot, wanted, layout, documents),
-    isEmpty ? [] : first.find(groups.limit, groups.after),
-  ]);
-  for (const group of found) groups.add(group);
-  return total;
+  const counting = numberOfGroups(snapshot, wanted, layout, documents);
+  const finding = isEmpty ? [] : first.find(groups.limit, groups.after);
+  // Both have ended when the snapshot is closed, also if one of them fails.
+  await Promise.allSettled([counting, finding]);
+  for (const group of await finding) groups.add(group);
+  return await counting;
 }
 
 /** Adds all groups, from the sort keys of all matching documents. Returns their number. */
