@@ -22,7 +22,7 @@ import {
   type Results,
 } from '../src/kernel/query';
 import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
-import { defined } from '../src/kernel/without';
+import { defined, without } from '../src/kernel/without';
 import { type Projection } from '../src/projector/projection';
 import { searchInParts } from '../src/projector/search-in-parts';
 
@@ -53,7 +53,7 @@ type DeliveryChange = Extract<
 
 /** The state of each message (`docs/decisions.md#n14`); what is sent is read from the delivery log. */
 export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
-  collection: { name: 'deliveries', version: 5, fields: FIELDS, sorts: ['at'] },
+  collection: { name: 'deliveries', version: 6, fields: FIELDS, sorts: ['at'] },
   streams: [MATCHED, 'partition-'],
   acrossStreams: true,
   handles: ['MessageDue', 'RedeliveryDue', 'MessageAttempted'],
@@ -67,8 +67,12 @@ export const deliveries: Projection<StoredDelivery, DeliveryChange> = {
         const facts = factsOf({ ...event.data, matched: event.revision });
         return { ...facts, state: 'due', attempted: 0, attempts: [] };
       }
-      case 'RedeliveryDue':
-        return before && { ...before, redelivery: event.data.at };
+      case 'RedeliveryDue': {
+        const { at: redelivery, cancelledBefore } = event.data;
+        return (
+          before && { ...without(before, 'cancelledBefore'), redelivery, ...defined({ cancelledBefore }) }
+        );
+      }
       case 'MessageAttempted':
         // Its message has expired.
         return before && afterOutcome(before, event.data);
@@ -89,6 +93,7 @@ function afterOutcome(before: StoredDelivery, outcome: Outcome): StoredDelivery 
     ...defined({
       rendered: attempt === undefined ? before.rendered : outcome.rendered,
       redelivery: isManual ? undefined : before.redelivery,
+      cancelledBefore: isManual ? undefined : before.cancelledBefore,
       redelivered: isManual ? (before.redelivery ?? before.redelivered) : before.redelivered,
     }),
   };

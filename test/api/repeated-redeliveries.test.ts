@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { Matcher } from '../../src/delivery/matching/matcher';
 import { toNewEvent } from '../../src/kernel/decider';
+import { START } from '../../src/kernel/event';
 import { type DeliveryRequest, requestStream } from '../../src/domain/subscriptions/delivery-requests';
+import { isUsable } from '../../src/domain/subscriptions/usable-event';
+import { transactionTopic } from '../../src/domain/transactions/topic';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Due, type Json, type Sample } from './delivery-samples';
-import { SUBSCRIPTIONS } from './subscription-network';
+import { OTHER_TOKENS } from './network';
+import { GET_RECEIVER, POST_RECEIVER, subscription, SUBSCRIPTIONS } from './subscription-network';
 import { CONVERSION_TOKENS } from './transaction-network';
 import { NOW } from './voucher-network';
 
@@ -182,46 +187,166 @@ describe('a redelivery that is asked for is not asked for again until it is atte
 });
 
 describe('requests before a cancellation in the log are cancelled, those after it are not, whatever clocks say (decisions N17)', () => {
-  const append = async (stream: string, event: { readonly type: string; readonly data: object }) => {
+  type Written = { readonly type: string; readonly data: object };
+
+  const append = async (stream: string, event: Written) => {
     const { log } = world.app.engines;
     const before = await streamOf(log, stream);
     await log.append(stream, before.length - 1, [toNewEvent(event, randomUUID())]);
   };
-  const pendingOf = async (sample: Sample, { id }: Due) =>
-    (await sample.json<Json>(`/deliveries/${id}`))['redeliveryRequested'];
+  const ownStream = ({ id }: Sample) => `subscription-${id}`;
+  const requested = ({ id, receiver, revision }: Due, requestedAt: number): Written => ({
+    type: 'RedeliveryRequested',
+    data: { at: timeOf(requestedAt), receiver, message: id, revision },
+  });
+  const cancelled = (cancelledAt: number): Written => ({
+    type: 'RedeliveriesCancelled',
+    data: { at: timeOf(cancelledAt) },
+  });
+  const cancel = async ({ id }: Sample) =>
+    expect((await world.send('DELETE', `/${id}/redeliveries`, 'nord')).statusCode).toBe(200);
+  const rename = async ({ id }: Sample, subscriptionName: string) => {
+    const receivers = [POST_RECEIVER, GET_RECEIVER];
+    const answer = await world.put(id, subscription({ subscriptionName, receivers }));
+    expect(answer.statusCode).toBe(200);
+  };
+  /** How many of a period are asked for by a post now. */
+  const askedFor = async (sample: Sample) =>
+    (await sample.post('/redeliveries', PERIOD)).json<{ readonly requested: number }>().requested;
+
+  /** The matcher has read the log of a subscription, and read models show what it has made. */
+  const matched = async (sample: Sample) => {
+    const matcher = new Matcher([transactionTopic]);
+    const prefixes = [ownStream(sample), requestStream(sample.id)];
+    for await (const { events } of world.app.engines.log.readAll({ after: START, prefixes }))
+      for (const event of events)
+        for (const due of matcher.match(event))
+          if (due.type === 'RedeliveryDue') await history().matched(due);
+    await settled();
+  };
+
+  /** When messages were asked for, in lists, one by one, and for operators. */
+  const pendingOf = async (sample: Sample, dead: readonly Due[]) => {
+    const token = OTHER_TOKENS.operator;
+    const lists = [
+      await sample.json('/deliveries'),
+      await Promise.all(dead.map(({ id }) => sample.json<Json>(`/deliveries/${id}`))),
+      (await world.app.get(`/ops/1.0/deliveries;subscriptionId=${sample.id}`, { token })).json<Json[]>(),
+    ];
+    const [listed, ...others] = lists.map((list) =>
+      dead.map(({ id }) => list.find(({ messageId }) => messageId === id)!['redeliveryRequested']),
+    );
+    for (const other of others) expect(other).toEqual(listed);
+    return listed;
+  };
+
+  const one = async () => {
+    world.passTo(NOW);
+    const { sample, dead } = await deadLetters(1);
+    return { sample, message: dead[0]! };
+  };
 
   test.each([
     ['of a process whose clock is ahead', NOW + MINUTE],
     ['at the same instant', NOW],
   ])('a request after a cancellation %s', async (_, cancelledAt) => {
-    world.passTo(NOW);
-    const { sample, dead } = await deadLetters(1);
-    const [message] = dead as [Due];
-    const cancelled = { type: 'RedeliveriesCancelled', data: { at: timeOf(cancelledAt) } };
-    await append(`subscription-${sample.id}`, cancelled);
+    const { sample, message } = await one();
+    await append(ownStream(sample), cancelled(cancelledAt));
     const path = `/deliveries/${message.id}/redeliver`;
-    expect((await sample.post(path)).statusCode).toBe(202);
-    expect((await sample.post(path)).statusCode).toBe(202);
-    const [request, ...others] = await requestsOf(sample);
-    expect(others).toEqual([]);
-    await history().redeliver(message, request!['at'] as string);
-    await settled();
-    expect(await pendingOf(sample, message)).toBe(request!['at']);
-    expect((await sample.post('/redeliveries', PERIOD)).json()).toEqual({ requested: 0, remaining: 0 });
+    for (const answer of [await sample.post(path), await sample.post(path)])
+      expect([answer.statusCode, answer.json<Json>()['redeliveryRequested']]).toEqual([202, timeOf(NOW)]);
+    expect(await requestsOf(sample)).toEqual([{ message: message.id, at: timeOf(NOW) }]);
+    await matched(sample);
+    expect(await pendingOf(sample, [message])).toEqual([timeOf(NOW)]);
+    expect(await askedFor(sample)).toBe(0);
   });
 
-  test('a cancellation after a request of a process whose clock is ahead', async () => {
+  test('a request that was decided before a cancellation, and appended after it', async () => {
+    const { sample, message } = await one();
+    await append(ownStream(sample), cancelled(NOW + 1));
+    await append(requestStream(sample.id), requested(message, NOW));
+    await matched(sample);
+    expect(await pendingOf(sample, [message])).toEqual([timeOf(NOW)]);
+    const again = await sample.post(`/deliveries/${message.id}/redeliver`);
+    expect(again.json<Json>()['redeliveryRequested']).toBe(timeOf(NOW));
+    expect(await askedFor(sample)).toBe(0);
+  });
+
+  test.each([
+    ['in the stream of requests', ({ id }: Sample) => requestStream(id)],
+    ['in the stream of the subscription, as in old logs', ownStream],
+  ])('a cancellation after a request of a process whose clock is ahead, %s', async (_, streamFor) => {
+    const { sample, message } = await one();
+    await append(streamFor(sample), requested(message, NOW + MINUTE));
+    await matched(sample);
+    expect(await pendingOf(sample, [message])).toEqual([timeOf(NOW + MINUTE)]);
+    await cancel(sample);
+    expect(await pendingOf(sample, [message])).toEqual([undefined]);
+    expect(await askedFor(sample)).toBe(1);
+  });
+
+  test('a cancellation after two requests, the first one of a process whose clock is ahead', async () => {
     world.passTo(NOW);
-    const { sample, dead } = await deadLetters(1);
-    const [message] = dead as [Due];
-    const { id, receiver, revision } = message;
-    const data = { at: timeOf(NOW + MINUTE), receiver, message: id, revision };
+    const { sample, dead } = await deadLetters(2);
+    await append(requestStream(sample.id), requested(dead[0]!, NOW + MINUTE));
+    await sample.post(`/deliveries/${dead[1]!.id}/redeliver`);
+    await matched(sample);
+    expect(await pendingOf(sample, dead)).toEqual([timeOf(NOW + MINUTE), timeOf(NOW)]);
+    await cancel(sample);
+    expect(await pendingOf(sample, dead)).toEqual([undefined, undefined]);
+    expect(await askedFor(sample)).toBe(2);
+  });
+
+  test('requests and cancellations in turn, all at the same instant, and a PUT after them', async () => {
+    const { sample, message } = await one();
+    await cancel(sample);
+    await append(requestStream(sample.id), requested(message, NOW));
+    await matched(sample);
+    expect(await pendingOf(sample, [message])).toEqual([timeOf(NOW)]);
+    await rename(sample, 'Renamed');
+    expect(await pendingOf(sample, [message])).toEqual([timeOf(NOW)]);
+    await cancel(sample);
+    await rename(sample, 'Renamed again');
+    expect(await pendingOf(sample, [message])).toEqual([undefined]);
+    expect(await askedFor(sample)).toBe(1);
+  });
+
+  test.each<Written>([
+    { type: 'Foreign', data: { at: 'zzz' } },
+    { type: 'RedeliveryRequested', data: {} },
+  ])(
+    'a cancellation after a request of another program that cannot be used: %j (decisions X103)',
+    async (foreign) => {
+      const { sample, message } = await one();
+      await append(requestStream(sample.id), requested(message, NOW));
+      await append(requestStream(sample.id), foreign);
+      await cancel(sample);
+      const { type, data } = (await streamOf(world.app.engines.log, ownStream(sample))).at(-1)!;
+      const isOurs = isUsable({ type, data: JSON.parse(data) as object });
+      expect([type, isOurs]).toEqual(['RedeliveriesCancelled', true]);
+      expect(await askedFor(sample)).toBe(1);
+    },
+  );
+
+  test.each<[string, (sample: Sample) => string, Written]>([
+    ['a cancellation without a time', ownStream, { type: 'RedeliveriesCancelled', data: { at: 'zzz' } }],
+    ['an unknown event', ownStream, { type: 'Foreign', data: { at: timeOf(NOW) } }],
+    [
+      'an old one among requests',
+      ({ id }) => requestStream(id),
+      { type: 'Foreign', data: { at: timeOf(0) } },
+    ],
+  ])('%s of another program cancels nothing (decisions X103)', async (_, streamFor, foreign) => {
+    const { sample, message } = await one();
+    await append(requestStream(sample.id), requested(message, NOW));
+    await append(streamFor(sample), foreign);
+    expect(await askedFor(sample)).toBe(0);
+  });
+
+  test('a request of another program without a revision asks for nothing (decisions X103)', async () => {
+    const { sample, message } = await one();
+    const data = { at: timeOf(NOW), receiver: message.receiver, message: message.id };
     await append(requestStream(sample.id), { type: 'RedeliveryRequested', data });
-    await history().redeliver(message, data.at);
-    await settled();
-    expect(await pendingOf(sample, message)).toBe(data.at);
-    await world.send('DELETE', `/${sample.id}/redeliveries`, 'nord');
-    expect(await pendingOf(sample, message)).toBeUndefined();
-    expect((await sample.post('/redeliveries', PERIOD)).json()).toEqual({ requested: 1, remaining: 0 });
+    expect(await askedFor(sample)).toBe(1);
   });
 });

@@ -7,7 +7,11 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/app/read-models';
 import { type ExpiringLog } from '../../src/kernel/event-log';
 import { EVERYTHING } from '../../src/kernel/query';
-import { DELIVERY_STREAMS, type Message } from '../../src/domain/deliveries/delivery-events';
+import {
+  DELIVERY_STREAMS,
+  type MatchedEvent,
+  type Message,
+} from '../../src/domain/deliveries/delivery-events';
 import { parkedIn } from '../../src/operations/parked';
 import { DELIVERY_LOG, type Projection } from '../../src/projector/projection';
 import { rebuild } from '../../src/projector/rebuild';
@@ -17,7 +21,10 @@ import { waitForPosition } from '../../src/projector/wait';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestClock } from '../support/clock';
 import { DeliveryHistory } from '../support/delivery-history';
+import { golden } from '../support/golden';
 import { cases } from '../support/size';
+
+type RedeliveryDue = Extract<MatchedEvent, { readonly type: 'RedeliveryDue' }>;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const KEEP_MS = 30 * DAY_MS;
@@ -134,6 +141,30 @@ test('a redelivery changes the state only if it succeeds (decisions N14)', async
   await history.outcome(message, { attempt: 12, isManual: true });
   await settled();
   expect(await delivery(message)).toMatchObject({ state: 'delivered', redelivered: at(6) });
+});
+
+test('a redelivery has the last cancellation before it, until it is attempted (decisions N17)', async () => {
+  const message = await history.due('a', { at: at(0) });
+  const { id, receiver, subscriptionId, organisationId, revision } = message;
+  const again = { id, receiver, subscriptionId, organisationId, revision };
+  const redelivery = async (data: object) => {
+    const { type, data: stored } = golden<RedeliveryDue>('RedeliveryDue', '-cancelledBefore').event;
+    await history.matched({ type, data: { ...stored, ...again, ...data } });
+  };
+  await redelivery({});
+  await project();
+  const cancelledBefore = '2026-03-01T11:00:00.000Z';
+  expect(await delivery(message)).toMatchObject({ redelivery: '2026-03-01T12:00:00.000Z', cancelledBefore });
+  await history.redeliver(message, at(6));
+  await settled();
+  expect(await delivery(message)).not.toHaveProperty('cancelledBefore');
+  await redelivery({ cancelledBefore: at(7) });
+  await history.outcome(message, { outcome: 'dead', attempt: 10 });
+  await settled();
+  expect(await delivery(message)).toMatchObject({ cancelledBefore: at(7) });
+  await history.outcome(message, { outcome: 'failed', attempt: 11, isManual: true });
+  await settled();
+  expect(await delivery(message)).not.toHaveProperty('cancelledBefore');
 });
 
 test('the read models of the domain and of deliveries are projected side by side from their own logs', async () => {

@@ -89,13 +89,18 @@ export class DeliveryHistory {
     await this.append(MATCHED, { type: 'ProbeDue', data: { subscriptionId, organisationId, receiver, at } });
   }
 
-  /** A message is to be sent again. */
+  /** A message is to be sent again, as earlier versions have stored it. */
   async redeliver(message: Message & { readonly revision: number }, at: string): Promise<void> {
     const { id, receiver, subscriptionId, organisationId, revision } = message;
-    await this.append(MATCHED, {
+    await this.matched({
       type: 'RedeliveryDue',
       data: { id, receiver, subscriptionId, organisationId, revision, at },
     });
+  }
+
+  /** What the matcher has made. */
+  async matched(event: MatchedEvent): Promise<void> {
+    await this.append(MATCHED, event);
   }
 
   private async append(stream: string, event: MatchedEvent | PartitionEvent): Promise<number> {

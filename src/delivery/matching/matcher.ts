@@ -2,7 +2,11 @@ import { type DomainEvent, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type MatchedEvent } from '../../domain/deliveries/delivery-events';
 import { REQUEST_STREAMS } from '../../domain/subscriptions/delivery-requests';
-import { type ActiveSubscription, type SubscriptionEvent } from '../../domain/subscriptions/subscription';
+import {
+  type ActiveSubscription,
+  lastCancelled,
+  type SubscriptionEvent,
+} from '../../domain/subscriptions/subscription';
 import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
 import { isUsable } from '../../domain/subscriptions/usable-event';
 import {
@@ -138,7 +142,9 @@ export class Matcher {
     const own = { subscriptionId: id, organisationId: subscription.organisationId };
     if (type === 'RedeliveryRequested') {
       const { receiver, message, revision, at } = data;
-      return [{ type: 'RedeliveryDue', data: { id: message, ...own, receiver, revision, at } }];
+      const cancelledBefore = lastCancelled(subscription);
+      const due = { id: message, ...own, receiver, revision, at, cancelledBefore };
+      return [{ type: 'RedeliveryDue', data: due }];
     }
     if (type === 'ProbeRequested') {
       const { receiver, at } = data;

@@ -103,8 +103,11 @@ export interface MatcherCursor {
 
 export type MatchedEvent =
   | { readonly type: 'MessageDue'; readonly data: Message }
-  /** A message is to be sent once more, with its old id; `revision` is that of its `MessageDue`. */
-  | EventOf<'RedeliveryDue', OfReceiver & { id: string; revision: number }>
+  /**
+   * A message is to be sent once more, with its old id; `revision` is that of its `MessageDue`. `cancelledBefore`:
+   * `lastCancelled` of its subscription, before the request in the log; absent in older events.
+   */
+  | EventOf<'RedeliveryDue', OfReceiver & { id: string; revision: number; cancelledBefore?: string }>
   /** Somebody has asked for the receiver to be tried at once: it does not rest any longer. */
   | EventOf<'ProbeDue', OfReceiver>
   /** Redeliveries to the receiver that are due, and not attempted yet, are not made. */

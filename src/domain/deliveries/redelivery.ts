@@ -3,7 +3,7 @@ import { type ListedDelivery } from './stored-delivery';
 import { without } from '../../kernel/without';
 import { type DeliveryRequest } from '../subscriptions/delivery-requests';
 import { receiversOf } from '../subscriptions/receiver-id';
-import { type ActiveSubscription, type SubscriptionState } from '../subscriptions/subscription';
+import { type Cancellations, lastCancelled, type SubscriptionState } from '../subscriptions/subscription';
 
 /** A message that somebody asks to be sent again, with what is known of it. */
 export interface RedeliveredMessage {
@@ -59,7 +59,7 @@ export function decideRedelivery(
     return refused('unsendable', `${messageId} cannot be sent: ${whyUnsendable(message)}`);
   const since = mayRepeat ? undefined : pendingSince(listed, lastRequest);
   return since === undefined
-    ? { is: 'requested', request: redeliveryOf(listed, requestTime(subscription, at)) }
+    ? { is: 'requested', request: redeliveryOf(listed, at) }
     : { is: 'pending', since };
 }
 
@@ -83,12 +83,6 @@ export function pendingSince(
   return lastRequest === redelivered ? undefined : lastRequest;
 }
 
-/** When redeliveries that are asked for now are: later than they were last cancelled, whatever clocks say. */
-export function requestTime({ redeliveriesCancelled }: ActiveSubscription, now: string): string {
-  if (redeliveriesCancelled === undefined || redeliveriesCancelled < now) return now;
-  return new Date(Date.parse(redeliveriesCancelled) + 1).toISOString();
-}
-
 export function redeliveryOf({ receiver, messageId, matched }: ListedDelivery, at: string): DeliveryRequest {
   return {
     type: 'RedeliveryRequested',
@@ -97,12 +91,15 @@ export function redeliveryOf({ receiver, messageId, matched }: ListedDelivery, a
 }
 
 /** The delivery as it is since redeliveries were last cancelled, if they were. */
-export function withoutCancelled<Listed extends ListedDelivery>(
-  listed: Listed,
-  { redeliveriesCancelled }: { readonly redeliveriesCancelled?: string | undefined },
-): Listed {
-  const { redelivery } = listed;
-  const isCancelled =
-    redelivery !== undefined && redeliveriesCancelled !== undefined && redelivery <= redeliveriesCancelled;
-  return isCancelled ? (without(listed as ListedDelivery, 'redelivery') as Listed) : listed;
+export function withoutCancelled(listed: ListedDelivery, subscription: Cancellations): ListedDelivery {
+  return isCancelled(listed, subscription) ? without(listed, 'redelivery') : listed;
+}
+
+/** Whether redeliveries were cancelled after the request in the log; of older requests by its time. */
+function isCancelled({ redelivery, cancelledBefore }: ListedDelivery, subscription: Cancellations): boolean {
+  if (redelivery === undefined) return false;
+  const { redeliveriesCancelled } = subscription;
+  return cancelledBefore === undefined
+    ? redeliveriesCancelled !== undefined && redelivery <= redeliveriesCancelled
+    : Date.parse(cancelledBefore) < Date.parse(lastCancelled(subscription));
 }

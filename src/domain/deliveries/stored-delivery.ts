@@ -33,6 +33,8 @@ export interface StoredDelivery
   readonly next?: string;
   /** When somebody has asked for it to be sent again; absent if that was attempted. */
   readonly redelivery?: string;
+  /** `cancelledBefore` of that. */
+  readonly cancelledBefore?: string;
   /** When the last redelivery that was attempted, or ended without an attempt, was asked for. */
   readonly redelivered?: string;
   /** Why it was given up without an attempt. */

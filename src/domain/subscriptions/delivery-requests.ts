@@ -8,6 +8,7 @@ import {
 } from '../../kernel/decider';
 import { type Ids, NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { type Appended, type EventLog, RevisionConflict } from '../../kernel/event-log';
+import { isUsable } from './usable-event';
 
 /**
  * What somebody asks to be sent for a subscription, in the stream `deliveryrequests-<subscription id>`: a test, a
@@ -77,7 +78,7 @@ export async function appendRequests(
   const stream = requestStream(subscriptionId);
   const events = requests.map((request) => toNewEvent(request, uuids.uuid()));
   for (;;) {
-    const expected = revision ?? (await lastRequest(log, subscriptionId)).revision;
+    const expected = revision ?? (await lastRequest(log, subscriptionId));
     try {
       const appended = await appendIdempotently(log, stream, expected, events);
       return { ...appended, ids: events.map(({ id }) => id) };
@@ -87,22 +88,17 @@ export async function appendRequests(
   }
 }
 
-/** The last request: its revision, `NO_STREAM` without one, and its time. */
-export async function lastRequest(
-  log: EventLog,
-  subscriptionId: string,
-): Promise<{ readonly revision: number; readonly at?: string }> {
-  const last = await lastEvent(log, requestStream(subscriptionId));
-  if (last === undefined) return { revision: NO_STREAM };
-  return { revision: last.revision, at: (toDomainEvent(last) as DeliveryRequest).data.at };
+/** The revision of the last request; `NO_STREAM` without one. */
+export async function lastRequest(log: EventLog, subscriptionId: string): Promise<number> {
+  return (await lastEvent(log, requestStream(subscriptionId)))?.revision ?? NO_STREAM;
 }
 
 /** By how much the clocks of those who append may differ (ms), with room to spare. */
 const CLOCKS_MS = 60 * 60 * 1000;
 
 /**
- * The events of a stream from one back to a time (epoch ms), newest first: those whose `at` is an hour before it
- * at most, since clocks differ by less.
+ * The usable events of a stream from one back to a time (epoch ms), newest first: those whose `at` is an hour before
+ * it at most, since clocks differ by less.
  */
 export async function* backTo<Event extends EventOf<string>>(
   log: EventLog,
@@ -114,6 +110,7 @@ export async function* backTo<Event extends EventOf<string>>(
   const options = { backwards: true, batchSize: 100, ...(from === undefined ? {} : { from }) };
   for await (const recorded of eventsOf(log, stream, options)) {
     const event = toDomainEvent(recorded) as Event;
+    if (!isUsable(event)) continue;
     // Its time is that of the attempt, which may have been recorded much later.
     const isOld = event.type !== 'ReceiverDisabled' && Date.parse(event.data.at) < since - CLOCKS_MS;
     if (isOld) return;

@@ -87,7 +87,7 @@ export interface ActiveSubscription {
   readonly secret: { readonly number: number; readonly since: string };
   /** Secrets before it, oldest first: until when messages are signed with them too. */
   readonly replacedSecrets: readonly { readonly number: number; readonly until: string }[];
-  /** When redeliveries were last cancelled (an ISO 8601 instant). */
+  /** When redeliveries were last cancelled (an ISO 8601 instant): use `lastCancelled`. */
   readonly redeliveriesCancelled?: string;
 }
 
@@ -173,7 +173,7 @@ function change(
     case 'cancelBackfills':
       return [{ type: 'BackfillsCancelled', data: { at } }];
     case 'cancelRedeliveries':
-      return [{ type: 'RedeliveriesCancelled', data: { at } }];
+      return [{ type: 'RedeliveriesCancelled', data: { at: laterThan(lastCancelled(state), at) } }];
     case 'delete':
       return [{ type: 'SubscriptionDeleted', data: { at } }];
     case 'disableReceiver': {
@@ -197,6 +197,24 @@ function change(
         })),
       ];
   }
+}
+
+/** What is known of cancelled redeliveries. */
+export interface Cancellations {
+  readonly redeliveriesCancelled?: string | undefined;
+  readonly createdAt: string;
+}
+
+/**
+ * When redeliveries were last cancelled, or the subscription was created. Each cancellation is later than that, whatever
+ * clocks say, so these times are in the order of the log.
+ */
+export function lastCancelled({ redeliveriesCancelled, createdAt }: Cancellations): string {
+  return redeliveriesCancelled ?? createdAt;
+}
+
+function laterThan(before: string, now: string): string {
+  return new Date(Math.max(Date.parse(before) + 1, Date.parse(now))).toISOString();
 }
 
 function keptOf({ secret, replacedSecrets, redeliveriesCancelled }: ActiveSubscription): KeptByPut {

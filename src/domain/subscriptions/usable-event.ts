@@ -3,7 +3,7 @@ import { isPosted } from '../../wire/api/posted';
 
 /**
  * Whether an event of a subscription has what its type says. Ours have; one of another program that has not would have
- * every reader of the stream fail, so it changes nothing (`docs/decisions.md#x103`).
+ * every reader of the stream fail, so it changes nothing (`docs/decisions.md#x103`), nor does one of an unknown type.
  */
 export function isUsable({ type, data }: { readonly type: string; readonly data: object }): boolean {
   const { at, topic, organisationId, subscription, receiver, secret, stateId, message, revision } =
@@ -31,8 +31,12 @@ export function isUsable({ type, data }: { readonly type: string; readonly data:
     }
     case 'RedeliveryRequested':
       return isText(receiver) && isText(message) && Number.isInteger(revision);
-    default:
+    case 'SubscriptionDeleted':
+    case 'BackfillsCancelled':
+    case 'RedeliveriesCancelled':
       return true;
+    default:
+      return false;
   }
 }
 

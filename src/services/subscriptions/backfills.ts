@@ -176,7 +176,7 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
   /** Ids of all messages that were requested about transitions from a time on, and the revision of the last request. */
   private async requested(id: string, from: string) {
     const ids = new Set<string>();
-    const { revision } = await lastRequest(this.log, id);
+    const revision = await lastRequest(this.log, id);
     for await (const { type, data } of requestsSince(this.log, id, revision, Date.parse(from)))
       if (type === 'MessageRequested' && data.time >= from) ids.add(data.message);
     return { ids, revision };

@@ -5,7 +5,6 @@ import {
   appendRequests,
   backTo,
   type DeliveryRequest,
-  lastRequest,
   requestStream,
 } from '../../domain/subscriptions/delivery-requests';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
@@ -154,13 +153,6 @@ export class Subscriptions {
     return { subscription, position, isChanged: executed.events.length > 0 };
   }
 
-  /** When something is cancelled now: not before it was last asked for, whatever the clocks of processes say. */
-  async cancelledAt(id: string): Promise<string> {
-    const now = this.now();
-    const { at = now } = await lastRequest(this.log, id);
-    return at > now ? at : now;
-  }
-
   /** Asks for something to be sent. Of a subscription that is deleted meanwhile nothing is. */
   async request(
     id: string,
@@ -276,8 +268,7 @@ export class ChangeSubscriptionHandler implements ICommandHandler<ChangeSubscrip
   async execute({ which, change }: ChangeSubscription): Promise<WrittenSubscription> {
     const { id } = which;
     const known = await this.subscriptions.owned(which);
-    const isCancelled = change === 'cancelBackfills' || change === 'cancelRedeliveries';
-    const at = isCancelled ? await this.subscriptions.cancelledAt(id) : this.subscriptions.now();
+    const at = this.subscriptions.now();
     return { subscriptionId: id, ...(await this.subscriptions.change(id, { do: change, at }, known)) };
   }
 }

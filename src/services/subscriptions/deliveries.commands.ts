@@ -7,7 +7,6 @@ import {
   pendingSince,
   redeliveryOf,
   type RedeliveryRefusal,
-  requestTime,
 } from '../../domain/deliveries/redelivery';
 import { type ListedDelivery } from '../../domain/deliveries/stored-delivery';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
@@ -211,7 +210,7 @@ class Redeliveries {
 
   /** `since`: epoch ms; `known`: the subscription, if it was loaded. Raises CON_200 and CON_210. */
   async read(which: Which, since: number, known?: OwnedSubscription): Promise<AskedRedeliveries> {
-    const { revision } = await lastRequest(this.log, which.id);
+    const revision = await lastRequest(this.log, which.id);
     return {
       ...{ which, since, revision },
       known: known ?? (await this.subscriptions.owned(which)),
@@ -223,13 +222,12 @@ class Redeliveries {
   async request(
     asked: AskedRedeliveries,
     messages: readonly ListedDelivery[],
-    now: string,
+    at: string,
   ): Promise<RequestedRedeliveries> {
     for (let current = asked; ; current = await this.read(asked.which, asked.since)) {
-      const { which, known, revision: before, lastRequests } = current;
+      const { which, revision: before, lastRequests } = current;
       const wanted = messages.filter((listed) => pendingIn(current, listed) === undefined);
       if (wanted.length === 0) return { asked: current, count: 0 };
-      const at = requestTime(known.state, now);
       const events = wanted.map((listed) => redeliveryOf(listed, at));
       try {
         const { revision, position } = await appendRequests(

@@ -19,6 +19,7 @@ import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import { sentUrl } from '../../domain/subscriptions/sent-url';
 import {
   type ActiveSubscription,
+  type Cancellations,
   type Receiver,
   subscriptionDecider,
 } from '../../domain/subscriptions/subscription';
@@ -87,15 +88,15 @@ export class DeliveryQueries {
   /** Raises CON_540 too. */
   async one(which: Which, messageId: string): Promise<OutputDeliveryDetails> {
     const subscription = await ownedSubscription(this.log, which);
-    return await this.detailsOf(which, subscription, await this.delivery(which, messageId));
+    const stored = await this.delivery(which, messageId);
+    return await this.detailsOf(which, subscription, withoutCancelled(stored, subscription.state));
   }
 
   async detailsOf(
     { topic, id }: Which,
     subscription: OwnedSubscription,
-    stored: ListedDelivery,
+    listed: ListedDelivery,
   ): Promise<OutputDeliveryDetails> {
-    const listed = withoutCancelled(stored, subscription.state);
     const waiting = await this.waiting(id, subscription.state);
     const willBeSent = isWaiting(listed.state) || listed.redelivery !== undefined;
     const message = willBeSent
@@ -337,7 +338,16 @@ function toEnded({ at, ...rest }: NonNullable<ReceiverTotals['lastFailure']>) {
 /** Which messages of a subscription are held or cancelled, in its state. */
 interface HeldMessages {
   readonly held: ReadonlySet<string>;
-  readonly redeliveriesCancelled: string | undefined;
+  /** Undefined without a subscription. */
+  readonly cancellations: Cancellations | undefined;
+}
+
+const NONE_HELD: HeldMessages = { held: new Set(), cancellations: undefined };
+
+/** Without the content of the subscription, which may be large. */
+function heldIn(id: string, state: ActiveSubscription): HeldMessages {
+  const { redeliveriesCancelled, createdAt } = state;
+  return { held: heldReceivers(id, state), cancellations: { redeliveriesCancelled, createdAt } };
 }
 
 /** What keeps messages of any subscriptions waiting. Each subscription is read once. Disabled receivers do not rest. */
@@ -366,7 +376,10 @@ export class AnyWaiting {
   /** Messages as they are since their owners have cancelled redeliveries. */
   async current(listed: readonly ListedDelivery[]): Promise<readonly ListedDelivery[]> {
     const current: ListedDelivery[] = [];
-    for (const one of listed) current.push(withoutCancelled(one, await this.heldOf(one.subscriptionId)));
+    for (const one of listed) {
+      const { cancellations } = await this.heldOf(one.subscriptionId);
+      current.push(cancellations === undefined ? one : withoutCancelled(one, cancellations));
+    }
     return current;
   }
 
@@ -374,13 +387,7 @@ export class AnyWaiting {
     const known = this.subscriptions.get(subscriptionId);
     if (known !== undefined) return known;
     const { state } = await load(this.log, subscriptionDecider, subscriptionId);
-    const read: HeldMessages =
-      state.is === 'active'
-        ? {
-            held: heldReceivers(subscriptionId, state),
-            redeliveriesCancelled: state.redeliveriesCancelled,
-          }
-        : { held: new Set(), redeliveriesCancelled: undefined };
+    const read = state.is === 'active' ? heldIn(subscriptionId, state) : NONE_HELD;
     this.subscriptions.set(subscriptionId, read);
     return read;
   }

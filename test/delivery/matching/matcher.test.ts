@@ -230,15 +230,15 @@ describe.each([
     expect(golden('ProbeDue').event).toMatchObject({ type: 'ProbeDue', data: { at: AT } });
   });
 
-  it('is a message once more, with its old id', () => {
+  it('is a message once more, with its old id, and what was cancelled before it (decisions N17)', () => {
     subscribed(1, { disabled: true });
     const data = { at: AT, receiver: 'r', message: 'msg_1', revision: 17 };
-    expect(happens(stream, { type: 'RedeliveryRequested', data })).toEqual([
-      {
-        type: 'RedeliveryDue',
-        data: { id: 'msg_1', subscriptionId: 's', organisationId: 1, receiver: 'r', revision: 17, at: AT },
-      },
-    ]);
+    const due = { id: 'msg_1', subscriptionId: 's', organisationId: 1, receiver: 'r', revision: 17, at: AT };
+    const after = (cancelledBefore: string) => [{ type: 'RedeliveryDue', data: { ...due, cancelledBefore } }];
+    expect(happens(stream, { type: 'RedeliveryRequested', data })).toEqual(after(AT));
+    const cancelledAt = '2027-03-01T12:00:00.000Z';
+    happens('subscription-s', { type: 'RedeliveriesCancelled', data: { at: cancelledAt } });
+    expect(happens(stream, { type: 'RedeliveryRequested', data })).toEqual(after(cancelledAt));
     happens('subscription-s', DELETED);
     expect(happens(stream, { type: 'RedeliveryRequested', data })).toEqual([]);
   });

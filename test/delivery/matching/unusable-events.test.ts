@@ -30,6 +30,7 @@ const POISONED: Readonly<Record<string, Step>> = {
     'subscription-a',
     { type: 'SubscriptionReplaced', data: { ...replaced({}).data, kept: { replacedSecrets: [] } } },
   ],
+  'an unknown event of a subscription': ['subscription-a', { type: 'Foreign', data: { at: AT } }],
   'a secret of no number': ['subscription-a', { type: 'SecretRotated', data: {} }],
   'a test of nothing': ['subscription-a', { type: 'TestRequested', data: {} }],
   'a redelivery of nothing': ['subscription-a', { type: 'RedeliveryRequested', data: {} }],

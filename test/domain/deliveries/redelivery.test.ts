@@ -3,6 +3,7 @@ import {
   decideRedelivery,
   isRedeliveredInBulk,
   type RedeliveredMessage,
+  withoutCancelled,
 } from '../../../src/domain/deliveries/redelivery';
 import { type ListedDelivery } from '../../../src/domain/deliveries/stored-delivery';
 import { without } from '../../../src/kernel/without';
@@ -96,16 +97,6 @@ const CASES: readonly [string, Partial<RedeliveredMessage>, owner: object, opera
     },
     REQUESTED,
   ],
-  ...(
-    [
-      ['at once after a cancellation is later than that', AT, '2026-03-01T12:00:00.001Z'],
-      ['by a clock that is behind is later than that too', LATER, '2026-03-01T13:00:00.001Z'],
-    ] as const
-  ).map(([what, redeliveriesCancelled, at]): (typeof CASES)[number] => [
-    `that is asked for ${what}`,
-    { subscription: { ...ACTIVE, redeliveriesCancelled } as typeof ACTIVE },
-    { ...REQUESTED, request: { ...REQUESTED.request, data: { ...REQUESTED.request.data, at } } },
-  ]),
   ['that is asked for and no longer kept is not', { lastRequest: EARLIER, message: undefined }, NOT_KEPT],
 ];
 
@@ -129,4 +120,33 @@ it.each<[string, Partial<ListedDelivery>, boolean]>([
   ['no tests', { isTest: true }, false],
 ])('of a period %s are sent again (decisions N17)', (_, changes, isWanted) => {
   expect(isRedeliveredInBulk({ ...LISTED, ...changes })).toBe(isWanted);
+});
+
+describe('a redelivery is listed as requested (decisions N17)', () => {
+  const created = { createdAt: AT };
+  const cancelled = { createdAt: EARLIER, redeliveriesCancelled: AT };
+
+  it.each<[string, Partial<ListedDelivery>, Parameters<typeof withoutCancelled>[1], boolean]>([
+    ['unless there is none', {}, created, false],
+    ['without a cancellation', { redelivery: EARLIER, cancelledBefore: AT }, created, true],
+    ['after the last cancellation', { redelivery: EARLIER, cancelledBefore: AT }, cancelled, true],
+    [
+      'unless it was before a cancellation',
+      { redelivery: LATER, cancelledBefore: EARLIER },
+      cancelled,
+      false,
+    ],
+    [
+      'after a cancellation that was not read yet',
+      { redelivery: AT, cancelledBefore: LATER },
+      cancelled,
+      true,
+    ],
+    ['by an older event without a cancellation', { redelivery: EARLIER }, created, true],
+    ['by an older event if it is later than that', { redelivery: LATER }, cancelled, true],
+    ['by an older event unless it is as late', { redelivery: AT }, cancelled, false],
+  ])('%s', (_, changes, subscription, isListed) => {
+    const listed = withoutCancelled({ ...LISTED, ...changes }, subscription);
+    expect('redelivery' in listed).toBe(isListed);
+  });
 });

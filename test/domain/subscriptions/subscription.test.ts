@@ -1,6 +1,7 @@
 import { receiverIdOf, receiversOf } from '../../../src/domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
+  lastCancelled,
   nextRotation,
   type Receiver,
   type SubscriptionCommand,
@@ -127,6 +128,25 @@ describe('a subscription (Document 2, Subscription)', () => {
     expect((state as ActiveSubscription).replacedSecrets.map(({ number }) => number)).toEqual([
       4, 5, 6, 7, 8,
     ]);
+  });
+
+  it('is created, and has its redeliveries cancelled, at times in the order of the log, whatever clocks say (decisions N17)', () => {
+    const times: string[] = [];
+    let state = after(CREATE);
+    for (const at of [hoursLater(-1), AT, hoursLater(1), AT]) {
+      const [event] = decide({ do: 'cancelRedeliveries', at }, state) as [SubscriptionEvent];
+      times.push(event.data.at);
+      state = subscriptionDecider.evolve(state, event);
+      expect(lastCancelled(state as ActiveSubscription)).toBe(event.data.at);
+    }
+    const millisecondsLater = (ms: number) => hoursLater(ms / 3_600_000);
+    const hour = 3_600_000;
+    expect(times).toEqual([1, 2, hour, hour + 1].map(millisecondsLater));
+  });
+
+  it('is not changed by an unknown event of another program (decisions X103)', () => {
+    const foreign = { type: 'Foreign', data: { at: LATER } } as unknown as SubscriptionEvent;
+    expect(subscriptionDecider.evolve(after(CREATE), foreign)).toEqual(after(CREATE));
   });
 
   it('keeps with a PUT what that does not replace, so that nothing before it is read (ADR 35)', () => {
