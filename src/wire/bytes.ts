@@ -107,3 +107,14 @@ export class GrowingBytes {
     return taken;
   }
 }
+
+/** Bytes that are looked at one by one: a call of `Buffer.indexOf` takes longer. */
+const NEAR = 48;
+
+/** The index of the first such byte, or the length of the chunk. */
+export function indexIn(chunk: Buffer, byte: number, from: number): number {
+  const near = Math.min(from + NEAR, chunk.length);
+  for (let at = from; at < near; at += 1) if (chunk[at] === byte) return at;
+  const at = near === chunk.length ? -1 : chunk.indexOf(byte, near);
+  return at === -1 ? chunk.length : at;
+}

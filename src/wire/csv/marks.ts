@@ -1,4 +1,5 @@
-import { indexIn, type Marks, type Weights } from '../marks';
+import { indexIn } from '../bytes';
+import { type Marks, type Weights } from '../marks';
 import { CSV_SEPARATORS } from './rows';
 
 const QUOTE = 0x22;

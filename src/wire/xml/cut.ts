@@ -1,5 +1,4 @@
-import { GrowingBytes } from '../bytes';
-import { indexIn } from '../marks';
+import { GrowingBytes, indexIn } from '../bytes';
 
 interface XmlCutterOptions {
   /** Bytes that an element may have; a larger one remains in the frame. */
