@@ -5,9 +5,16 @@ import { AllowedAddresses } from '../../../src/delivery/sending/addresses';
 import { Sender, type SenderOptions } from '../../../src/delivery/sending/sender';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 
-/** Resolves when this process has no open socket. */
+/** Sockets that other test files have left open in this process: `untilNoSockets` would wait for them for ever. */
+let foreign = 0;
+
+/** Resolves when the tests of this file have no open socket in this process. */
 export async function untilNoSockets(): Promise<void> {
-  while (handles().TCPSocketWrap !== 0) await new Promise(setImmediate);
+  while (sockets() > foreign) await new Promise(setImmediate);
+}
+
+function sockets(): number {
+  return handles().TCPSocketWrap ?? 0;
 }
 
 /** Sockets and timers of this process. */
@@ -100,6 +107,12 @@ const LOOPBACK = AllowedAddresses.parse('127.0.0.0/8, ::1');
 
 /** Senders that may send to loopback; closed, with all receivers, after each test. */
 export function sendingTo() {
+  // Those that are being closed are gone by then.
+  beforeAll(async () => {
+    for (const end = performance.now() + 1_000; sockets() > 0 && performance.now() < end;)
+      await new Promise(setImmediate);
+    foreign = sockets();
+  });
   const open: { close(): Promise<void> }[] = [];
   afterEach(async () => {
     await Promise.all(open.splice(0).map((one) => one.close()));
