@@ -47,6 +47,19 @@ export default tseslint.config(
     },
   },
   {
+    files: ['src/engines/**/*.ts', 'bench/**/*.ts', 'test/**/*.ts'],
+    ignores: ['src/engines/embedded/connection.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        {
+          property: 'iterate',
+          message: "Use iterate() of src/engines/embedded/connection.ts: the driver's crashes the process.",
+        },
+      ],
+    },
+  },
+  {
     files: CLOCKED.map((folder) => `${folder}/**/*.ts`),
     ignores: ['src/runtime/clock.ts'],
     rules: {

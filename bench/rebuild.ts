@@ -5,6 +5,7 @@ import { type Directory, directoryAt } from '../src/network/directory';
 import { type OfferEvent } from '../projections/offer-events';
 import { products } from '../projections/products';
 import { type StoredOffer } from '../src/domain/products/offer';
+import { iterate } from '../src/engines/embedded/connection';
 import { rebuildProjections } from '../src/operations/rebuild';
 import { BareTables } from './bare/tables';
 import { type Bench, compareRates, type Figure, timed } from './harness';
@@ -48,13 +49,14 @@ export async function rebuild(bench: Bench): Promise<readonly Figure[]> {
 function foldBare(file: string, directory: Directory): string[] {
   const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
   const offers = new Map<string, StoredOffer>();
-  const rows = database
-    .prepare(
+  const rows = iterate<[string, string, string, string]>(
+    database,
+    database.prepare(
       `SELECT format('%019d', e.position), a.stream, e.type, e.data FROM appends a
        CROSS JOIN events e ON e.position > a.position - a.events AND e.position <= a.position
        WHERE a.stream GLOB 'feed-*' AND e.type GLOB 'Product*' ORDER BY a.position, e.position`,
-    )
-    .iterate() as Iterable<[string, string, string, string]>;
+    ),
+  );
   for (const [position, stream, type, data] of rows) {
     const event = { position, stream, type, data: JSON.parse(data) as object } as ParsedEvent<OfferEvent>;
     const id = products.idOf(event);

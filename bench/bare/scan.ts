@@ -1,4 +1,5 @@
 import { DatabaseSync } from '@photostructure/sqlite';
+import { iterate } from '../../src/engines/embedded/connection';
 
 /** The fields of a stored product that are written. */
 type Stored = Readonly<Record<string, unknown>>;
@@ -16,7 +17,7 @@ export function scanAndWrite(file: string, format: keyof typeof SERIALISATIONS):
   const write = SERIALISATIONS[format];
   let bytes = 0;
   try {
-    for (const [body] of database.prepare('SELECT body FROM bodies').iterate() as Iterable<[string]>)
+    for (const [body] of iterate<[string]>(database, database.prepare('SELECT body FROM bodies')))
       bytes += Buffer.from(write(JSON.parse(body) as Stored)).length;
   } finally {
     database.close();

@@ -2,7 +2,7 @@ import { constants, DatabaseSync, type DatabaseSyncInstance } from '@photostruct
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Connection } from '../../src/engines/embedded/connection';
+import { Connection, iterate, releaseClosedFiles } from '../../src/engines/embedded/connection';
 import { openFilesIn } from '../support/open-files';
 
 let folder: string;
@@ -46,4 +46,71 @@ test('closing closes the file even if its transaction cannot be rolled back', ()
   });
   connection.close();
   expect(openFilesIn(folder)).toEqual([]);
+});
+
+describe('what an iterator reads is not garbage-collected before it', () => {
+  const NUMBERS = "SELECT value FROM json_each('[1,2,3]')";
+
+  /** Whether the statement, and its database, remain while an iterator `begun` exists, and then without it. */
+  async function remaining(
+    begun: (connection: Connection) => Iterator<unknown>,
+  ): Promise<readonly (readonly boolean[])[]> {
+    const read: WeakRef<object>[] = [];
+    const open = (): DatabaseSyncInstance => {
+      const database = new DatabaseSync(':memory:');
+      const prepare = database.prepare.bind(database);
+      return Object.defineProperty(database, 'prepare', {
+        value(sql: string) {
+          const statement = prepare(sql);
+          if (sql === NUMBERS) read.push(new WeakRef(statement), new WeakRef(database));
+          return statement;
+        },
+      });
+    };
+    const remain = async (): Promise<readonly boolean[]> => {
+      // What a WeakRef was made of, or has returned, stays until the end of the job.
+      await new Promise(setImmediate);
+      releaseClosedFiles();
+      return read.map((one) => one.deref() !== undefined);
+    };
+    const held = [begun(new Connection('the read store', open))];
+    const during = await remain();
+    held.pop();
+    return [during, await remain()];
+  }
+
+  function begin(connection: Connection): Iterator<unknown> {
+    const rows = connection.use(({ database, prepared }) => iterate(database, prepared(NUMBERS)));
+    rows.next();
+    return rows;
+  }
+
+  test('after its connection was closed', async () => {
+    const remained = await remaining((connection) => {
+      const rows = begin(connection);
+      connection.close();
+      return rows;
+    });
+    expect(remained).toEqual([
+      [true, true],
+      [false, false],
+    ]);
+  });
+
+  test('after many other statements were prepared', async () => {
+    let kept: Connection | undefined;
+    const remained = await remaining((connection) => {
+      kept = connection;
+      const rows = begin(connection);
+      connection.use(({ prepared }) => {
+        for (let other = 0; other < 1_000; other += 1) prepared(`SELECT ${other}`).get();
+      });
+      return rows;
+    });
+    expect(remained).toEqual([
+      [true, true],
+      [false, true],
+    ]);
+    kept?.close();
+  });
 });

@@ -90,6 +90,20 @@ function sessionOf(database: DatabaseSyncInstance): Session {
   };
 }
 
+/**
+ * The rows of a statement, one by one. The driver's iterator uses its statement, and that its database, but keeps neither
+ * from being garbage-collected, not even when the connection is closed meanwhile: a process that reads on then crashes.
+ * The iterator returned here holds both.
+ */
+export function iterate<Row>(
+  database: DatabaseSyncInstance,
+  statement: StatementSyncInstance,
+  ...values: readonly unknown[]
+): IterableIterator<Row, undefined> {
+  const rows = statement.iterate(...values) as IterableIterator<Row, undefined>;
+  return Object.assign(rows, { held: [statement, database] });
+}
+
 /** Opens a file and configures it with `setUp`; closes it again if that fails. */
 export function openDatabase(
   file: string,

@@ -1,5 +1,5 @@
 import { DamagedLog } from '../../../kernel/event-log';
-import { type Session } from '../connection';
+import { iterate, type Session } from '../connection';
 
 /** The part of an append that is to be read: number of events, bytes, and the position of the first one read. */
 export type PlannedRead = readonly [events: number, bytes: number, first: number];
@@ -47,11 +47,16 @@ const COVERED = `
 const APPENDS = 'SELECT position - events, position FROM appends WHERE position > ? ORDER BY position';
 
 /** Raises `DamagedLog` unless every position after `after` up to `upTo` belongs to an append. */
-export function refuseGaps({ prepared }: Session, after: number, upTo: number, longest: number): void {
+export function refuseGaps(
+  { database, prepared }: Session,
+  after: number,
+  upTo: number,
+  longest: number,
+): void {
   const [covered] = prepared(COVERED).get(after, upTo, upTo + longest) as [number];
   if (covered === upTo - after) return;
   let end = after;
-  for (const [start, position] of prepared(APPENDS).iterate(after) as Iterable<[number, number]>) {
+  for (const [start, position] of iterate<[number, number]>(database, prepared(APPENDS), after)) {
     if (start > end || end >= upTo) break;
     end = position;
   }

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { EngineUnavailable } from '../../../kernel/event-log';
-import { Connection, openDatabase } from '../connection';
+import { Connection, iterate, openDatabase } from '../connection';
 import { QueryClock } from './query-clock';
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
@@ -76,8 +76,8 @@ export class StoreFile {
 
   /** Iterates the rows. The same statement must not be used meanwhile. */
   *each(sql: string, ...values: SqlRow): Generator<SqlRow, undefined> {
-    const rows = this.connection.use(
-      ({ prepared }) => prepared(sql).iterate(...values) as Iterator<SqlRow, undefined>,
+    const rows = this.connection.use(({ database, prepared }) =>
+      iterate<SqlRow>(database, prepared(sql), ...values),
     );
     try {
       for (;;) {
