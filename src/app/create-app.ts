@@ -70,7 +70,11 @@ class AppModule {
     const { config, eventLog, store, follower, loader, downloads, counter, readiness } = parts;
     const { clock } = parts;
     const wait = new PositionWait(clock, store, PROJECTIONS);
-    const reach: PositionWait['until'] = (position, milliseconds) => wait.until(position, milliseconds);
+    // Answers are made of both.
+    const reach: PositionWait['until'] = async (position, milliseconds) => {
+      const isFollowed = follower.reachedWithin(position, milliseconds);
+      return (await wait.until(position, milliseconds)) && (await isFollowed);
+    };
     const readModels = new WaitForReadModels(clock, reach, parts.visibleWithin);
     const states = new FeedStates(clock, store, follower);
     return {

@@ -71,15 +71,21 @@ export class FollowedLog {
     return await this.applied.reached(position, signal);
   }
 
-  /** As `reached`, for a request: raises `EngineUnavailable` after the timeout. */
-  async reachedInTime(position: Position): Promise<void> {
+  /** As `reached`: false after so many milliseconds. */
+  async reachedWithin(position: Position, milliseconds: number): Promise<boolean> {
     // Most requests need not wait: a timeout for each would stay until it expires.
-    if (this.position >= position) return;
+    if (this.position >= position) return true;
     const late = new AbortController();
-    const timer = this.clock.timer(this.timeoutMs, () => late.abort());
+    const timer = this.clock.timer(milliseconds, () => late.abort());
     const isReached = await this.reached(position, late.signal);
     timer.cancel();
-    if (!isReached) throw new EngineUnavailable(`${this.follower.subject} is behind the log`);
+    return isReached;
+  }
+
+  /** As `reached`, for a request: raises `EngineUnavailable` after the timeout. */
+  async reachedInTime(position: Position): Promise<void> {
+    if (!(await this.reachedWithin(position, this.timeoutMs)))
+      throw new EngineUnavailable(`${this.follower.subject} is behind the log`);
   }
 
   /** What one event does to it must not end everything that it is asked for. */

@@ -1,12 +1,14 @@
 import { TestApp } from '../support/app';
 import { lastUses } from '../../src/network/token-uses';
+import { FollowedDirectory } from '../../src/network/follower';
+import { type EventLog } from '../../src/kernel/event-log';
 import { appendFacts } from '../../src/network/append-facts';
 import { tokenHash } from '../../src/network/organisations';
 import { issueToken } from '../../src/operations/tokens';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { smallNetwork, tokenNamed } from '../support/small-network';
 import { eventsOf } from '../support/temporary-log';
-import { FEEDS, NETWORK, TOKENS } from './network';
+import { connectedBy, FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, JSON_UTF8, outcome, product, XML_UTF8 } from './posted';
 
 describe('requests', () => {
@@ -57,6 +59,36 @@ describe('requests', () => {
     it('is 503 with Retry-After for a position that is not reached within two seconds', async () => {
       const answer = await app.get(OWN, { token, headers: { 'x-min-position': '9'.repeat(19) } });
       expect([outcome(answer), answer.headers['retry-after']]).toEqual(['503 503', '1']);
+    });
+
+    it('waits for the connections, names and mappings of the network as for read models', async () => {
+      let release = (): void => undefined;
+      const released = new Promise<void>((resolve) => (release = resolve));
+      const log: EventLog = Object.create(app.engines.log);
+      let isLate = false;
+      log.subscribe = async function* (options) {
+        for await (const batch of app.engines.log.subscribe(options)) {
+          if (isLate) await released;
+          yield batch;
+        }
+      };
+      const ended = new AbortController();
+      const follower = new FollowedDirectory(SYSTEM_CLOCK, log, ended.signal);
+      await follower.ready;
+      isLate = true;
+      const other = await app.again({ follower });
+      try {
+        await app.import({ ...NETWORK, connections: connectedBy(1301) });
+        const headers = { 'x-min-position': await app.engines.log.head() };
+        const listed = () => other.inject({ url: `${OWN};spId=d?token=${TOKENS.lonely}`, headers });
+        expect(outcome(await listed())).toBe('503 503');
+        release();
+        expect((await listed()).body).toContain('Product d');
+      } finally {
+        release();
+        ended.abort();
+        await other.close();
+      }
     });
 
     it('refuses a malformed position', async () => {
