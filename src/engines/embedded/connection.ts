@@ -8,6 +8,7 @@ import {
   type StatementSyncInstance,
 } from '@photostructure/sqlite';
 import { EngineUnavailable } from '../../kernel/event-log';
+import { callDriver } from './driver-calls';
 
 /** Size of the cache of prepared statements. The SQL of a query depends on its shape, not on its values. */
 const MAX_STATEMENTS = 200;
@@ -39,13 +40,15 @@ export class Connection {
   /** Runs `work`. If it fails, uncommitted changes are rolled back. Raises `EngineUnavailable`. */
   use<T>(work: (session: Session) => T): T {
     if (this.#closed) throw new EngineUnavailable(`${this.subject} is closed`);
-    try {
-      this.#session ??= sessionOf(this.open());
-      return work(this.#session);
-    } catch (error) {
-      if (!this.wasStopped() || !this.#rollBack()) this.#drop();
-      throw toFailure(this.subject, error);
-    }
+    return callDriver(() => {
+      try {
+        this.#session ??= sessionOf(this.open());
+        return work(this.#session);
+      } catch (error) {
+        if (!this.wasStopped() || !this.#rollBack()) this.#drop();
+        throw toFailure(this.subject, error);
+      }
+    });
   }
 
   get isTransaction(): boolean {
@@ -110,14 +113,16 @@ export function openDatabase(
   options: DatabaseSyncOptions,
   setUp: (database: DatabaseSyncInstance) => void,
 ): DatabaseSyncInstance {
-  const database = new DatabaseSync(file, options);
-  try {
-    setUp(database);
-    return database;
-  } catch (error) {
-    closeDatabase(database);
-    throw error;
-  }
+  return callDriver(() => {
+    const database = new DatabaseSync(file, options);
+    try {
+      setUp(database);
+      return database;
+    } catch (error) {
+      closeDatabase(database);
+      throw error;
+    }
+  });
 }
 
 /**
@@ -126,14 +131,16 @@ export function openDatabase(
  * must neither keep the file open nor hide the error that it is closed for.
  */
 export function closeDatabase(database: DatabaseSyncInstance): void {
-  try {
-    if (database.isTransaction) database.exec('ROLLBACK');
-    database.exec('PRAGMA shrink_memory');
-  } catch {
-    // Closing rolls back too.
-  } finally {
-    database.close();
-  }
+  callDriver(() => {
+    try {
+      if (database.isTransaction) database.exec('ROLLBACK');
+      database.exec('PRAGMA shrink_memory');
+    } catch {
+      // Closing rolls back too.
+    } finally {
+      database.close();
+    }
+  });
 }
 
 let collectGarbage: (() => void) | undefined;

@@ -1,4 +1,5 @@
 import { QueryTooLong } from '../../../kernel/query';
+import { isExiting } from '../driver-calls';
 
 /**
  * Stops queries that time out or are cancelled. The driver offers no interrupt, so queries call a function every few
@@ -37,6 +38,7 @@ export class QueryClock {
     if (performance.now() > this.end) this.failure = new QueryTooLong(this.limit);
     else if (this.cancelled !== undefined && Atomics.load(this.cancelled, 0) === 1)
       this.failure = new Error('the query was cancelled');
+    else if (isExiting()) this.failure = new Error('the process exits');
     if (this.failure !== undefined) throw this.failure;
     return 1;
   }
