@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { CqrsModule } from '@nestjs/cqrs';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../../projections';
@@ -81,7 +80,6 @@ class AppModule {
       module: AppModule,
       global: true,
       imports: [
-        CqrsModule.forRoot(),
         HttpModule.with(http, readModels, clock),
         ProductsModule.with(config, { loader, downloads, counter }),
         VouchersModule.with(config),

@@ -9,15 +9,7 @@ import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { OrderSearch } from '../processes/order-search';
 import { track } from '../processes/track-order';
-import {
-  Claims,
-  CreateClaims,
-  CreateClaimsHandler,
-  ReviseClaims,
-  ReviseClaimsHandler,
-  RuleOnClaims,
-  RuleOnClaimsHandler,
-} from '../services/claims/commands';
+import { ClaimCommands } from '../services/claims/commands';
 import { type PostedClaim } from '../services/claims/posted-fields';
 import { type PostedList } from '../services/claims/claims-body';
 import { rejectionOf, reviewClaim } from '../operations/network-claims';
@@ -60,7 +52,7 @@ const INTERVAL = 5;
 const EXAMPLES = 5;
 
 /** 60 claims of the last 60 days in many statuses, the oldest first. The same in every run, but for times. */
-export function demoClaims(now: Date, commands: ClaimCommands): readonly DemoStep[] {
+export function demoClaims(now: Date, commands: TimedClaims): readonly DemoStep[] {
   const last: DemoStep = {
     at: now,
     run: async () => {
@@ -83,7 +75,7 @@ function exampleClaim(number: number, now: Date): PostedClaim {
   };
 }
 
-function claimsOverTime(now: Date, commands: ClaimCommands): readonly DemoStep[] {
+function claimsOverTime(now: Date, commands: TimedClaims): readonly DemoStep[] {
   const random = seededRandom(31);
   const kinds = inRandomOrder(
     Object.entries(KINDS).flatMap(([kind, count]) => Array<ClaimCase>(count).fill(kind as ClaimCase)),
@@ -200,7 +192,7 @@ const REJECTED: readonly number[] = [201, 205, 206, 207, 208, 211, 212, 213];
 
 interface Fate {
   readonly days: number;
-  readonly act: (commands: ClaimCommands, claim: Filed, at: Date) => Promise<void>;
+  readonly act: (commands: TimedClaims, claim: Filed, at: Date) => Promise<void>;
 }
 
 /** What happens to a claim after its post. */
@@ -268,11 +260,9 @@ function inRandomOrder<Item>(items: readonly Item[], random: Random): readonly I
 }
 
 /** What the demo does with claims, each as of a time. There are no read models yet: orders are looked up in the log. */
-export class ClaimCommands {
+export class TimedClaims {
   private readonly search: OrderSearch;
-  private readonly creating: CreateClaimsHandler;
-  private readonly revising: ReviseClaimsHandler;
-  private readonly ruling: RuleOnClaimsHandler;
+  private readonly commands: ClaimCommands;
 
   constructor(
     private readonly log: EventLog,
@@ -286,10 +276,7 @@ export class ClaimCommands {
       );
       return new Map(orderNumbers.map((number) => [number, own.filter((one) => one.orderNumber === number)]));
     });
-    const claims = new Claims(log, this.search, follower, clock, visible);
-    this.creating = new CreateClaimsHandler(claims);
-    this.revising = new ReviseClaimsHandler(claims);
-    this.ruling = new RuleOnClaimsHandler(claims);
+    this.commands = new ClaimCommands(log, this.search, follower, clock, visible);
   }
 
   /** All transactions so far, the oldest first. */
@@ -310,20 +297,20 @@ export class ClaimCommands {
   async file(organisationId: number, claims: readonly object[], at: Date): Promise<readonly number[]> {
     this.parts.setTime(at);
     const caller = { organisationId, kind: 'publisher' } as const;
-    return (await this.creating.execute(new CreateClaims(listOf('claims', claims), caller))).ids;
+    return (await this.commands.create(listOf('claims', claims), caller)).ids;
   }
 
   async revise(organisationId: number, update: PostedClaimUpdate, at: Date): Promise<void> {
     this.parts.setTime(at);
     const caller = { organisationId, kind: 'publisher' } as const;
-    await this.revising.execute(new ReviseClaims(listOf('claimUpdates', [update]), caller));
+    await this.commands.revise(listOf('claimUpdates', [update]), caller);
   }
 
   /** As an advertiser posts it. An approved claim becomes a transaction at once. */
   async rule(organisationId: number, update: PostedClaimUpdate, at: Date): Promise<void> {
     this.parts.setTime(at);
     const caller = { organisationId, kind: 'advertiser' } as const;
-    await this.ruling.execute(new RuleOnClaims(listOf('claimUpdates', [update]), caller));
+    await this.commands.rule(listOf('claimUpdates', [update]), caller);
     await this.track(update.claimId, at);
   }
 

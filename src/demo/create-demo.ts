@@ -10,13 +10,13 @@ import { FollowedDirectory } from '../network/follower';
 import { type Caller } from '../network/organisations';
 import { importNetwork, type NewToken } from '../operations/import-network';
 import { SystemClock } from '../runtime/clock';
-import { LoadProducts, LoadProductsHandler } from '../services/products/commands';
+import { type LoadCommand, ProductCommands } from '../services/products/commands';
 import { makeLoader } from '../services/products/load/loader';
-import { PostVoucher, PostVoucherHandler } from '../services/vouchers/commands';
-import { ClaimCommands, demoClaims } from './claims';
+import { VoucherCommands } from '../services/vouchers/commands';
+import { demoClaims, TimedClaims } from './claims';
 import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED, type PostedProduct } from './products';
 import { DEMO, demoNetwork, FEEDS } from './network';
-import { demoTransactions, TransactionCommands } from './transactions';
+import { demoTransactions, TimedTransactions } from './transactions';
 import { CommandError } from '../operations/command-error';
 
 /**
@@ -66,14 +66,14 @@ async function fillWithDemo(
   const loader = makeLoader(clock, log, follower, dataDir);
   // There are no read models yet to wait for.
   const readModels = new WaitForReadModels(clock, async () => true);
-  const load = new LoadProductsHandler(loader, new FeedRefusals(clock, log), follower, readModels);
+  const productCommands = new ProductCommands(loader, new FeedRefusals(clock, log), follower, readModels);
   const visible = new VisibleWrites(log, readModels);
-  const postVoucher = new PostVoucherHandler(new VoucherWriter(clock, log), visible, follower, clock);
+  const voucherCommands = new VoucherCommands(new VoucherWriter(clock, log), visible, follower, clock);
   const post = async (feedId: number, products: readonly PostedProduct[], at: Date): Promise<void> => {
     clock.present = at;
     const caller = ownerOf(feedId, follower.directory);
     const body = jsonBody(JSON.stringify({ products }));
-    const { faults } = await load.execute(new LoadProducts(feedId, caller, 'update', body));
+    const { faults } = await productCommands.load({ feedId, caller, mode: 'update', body });
     if (faults[0] !== undefined) throw new Error(`a demo product was refused: ${faults[0].message}`);
   };
   try {
@@ -94,14 +94,14 @@ async function fillWithDemo(
         at,
         run: () => post(feedId, products, at),
       })),
-      ...demoTransactions(started, new TransactionCommands(log, parts)),
-      ...demoClaims(started, new ClaimCommands(log, parts)),
+      ...demoTransactions(started, new TimedTransactions(log, parts)),
+      ...demoClaims(started, new TimedClaims(log, parts)),
     ];
     const ordered = steps.sort((one, other) => one.at.getTime() - other.at.getTime());
     const vouchers = demoVouchers(started).map(({ organisationId, posted }) => ({
       run: async () => {
         clock.present = started;
-        await postVoucher.execute(new PostVoucher(posted, organisationId));
+        await voucherCommands.post(posted, organisationId);
       },
     }));
     const all = [...ordered, ...vouchers];
@@ -126,7 +126,7 @@ function ownerOf(feedId: number, directory: Directory): Caller {
   return { tokenHash: '', organisationId, kind: 'advertiser', system: 'PRODUCTS' };
 }
 
-function jsonBody(text: string): LoadProducts['body'] {
+function jsonBody(text: string): LoadCommand['body'] {
   return {
     format: () => 'json' as const,
     chunks: async function* () {

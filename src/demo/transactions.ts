@@ -5,15 +5,7 @@ import { type EventLog } from '../kernel/event-log';
 import { appendFacts } from '../network/append-facts';
 import { type FollowedDirectory } from '../network/follower';
 import { planNetwork } from '../operations/import-network';
-import {
-  MoveTransactions,
-  MoveTransactionsHandler,
-  type Recorded,
-  ReportTransactions,
-  ReportTransactionsHandler,
-  type CommandResults,
-  Transactions,
-} from '../services/transactions/commands';
+import { type CommandResults, type Recorded, TransactionCommands } from '../services/transactions/commands';
 import { DEMO, demoNetwork } from './network';
 import { DAY } from './products';
 import { type Random, seededRandom } from './random';
@@ -37,7 +29,7 @@ interface DemoTransaction {
 }
 
 /** About 500 transactions of 90 days in all nine states, the oldest first. The same in every run, but for times. */
-export function demoTransactions(now: Date, commands: TransactionCommands): readonly DemoStep[] {
+export function demoTransactions(now: Date, commands: TimedTransactions): readonly DemoStep[] {
   const random = seededRandom(20);
   const tracked = new Map<string, DemoTransaction>();
   const steps: DemoStep[] = [];
@@ -161,19 +153,15 @@ export interface DemoParts {
 const OPERATOR = { organisationId: DEMO.operator, kind: 'operator' } as const;
 
 /** What the demo does with transactions, each as of a time. */
-export class TransactionCommands {
-  private readonly transactions: Transactions;
-  private readonly reporting: ReportTransactionsHandler;
-  private readonly moving: MoveTransactionsHandler;
+export class TimedTransactions {
+  private readonly commands: TransactionCommands;
 
   constructor(
     private readonly log: EventLog,
     private readonly parts: DemoParts,
   ) {
     const { follower, visible, clock } = parts;
-    this.transactions = new Transactions(clock, log, visible);
-    this.reporting = new ReportTransactionsHandler(this.transactions, follower, clock);
-    this.moving = new MoveTransactionsHandler(this.transactions, follower, clock);
+    this.commands = new TransactionCommands(clock, log, visible, follower);
   }
 
   async setStatus(programId: number, status: 'paused' | 'closed', at: Date): Promise<void> {
@@ -188,18 +176,18 @@ export class TransactionCommands {
   /** As an operator posts them (`docs/decisions.md#t2`, `#t5`). */
   async report(posted: readonly object[], at: Date): Promise<readonly Recorded[]> {
     this.parts.setTime(at);
-    return recordedIn(await this.reporting.execute(new ReportTransactions(posted, OPERATOR)));
+    return recordedIn(await this.commands.report(posted, OPERATOR));
   }
 
   async move(posted: readonly object[], at: Date): Promise<readonly Recorded[]> {
     this.parts.setTime(at);
-    return recordedIn(await this.moving.execute(new MoveTransactions(posted, OPERATOR)));
+    return recordedIn(await this.commands.move(posted, OPERATOR));
   }
 
   /** What the system does at the end of pending periods (`docs/decisions.md#t4`). */
   async endPeriods(transactionIds: readonly string[], at: Date): Promise<readonly Recorded[]> {
     const command = { do: 'endPeriod', at: at.toISOString() } as const;
-    return await Promise.all(transactionIds.map((id) => this.transactions.execute(id, command)));
+    return await Promise.all(transactionIds.map((id) => this.commands.execute(id, command)));
   }
 }
 

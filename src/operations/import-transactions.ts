@@ -5,12 +5,7 @@ import { VisibleWrites, WaitForReadModels } from '../http/visible-writes';
 import { type EventLog } from '../kernel/event-log';
 import { FollowedDirectory } from '../network/follower';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
-import {
-  ReportTransactions,
-  ReportTransactionsHandler,
-  type CommandResults,
-  Transactions,
-} from '../services/transactions/commands';
+import { type CommandResults, TransactionCommands } from '../services/transactions/commands';
 import { isPosted, type Posted } from '../wire/api/posted';
 import { csvRows, isUnclosed, separatorOf } from '../wire/csv/rows';
 import { fileLines, type Line, MAX_LINE_BYTES } from './text-files';
@@ -50,14 +45,14 @@ export async function importTransactions(
   const follower = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);
   try {
     await follower.ready;
-    const handler = handlerOver(log, follower);
+    const commands = commandsOver(log, follower);
     const { size } = await stat(path);
     const meter = new ProgressMeter(SYSTEM_CLOCK);
     const counts = { created: 0, known: 0, refused: 0 };
     let read = 0;
     for await (const batch of batchesOf(reportLines(path, (bytes) => (read = bytes)))) {
       signal?.throwIfAborted();
-      for (const outcome of await report(handler, batch)) {
+      for (const outcome of await report(commands, batch)) {
         counts[outcome.is] += 1;
         for (const message of outcome.messages) onRefused(outcome.line, message);
       }
@@ -71,10 +66,10 @@ export async function importTransactions(
   }
 }
 
-function handlerOver(log: EventLog, follower: FollowedDirectory): ReportTransactionsHandler {
+function commandsOver(log: EventLog, follower: FollowedDirectory): TransactionCommands {
   // Nobody waits for the read models.
   const visible = new VisibleWrites(log, new WaitForReadModels(SYSTEM_CLOCK, async () => true));
-  return new ReportTransactionsHandler(new Transactions(SYSTEM_CLOCK, log, visible), follower, SYSTEM_CLOCK);
+  return new TransactionCommands(SYSTEM_CLOCK, log, visible, follower);
 }
 
 async function* batchesOf(lines: AsyncIterable<ReportLine>): AsyncGenerator<readonly ReportLine[]> {
@@ -98,11 +93,11 @@ const OPERATOR = { kind: 'operator', organisationId: 0 } as const;
 
 /** Reports those lines of a batch that could be read. */
 async function report(
-  handler: ReportTransactionsHandler,
+  commands: TransactionCommands,
   batch: readonly ReportLine[],
 ): Promise<readonly ImportOutcome[]> {
   const posted = batch.flatMap((line) => ('posted' in line ? [line.posted] : []));
-  const { results } = await handler.execute(new ReportTransactions(posted, OPERATOR));
+  const { results } = await commands.report(posted, OPERATOR);
   const next = results[Symbol.iterator]();
   return batch.map((read) => {
     const { line } = read;

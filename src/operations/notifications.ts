@@ -25,13 +25,7 @@ import {
   type WaitingReceivers,
 } from '../services/subscriptions/deliveries.queries';
 import { postedState } from '../services/subscriptions/fields';
-import {
-  EnableReceiver,
-  EnableReceiverHandler,
-  type Tested,
-  TestReceiver,
-  TestReceiverHandler,
-} from '../services/subscriptions/receivers.commands';
+import { ReceiverCommands, type Tested } from '../services/subscriptions/receivers.commands';
 import {
   missingSubscription,
   ownedSubscription,
@@ -189,9 +183,8 @@ export async function testReceiver(
   return await refusing(async () => {
     const which = await ofOwner(log, subscriptionId);
     const tested = stateId === undefined ? undefined : await checkedState(log, which, stateId);
-    const handler = new TestReceiverHandler(subscriptionsOf(log), store, { testWithin: within });
-    const isGone = (): boolean => signal.aborted;
-    return await handler.execute(new TestReceiver(which, receiverId, { stateId: tested, isGone }));
+    const commands = new ReceiverCommands(subscriptionsOf(log), store, { testWithin: within });
+    return await commands.test(which, receiverId, { stateId: tested, isGone: () => signal.aborted });
   });
 }
 
@@ -205,9 +198,7 @@ export async function enableReceiver(
 ): Promise<boolean> {
   return await refusing(async () => {
     const which = await ofOwner(log, subscriptionId);
-    await new EnableReceiverHandler(subscriptionsOf(log), store).execute(
-      new EnableReceiver(which, receiverId),
-    );
+    await new ReceiverCommands(subscriptionsOf(log), store, { testWithin: 0 }).enable(which, receiverId);
     const { state } = await ownedSubscription(log, which);
     return !heldReceivers(subscriptionId, state).has(receiverId);
   });

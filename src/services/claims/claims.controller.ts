@@ -1,5 +1,4 @@
 import { Body, Controller, Delete, Get, Module, Param, Post } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { type Screening } from '../../domain/claims/claim';
 import { claimFaultTable, claimFaults as fault } from '../../domain/claims/faults';
 import { LAST_LEGACY_STATUS, STATUSES, type StatusId } from '../../domain/claims/statuses';
@@ -16,14 +15,7 @@ import { Clock } from '../../runtime/clock';
 import { INTEGER, type Keys, type KeyTable } from '../../wire/keys/keys';
 import { ClaimQueries, legacyListKeys, listKeys } from './claim.queries';
 import { CLAIM_FORMATS, postedList, UPDATE_FORMATS } from './claims-body';
-import {
-  CheckClaims,
-  claimHandlers,
-  CreateClaims,
-  DeleteClaim,
-  ReviseClaims,
-  RuleOnClaims,
-} from './commands';
+import { ClaimCommands } from './commands';
 import { claimSchemas, claimOperations as operations } from './operations';
 import {
   type OutputCheck,
@@ -42,7 +34,7 @@ const deletionKeys = {
 @Controller('/1.0/claims')
 class ClaimsController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly commands: ClaimCommands,
     private readonly queries: ClaimQueries,
   ) {}
 
@@ -50,16 +42,16 @@ class ClaimsController {
   @ApiOperation(operations.createClaims)
   @Roles(['publisher'])
   async create(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    const command = new CreateClaims(await postedList('claims', body, CLAIM_FORMATS, postedClaim), caller);
-    return Answer.none(await this.commands.execute(command), 200);
+    const posted = await postedList('claims', body, CLAIM_FORMATS, postedClaim);
+    return Answer.none(await this.commands.create(posted, caller), 200);
   }
 
   @Post('check')
   @ApiOperation(operations.checkClaims)
   @Roles(['publisher'])
   async check(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    const command = new CheckClaims(await postedList('claims', body, CLAIM_FORMATS, postedClaim), caller);
-    const screenings = await this.commands.execute(command);
+    const posted = await postedList('claims', body, CLAIM_FORMATS, postedClaim);
+    const screenings = await this.commands.check(posted, caller);
     return Answer.of(operations.checkClaims, screenings.map(toCheck));
   }
 
@@ -79,8 +71,7 @@ class ClaimsController {
     @Param('id') sent: string,
     @MatrixKeys(deletionKeys) { versionNo }: Keys<typeof deletionKeys>,
   ): Promise<Answer> {
-    const command = new DeleteClaim(claimIdIn(sent), versionNo, caller);
-    return Answer.none(await this.commands.execute(command), 200);
+    return Answer.none(await this.commands.delete(claimIdIn(sent), versionNo, caller), 200);
   }
 
   @Get(':id/versions')
@@ -107,7 +98,7 @@ function toCheck({ statusId, message }: Screening): OutputCheck {
 /** Updates of claims, by role (Document 3, Endpoints: Current paths). */
 @Controller('/1.0/claimUpdates')
 class ClaimUpdatesController {
-  constructor(private readonly commands: CommandBus) {}
+  constructor(private readonly commands: ClaimCommands) {}
 
   @Post()
   @ApiOperation(operations.updateClaims)
@@ -116,8 +107,9 @@ class ClaimUpdatesController {
     const isRuling = caller.kind === 'advertiser';
     const kind = isRuling ? postedRuling : postedRevision;
     const posted = await postedList('claimUpdates', body, UPDATE_FORMATS, kind);
-    const command = isRuling ? new RuleOnClaims(posted, caller) : new ReviseClaims(posted, caller);
-    return Answer.none(await this.commands.execute(command), 200);
+    const { commands } = this;
+    const updating = isRuling ? commands.rule(posted, caller) : commands.revise(posted, caller);
+    return Answer.none(await updating, 200);
   }
 }
 
@@ -125,7 +117,7 @@ class ClaimUpdatesController {
 @Controller('/1.0/uts')
 class LegacyClaimsController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly commands: ClaimCommands,
     private readonly queries: ClaimQueries,
   ) {}
 
@@ -148,7 +140,7 @@ class LegacyClaimsController {
   @Roles(['advertiser'])
   async update(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const posted = await postedList('claimUpdates', body, UPDATE_FORMATS, postedLegacyRuling);
-    const { position } = await this.commands.execute(new RuleOnClaims(posted, caller, true));
+    const { position } = await this.commands.rule(posted, caller, true);
     return Answer.errors([], { position });
   }
 }
@@ -218,7 +210,7 @@ export const claimService = defineService({
 @Module({
   controllers: [ClaimsController, ClaimUpdatesController, ClaimStatusesController, LegacyClaimsController],
   providers: [
-    ...claimHandlers,
+    ClaimCommands,
     ClaimQueries,
     VisibleWrites,
     {

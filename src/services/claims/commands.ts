@@ -1,11 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { programFacts, type Screening } from '../../domain/claims/claim';
 import {
   checkClaims,
   type CheckedClaim,
-  type CheckedRevision,
-  type CheckedRuling,
   checkRevisions,
   checkRulings,
   type ClaimCheckParts,
@@ -50,50 +47,6 @@ interface FiledClaims extends Visible {
   readonly ids: readonly number[];
 }
 
-class ListCommand<Result> extends Command<Result> {
-  constructor(
-    readonly posted: PostedList,
-    readonly caller: ClaimsCaller,
-  ) {
-    super();
-  }
-}
-
-/** Files claims of a publisher, all of them or none. Raises all faults (`docs/decisions.md#c3`). */
-export class CreateClaims extends ListCommand<FiledClaims> {}
-
-/** The screening that each claim would have, in order. Raises all faults, stores nothing (`docs/decisions.md#c13`). */
-export class CheckClaims extends ListCommand<readonly Screening[]> {}
-
-/**
- * Updates claims of a publisher. If one of the updates is refused, nothing is changed, and all faults are raised;
- * otherwise each is executed on its own (`docs/decisions.md#c9`).
- */
-export class ReviseClaims extends ListCommand<Visible> {}
-
-/** Rules on claims of an advertiser, in the same way. */
-export class RuleOnClaims extends ListCommand<Visible> {
-  constructor(
-    posted: PostedList,
-    caller: ClaimsCaller,
-    /** As legacy paths have it: of version 0, and with fewer statuses. */
-    readonly isLegacy = false,
-  ) {
-    super(posted, caller);
-  }
-}
-
-/** Deletes a claim of a publisher (Document 3, Moves that are shown). */
-export class DeleteClaim extends Command<Visible> {
-  constructor(
-    readonly claimId: number,
-    readonly version: number,
-    readonly caller: ClaimsCaller,
-  ) {
-    super();
-  }
-}
-
 /** Streams loaded or written at a time. */
 const AT_ONCE = 256;
 
@@ -103,10 +56,10 @@ const AT_ONCE = 256;
  */
 const IN_MEMORY = { atOnce: 3_500, perClient: 1_500, reserved: 1_000 } as const;
 
-/** What the commands have in common. */
+/** What callers may do with claims. What was posted is unchecked (ADR 18). */
 @Injectable()
-export class Claims {
-  readonly writer: ClaimWriter;
+export class ClaimCommands {
+  private readonly writer: ClaimWriter;
   private readonly inMemory = new FairQueue(IN_MEMORY);
 
   constructor(
@@ -114,21 +67,104 @@ export class Claims {
     private readonly search: OrderSearch,
     private readonly follower: FollowedDirectory,
     private readonly clock: Clock,
-    readonly visible: VisibleWrites,
+    private readonly visible: VisibleWrites,
   ) {
     this.writer = new ClaimWriter(clock, log);
   }
 
-  get directory(): Directory {
+  /** Files claims of a publisher, all of them or none. Raises all faults (`docs/decisions.md#c3`). */
+  async create(posted: PostedList, caller: ClaimsCaller): Promise<FiledClaims> {
+    const claims = await this.checkedItems(posted, caller, checkClaims);
+    return await this.inTurn(caller, claims, async () => {
+      const now = this.clock.now();
+      const [first, ...others] = claims;
+      const single = { publisherId: caller.organisationId, seen: UNSEEN };
+      // The key of a single claim is not read before it is reserved: if it is taken, that is the only fault left.
+      const checked =
+        first !== undefined && others.length === 0
+          ? await this.screened([{ ...single, ...first }], now)
+          : await this.checked(claims, caller, now);
+      const { ids, written } = await this.writer.create(checked, now.toISOString());
+      return { ids, position: await this.visible.after(written) };
+    });
+  }
+
+  /** The screening that each claim would have, in order. Raises all faults, stores nothing (`docs/decisions.md#c13`). */
+  async check(posted: PostedList, caller: ClaimsCaller): Promise<readonly Screening[]> {
+    const claims = await this.checkedItems(posted, caller, checkClaims);
+    const check = () => this.checked(claims, caller, this.clock.now());
+    return (await this.inTurn(caller, claims, check)).map(({ screening }) => screening);
+  }
+
+  /**
+   * Updates claims of a publisher. If one of the updates is refused, nothing is changed, and all faults are raised;
+   * otherwise each is executed on its own (`docs/decisions.md#c9`).
+   */
+  async revise(posted: PostedList, caller: ClaimsCaller): Promise<Visible> {
+    const updates = await this.checkedItems(posted, caller, checkRevisions);
+    return await this.inTurn(caller, updates, async () => {
+      const now = this.clock.now();
+      const at = now.toISOString();
+      const { organisationId: publisherId } = caller;
+      const loaded = (await this.loaded(updates)).map((update) => {
+        const { state } = update.known;
+        const claim = state.is === 'filed' ? revisedClaim(update, state, this.directory) : update.claim;
+        return { ...update, claim, owner: update.claimId, publisherId };
+      });
+      const checked = await this.writer.withKeys(loaded, at);
+      raiseAll('claimUpdates', checked, (update) => {
+        const { version, claim } = update;
+        const change = { do: 'revise', at, version, claim, screening: UNSCREENED } as const;
+        const refused = updateFaults(update, change, caller);
+        const others = refused.length > 0 ? refused : revisionFaults(update, claim);
+        return [...others, ...keyFaults('claimUpdates', update)];
+      });
+      const screened = await this.screened(checked, now);
+      return await this.each(screened, async ({ claimId, version, claim, screening, origin, known }) => {
+        const change = { at, version, claim, screening, ...programFacts(origin) };
+        return await this.writer.revise(claimId, change, known);
+      });
+    });
+  }
+
+  /** Rules on claims of an advertiser in the same way. `isLegacy`: of version 0, and with fewer statuses. */
+  async rule(posted: PostedList, caller: ClaimsCaller, isLegacy = false): Promise<Visible> {
+    if (caller.kind !== 'advertiser') throw fault.tokenType();
+    const updates = checkRulings(posted, isLegacy);
+    return await this.inTurn(caller, updates, async () => {
+      const at = this.clock.now().toISOString();
+      const loaded = (await this.loaded(updates)).map(({ version, ruling: sent, ...claim }) => {
+        const { state } = claim.known;
+        const currency = state.is === 'filed' ? state.currencyId : undefined;
+        const { ruling, faults } = rulingIn(currency ?? '', sent);
+        return { ...claim, command: { do: 'rule', at, version, ruling } as const, faults };
+      });
+      raiseAll('claimUpdates', loaded, ({ command, faults, ...claim }) => {
+        const others = updateFaults(claim, command, caller);
+        return others.length > 0 ? others : faults;
+      });
+      return await this.each(loaded, ({ claimId, command, known }) =>
+        this.writer.execute(claimId, command, known),
+      );
+    });
+  }
+
+  /** Deletes a claim of a publisher (Document 3, Moves that are shown). */
+  async delete(claimId: number, version: number, caller: ClaimsCaller): Promise<Visible> {
+    requirePublisher(caller);
+    const known = await this.writer.load(claimId);
+    ownClaim(claimId, known.state, caller);
+    const at = this.clock.now().toISOString();
+    const withdrawn = await this.writer.execute(claimId, { do: 'withdraw', at, version }, known);
+    return { position: await this.visible.after([withdrawn]) };
+  }
+
+  private get directory(): Directory {
     return this.follower.directory;
   }
 
-  now(): Date {
-    return this.clock.now();
-  }
-
   /** The items of a publisher’s list; raises the faults of all that are refused, and of their keys. */
-  async checkedItems<Item>(
+  private async checkedItems<Item>(
     posted: PostedList,
     caller: ClaimsCaller,
     check: (posted: PostedList, context: ClaimCheckParts) => readonly Item[],
@@ -143,7 +179,7 @@ export class Claims {
   }
 
   /** New claims as they would be filed; raises all faults. */
-  async checked(
+  private async checked(
     claims: readonly CheckedClaim[],
     { organisationId: publisherId }: ClaimsCaller,
     now: Date,
@@ -157,7 +193,7 @@ export class Claims {
   }
 
   /** Each with its screening, and with its origin by the same directory. */
-  async screened<Claim extends Claimed & CheckedClaim>(claims: readonly Claim[], now: Date) {
+  private async screened<Claim extends Claimed & CheckedClaim>(claims: readonly Claim[], now: Date) {
     const { search, directory } = this;
     const screened = await screenAll(claims, { search, directory, now });
     // Its amounts are in the currency by which they were checked.
@@ -170,7 +206,7 @@ export class Claims {
   /** Raises the faults of refused items, with those of the keys that were found in them (`docs/decisions.md#c3`). */
   private async refuse(name: string, { ofFields, more, found }: RefusedItems): Promise<never> {
     const items = found.flatMap((fields, index) => keyedItem(fields, index));
-    const keyed = await this.writer.withKeys(items, this.now().toISOString());
+    const keyed = await this.writer.withKeys(items, this.clock.now().toISOString());
     const ofKeys = keyed.flatMap(({ index, ...one }) => {
       const repeats = one.repeats === undefined ? undefined : items[one.repeats]?.index;
       return keyFaults(name, { ...one, repeats }).map((refused) => placed(refused, `${name}[${index}]`));
@@ -180,7 +216,7 @@ export class Claims {
   }
 
   /** Executes a list of claims or updates once there is room for its items. */
-  async inTurn<Result>(
+  private async inTurn<Result>(
     { organisationId }: ClaimsCaller,
     list: readonly unknown[],
     execute: () => Promise<Result>,
@@ -189,7 +225,7 @@ export class Claims {
   }
 
   /** The updates, each with the present state of its claim. */
-  async loaded<Update extends { readonly claimId: number }>(updates: readonly Update[]) {
+  private async loaded<Update extends { readonly claimId: number }>(updates: readonly Update[]) {
     const ids = new Set<number>();
     const wanted = updates.map((update) => {
       const isRepeated = ids.has(update.claimId);
@@ -202,7 +238,7 @@ export class Claims {
   }
 
   /** Executes checked updates; where another request was faster, raises the faults afterwards. */
-  async each<Update>(
+  private async each<Update>(
     updates: readonly Update[],
     run: (update: Update) => Promise<Written>,
   ): Promise<{ readonly position: Position }> {
@@ -222,131 +258,8 @@ export class Claims {
   }
 }
 
-@CommandHandler(CreateClaims)
-export class CreateClaimsHandler implements ICommandHandler<CreateClaims> {
-  constructor(private readonly claims: Claims) {}
-
-  async execute({ posted, caller }: CreateClaims): Promise<FiledClaims> {
-    const claims = await this.claims.checkedItems(posted, caller, checkClaims);
-    return await this.claims.inTurn(caller, claims, () => this.create(claims, caller));
-  }
-
-  private async create(claims: readonly CheckedClaim[], caller: ClaimsCaller): Promise<FiledClaims> {
-    const now = this.claims.now();
-    const [first, ...others] = claims;
-    const single = { publisherId: caller.organisationId, seen: UNSEEN };
-    // The key of a single claim is not read before it is reserved: if it is taken, that is the only fault left.
-    const checked =
-      first !== undefined && others.length === 0
-        ? await this.claims.screened([{ ...single, ...first }], now)
-        : await this.claims.checked(claims, caller, now);
-    const { ids, written } = await this.claims.writer.create(checked, now.toISOString());
-    return { ids, position: await this.claims.visible.after(written) };
-  }
-}
-
-@CommandHandler(CheckClaims)
-class CheckClaimsHandler implements ICommandHandler<CheckClaims> {
-  constructor(private readonly claims: Claims) {}
-
-  async execute({ posted, caller }: CheckClaims): Promise<readonly Screening[]> {
-    const claims = await this.claims.checkedItems(posted, caller, checkClaims);
-    const check = () => this.claims.checked(claims, caller, this.claims.now());
-    const checked = await this.claims.inTurn(caller, claims, check);
-    return checked.map(({ screening }) => screening);
-  }
-}
-
 /** Until it is known that an update is allowed. */
 const UNSCREENED: Screening = { statusId: CANNOT_VALIDATE };
-
-@CommandHandler(ReviseClaims)
-export class ReviseClaimsHandler implements ICommandHandler<ReviseClaims> {
-  constructor(private readonly claims: Claims) {}
-
-  async execute({ posted, caller }: ReviseClaims): Promise<Visible> {
-    const updates = await this.claims.checkedItems(posted, caller, checkRevisions);
-    return await this.claims.inTurn(caller, updates, () => this.revise(updates, caller));
-  }
-
-  private async revise(updates: readonly CheckedRevision[], caller: ClaimsCaller): Promise<Visible> {
-    const { writer, directory } = this.claims;
-    const now = this.claims.now();
-    const at = now.toISOString();
-    const { organisationId: publisherId } = caller;
-    const loaded = (await this.claims.loaded(updates)).map((update) => {
-      const { state } = update.known;
-      const claim = state.is === 'filed' ? revisedClaim(update, state, directory) : update.claim;
-      return { ...update, claim, owner: update.claimId, publisherId };
-    });
-    const checked = await writer.withKeys(loaded, at);
-    raiseAll('claimUpdates', checked, (update) => {
-      const { version, claim } = update;
-      const change = { do: 'revise', at, version, claim, screening: UNSCREENED } as const;
-      const refused = updateFaults(update, change, caller);
-      const others = refused.length > 0 ? refused : revisionFaults(update, claim);
-      return [...others, ...keyFaults('claimUpdates', update)];
-    });
-    const screened = await this.claims.screened(checked, now);
-    return await this.claims.each(screened, async ({ claimId, version, claim, screening, origin, known }) => {
-      const change = { at, version, claim, screening, ...programFacts(origin) };
-      return await writer.revise(claimId, change, known);
-    });
-  }
-}
-
-@CommandHandler(RuleOnClaims)
-export class RuleOnClaimsHandler implements ICommandHandler<RuleOnClaims> {
-  constructor(private readonly claims: Claims) {}
-
-  async execute({ posted, caller, isLegacy }: RuleOnClaims): Promise<Visible> {
-    if (caller.kind !== 'advertiser') throw fault.tokenType();
-    const updates = checkRulings(posted, isLegacy);
-    return await this.claims.inTurn(caller, updates, () => this.rule(updates, caller));
-  }
-
-  private async rule(updates: readonly CheckedRuling[], caller: ClaimsCaller): Promise<Visible> {
-    const at = this.claims.now().toISOString();
-    const loaded = (await this.claims.loaded(updates)).map(({ version, ruling: posted, ...claim }) => {
-      const { state } = claim.known;
-      const currency = state.is === 'filed' ? state.currencyId : undefined;
-      const { ruling, faults } = rulingIn(currency ?? '', posted);
-      return { ...claim, command: { do: 'rule', at, version, ruling } as const, faults };
-    });
-    raiseAll('claimUpdates', loaded, ({ command, faults, ...claim }) => {
-      const others = updateFaults(claim, command, caller);
-      return others.length > 0 ? others : faults;
-    });
-    return await this.claims.each(loaded, ({ claimId, command, known }) =>
-      this.claims.writer.execute(claimId, command, known),
-    );
-  }
-}
-
-@CommandHandler(DeleteClaim)
-class DeleteClaimHandler implements ICommandHandler<DeleteClaim> {
-  constructor(private readonly claims: Claims) {}
-
-  async execute({ claimId, version, caller }: DeleteClaim): Promise<Visible> {
-    requirePublisher(caller);
-    const { writer } = this.claims;
-    const known = await writer.load(claimId);
-    ownClaim(claimId, known.state, caller);
-    const at = this.claims.now().toISOString();
-    const withdrawn = await writer.execute(claimId, { do: 'withdraw', at, version }, known);
-    return { position: await this.claims.visible.after([withdrawn]) };
-  }
-}
-
-/** What a module provides for these commands, beside `VisibleWrites`. */
-export const claimHandlers = [
-  Claims,
-  CreateClaimsHandler,
-  CheckClaimsHandler,
-  ReviseClaimsHandler,
-  RuleOnClaimsHandler,
-  DeleteClaimHandler,
-];
 
 /** The key that was found in an item of a list; of an update, with the claim that may have it. */
 function keyedItem(

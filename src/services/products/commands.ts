@@ -1,5 +1,4 @@
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Inject } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { WaitForReadModels } from '../../http/visible-writes';
@@ -7,53 +6,19 @@ import { type BodyCost, type PostedBody } from '../../http/posted-body';
 import { type Remote } from '../../runtime/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
-import { DownloadCounter } from './download-counter';
 import { productFaults as fault } from '../../domain/products/faults';
 import { type Loaded, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
 import { FeedRefusals } from '../../domain/products/feed-refusals';
-import { type CountedDownload } from '../../domain/products/quota';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */
 type LoadBody = Pick<PostedBody, 'format' | 'chunks'> & Partial<Pick<PostedBody, 'takes'>>;
 
-/**
- * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post that
- * is refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for a feed of somebody else.
- *
- * The only command that is more than plain data: a body may be larger than memory, so the loader reads and checks it
- * while it is being received.
- */
-export class LoadProducts extends Command<LoadResult> {
-  constructor(
-    readonly feedId: number,
-    readonly caller: Caller,
-    readonly mode: LoadRequest['mode'],
-    readonly body: LoadBody,
-    /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
-    readonly dryRun = false,
-  ) {
-    super();
-  }
-}
-
-/** Deletes products of a feed of the caller's (Document 1, Delete products). Raises `PF_392` as above. */
-export class DeleteProducts extends Command<Loaded> {
-  constructor(
-    readonly feedId: number,
-    readonly caller: Caller,
-    readonly which: readonly string[] | 'all',
-    readonly dryRun = false,
-  ) {
-    super();
-  }
-}
-
-/** Counts a download that is about to begin (Document 1, Limits). Raises 429. */
-export class CountDownload extends Command<void> {
-  constructor(readonly download: Omit<CountedDownload, 'at' | 'head'>) {
-    super();
-  }
+export interface LoadCommand extends Pick<LoadRequest, 'feedId' | 'mode'> {
+  readonly caller: Caller;
+  readonly body: LoadBody;
+  /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
+  readonly dryRun?: boolean | undefined;
 }
 
 /** The loader, in this thread or another. */
@@ -62,8 +27,9 @@ export type ProductLoader = Remote<Loader>;
 /** Chunks sent ahead of the loader's acknowledgement. */
 const AHEAD = 16;
 
-@CommandHandler(LoadProducts)
-export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
+/** What advertisers may do with the products of their feeds (ADR 18). */
+@Injectable()
+export class ProductCommands {
   constructor(
     @Inject(Loader) private readonly loader: ProductLoader,
     private readonly refusals: FeedRefusals,
@@ -71,7 +37,12 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     private readonly readModels: WaitForReadModels,
   ) {}
 
-  async execute({ feedId, caller, mode, body, dryRun }: LoadProducts): Promise<LoadResult> {
+  /**
+   * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post that
+   * is refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for a feed of somebody else. A body may
+   * be larger than memory, so the loader reads and checks it while it is being received.
+   */
+  async load({ feedId, caller, mode, body, dryRun = false }: LoadCommand): Promise<LoadResult> {
     const { directory, position: directoryPosition } = this.follower;
     ownFeed(directory, caller, feedId);
     const record = this.refusals.begin(feedId, mode);
@@ -83,6 +54,21 @@ export class LoadProductsHandler implements ICommandHandler<LoadProducts> {
     });
     await this.readModels.afterWrite(loaded);
     return loaded;
+  }
+
+  /** Deletes products of a feed of the caller's (Document 1, Delete products). Raises `PF_392` as above. */
+  async delete(
+    feedId: number,
+    caller: Caller,
+    which: readonly string[] | 'all',
+    dryRun = false,
+  ): Promise<Loaded> {
+    ownFeed(this.follower.directory, caller, feedId);
+    if (which.length === 0)
+      throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
+    const deleted = await this.loader.remove(feedId, which, dryRun);
+    await this.readModels.afterWrite(deleted);
+    return deleted;
   }
 
   private async receive(request: Omit<LoadRequest, 'format'>, body: LoadBody): Promise<LoadResult> {
@@ -136,31 +122,4 @@ function isRefusal(error: unknown): error is Fault {
 
 function ignoreUnavailable(error: unknown): void {
   if (!(error instanceof EngineUnavailable)) throw error;
-}
-
-@CommandHandler(DeleteProducts)
-export class DeleteProductsHandler implements ICommandHandler<DeleteProducts> {
-  constructor(
-    @Inject(Loader) private readonly loader: ProductLoader,
-    private readonly follower: FollowedDirectory,
-    private readonly readModels: WaitForReadModels,
-  ) {}
-
-  async execute({ feedId, caller, which, dryRun }: DeleteProducts): Promise<Loaded> {
-    ownFeed(this.follower.directory, caller, feedId);
-    if (which.length === 0)
-      throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
-    const deleted = await this.loader.remove(feedId, which, dryRun);
-    await this.readModels.afterWrite(deleted);
-    return deleted;
-  }
-}
-
-@CommandHandler(CountDownload)
-export class CountDownloadHandler implements ICommandHandler<CountDownload> {
-  constructor(private readonly counter: DownloadCounter) {}
-
-  async execute({ download }: CountDownload): Promise<void> {
-    await this.counter.count(download);
-  }
 }

@@ -1,5 +1,4 @@
 import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyBaseLogger, type FastifyReply } from 'fastify';
 import { productFaults as fault, productFaultTable } from '../../domain/products/faults';
 import { FeedRefusals } from '../../domain/products/feed-refusals';
@@ -28,15 +27,7 @@ import { INTEGER, type Keys } from '../../wire/keys/keys';
 import { ignoredFields } from '../../wire/keys/name-list';
 import { pageHeaders } from '../../wire/keys/pages';
 import { listPieces } from '../../wire/record/list';
-import {
-  CountDownload,
-  CountDownloadHandler,
-  DeleteProducts,
-  DeleteProductsHandler,
-  LoadProducts,
-  LoadProductsHandler,
-  type ProductLoader,
-} from './commands';
+import { type LoadCommand, ProductCommands, type ProductLoader } from './commands';
 import { DownloadCounter } from './download-counter';
 import { digest } from './download/joined-facts';
 import { DownloadPlans, type DownloadRequest } from './download/plan';
@@ -66,7 +57,7 @@ import { resultText } from './result-text';
 @Controller('/1.0/products')
 class ProductsController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly commands: ProductCommands,
     private readonly queries: ProductQueries,
     private readonly parts: ProductParts,
     private readonly clock: Clock,
@@ -105,8 +96,8 @@ class ProductsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Answer> {
     const { fid, mode = 'update', dryRun } = keys;
-    const command = new LoadProducts(fid, caller, mode, body, dryRun);
-    const loaded = await loggedLoad(this.clock, reply.log, command, () => this.commands.execute(command));
+    const command: LoadCommand = { feedId: fid, caller, mode, body, dryRun };
+    const loaded = await loggedLoad(this.clock, reply.log, command, () => this.commands.load(command));
     const { loadId, position, counts, largeRemoval } = loaded;
     if (largeRemoval && loadId !== undefined)
       reply.log.warn(
@@ -125,8 +116,7 @@ class ProductsController {
     @MatrixKeys(deleteKeys) { fid, spId, deleteAll, dryRun }: Keys<typeof deleteKeys>,
   ): Promise<Answer> {
     const which = deleteAll === true ? 'all' : spId;
-    const command = new DeleteProducts(fid, caller, which, dryRun);
-    const deleted = await this.commands.execute(command);
+    const deleted = await this.commands.delete(fid, caller, which, dryRun);
     return Answer.errors([], { position: deleted.position, headers: loadHeaders(deleted) });
   }
 }
@@ -178,7 +168,7 @@ async function loggedLoad(
 @Controller('/1.0/productsUnlimited')
 class DownloadsController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly counter: DownloadCounter,
     private readonly follower: FollowedDirectory,
     private readonly plans: DownloadPlans,
     private readonly rendered: RenderedFeeds,
@@ -248,7 +238,7 @@ class DownloadsController {
       const { organisationId } = caller;
       const numbered = page === undefined ? {} : { page: page.page };
       const { version } = plan;
-      await this.commands.execute(new CountDownload({ feedId, organisationId, version, ...numbered }));
+      await this.counter.count({ feedId, organisationId, version, ...numbered });
     }
     const records = page && { from: (page.page - 1) * page.size, to: page.page * page.size };
     const { tokenHash: client } = caller;
@@ -378,9 +368,7 @@ export class ProductsModule {
       module: ProductsModule,
       controllers: [ProductsController, DownloadsController, FeedsController],
       providers: [
-        LoadProductsHandler,
-        DeleteProductsHandler,
-        CountDownloadHandler,
+        ProductCommands,
         ProductQueries,
         FeedQueries,
         { provide: ProductParts, useValue: parts },

@@ -1,5 +1,4 @@
-import { Body, Controller, Delete, Post, type Type } from '@nestjs/common';
-import { Command, CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Body, Controller, Delete, Injectable, Post, type Type } from '@nestjs/common';
 import { type MissedMessage, missedMessages } from '../../delivery/matching/missed-messages';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
@@ -21,8 +20,8 @@ import { type Posted, Refusals } from '../../wire/api/posted';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { boolean, integer, text } from '../../wire/record/kinds';
 import { complete, recordReader } from '../../wire/record/read';
-import { type AnswerOf, type PostedOf, record } from '../../wire/record/record';
-import { ChangeSubscription, requestsSince, Subscriptions } from './commands';
+import { type PostedOf, record } from '../../wire/record/record';
+import { requestsSince, SubscriptionCommands, Subscriptions } from './commands';
 import { postedRedeliveries } from './deliveries.fields';
 import {
   type OwnedSubscription,
@@ -57,8 +56,6 @@ const backfill = record(
   { name: 'Backfill' },
 );
 
-type OutputBackfill = AnswerOf<typeof backfill>;
-
 export function backfillOperations({ typeName: name, subject }: SubscriptionTopic) {
   return {
     backfill: {
@@ -84,22 +81,13 @@ export function backfillOperations({ typeName: name, subject }: SubscriptionTopi
   } as const satisfies Readonly<Record<string, OperationText>>;
 }
 
-/** Makes the messages of a period that were not made then. `posted` is unchecked; raises everything that is wrong. */
-class BackfillMessages extends Command<OutputBackfill & { readonly position: Position }> {
-  constructor(
-    readonly which: Which,
-    readonly posted: Posted,
-  ) {
-    super();
-  }
-}
-
 /** Most messages of one command, and of one append. */
 const MOST = 10_000;
 const APPEND = 500;
 
-@CommandHandler(BackfillMessages)
-export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages> {
+/** Makes messages of a period that were not made then (ADR 18). */
+@Injectable()
+export class BackfillCommands {
   /** One at a time, since each reads many events in the thread that serves all requests. */
   private readonly turns = new KeyedMutex<'backfill'>();
 
@@ -110,11 +98,12 @@ export class BackfillMessagesHandler implements ICommandHandler<BackfillMessages
     private readonly parts: SubscriptionParts,
   ) {}
 
-  async execute(command: BackfillMessages) {
-    return await this.turns.runExclusive('backfill', () => this.backfill(command));
+  /** `posted` is unchecked; raises everything that is wrong. */
+  async backfill(which: Which, posted: Posted) {
+    return await this.turns.runExclusive('backfill', () => this.make(which, posted));
   }
 
-  private async backfill({ which, posted }: BackfillMessages) {
+  private async make(which: Which, posted: Posted) {
     const known = await this.subscriptions.owned(which);
     const period = this.checked(which, known, posted);
     const { found, next } = await this.find(which, known, period);
@@ -197,22 +186,24 @@ export function backfillController(topic: SubscriptionTopic): Type<object> {
   @Controller(topic.path)
   @Roles(SUBSCRIBERS)
   class BackfillController {
-    constructor(private readonly commands: CommandBus) {}
+    constructor(
+      private readonly commands: BackfillCommands,
+      private readonly subscriptions: SubscriptionCommands,
+    ) {}
 
     @Post(':id/backfills')
     @ApiOperation(operations.backfill)
     async backfill(@Wanted(topic) which: Which, @Body() body: PostedBody): Promise<Answer> {
       const expected = 'an object with minTime and maxTime';
       const posted = await objectIn(body, { kind: postedBackfill, expected });
-      const command = new BackfillMessages(which, posted);
-      const { position, ...answer } = await this.commands.execute(command);
+      const { position, ...answer } = await this.commands.backfill(which, posted);
       return Answer.of(operations.backfill, answer, { status: 202, position });
     }
 
     @Delete(':id/backfills')
     @ApiOperation(operations.cancelBackfills)
     async cancel(@Wanted(topic) which: Which): Promise<Answer> {
-      return Answer.none(await this.commands.execute(new ChangeSubscription(which, 'cancelBackfills')), 200);
+      return Answer.none(await this.subscriptions.change(which, 'cancelBackfills'), 200);
     }
   }
   return BackfillController;

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import {
   appendRequests,
   backTo,
@@ -59,36 +58,6 @@ interface WrittenSubscription {
   readonly subscriptionId: string;
   readonly subscription: ActiveSubscription;
   readonly position: Position;
-}
-
-/** Creates a subscription (Document 2, Subscriptions). `posted` is unchecked; raises everything that is wrong. */
-export class CreateSubscription extends Command<WrittenSubscription> {
-  constructor(
-    readonly topic: SubscriptionTopic,
-    readonly posted: Posted,
-    readonly caller: By,
-  ) {
-    super();
-  }
-}
-
-export class ReplaceSubscription extends Command<WrittenSubscription> {
-  constructor(
-    readonly which: Which & { readonly caller: By },
-    readonly posted: Posted,
-  ) {
-    super();
-  }
-}
-
-/** Does anything else with a subscription (`docs/decisions.md#n14`). */
-export class ChangeSubscription extends Command<WrittenSubscription> {
-  constructor(
-    readonly which: Which,
-    readonly change: 'cancelBackfills' | 'cancelRedeliveries' | 'delete' | 'rotateSecret',
-  ) {
-    super();
-  }
 }
 
 interface ChangedSubscription {
@@ -163,16 +132,47 @@ export class Subscriptions {
   }
 }
 
-/** Checks what is posted to be the content of a subscription. */
+/** What callers may do with subscriptions. What was posted is unchecked: everything that is wrong is raised (ADR 18). */
 @Injectable()
-export class PostedContents {
+export class SubscriptionCommands {
   constructor(
+    private readonly subscriptions: Subscriptions,
     private readonly follower: FollowedDirectory,
     private readonly parts: SubscriptionParts,
   ) {}
 
+  /** Document 2, Subscriptions. */
+  async create(topic: SubscriptionTopic, posted: Posted, caller: By): Promise<WrittenSubscription> {
+    const subscription = this.checked(topic, posted, caller);
+    const { organisationId } = caller;
+    const at = this.subscriptions.now();
+    const command = { do: 'create', at, topic: topic.name, organisationId, subscription } as const;
+    return await this.subscriptions.create(command);
+  }
+
+  async replace(which: Which & { readonly caller: By }, posted: Posted): Promise<WrittenSubscription> {
+    const { topic, id, caller } = which;
+    const known = await this.subscriptions.owned(which);
+    const { content } = known.state;
+    const subscription = this.checked(topic, posted, caller, { id, content });
+    const at = this.subscriptions.now();
+    const command = { do: 'replace', at, subscriptionId: id, subscription } as const;
+    return { subscriptionId: id, ...(await this.subscriptions.change(id, command, known)) };
+  }
+
+  /** Anything else (`docs/decisions.md#n14`). */
+  async change(
+    which: Which,
+    change: 'cancelBackfills' | 'cancelRedeliveries' | 'delete' | 'rotateSecret',
+  ): Promise<WrittenSubscription> {
+    const { id } = which;
+    const known = await this.subscriptions.owned(which);
+    const at = this.subscriptions.now();
+    return { subscriptionId: id, ...(await this.subscriptions.change(id, { do: change, at }, known)) };
+  }
+
   /** What was posted, checked. `before` is what a PUT replaces: the site stays, and what was larger may stay so. */
-  checked(
+  private checked(
     topic: SubscriptionTopic,
     posted: Posted,
     caller: By,
@@ -219,58 +219,6 @@ function tooManyRotations(subscription: ActiveSubscription, at: string) {
     `the secret was replaced ${MOST_ROTATIONS} times within 24 hours: expected at most that many; the next rotation ` +
       `is possible from ${from}`,
   );
-}
-
-@CommandHandler(CreateSubscription)
-export class CreateSubscriptionHandler implements ICommandHandler<CreateSubscription> {
-  constructor(
-    private readonly subscriptions: Subscriptions,
-    private readonly contents: PostedContents,
-  ) {}
-
-  async execute({ topic, posted, caller }: CreateSubscription): Promise<WrittenSubscription> {
-    const subscription = this.contents.checked(topic, posted, caller);
-    const { organisationId } = caller;
-    const at = this.subscriptions.now();
-    return await this.subscriptions.create({
-      do: 'create',
-      at,
-      topic: topic.name,
-      organisationId,
-      subscription,
-    });
-  }
-}
-
-@CommandHandler(ReplaceSubscription)
-export class ReplaceSubscriptionHandler implements ICommandHandler<ReplaceSubscription> {
-  constructor(
-    private readonly subscriptions: Subscriptions,
-    private readonly contents: PostedContents,
-  ) {}
-
-  async execute({ which, posted }: ReplaceSubscription): Promise<WrittenSubscription> {
-    const { topic, id, caller } = which;
-    const known = await this.subscriptions.owned(which);
-    const { content } = known.state;
-    const subscription = this.contents.checked(topic, posted, caller, { id, content });
-    const at = this.subscriptions.now();
-    const command = { do: 'replace', at, subscriptionId: id, subscription } as const;
-    const replaced = await this.subscriptions.change(id, command, known);
-    return { subscriptionId: id, ...replaced };
-  }
-}
-
-@CommandHandler(ChangeSubscription)
-export class ChangeSubscriptionHandler implements ICommandHandler<ChangeSubscription> {
-  constructor(private readonly subscriptions: Subscriptions) {}
-
-  async execute({ which, change }: ChangeSubscription): Promise<WrittenSubscription> {
-    const { id } = which;
-    const known = await this.subscriptions.owned(which);
-    const at = this.subscriptions.now();
-    return { subscriptionId: id, ...(await this.subscriptions.change(id, { do: change, at }, known)) };
-  }
 }
 
 /** Subscriptions of an organisation (`docs/decisions.md#n15`). */

@@ -1,4 +1,4 @@
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Injectable } from '@nestjs/common';
 import { oldestDeliveries, type OldestDeliveries } from '../../../projections/deliveries';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import {
@@ -20,37 +20,9 @@ import { type Posted, Refusals } from '../../wire/api/posted';
 import { ListCursors } from '../../wire/keys/pages';
 import { complete, recordReader } from '../../wire/record/read';
 import { requestsSince, Subscriptions } from './commands';
-import {
-  type OutputDeliveryDetails,
-  type OutputRedeliveries,
-  postedRedeliveries,
-  type PostedRedeliveries,
-} from './deliveries.fields';
+import { postedRedeliveries, type PostedRedeliveries } from './deliveries.fields';
 import { DeliveryQueries, heldReceivers } from './deliveries.queries';
 import { type OwnedSubscription, receiverProblem, type Which } from './subscription.queries';
-
-/** Has a message sent again (`docs/decisions.md#n14`). Raises CON_540 if it is no longer kept. */
-export class RedeliverMessage extends Command<{
-  readonly delivery: OutputDeliveryDetails;
-  readonly position: Position;
-}> {
-  constructor(
-    readonly which: Which,
-    readonly messageId: string,
-  ) {
-    super();
-  }
-}
-
-/** Has dead letters, or others, of a period sent again. `posted` is unchecked; raises everything that is wrong. */
-export class RedeliverDeadLetters extends Command<OutputRedeliveries & { readonly position: Position }> {
-  constructor(
-    readonly which: Which,
-    readonly posted: Posted,
-  ) {
-    super();
-  }
-}
 
 const readPeriod = recordReader(postedRedeliveries);
 
@@ -63,50 +35,6 @@ function checkedPeriod({ id }: Which, subscription: ActiveSubscription, posted: 
   const problem = receiverId === undefined ? undefined : receiverProblem(id, subscription, receiverId);
   if (problem !== undefined) refusals.add(fault.unknownReceiver, problem);
   return complete<PostedRedeliveries>(period, refusals);
-}
-
-@CommandHandler(RedeliverMessage)
-export class RedeliverMessageHandler implements ICommandHandler<RedeliverMessage> {
-  constructor(
-    private readonly subscriptions: Subscriptions,
-    private readonly queries: DeliveryQueries,
-    private readonly log: EventLog,
-  ) {}
-
-  async execute({ which, messageId }: RedeliverMessage) {
-    const known = await this.subscriptions.owned(which);
-    const listed = await this.queries.delivery(which, messageId);
-    const message = await this.queries.toSend(which.topic, known, listed);
-    const redeliveries = new Redeliveries(this.subscriptions, this.log);
-    const before = await redeliveries.read(which, Date.parse(listed.at), known);
-    const at = this.subscriptions.now();
-    const { state: subscription } = known;
-    const lastRequest = before.lastRequests.get(messageId);
-    const decision = decideRedelivery(
-      { subscription, listed, message, lastRequest },
-      { at, mayRepeat: false },
-    );
-    if (decision.is === 'refused') throw REFUSED[decision.because](decision.reason);
-    const { asked, position = await this.probe(which, listed, at) } = await redeliveries.request(
-      before,
-      [listed],
-      at,
-    );
-    const redelivery = pendingIn(asked, listed);
-    const pending = { ...listed, ...(redelivery === undefined ? {} : { redelivery }) };
-    const details = await this.queries.detailsOf(which, asked.known, pending);
-    const isHeld = heldReceivers(which.id, asked.known.state).has(listed.receiver);
-    return { delivery: isHeld ? details : { ...details, nextAttempt: at }, position };
-  }
-
-  /** The message is asked for already: if its receiver rests, it is tried now. */
-  private async probe(which: Which, { receiver }: ListedDelivery, at: string): Promise<Position> {
-    const isResting = (await this.queries.resting([receiver])).size > 0;
-    const { disabledReceivers } = (await this.subscriptions.owned(which)).state;
-    if (!isResting || receiver in disabledReceivers) return await this.log.head();
-    const probe = { type: 'ProbeRequested', data: { at, receiver } } as const;
-    return (await this.subscriptions.request(which.id, probe)).position;
-  }
 }
 
 const REFUSED: Readonly<Record<RedeliveryRefusal, (reason: string) => Fault>> = {
@@ -128,20 +56,80 @@ function keysOf({ minTime, maxTime, receiverId, state, cursor }: PostedRedeliver
   return { minTime, maxTime, state, ...(receiverId === undefined ? {} : { receiverId }), cursor };
 }
 
-@CommandHandler(RedeliverDeadLetters)
-export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDeadLetters> {
+/** A subscription, with the redeliveries that were asked for up to a revision of its requests. */
+interface AskedRedeliveries {
+  readonly which: Which;
+  readonly known: OwnedSubscription;
+  /** The revision of the last request. */
+  readonly revision: number;
+  /** When each message was last asked for, by ids. */
+  readonly lastRequests: ReadonlyMap<string, string>;
+  /** Epoch ms; no message of interest is older. */
+  readonly since: number;
+}
+
+interface RequestedRedeliveries {
+  readonly asked: AskedRedeliveries;
+  /** Absent if all messages were asked for already. */
+  readonly position?: Position;
+  readonly count: number;
+}
+
+/**
+ * Redeliveries (ADR 18). Each message is asked for once, until it is attempted (`docs/decisions.md#n17`). What was asked
+ * for is read from the requests of the subscription, and appended at the revision that was read. So read models may be
+ * behind, and requests may race.
+ */
+@Injectable()
+export class RedeliveryCommands {
   constructor(
     private readonly subscriptions: Subscriptions,
+    private readonly queries: DeliveryQueries,
     private readonly store: ReadStore,
     private readonly log: EventLog,
   ) {}
 
-  async execute({ which, posted }: RedeliverDeadLetters) {
+  /** Has a message sent again (`docs/decisions.md#n14`). Raises CON_540 if it is no longer kept. */
+  async redeliver(which: Which, messageId: string) {
+    const known = await this.subscriptions.owned(which);
+    const listed = await this.queries.delivery(which, messageId);
+    const message = await this.queries.toSend(which.topic, known, listed);
+    const before = await this.read(which, Date.parse(listed.at), known);
+    const at = this.subscriptions.now();
+    const { state: subscription } = known;
+    const lastRequest = before.lastRequests.get(messageId);
+    const decision = decideRedelivery(
+      { subscription, listed, message, lastRequest },
+      { at, mayRepeat: false },
+    );
+    if (decision.is === 'refused') throw REFUSED[decision.because](decision.reason);
+    const { asked, position = await this.probe(which, listed, at) } = await this.request(
+      before,
+      [listed],
+      at,
+    );
+    const redelivery = pendingIn(asked, listed);
+    const pending = { ...listed, ...(redelivery === undefined ? {} : { redelivery }) };
+    const details = await this.queries.detailsOf(which, asked.known, pending);
+    const isHeld = heldReceivers(which.id, asked.known.state).has(listed.receiver);
+    return { delivery: isHeld ? details : { ...details, nextAttempt: at }, position };
+  }
+
+  /** The message is asked for already: if its receiver rests, it is tried now. */
+  private async probe(which: Which, { receiver }: ListedDelivery, at: string): Promise<Position> {
+    const isResting = (await this.queries.resting([receiver])).size > 0;
+    const { disabledReceivers } = (await this.subscriptions.owned(which)).state;
+    if (!isResting || receiver in disabledReceivers) return await this.log.head();
+    const probe = { type: 'ProbeRequested', data: { at, receiver } } as const;
+    return (await this.subscriptions.request(which.id, probe)).position;
+  }
+
+  /** Has dead letters, or others, of a period sent again. `posted` is unchecked; raises everything that is wrong. */
+  async redeliverAll(which: Which, posted: Posted) {
     const known = await this.subscriptions.owned(which);
     const period = checkedPeriod(which, known.state, posted);
     const at = this.subscriptions.now();
-    const redeliveries = new Redeliveries(this.subscriptions, this.log);
-    let asked = await redeliveries.read(which, Date.parse(period.minTime), known);
+    let asked = await this.read(which, Date.parse(period.minTime), known);
     const { found, remaining, next } = await this.found(asked, period);
     const more = {
       remaining,
@@ -150,7 +138,7 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
     if (period.dryRun) return { requested: found.length, ...more, position: await this.log.head() };
     let [requested, position]: [number, Position | undefined] = [0, undefined];
     for (let from = 0; from < found.length; from += APPEND) {
-      const done = await redeliveries.request(asked, found.slice(from, from + APPEND), at);
+      const done = await this.request(asked, found.slice(from, from + APPEND), at);
       ({ asked, position = position } = done);
       requested += done.count;
     }
@@ -176,40 +164,9 @@ export class RedeliverDeadLettersHandler implements ICommandHandler<RedeliverDea
       (listed) => isRedeliveredInBulk(listed) && pendingIn(asked, listed) === undefined,
     );
   }
-}
-
-/** A subscription, with the redeliveries that were asked for up to a revision of its requests. */
-interface AskedRedeliveries {
-  readonly which: Which;
-  readonly known: OwnedSubscription;
-  /** The revision of the last request. */
-  readonly revision: number;
-  /** When each message was last asked for, by ids. */
-  readonly lastRequests: ReadonlyMap<string, string>;
-  /** Epoch ms; no message of interest is older. */
-  readonly since: number;
-}
-
-interface RequestedRedeliveries {
-  readonly asked: AskedRedeliveries;
-  /** Absent if all messages were asked for already. */
-  readonly position?: Position;
-  readonly count: number;
-}
-
-/**
- * Asks for redeliveries: for each message once, until it is attempted (`docs/decisions.md#n17`). What was asked for is
- * read from the requests of the subscription, and appended at the revision that was read. So read models may be behind,
- * and requests may race.
- */
-class Redeliveries {
-  constructor(
-    private readonly subscriptions: Subscriptions,
-    private readonly log: EventLog,
-  ) {}
 
   /** `since`: epoch ms; `known`: the subscription, if it was loaded. Raises CON_200 and CON_210. */
-  async read(which: Which, since: number, known?: OwnedSubscription): Promise<AskedRedeliveries> {
+  private async read(which: Which, since: number, known?: OwnedSubscription): Promise<AskedRedeliveries> {
     const revision = await lastRequest(this.log, which.id);
     return {
       ...{ which, since, revision },
@@ -219,7 +176,7 @@ class Redeliveries {
   }
 
   /** Asks for messages, as many as an append has room for, without those that are asked for already. */
-  async request(
+  private async request(
     asked: AskedRedeliveries,
     messages: readonly ListedDelivery[],
     at: string,

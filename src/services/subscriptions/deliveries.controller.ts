@@ -1,5 +1,4 @@
 import { Body, Controller, Delete, Get, Param, Post, type Type } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { listDeliveries } from '../../../projections/deliveries';
 import { listReceivers } from '../../../projections/receivers';
 import { type ListedDelivery, STATES } from '../../domain/deliveries/stored-delivery';
@@ -19,8 +18,8 @@ import { given, INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wir
 import { CURSOR_KEY, ListCursors, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { listOf } from '../../wire/record/record';
-import { ChangeSubscription } from './commands';
-import { RedeliverDeadLetters, RedeliverMessage } from './deliveries.commands';
+import { SubscriptionCommands } from './commands';
+import { RedeliveryCommands } from './deliveries.commands';
 import {
   deliveryKeys,
   type DeliveryKeys,
@@ -136,7 +135,8 @@ export function deliveriesController(topic: SubscriptionTopic): Type<object> {
   @Roles(SUBSCRIBERS)
   class DeliveriesController {
     constructor(
-      private readonly commands: CommandBus,
+      private readonly commands: RedeliveryCommands,
+      private readonly subscriptions: SubscriptionCommands,
       private readonly queries: DeliveryQueries,
     ) {}
 
@@ -167,8 +167,7 @@ export function deliveriesController(topic: SubscriptionTopic): Type<object> {
     @Post(':id/deliveries/:messageId/redeliver')
     @ApiOperation(operations.redeliver)
     async redeliver(@Wanted(topic) which: Which, @Param('messageId') messageId: string): Promise<Answer> {
-      const command = new RedeliverMessage(which, messageId);
-      const { delivery, position } = await this.commands.execute(command);
+      const { delivery, position } = await this.commands.redeliver(which, messageId);
       return Answer.of(operations.redeliver, namedFor(topic, delivery), { position, status: 202 });
     }
 
@@ -176,18 +175,14 @@ export function deliveriesController(topic: SubscriptionTopic): Type<object> {
     @ApiOperation(operations.redeliverAll)
     async redeliverAll(@Wanted(topic) which: Which, @Body() body: PostedBody): Promise<Answer> {
       const posted = await objectIn(body, POSTED_REDELIVERIES);
-      const command = new RedeliverDeadLetters(which, posted);
-      const { position, ...answer } = await this.commands.execute(command);
+      const { position, ...answer } = await this.commands.redeliverAll(which, posted);
       return Answer.of(operations.redeliverAll, answer, { status: 202, position });
     }
 
     @Delete(':id/redeliveries')
     @ApiOperation(operations.cancelAll)
     async cancelAll(@Wanted(topic) which: Which): Promise<Answer> {
-      return Answer.none(
-        await this.commands.execute(new ChangeSubscription(which, 'cancelRedeliveries')),
-        200,
-      );
+      return Answer.none(await this.subscriptions.change(which, 'cancelRedeliveries'), 200);
     }
   }
   return DeliveriesController;

@@ -292,5 +292,3 @@ export const redeliveries = record(
   },
   { name: 'Redeliveries' },
 );
-
-export type OutputRedeliveries = AnswerOf<typeof redeliveries>;

@@ -1,5 +1,4 @@
-import { Inject } from '@nestjs/common';
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Inject, Injectable } from '@nestjs/common';
 import { deliveryOf } from '../../../projections/deliveries';
 import { restingUntil } from '../../../projections/receivers';
 import { Backoff } from '../../runtime/unavailable';
@@ -13,30 +12,11 @@ import { Subscriptions } from './commands';
 import { type OutputTest } from './fields';
 import { checkEnabled, checkReceiverId, SubscriptionParts, type Which } from './subscription.queries';
 
-/** Enables a receiver that the system has disabled; one that rests is tried at once. Raises CON_530. */
-export class EnableReceiver extends Command<{ readonly position: Position }> {
-  constructor(
-    readonly which: Which,
-    readonly receiver: string,
-  ) {
-    super();
-  }
-}
-
-/** Sends a message with example values to a receiver, and waits for its outcome. Raises CON_530 and CON_350. */
-export class TestReceiver extends Command<Tested> {
-  constructor(
-    readonly which: Which,
-    readonly receiver: string,
-    readonly options: {
-      /** By default the first one of the filter. */
-      readonly stateId?: number | undefined;
-      /** Whether nobody waits for the answer any more. */
-      readonly isGone: () => boolean;
-    },
-  ) {
-    super();
-  }
+interface TestOptions {
+  /** By default the first one of the filter. */
+  readonly stateId?: number | undefined;
+  /** Whether nobody waits for the answer any more. */
+  readonly isGone: () => boolean;
 }
 
 export interface Tested {
@@ -44,25 +24,6 @@ export interface Tested {
   /** It was attempted, or cannot be. */
   readonly isOver: boolean;
   readonly position: Position;
-}
-
-@CommandHandler(EnableReceiver)
-export class EnableReceiverHandler implements ICommandHandler<EnableReceiver> {
-  constructor(
-    private readonly subscriptions: Subscriptions,
-    private readonly store: ReadStore,
-  ) {}
-
-  async execute({ which, receiver }: EnableReceiver) {
-    const known = await this.subscriptions.owned(which);
-    checkReceiverId(which.id, known.state, receiver);
-    const at = this.subscriptions.now();
-    const enabled = await this.subscriptions.change(which.id, { do: 'enableReceiver', at, receiver }, known);
-    const isResting =
-      (await ifAvailable(restingUntil(this.store, [receiver], Date.parse(at))))?.has(receiver) ?? true;
-    if (enabled.isChanged || !isResting) return enabled;
-    return await this.subscriptions.request(which.id, { type: 'ProbeRequested', data: { at, receiver } });
-  }
 }
 
 /**
@@ -86,8 +47,9 @@ interface Remembered {
   readonly since: number;
 }
 
-@CommandHandler(TestReceiver)
-export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
+/** What owners may do with a receiver of a subscription. Raises CON_530 for one that it does not have (ADR 18). */
+@Injectable()
+export class ReceiverCommands {
   /** By organisation. */
   private readonly waiting = new Map<number, number>();
   private allWaiting = 0;
@@ -100,7 +62,20 @@ export class TestReceiverHandler implements ICommandHandler<TestReceiver> {
     @Inject(SubscriptionParts) private readonly parts: Pick<SubscriptionParts, 'testWithin'>,
   ) {}
 
-  async execute({ which, receiver, options }: TestReceiver): Promise<Tested> {
+  /** Enables a receiver that the system has disabled; one that rests is tried at once. */
+  async enable(which: Which, receiver: string): Promise<{ readonly position: Position }> {
+    const known = await this.subscriptions.owned(which);
+    checkReceiverId(which.id, known.state, receiver);
+    const at = this.subscriptions.now();
+    const enabled = await this.subscriptions.change(which.id, { do: 'enableReceiver', at, receiver }, known);
+    const isResting =
+      (await ifAvailable(restingUntil(this.store, [receiver], Date.parse(at))))?.has(receiver) ?? true;
+    if (enabled.isChanged || !isResting) return enabled;
+    return await this.subscriptions.request(which.id, { type: 'ProbeRequested', data: { at, receiver } });
+  }
+
+  /** Sends a message with example values to a receiver, and waits for its outcome. Raises CON_350 too. */
+  async test(which: Which, receiver: string, options: TestOptions): Promise<Tested> {
     const known = await this.subscriptions.owned(which);
     checkReceiverId(which.id, known.state, receiver);
     checkEnabled(which.id, known.state, receiver);

@@ -10,7 +10,6 @@ import {
   Res,
   type Type,
 } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
@@ -25,7 +24,7 @@ import { type Posted } from '../../wire/api/posted';
 import { IGNORED_FIELDS, ignoredFields, unknownFields } from '../../wire/keys/name-list';
 import { TEXT } from '../../wire/keys/keys';
 import { listOf, type RecordKind } from '../../wire/record/record';
-import { ChangeSubscription, CreateSubscription, ReplaceSubscription } from './commands';
+import { SubscriptionCommands } from './commands';
 import {
   listedSubscription,
   expectedTest,
@@ -36,7 +35,7 @@ import {
   subscriptionSecret,
   testOutcome,
 } from './fields';
-import { EnableReceiver, TestReceiver } from './receivers.commands';
+import { ReceiverCommands } from './receivers.commands';
 import { SubscriptionCheck } from './subscription-check';
 import { SubscriptionQueries, toOutput, type Which } from './subscription.queries';
 
@@ -170,7 +169,8 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
   @Roles(SUBSCRIBERS)
   class SubscriptionsController {
     constructor(
-      private readonly commands: CommandBus,
+      private readonly commands: SubscriptionCommands,
+      private readonly receivers: ReceiverCommands,
       private readonly queries: SubscriptionQueries,
     ) {}
 
@@ -191,8 +191,8 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
     @Post()
     @ApiOperation(operations.create)
     async create(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-      const command = new CreateSubscription(topic, await this.posted(body), caller);
-      const { subscriptionId, subscription, position } = await this.commands.execute(command);
+      const posted = await this.posted(body);
+      const { subscriptionId, subscription, position } = await this.commands.create(topic, posted, caller);
       const created = toOutput(topic, subscriptionId, subscription.content);
       return Answer.of(operations.create, created, { status: 201, position });
     }
@@ -200,18 +200,17 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
     @Put(':id')
     @ApiOperation(operations.replace)
     async replace(
-      @Wanted(topic) which: ReplaceSubscription['which'],
+      @Wanted(topic) which: Which & { readonly caller: Caller },
       @Body() body: PostedBody,
     ): Promise<Answer> {
-      const command = new ReplaceSubscription(which, await this.posted(body));
-      const { subscription, position } = await this.commands.execute(command);
+      const { subscription, position } = await this.commands.replace(which, await this.posted(body));
       return Answer.of(operations.replace, toOutput(topic, which.id, subscription.content), { position });
     }
 
     @Delete(':id')
     @ApiOperation(operations.delete)
     async delete(@Wanted(topic) which: Which): Promise<Answer> {
-      return Answer.none(await this.commands.execute(new ChangeSubscription(which, 'delete')), 200);
+      return Answer.none(await this.commands.change(which, 'delete'), 200);
     }
 
     @Get(':id/secret')
@@ -223,8 +222,7 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
     @Post(':id/secret/rotations')
     @ApiOperation(operations.rotate)
     async rotate(@Wanted(topic) which: Which): Promise<Answer> {
-      const command = new ChangeSubscription(which, 'rotateSecret');
-      const { subscription, position } = await this.commands.execute(command);
+      const { subscription, position } = await this.commands.change(which, 'rotateSecret');
       return Answer.of(operations.rotate, this.queries.secretOf(which.id, subscription), {
         position,
         headers: NO_STORE,
@@ -234,7 +232,7 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
     @Post(':id/receivers/:receiverId/enable')
     @ApiOperation(operations.enable)
     async enable(@Wanted(topic) which: Which, @Param('receiverId') receiver: string): Promise<Answer> {
-      return Answer.none(await this.commands.execute(new EnableReceiver(which, receiver)));
+      return Answer.none(await this.receivers.enable(which, receiver));
     }
 
     @Post(':id/receivers/:receiverId/test')
@@ -254,8 +252,8 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
           : objectOf(body, bytes, { kind: postedTest(topic), expected: expectedTest(topic) });
       const stateId = posted && postedState(topic, posted, caller);
       const isGone = (): boolean => body.isStopping || reply.raw.destroyed;
-      const test = new TestReceiver(which, receiver, { stateId, isGone });
-      const { answer, isOver, position } = await this.commands.execute(test);
+      const tested = await this.receivers.test(which, receiver, { stateId, isGone });
+      const { answer, isOver, position } = tested;
       return Answer.of(operations.test, answer, { position, status: isOver ? 200 : 202 });
     }
 

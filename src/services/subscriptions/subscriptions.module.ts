@@ -1,14 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { VisibleWrites } from '../../http/visible-writes';
-import { backfillController, BackfillMessagesHandler, backfillOperations } from './backfills';
-import {
-  ChangeSubscriptionHandler,
-  CreateSubscriptionHandler,
-  PostedContents,
-  ReplaceSubscriptionHandler,
-  Subscriptions,
-} from './commands';
-import { RedeliverDeadLettersHandler, RedeliverMessageHandler } from './deliveries.commands';
+import { backfillController, BackfillCommands, backfillOperations } from './backfills';
+import { SubscriptionCommands, Subscriptions } from './commands';
+import { RedeliveryCommands } from './deliveries.commands';
 import { deliveriesController, deliveryOperations } from './deliveries.controller';
 import { DeliveryQueries } from './deliveries.queries';
 import { explainController, explainOperations, ExplainQueries } from './explain';
@@ -20,7 +14,7 @@ import { defineService, type Service } from '../../http/service';
 import { type OperationText } from '../../wire/api/description';
 import { schemaFiles } from '../../wire/record/document';
 import { subscriptionOperations, subscriptionsController } from './subscriptions.controller';
-import { EnableReceiverHandler, TestReceiverHandler } from './receivers.commands';
+import { ReceiverCommands } from './receivers.commands';
 import { SubscriptionParts, SubscriptionQueries } from './subscription.queries';
 
 type Operations = Readonly<Record<string, OperationText>>;
@@ -73,17 +67,12 @@ export class SubscriptionsModule {
         backfillController(topic),
       ]),
       providers: [
-        CreateSubscriptionHandler,
-        ReplaceSubscriptionHandler,
-        ChangeSubscriptionHandler,
-        EnableReceiverHandler,
-        TestReceiverHandler,
         Subscriptions,
-        PostedContents,
+        SubscriptionCommands,
         SubscriptionQueries,
-        RedeliverMessageHandler,
-        RedeliverDeadLettersHandler,
-        BackfillMessagesHandler,
+        ReceiverCommands,
+        RedeliveryCommands,
+        BackfillCommands,
         DeliveryQueries,
         ExplainQueries,
         VisibleWrites,

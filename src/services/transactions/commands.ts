@@ -1,7 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
-
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';
@@ -47,21 +45,7 @@ export interface CommandResults {
   readonly position: Position;
 }
 
-/** What was posted, unchecked: each item succeeds or fails on its own. */
-abstract class PostedTransactions extends Command<CommandResults> {
-  constructor(
-    readonly posted: readonly unknown[],
-    readonly caller: Pick<Caller, 'organisationId' | 'kind'>,
-  ) {
-    super();
-  }
-}
-
-/** Reports transactions (`docs/decisions.md#t2`). */
-export class ReportTransactions extends PostedTransactions {}
-
-/** Requests transitions (`docs/decisions.md#t5`). */
-export class MoveTransactions extends PostedTransactions {}
+type By = Pick<Caller, 'organisationId' | 'kind'>;
 
 /** Streams written at a time: enough for the log to share its commits. */
 const AT_ONCE = 256;
@@ -69,10 +53,11 @@ const AT_ONCE = 256;
 /** Further ones, for callers that have none. */
 const RESERVED = 32;
 
+/** What may be done with transactions. What was posted is unchecked: each item succeeds or fails on its own (ADR 18). */
 @Injectable()
-export class Transactions {
+export class TransactionCommands {
   /** Several items of one list may concern one transaction: they are executed in their order. */
-  readonly mutex = new KeyedMutex<string>();
+  private readonly mutex = new KeyedMutex<string>();
   /** Each transaction in memory may have some 200 KB: those of all lists are bounded, not those of each. */
   private readonly inMemory = new FairQueue({
     atOnce: AT_ONCE + RESERVED,
@@ -82,12 +67,44 @@ export class Transactions {
 
   constructor(
     private readonly clock: Clock,
-    readonly log: EventLog,
+    private readonly log: EventLog,
     private readonly visible: VisibleWrites,
+    private readonly follower: FollowedDirectory,
   ) {}
 
-  async inParallel<Item>(
-    { organisationId }: MoveTransactions['caller'],
+  /** Reports transactions (`docs/decisions.md#t2`). */
+  async report(posted: readonly unknown[], caller: By): Promise<CommandResults> {
+    const { directory } = this.follower;
+    const now = this.clock.now();
+    return await this.each(caller, posted, (item) => {
+      const command = checkReport(item, { directory, caller, now });
+      const { transaction } = command;
+      return this.mutex.runExclusive(legacyIdOf(transaction), async () => {
+        const { transactionId, known } = await reportedTransaction(this.log, transaction);
+        const at = this.clock.now().toISOString();
+        return await this.execute(transactionId, { ...command, at }, known);
+      });
+    });
+  }
+
+  /** Requests transitions (`docs/decisions.md#t5`). */
+  async move(posted: readonly unknown[], caller: By): Promise<CommandResults> {
+    // All are found before the first one is executed, so that those for one transaction keep their order.
+    const found: (TransitionOf | { readonly faults: readonly Fault[] })[] = [];
+    const named: NamedBefore = new Map();
+    await this.inParallel(caller, posted, async (item, index) => {
+      found[index] = await this.find(item, caller, named).catch((error: unknown) => ({
+        faults: faultsIn(error),
+      }));
+    });
+    return await this.each(caller, found, async (item) => {
+      if ('faults' in item) throw new Faults(item.faults);
+      return await this.mutex.runExclusive(item.transactionId, () => this.moveOne(item, caller));
+    });
+  }
+
+  private async inParallel<Item>(
+    { organisationId }: By,
     items: readonly Item[],
     work: (item: Item, at: number) => Promise<void>,
   ): Promise<void> {
@@ -98,8 +115,8 @@ export class Transactions {
   }
 
   /** Calls `one` for each item, in parallel, and waits until lists include what was written. */
-  async each<Item>(
-    caller: MoveTransactions['caller'],
+  private async each<Item>(
+    caller: By,
     posted: readonly Item[],
     one: (item: Item) => Promise<RecordedAt>,
   ): Promise<CommandResults> {
@@ -144,64 +161,13 @@ export class Transactions {
       position,
     };
   }
-}
 
-@CommandHandler(ReportTransactions)
-export class ReportTransactionsHandler implements ICommandHandler<ReportTransactions> {
-  constructor(
-    private readonly transactions: Transactions,
-    private readonly follower: FollowedDirectory,
-    private readonly clock: Clock,
-  ) {}
-
-  async execute({ posted, caller }: ReportTransactions): Promise<CommandResults> {
-    const { directory } = this.follower;
-    const now = this.clock.now();
-    return await this.transactions.each(caller, posted, (item) => {
-      const command = checkReport(item, { directory, caller, now });
-      const { transaction } = command;
-      return this.transactions.mutex.runExclusive(legacyIdOf(transaction), async () => {
-        const { transactionId, known } = await reportedTransaction(this.transactions.log, transaction);
-        const at = this.clock.now().toISOString();
-        return await this.transactions.execute(transactionId, { ...command, at }, known);
-      });
-    });
-  }
-}
-
-@CommandHandler(MoveTransactions)
-export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions> {
-  constructor(
-    private readonly transactions: Transactions,
-    private readonly follower: FollowedDirectory,
-    private readonly clock: Clock,
-  ) {}
-
-  async execute({ posted, caller }: MoveTransactions): Promise<CommandResults> {
-    // All are found before the first one is executed, so that those for one transaction keep their order.
-    const found: (TransitionOf | { readonly faults: readonly Fault[] })[] = [];
-    const named: NamedBefore = new Map();
-    await this.transactions.inParallel(caller, posted, async (item, index) => {
-      found[index] = await this.find(item, caller, named).catch((error: unknown) => ({
-        faults: faultsIn(error),
-      }));
-    });
-    return await this.transactions.each(caller, found, async (item) => {
-      if ('faults' in item) throw new Faults(item.faults);
-      return await this.transactions.mutex.runExclusive(item.transactionId, () => this.move(item, caller));
-    });
-  }
-
-  private async find(
-    item: unknown,
-    caller: MoveTransactions['caller'],
-    before: NamedBefore,
-  ): Promise<TransitionOf> {
+  private async find(item: unknown, caller: By, before: NamedBefore): Promise<TransitionOf> {
     const { programs } = this.follower.directory;
-    const { log } = this.transactions;
     const { request, transactionId, legacyTransactionId = '' } = checkTransition(item, caller, programs);
     if (transactionId !== undefined) return { request, transactionId };
-    const named = before.get(legacyTransactionId) ?? transactionsWith(log, programs, legacyTransactionId);
+    const named =
+      before.get(legacyTransactionId) ?? transactionsWith(this.log, programs, legacyTransactionId);
     before.set(legacyTransactionId, named);
     const own = (await named).filter(({ advertiserId }) => mayMove(caller, advertiserId));
     const only = onlyOne(legacyTransactionId, own);
@@ -209,17 +175,14 @@ export class MoveTransactionsHandler implements ICommandHandler<MoveTransactions
     return { request, transactionId: only.transactionId };
   }
 
-  private async move(
-    { transactionId, request }: TransitionOf,
-    caller: MoveTransactions['caller'],
-  ): Promise<RecordedAt> {
-    const known = await load(this.transactions.log, transactionDecider, transactionId);
+  private async moveOne({ transactionId, request }: TransitionOf, caller: By): Promise<RecordedAt> {
+    const known = await load(this.log, transactionDecider, transactionId);
     const { state } = known;
     if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
       throw notFound(transactionId);
     const at = this.clock.now().toISOString();
     const command = transitionCommand(request, state, this.follower.directory, at);
-    return await this.transactions.execute(transactionId, command, known);
+    return await this.execute(transactionId, command, known);
   }
 }
 
@@ -232,6 +195,6 @@ function notFound(id: string): Fault {
   return fault.unknownTransaction(`${id}: your programs have no such transaction`);
 }
 
-function mayMove({ kind, organisationId }: MoveTransactions['caller'], advertiserId: number): boolean {
+function mayMove({ kind, organisationId }: By, advertiserId: number): boolean {
   return kind === 'operator' || organisationId === advertiserId;
 }

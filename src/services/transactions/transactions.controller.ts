@@ -1,5 +1,4 @@
 import { Body, Controller, Get, Module, Param, Post } from '@nestjs/common';
-import { type Command, CommandBus } from '@nestjs/cqrs';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import {
   postedTransactions,
@@ -23,14 +22,7 @@ import { ignoredFields, unknownFields } from '../../wire/keys/name-list';
 import { type List, type RecordKind } from '../../wire/record/record';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
-import {
-  type CommandResults,
-  MoveTransactions,
-  MoveTransactionsHandler,
-  ReportTransactions,
-  ReportTransactionsHandler,
-  Transactions,
-} from './commands';
+import { type CommandResults, TransactionCommands } from './commands';
 import { transactionOperations as operations } from './operations';
 import {
   dateKeys,
@@ -52,7 +44,7 @@ const REPORTERS = ['advertiser', 'operator'] as const;
 @Controller('/1.0/conversions/transactions')
 class TransactionsController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly commands: TransactionCommands,
     private readonly queries: TransactionQueries,
   ) {}
 
@@ -99,7 +91,7 @@ class TransactionsController {
   @ApiOperation(operations.reportTransaction)
   @Roles(REPORTERS)
   async report(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    return await this.onePosted(postedTransactions, body, (posted) => new ReportTransactions(posted, caller));
+    return await this.onePosted(postedTransactions, body, (posted) => this.commands.report(posted, caller));
   }
 
   @Post('bulk')
@@ -107,14 +99,14 @@ class TransactionsController {
   @Roles(REPORTERS)
   async reportAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const list = { kind: postedTransactions, root: 'transactions' };
-    return await this.several(list, body, (posted) => new ReportTransactions(posted, caller));
+    return await this.several(list, body, (posted) => this.commands.report(posted, caller));
   }
 
   @Post('transitions')
   @ApiOperation(operations.moveTransaction)
   @Roles(REPORTERS)
   async move(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
-    return await this.onePosted(postedTransitions, body, (posted) => new MoveTransactions(posted, caller));
+    return await this.onePosted(postedTransitions, body, (posted) => this.commands.move(posted, caller));
   }
 
   @Post('transitions/bulk')
@@ -122,20 +114,20 @@ class TransactionsController {
   @Roles(REPORTERS)
   async moveAll(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
     const list = { kind: postedTransitions, root: 'transitions' };
-    return await this.several(list, body, (posted) => new MoveTransactions(posted, caller));
+    return await this.several(list, body, (posted) => this.commands.move(posted, caller));
   }
 
   /** Executes a command on one posted item; raises its faults. */
   private async onePosted(
     { of, each }: List<RecordKind>,
     body: PostedBody,
-    commandOn: MakeCommand,
+    execute: Execute,
   ): Promise<Answer> {
     const format = body.format();
     const bytes = await body.bytes(MAX_BODY.one);
     const posted = await parsedOr(fault.syntax, () => readOne(of(), each, bytes, format));
     body.report(ignoredFields(unknownFields(of(), [posted])));
-    const { results, position } = await this.commands.execute(commandOn([posted]));
+    const { results, position } = await execute([posted]);
     const [result] = results;
     if (result === undefined) throw new Error('one item has one result');
     if ('faults' in result) throw new Faults(result.faults);
@@ -149,13 +141,13 @@ class TransactionsController {
   private async several(
     list: Pick<ListBody, 'kind' | 'root'>,
     body: PostedBody,
-    commandOn: MakeCommand,
+    execute: Execute,
   ): Promise<Answer> {
     const format = body.format();
     const chunks = body.upTo(MAX_BODY.several).chunks();
     const wanted = { ...list, maxItem: MAX_BODY.one, dropsUnknown: true } as const;
     const { items, unread } = await parsedOr(fault.syntax, () => postedItems(chunks, format, wanted));
-    const { results, position } = await this.commands.execute(commandOn(items));
+    const { results, position } = await execute(items);
     return Answer.of(operations.reportTransactions, results.map(toResult), {
       position,
       headers: ignoredFields(unread),
@@ -163,7 +155,7 @@ class TransactionsController {
   }
 }
 
-type MakeCommand = (posted: readonly unknown[]) => Command<CommandResults>;
+type Execute = (posted: readonly unknown[]) => Promise<CommandResults>;
 
 function toResult(result: CommandResults['results'][number]): TransactionResult {
   if ('faults' in result) return errorsAsJson(result.faults);
@@ -186,12 +178,6 @@ function readOne(kind: RecordKind, each: string, bytes: Buffer, format: BodyForm
 /** Transactions, as part of the conversion service. */
 @Module({
   controllers: [TransactionsController],
-  providers: [
-    ReportTransactionsHandler,
-    MoveTransactionsHandler,
-    Transactions,
-    TransactionQueries,
-    VisibleWrites,
-  ],
+  providers: [TransactionCommands, TransactionQueries, VisibleWrites],
 })
 export class TransactionsModule {}

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { voucherFaults as fault } from '../../domain/vouchers/faults';
 import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
 import { type VoucherPost, VoucherWriter, type WrittenVoucher } from '../../domain/vouchers/voucher-writer';
@@ -37,64 +36,9 @@ interface PostResults {
   readonly position: Position;
 }
 
-/** Publishes or edits a voucher as read from a body (Document 2, Endpoints, Vouchers), unchecked. Raises all faults. */
-export class PostVoucher extends Command<PostedVoucher> {
-  constructor(
-    readonly posted: unknown,
-    readonly organisationId: number,
-    /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
-    readonly dryRun = false,
-    /** The body, if it was JSON: for messages. */
-    readonly text?: string,
-  ) {
-    super();
-  }
-}
-
-/** Several, each on its own; of those with one `sourceId`, only the last valid one (`docs/decisions.md#v17`). */
-export class PostVouchers extends Command<PostResults> {
-  constructor(
-    readonly posted: readonly unknown[],
-    readonly organisationId: number,
-    readonly dryRun = false,
-    /** Their JSON texts: for messages. */
-    readonly texts: readonly string[] = [],
-  ) {
-    super();
-  }
-}
-
-/** Withdraws a voucher of an organisation's program (Document 2, Endpoints, Vouchers). Raises 101. */
-export class WithdrawVoucher extends Command<{ readonly position: Position }> {
-  constructor(
-    readonly id: number,
-    readonly organisationId: number,
-  ) {
-    super();
-  }
-}
-
-@Injectable()
-class VoucherHandler {
-  constructor(
-    protected readonly vouchers: VoucherWriter,
-    protected readonly visible: VisibleWrites,
-    protected readonly follower: FollowedDirectory,
-    protected readonly clock: Clock,
-  ) {}
-}
-
-@CommandHandler(PostVoucher)
-export class PostVoucherHandler extends VoucherHandler implements ICommandHandler<PostVoucher> {
-  async execute({ posted, organisationId, dryRun, text }: PostVoucher): Promise<PostedVoucher> {
-    const now = this.clock.now();
-    const { directory } = this.follower;
-    const post = checkVoucher(posted, { directory, caller: { organisationId }, now, ...spellings(text) });
-    const written = dryRun
-      ? await this.vouchers.tryPost(post)
-      : await this.vouchers.post(post, now.toISOString());
-    return { id: written.id, position: await this.visible.after([written]) };
-  }
+interface PostOptions {
+  /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
+  readonly dryRun?: boolean | undefined;
 }
 
 /** Vouchers of a list written at a time: enough for the log to share its commits. */
@@ -103,11 +47,43 @@ const AT_ONCE = 32;
 /** Of all lists: each voucher in memory may have some 200 KB. */
 const IN_MEMORY = { atOnce: 4 * AT_ONCE, perClient: 2 * AT_ONCE, reserved: AT_ONCE } as const;
 
-@CommandHandler(PostVouchers)
-export class PostVouchersHandler extends VoucherHandler implements ICommandHandler<PostVouchers> {
+/** What advertisers may do with vouchers. What was posted is unchecked (ADR 18). */
+@Injectable()
+export class VoucherCommands {
   private readonly inMemory = new FairQueue(IN_MEMORY);
 
-  async execute({ posted, organisationId, dryRun, texts }: PostVouchers): Promise<PostResults> {
+  constructor(
+    private readonly vouchers: VoucherWriter,
+    private readonly visible: VisibleWrites,
+    private readonly follower: FollowedDirectory,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Publishes or edits a voucher as read from a body (Document 2, Endpoints, Vouchers). Raises all faults. `text`: the
+   * body, if it was JSON, for messages.
+   */
+  async post(
+    posted: unknown,
+    organisationId: number,
+    { dryRun, text }: PostOptions & { readonly text?: string | undefined } = {},
+  ): Promise<PostedVoucher> {
+    const now = this.clock.now();
+    const { directory } = this.follower;
+    const post = checkVoucher(posted, { directory, caller: { organisationId }, now, ...spellings(text) });
+    const written = await this.write(post, now, dryRun);
+    return { id: written.id, position: await this.visible.after([written]) };
+  }
+
+  /**
+   * Several, each on its own; of those with one `sourceId`, only the last valid one (`docs/decisions.md#v17`). `texts`:
+   * their JSON, for messages.
+   */
+  async postAll(
+    posted: readonly unknown[],
+    organisationId: number,
+    { dryRun, texts = [] }: PostOptions & { readonly texts?: readonly string[] } = {},
+  ): Promise<PostResults> {
     const now = this.clock.now();
     const parts = { directory: this.follower.directory, caller: { organisationId }, now };
     const checked = await mapInSlices(posted.entries(), ([at, one]): VoucherPost | RefusedVoucher => {
@@ -121,10 +97,7 @@ export class PostVouchersHandler extends VoucherHandler implements ICommandHandl
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
     const written = new Map<string | number, WrittenVoucher | RefusedVoucher>();
     const write = async ([key, post]: readonly [string | number, VoucherPost]): Promise<void> => {
-      const { vouchers } = this;
-      const writing = this.inMemory.run(String(organisationId), () =>
-        dryRun ? vouchers.tryPost(post) : vouchers.post(post, now.toISOString()),
-      );
+      const writing = this.inMemory.run(String(organisationId), () => this.write(post, now, dryRun));
       written.set(key, await writing.catch(refused));
     };
     // First those with a `sourceId`: it must not stand for a voucher that gets its id in this post
@@ -141,11 +114,13 @@ export class PostVouchersHandler extends VoucherHandler implements ICommandHandl
     });
     return { results, position };
   }
-}
 
-@CommandHandler(WithdrawVoucher)
-export class WithdrawVoucherHandler extends VoucherHandler implements ICommandHandler<WithdrawVoucher> {
-  async execute({ id, organisationId }: WithdrawVoucher): Promise<{ readonly position: Position }> {
+  private write(post: VoucherPost, now: Date, dryRun = false): Promise<WrittenVoucher> {
+    return dryRun ? this.vouchers.tryPost(post) : this.vouchers.post(post, now.toISOString());
+  }
+
+  /** Withdraws a voucher of an organisation's program (Document 2, Endpoints, Vouchers). Raises 101. */
+  async withdraw(id: number, organisationId: number): Promise<{ readonly position: Position }> {
     const owns = (programId: number) =>
       this.follower.directory.program(programId)?.organisationId === organisationId;
     const withdrawn = await this.vouchers.withdraw(id, owns, this.clock.now().toISOString());

@@ -1,5 +1,4 @@
 import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { voucherFaults as fault, voucherFaultTable } from '../../domain/vouchers/faults';
 import { VoucherWriter } from '../../domain/vouchers/voucher-writer';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
@@ -23,14 +22,7 @@ import { schemaFiles } from '../../wire/record/document';
 import { type ListText, listWriter } from '../../wire/record/list';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
-import {
-  PostVoucher,
-  PostVoucherHandler,
-  PostVouchers,
-  PostVouchersHandler,
-  WithdrawVoucher,
-  WithdrawVoucherHandler,
-} from './commands';
+import { VoucherCommands } from './commands';
 import { type OutputVoucher, postedVoucher, postedVouchers } from './fields';
 import { voucherOperations as operations, voucherOperations, VOUCHERS } from './operations';
 import {
@@ -49,7 +41,7 @@ const MAX_BODY = { one: 1024 * 1024, several: 8 * 1024 * 1024 } as const;
 @Controller('/1.0/vouchers')
 class VouchersController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly commands: VoucherCommands,
     private readonly queries: VoucherQueries,
     private readonly parts: VoucherParts,
     private readonly clock: Clock,
@@ -82,8 +74,7 @@ class VouchersController {
     );
     const text = format === 'json' ? bytes.toString() : undefined;
     body.report(await ignoredFieldsOf(postedVoucher, [posted]));
-    const command = new PostVoucher(posted, caller.organisationId, dryRun, text);
-    const { id, position } = await this.commands.execute(command);
+    const { id, position } = await this.commands.post(posted, caller.organisationId, { dryRun, text });
     return new Answer({ json: () => [id], xml: () => ({ long: id }) }, { position });
   }
 
@@ -101,8 +92,8 @@ class VouchersController {
     const list = { kind: postedVouchers, maxItem: MAX_BODY.one };
     const { items, texts } = await parsedOr(fault.invalidVoucher, () => postedItems(chunks, 'json', list));
     body.report(await ignoredFieldsOf(postedVoucher, items));
-    const command = new PostVouchers(items, caller.organisationId, dryRun, texts);
-    const { results, position } = await this.commands.execute(command);
+    const options = { dryRun, texts };
+    const { results, position } = await this.commands.postAll(items, caller.organisationId, options);
     const listed = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));
     return new Answer({ json: () => listed }, { position });
   }
@@ -113,7 +104,7 @@ class VouchersController {
   async delete(@CurrentCaller() caller: Caller, @Param('id') sent: string): Promise<Answer> {
     const id = voucherIdIn(sent);
     if (id === undefined) throw fault.invalidVoucher(`${sent}: expected the id of a voucher`);
-    return Answer.none(await this.commands.execute(new WithdrawVoucher(id, caller.organisationId)));
+    return Answer.none(await this.commands.withdraw(id, caller.organisationId));
   }
 
   @Get(':id/versions')
@@ -191,9 +182,7 @@ export class VouchersModule {
       module: VouchersModule,
       controllers: [VouchersController],
       providers: [
-        PostVoucherHandler,
-        PostVouchersHandler,
-        WithdrawVoucherHandler,
+        VoucherCommands,
         VisibleWrites,
         VoucherQueries,
         {

@@ -8,7 +8,6 @@ import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { Fault } from '../../../src/kernel/fault';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { DownloadCounter } from '../../../src/services/products/download-counter';
-import { CountDownload, CountDownloadHandler } from '../../../src/services/products/commands';
 import {
   type CountedDownload,
   type FeedDownloaded,
@@ -213,8 +212,7 @@ describe('a long stream of downloads', () => {
         folder,
         report: () => undefined,
       });
-      const handler = new CountDownloadHandler(counter);
-      await handler.execute(new CountDownload({ feedId, organisationId, version }));
+      await counter.count({ feedId, organisationId, version });
       expect([heads, conflicts]).toEqual([1, 4]);
     });
   });

@@ -5,14 +5,7 @@ import { type Position } from '../../../src/kernel/event';
 import { Fault, Faults } from '../../../src/kernel/fault';
 import { importNetwork } from '../../../src/operations/import-network';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
-import {
-  PostVoucher,
-  PostVoucherHandler,
-  PostVouchers,
-  PostVouchersHandler,
-  WithdrawVoucher,
-  WithdrawVoucherHandler,
-} from '../../../src/services/vouchers/commands';
+import { VoucherCommands } from '../../../src/services/vouchers/commands';
 import { VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
 import { TestClock } from '../../support/clock';
 import { smallNetwork } from '../../support/small-network';
@@ -38,14 +31,12 @@ function posted(changes: object = {}) {
   };
 }
 
-/** The handlers over a log, without a container; `waits` are the positions they have waited for. */
-async function withHandlers(
-  use: (handlers: {
+/** The commands over a log, without a container; `waits` are the positions they have waited for. */
+async function withCommands(
+  use: (parts: {
     readonly log: EventLog;
     readonly waits: readonly Position[];
-    readonly post: PostVoucherHandler;
-    readonly postAll: PostVouchersHandler;
-    readonly withdraw: WithdrawVoucherHandler;
+    readonly commands: VoucherCommands;
   }) => Promise<void>,
   engine = (log: EventLog): EventLog => log,
 ): Promise<void> {
@@ -59,11 +50,9 @@ async function withHandlers(
     const clock = new TestClock(() => new Date(NOW));
     const vouchers = new VoucherWriter(SYSTEM_CLOCK, engine(log));
     const visible = new VisibleWrites(log, readModels);
-    const post = new PostVoucherHandler(vouchers, visible, follower, clock);
-    const postAll = new PostVouchersHandler(vouchers, visible, follower, clock);
-    const withdraw = new WithdrawVoucherHandler(vouchers, visible, follower, clock);
+    const commands = new VoucherCommands(vouchers, visible, follower, clock);
     try {
-      await use({ log, waits, post, postAll, withdraw });
+      await use({ log, waits, commands });
     } finally {
       ending.abort();
       await follower.ended;
@@ -79,22 +68,22 @@ const faultsOf = async (refused: Promise<unknown>): Promise<readonly string[]> =
 
 describe('The command that posts a voucher (ADR 18)', () => {
   it('checks plain data, authorises, and takes the time from its clock: what it refuses is not written', () =>
-    withHandlers(async ({ log, waits, post }) => {
+    withCommands(async ({ log, waits, commands }) => {
       const head = await log.head();
       const late = posted({ title: '', endDate: NOW + 367 * DAY });
-      expect(await faultsOf(post.execute(new PostVoucher(late, OWNER)))).toEqual(['101', '101']);
-      expect(await faultsOf(post.execute(new PostVoucher(posted(), OTHER)))).toEqual(['102']);
-      expect(await faultsOf(post.execute(new PostVoucher('nothing', OWNER)))).toEqual(['101']);
+      expect(await faultsOf(commands.post(late, OWNER))).toEqual(['101', '101']);
+      expect(await faultsOf(commands.post(posted(), OTHER))).toEqual(['102']);
+      expect(await faultsOf(commands.post('nothing', OWNER))).toEqual(['101']);
       expect([await log.head(), waits]).toEqual([head, []]);
     }));
 
   it('waits for what it has written, and returns where that is in the log', () =>
-    withHandlers(async ({ log, waits, post }) => {
-      const first = await post.execute(new PostVoucher(posted({ sourceId: 'a' }), OWNER));
+    withCommands(async ({ log, waits, commands }) => {
+      const first = await commands.post(posted({ sourceId: 'a' }), OWNER);
       const [published] = (await eventsOf(log)).filter(({ type }) => type === 'VoucherPublished');
       expect(JSON.parse(published?.data ?? '{}')).toMatchObject({ at: AT });
       expect(first).toEqual({ id: 1, position: published?.position });
-      const unchanged = await post.execute(new PostVoucher(posted({ sourceId: 'a' }), OWNER));
+      const unchanged = await commands.post(posted({ sourceId: 'a' }), OWNER);
       expect(unchanged).toEqual({ id: 1, position: await log.head() });
       expect(waits).toEqual([first.position]);
     }));
@@ -102,9 +91,9 @@ describe('The command that posts a voucher (ADR 18)', () => {
 
 describe('The command that posts several vouchers (ADR 18; decisions V17)', () => {
   it('waits once, for the last of all that it has written', () =>
-    withHandlers(async ({ log, waits, postAll }) => {
+    withCommands(async ({ log, waits, commands }) => {
       const vouchers = [posted({ sourceId: 'a' }), posted({ title: '' }), posted({ sourceId: 'b' })];
-      const { results, position } = await postAll.execute(new PostVouchers(vouchers, OWNER));
+      const { results, position } = await commands.postAll(vouchers, OWNER);
       expect(results.map((result) => 'id' in result)).toEqual([true, false, true]);
       const written = (await eventsOf(log)).filter(({ type }) => type === 'VoucherPublished');
       expect(waits).toEqual([written.at(-1)?.position]);
@@ -120,9 +109,9 @@ describe('The command that posts several vouchers (ADR 18; decisions V17)', () =
           return Promise.reject(new EngineUnavailable('down'));
         },
       });
-    return withHandlers(async ({ postAll }) => {
+    return withCommands(async ({ commands }) => {
       const vouchers = Array.from({ length: 500 }, (_, at) => posted({ sourceId: `${at}` }));
-      await expect(postAll.execute(new PostVouchers(vouchers, OWNER))).rejects.toThrow('down');
+      await expect(commands.postAll(vouchers, OWNER)).rejects.toThrow('down');
       // Two attempts of the block of ids that those under way wait for together, and no more.
       expect(appends).toBeLessThan(100);
     }, down);
@@ -131,12 +120,12 @@ describe('The command that posts several vouchers (ADR 18; decisions V17)', () =
 
 describe('The command that withdraws a voucher (ADR 18)', () => {
   it('does so for its owner only, and waits for it', () =>
-    withHandlers(async ({ log, waits, post, withdraw }) => {
-      const { id } = await post.execute(new PostVoucher(posted(), OWNER));
-      await expect(withdraw.execute(new WithdrawVoucher(id, OTHER))).rejects.toMatchObject({ code: '101' });
-      const { position } = await withdraw.execute(new WithdrawVoucher(id, OWNER));
+    withCommands(async ({ log, waits, commands }) => {
+      const { id } = await commands.post(posted(), OWNER);
+      await expect(commands.withdraw(id, OTHER)).rejects.toMatchObject({ code: '101' });
+      const { position } = await commands.withdraw(id, OWNER);
       const withdrawn = (await eventsOf(log)).find(({ type }) => type === 'VoucherWithdrawn');
       expect([position, waits.at(-1)]).toEqual([withdrawn?.position, position]);
-      await expect(withdraw.execute(new WithdrawVoucher(id, OWNER))).rejects.toMatchObject({ code: '101' });
+      await expect(commands.withdraw(id, OWNER)).rejects.toMatchObject({ code: '101' });
     }));
 });

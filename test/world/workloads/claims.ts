@@ -1,19 +1,11 @@
 import { OrderSearch } from '../../../src/processes/order-search';
-import {
-  Claims,
-  CreateClaims,
-  CreateClaimsHandler,
-  RuleOnClaims,
-  RuleOnClaimsHandler,
-} from '../../../src/services/claims/commands';
+import { ClaimCommands } from '../../../src/services/claims/commands';
 import { type Command } from '../clients';
 import { type ApiParts } from '../host';
 import { CALLERS, CLAIMED, GERMAN } from './network-file';
 
-const handlers = ({ clock, engines: { log, store }, follower, visible }: ApiParts) => {
-  const claims = new Claims(log, OrderSearch.over(clock, store), follower, clock, visible);
-  return { file: new CreateClaimsHandler(claims), rule: new RuleOnClaimsHandler(claims) };
-};
+const commands = ({ clock, engines: { log, store }, follower, visible }: ApiParts) =>
+  new ClaimCommands(log, OrderSearch.over(clock, store), follower, clock, visible);
 
 interface Claim {
   readonly programId: number;
@@ -31,7 +23,7 @@ export const fileClaim: Command<Claim, { readonly ids: readonly number[] }> = {
     const order = { eventId: CLAIMED, orderValue: 100, expectedCommission: 5 };
     const claim = { ...about, ...order, affiliateSiteId: 1101, timeStampEvent: '2026-02-20' };
     const posted = { name: 'claims', items: [claim], format: 'json' } as const;
-    return api.of(handlers).file.execute(new CreateClaims(posted, CALLERS[2]));
+    return api.of(commands).create(posted, CALLERS[2]);
   },
 };
 
@@ -53,6 +45,6 @@ export const ruleOnClaim: Command<Ruling> = {
   },
   run: (api, { organisationId, ...ruling }) => {
     const posted = { name: 'claimUpdates', items: [{ ...ruling, versionNo: 0 }], format: 'json' } as const;
-    return api.of(handlers).rule.execute(new RuleOnClaims(posted, { organisationId, kind: 'advertiser' }));
+    return api.of(commands).rule(posted, { organisationId, kind: 'advertiser' });
   },
 };

@@ -1,12 +1,7 @@
 import { FeedRefusals } from '../../../src/domain/products/feed-refusals';
 import { changeMappings } from '../../../src/network/categories/change-mappings';
 import { loadHistory, undoLoad } from '../../../src/operations/undo-load';
-import {
-  DeleteProducts,
-  DeleteProductsHandler,
-  LoadProducts,
-  LoadProductsHandler,
-} from '../../../src/services/products/commands';
+import { type LoadCommand, ProductCommands } from '../../../src/services/products/commands';
 import { feedLeases, FingerprintCache } from '../../../src/services/products/load/fingerprint-cache';
 import { type Restored } from '../../../src/services/products/load/restore';
 import { Loader, type Loaded, type LoadResult } from '../../../src/services/products/load/loader';
@@ -15,7 +10,7 @@ import { type Command } from '../clients';
 import { type ApiParts } from '../host';
 import { FEEDS } from './network-file';
 
-const handlers = ({ clock, engines, follower, readModels }: ApiParts) => {
+const commands = ({ clock, engines, follower, readModels }: ApiParts) => {
   const { log, leases } = engines;
   const { directory } = follower;
   const fingerprints = new FingerprintCache(clock, log, undefined, {
@@ -30,7 +25,7 @@ const handlers = ({ clock, engines, follower, readModels }: ApiParts) => {
   });
   const refusals = new FeedRefusals(clock, log);
   /** `begun` learns the ids of loads, also of those that are not answered. */
-  const load = (command: LoadProducts, begun: (loadId: string) => void): Promise<LoadResult> => {
+  const load = (command: LoadCommand, begun: (loadId: string) => void): Promise<LoadResult> => {
     const noting = {
       open: async (request: Parameters<Loader['open']>[0]) => {
         const id = await loader.open(request);
@@ -43,7 +38,7 @@ const handlers = ({ clock, engines, follower, readModels }: ApiParts) => {
       remove: loader.remove.bind(loader),
       close: loader.close.bind(loader),
     };
-    return new LoadProductsHandler(noting, refusals, follower, readModels).execute(command);
+    return new ProductCommands(noting, refusals, follower, readModels).load(command);
   };
   /** As an operator does it, in a process of its own. */
   const restore = async (feedId: number, loadId: string): Promise<Restored> => {
@@ -56,7 +51,7 @@ const handlers = ({ clock, engines, follower, readModels }: ApiParts) => {
     const at = clock.now().toISOString();
     return changeMappings(clock, log, directory, [{ line: 1, change }], { at, count: async () => [] });
   };
-  return { load, remove: new DeleteProductsHandler(loader, follower, readModels), restore, map };
+  return { load, products: new ProductCommands(loader, refusals, follower, readModels), restore, map };
 };
 
 type Feed = (typeof FEEDS)[number];
@@ -109,11 +104,12 @@ export const loadFeed: Command<Load, LoadResult> = {
     const chunks = async function* () {
       yield* parts;
     };
-    const command = new LoadProducts(feed.id, ownerOf(feed), mode === '' ? 'update' : 'replace', {
-      format: () => 'json' as const,
-      chunks,
-    });
-    return api.of(handlers).load(command, (loadId) => loads.push(loadId));
+    const command = {
+      ...{ feedId: feed.id, caller: ownerOf(feed) },
+      mode: mode === '' ? ('update' as const) : ('replace' as const),
+      body: { format: () => 'json' as const, chunks },
+    };
+    return api.of(commands).load(command, (loadId) => loads.push(loadId));
   },
 };
 
@@ -127,8 +123,7 @@ export const deleteProducts: Command<
     feed: random.pick(FEEDS),
     ids: random.chance(0.2) ? 'all' : IDS.filter(() => random.chance(0.3)).concat('a'),
   }),
-  run: (api, { feed, ids }) =>
-    api.of(handlers).remove.execute(new DeleteProducts(feed.id, ownerOf(feed), ids)),
+  run: (api, { feed, ids }) => api.of(commands).products.delete(feed.id, ownerOf(feed), ids),
 };
 
 export const restoreFeed: Command<{ readonly feed: Feed; readonly loadId: string }, Restored> = {
@@ -140,7 +135,7 @@ export const restoreFeed: Command<{ readonly feed: Feed; readonly loadId: string
     );
     return ended.length === 0 ? undefined : random.pick(ended);
   },
-  run: (api, { feed, loadId }) => api.of(handlers).restore(feed.id, loadId),
+  run: (api, { feed, loadId }) => api.of(commands).restore(feed.id, loadId),
 };
 
 /** Where a feed's category is mapped to; undefined: nowhere. */
@@ -158,7 +153,7 @@ export const mapCategory: Command<Mapping> = {
     name: random.pick(BRANDS),
     categoryId: random.chance(0.3) ? undefined : random.pick(['1', '2']),
   }),
-  run: (api, { feed, name, categoryId }) => api.of(handlers).map(feed.id, name, categoryId),
+  run: (api, { feed, name, categoryId }) => api.of(commands).map(feed.id, name, categoryId),
 };
 
 function ownerOf({ organisationId }: Feed) {

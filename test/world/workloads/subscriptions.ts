@@ -2,22 +2,10 @@ import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { TOPICS } from '../../../src/domain/topics';
-import {
-  ChangeSubscription,
-  ChangeSubscriptionHandler,
-  CreateSubscription,
-  CreateSubscriptionHandler,
-  PostedContents,
-  ReplaceSubscription,
-  ReplaceSubscriptionHandler,
-  Subscriptions,
-} from '../../../src/services/subscriptions/commands';
-import {
-  RedeliverMessage,
-  RedeliverMessageHandler,
-} from '../../../src/services/subscriptions/deliveries.commands';
+import { SubscriptionCommands, Subscriptions } from '../../../src/services/subscriptions/commands';
+import { RedeliveryCommands } from '../../../src/services/subscriptions/deliveries.commands';
 import { DeliveryQueries } from '../../../src/services/subscriptions/deliveries.queries';
-import { TestReceiver, TestReceiverHandler } from '../../../src/services/subscriptions/receivers.commands';
+import { ReceiverCommands } from '../../../src/services/subscriptions/receivers.commands';
 import { type SubscriptionParts } from '../../../src/services/subscriptions/subscription.queries';
 import { type Clients, type Command } from '../clients';
 import { type ApiParts, KEEP_MS } from '../host';
@@ -33,19 +21,16 @@ export const subscriptionParts = ({ engines }: ApiParts): SubscriptionParts => (
   convertible: () => undefined,
 });
 
-const handlers = (all: ApiParts) => {
+const commands = (all: ApiParts) => {
   const { clock, engines, follower, visible } = all;
   const { log, store } = engines;
   const subscriptions = new Subscriptions(log, visible, clock);
   const parts = subscriptionParts(all);
-  const contents = new PostedContents(follower, parts);
   const queries = new DeliveryQueries(store, log, parts, clock);
   return {
-    create: new CreateSubscriptionHandler(subscriptions, contents),
-    replace: new ReplaceSubscriptionHandler(subscriptions, contents),
-    change: new ChangeSubscriptionHandler(subscriptions),
-    test: new TestReceiverHandler(subscriptions, store, parts),
-    redeliver: new RedeliverMessageHandler(subscriptions, queries, log),
+    ofSubscription: new SubscriptionCommands(subscriptions, follower, parts),
+    ofReceiver: new ReceiverCommands(subscriptions, store, parts),
+    ofMessage: new RedeliveryCommands(subscriptions, queries, store, log),
   };
 };
 
@@ -96,8 +81,7 @@ export const createSubscription: Command<{ readonly caller: Caller; readonly pos
     caller: CALLERS[number] ?? random.pick(CALLERS),
     posted: contentOf(random),
   }),
-  run: (api, { caller, posted }) =>
-    api.of(handlers).create.execute(new CreateSubscription(topic, posted, caller)),
+  run: (api, { caller, posted }) => api.of(commands).ofSubscription.create(topic, posted, caller),
 };
 
 export const replaceSubscription: Command<Which & { readonly posted: Content }, Written> = {
@@ -107,23 +91,21 @@ export const replaceSubscription: Command<Which & { readonly posted: Content }, 
     const which = known(random, clients);
     return which && { ...which, posted: contentOf(random) };
   },
-  run: (api, { posted, ...which }) =>
-    api.of(handlers).replace.execute(new ReplaceSubscription({ topic, ...which }, posted)),
+  run: (api, { posted, ...which }) => api.of(commands).ofSubscription.replace({ topic, ...which }, posted),
 };
 
 export const rotateSecret: Command<Which> = {
   name: 'rotate secret',
   weight: 0.5,
   draw: known,
-  run: (api, which) =>
-    api.of(handlers).change.execute(new ChangeSubscription({ topic, ...which }, 'rotateSecret')),
+  run: (api, which) => api.of(commands).ofSubscription.change({ topic, ...which }, 'rotateSecret'),
 };
 
 export const deleteSubscription: Command<Which> = {
   name: 'delete subscription',
   weight: 0.7,
   draw: known,
-  run: (api, which) => api.of(handlers).change.execute(new ChangeSubscription({ topic, ...which }, 'delete')),
+  run: (api, which) => api.of(commands).ofSubscription.change({ topic, ...which }, 'delete'),
 };
 
 export const testReceiver: Command<Which & { readonly receiver: string }> = {
@@ -143,7 +125,7 @@ export const testReceiver: Command<Which & { readonly receiver: string }> = {
   },
   run: (api, { receiver, ...which }) => {
     const options = { isGone: () => false };
-    return api.of(handlers).test.execute(new TestReceiver({ topic, ...which }, receiver, options));
+    return api.of(commands).ofReceiver.test({ topic, ...which }, receiver, options);
   },
 };
 
@@ -160,6 +142,6 @@ export const redeliver: Command<Which & { readonly message: string }> = {
     return { id: message.subscription, caller: created.what.caller, message: message.id };
   },
   run: async (api, { message, ...which }) => {
-    await api.of(handlers).redeliver.execute(new RedeliverMessage({ topic, ...which }, message));
+    await api.of(commands).ofMessage.redeliver({ topic, ...which }, message);
   },
 };

@@ -1,22 +1,11 @@
-import {
-  MoveTransactions,
-  MoveTransactionsHandler,
-  ReportTransactions,
-  ReportTransactionsHandler,
-  Transactions,
-} from '../../../src/services/transactions/commands';
+import { TransactionCommands } from '../../../src/services/transactions/commands';
 import { type Command, oneOf } from '../clients';
 import { type ApiParts } from '../host';
 import { EPOCH } from '../simulation';
 import { PROGRAMS } from './network-file';
 
-const handlers = ({ clock, engines: { log }, follower, visible }: ApiParts) => {
-  const transactions = new Transactions(clock, log, visible);
-  return {
-    report: new ReportTransactionsHandler(transactions, follower, clock),
-    move: new MoveTransactionsHandler(transactions, follower, clock),
-  };
-};
+const commands = ({ clock, engines: { log }, follower, visible }: ApiParts) =>
+  new TransactionCommands(clock, log, visible, follower);
 
 interface Report {
   readonly organisationId: number;
@@ -45,7 +34,7 @@ export const report: Command<Report, Recorded> = {
   run: async (api, { organisationId, ...reported }) => {
     const items = [{ ...reported, timeOfEvent: EPOCH - 60_000 }];
     const caller = { organisationId, kind: 'advertiser' } as const;
-    return oneOf(await api.of(handlers).report.execute(new ReportTransactions(items, caller)));
+    return oneOf(await api.of(commands).report(items, caller));
   },
 };
 
@@ -71,6 +60,6 @@ export const move: Command<Move, Recorded> = {
   },
   run: async (api, { organisationId, ...request }) => {
     const caller = { organisationId, kind: 'advertiser' } as const;
-    return oneOf(await api.of(handlers).move.execute(new MoveTransactions([request], caller)));
+    return oneOf(await api.of(commands).move([request], caller));
   },
 };

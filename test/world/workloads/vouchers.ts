@@ -1,22 +1,12 @@
 import { VoucherWriter } from '../../../src/domain/vouchers/voucher-writer';
-import {
-  PostVoucher,
-  PostVoucherHandler,
-  WithdrawVoucher,
-  WithdrawVoucherHandler,
-} from '../../../src/services/vouchers/commands';
+import { VoucherCommands } from '../../../src/services/vouchers/commands';
 import { type Command } from '../clients';
 import { type ApiParts } from '../host';
 import { EPOCH } from '../simulation';
 import { GERMAN } from './network-file';
 
-const handlers = ({ clock, engines: { log }, follower, visible }: ApiParts) => {
-  const vouchers = new VoucherWriter(clock, log);
-  return {
-    post: new PostVoucherHandler(vouchers, visible, follower, clock),
-    withdraw: new WithdrawVoucherHandler(vouchers, visible, follower, clock),
-  };
-};
+const commands = ({ clock, engines: { log }, follower, visible }: ApiParts) =>
+  new VoucherCommands(new VoucherWriter(clock, log), visible, follower, clock);
 
 interface Voucher {
   readonly organisationId: number;
@@ -38,7 +28,7 @@ export const postVoucher: Command<Voucher, { readonly id: number }> = {
     const texts = { voucherTypeId: 4, shortDescription: 's', description: 'd' };
     const dates = { startDate: EPOCH, endDate: EPOCH + 90 * 86_400_000 };
     const posted = { ...voucher, ...texts, ...dates };
-    return await api.of(handlers).post.execute(new PostVoucher(posted, organisationId));
+    return await api.of(commands).post(posted, organisationId);
   },
 };
 
@@ -51,6 +41,5 @@ export const withdrawVoucher: Command<{ readonly id: number; readonly organisati
     const { what, result } = random.pick(posted);
     return { id: result.id, organisationId: what.organisationId };
   },
-  run: (api, { id, organisationId }) =>
-    api.of(handlers).withdraw.execute(new WithdrawVoucher(id, organisationId)),
+  run: (api, { id, organisationId }) => api.of(commands).withdraw(id, organisationId),
 };
