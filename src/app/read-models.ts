@@ -3,7 +3,7 @@ import { type Engines } from '../engines/open';
 import { DELIVERY_STREAMS } from '../domain/deliveries/delivery-events';
 import { type ExpiryParts } from '../projector/expiry';
 import { type RebuildProgress } from '../projector/rebuild';
-import { type ProjectionStatus, Runner, type RunnerParts } from '../projector/runner';
+import { Runner, type RunnerParts } from '../projector/runner';
 import { DELIVERY_LOG } from '../projector/projection';
 
 type ReadModelParts = Pick<RunnerParts, 'clock' | 'owner' | 'code' | 'report'>;
@@ -52,10 +52,6 @@ export class ReadModels {
   async stop(): Promise<void> {
     this.stopping.abort();
     await Promise.all([this.domain.stop(), this.deliveries.stop(), this.indexing]);
-  }
-
-  async status(): Promise<readonly ProjectionStatus[]> {
-    return (await Promise.all([this.domain.status(), this.deliveries.status()])).flat();
   }
 
   trouble(): string | undefined {

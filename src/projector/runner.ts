@@ -1,6 +1,6 @@
-import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
-import { NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
+import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { Leader } from '../runtime/leader';
 import { LeaseHolder } from '../runtime/lease-holder';
@@ -10,7 +10,6 @@ import { GenerationProjector } from './generation-projector';
 import { liveGeneration, nameOf, Sweeper } from './generations';
 import { lastEventUpTo, OriginRecord } from './origin';
 import { DocumentsParked, type Parked, prepareParked, TooManyParked } from './parked';
-import { ProgressMeter } from './progress-meter';
 import { DOMAIN_LOG, IncomingEvent, type Projection, type Source } from './projection';
 import { ProjectionGroup } from './projection-group';
 import { rebuild, type RebuildProgress } from './rebuild';
@@ -24,16 +23,6 @@ export interface RunnerParts {
   readonly source?: Source;
   /** For a log that expires. */
   readonly expiry?: ExpiryParts;
-}
-
-export interface ProjectionStatus {
-  readonly collection: string;
-  /** The live generation; absent while there is none of this version. */
-  readonly generation?: number;
-  readonly checkpoint: Position;
-  readonly head: Position;
-  readonly rate: number;
-  readonly parked: number;
 }
 
 /** Interval for checking the lease, the live generations and requested retries. */
@@ -51,7 +40,6 @@ const BACKOFF_MS = { first: 100, longest: 5000 } as const;
  */
 export class Runner {
   private readonly leader: Leader;
-  private readonly meter: ProgressMeter;
   private readonly sweeper: Sweeper;
   private running: Promise<void> | undefined;
   private onOpen: () => void = () => undefined;
@@ -81,7 +69,6 @@ export class Runner {
       lookMs: LOOK_MS,
       backoffMs: BACKOFF_MS,
     });
-    this.meter = new ProgressMeter(clock);
     this.sweeper = new Sweeper(clock, store, projections, owner, source);
     this.origin = new OriginRecord(clock, log, store, projections, source);
     this.expiry = expiry && new Expiry(clock, store, expiry, (message) => parts.report?.(message));
@@ -110,24 +97,6 @@ export class Runner {
   /** The progress of building missing generations; undefined when none are being built. */
   progress(): RebuildProgress | undefined {
     return this.building;
-  }
-
-  async status(): Promise<readonly ProjectionStatus[]> {
-    const head = await this.log.head();
-    return await Promise.all(
-      this.projections.map(async ({ collection }) => {
-        const live = await liveGeneration(this.store, collection);
-        const projector = this.projectors.find(({ projection }) => projection.collection === collection);
-        return {
-          collection: collection.name,
-          ...(live && { generation: live.number }),
-          checkpoint: live === undefined ? START : await this.store.checkpoint(targetOf(live)),
-          head,
-          rate: this.meter.rate,
-          parked: projector?.parked.size ?? 0,
-        };
-      }),
-    );
   }
 
   private failed(error: unknown): boolean {
@@ -178,7 +147,6 @@ export class Runner {
         hasCaughtUp ||= batch.caughtUp;
         if (batch.caughtUp || isWriting) this.failure = undefined;
         isWriting = true;
-        this.meter.count(batch.events.length);
         this.reportParked();
         if (group.isFinished) return;
       }

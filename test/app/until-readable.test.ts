@@ -21,7 +21,6 @@ describe('a start waits until the read models can be read (decisions X98)', () =
   /** As a projector in another thread. */
   const remote = (runner: Runner) => ({
     start: () => runner.start(),
-    status: () => runner.status(),
     progress: async () => runner.progress(),
     trouble: async () => runner.trouble(),
     stop: () => runner.stop(),

@@ -66,23 +66,6 @@ describe('the runner', () => {
     expect(await ids()).toEqual([a]);
   });
 
-  test('reports its status', async () => {
-    const runner = world.runner();
-    await runner.start();
-    const head = await world.emit(listed('a'));
-    await world.settled();
-    expect(await runner.status()).toEqual(
-      ['products', 'price-history'].map((collection) => ({
-        collection,
-        generation: expect.any(Number),
-        checkpoint: head,
-        head,
-        rate: expect.any(Number),
-        parked: 0,
-      })),
-    );
-  });
-
   test('updates mapped products when the directory changes (decisions P13)', async () => {
     await world.runner().start();
     const mappedTo = async () => {
@@ -172,7 +155,6 @@ describe('an event that cannot be folded', () => {
     await world.settled([picky]);
     expect(await world.documents('products')).toMatchObject({ [a]: { price: 1 }, [b]: { price: 4 } });
     expect(await listParked(world.store)).toMatchObject([{ document: a, stream: `feed-${FEED_ID}` }]);
-    expect(await runner.status()).toMatchObject([{ parked: 1 }]);
     await runner.stop();
     const message = expect.stringMatching(/^1 documents of products-g\d+ could not be folded/) as string;
     expect(world.reports[0]).toMatchObject({ name: 'DocumentsParked', message });

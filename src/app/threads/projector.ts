@@ -27,7 +27,7 @@ export async function run({ ticket, keepMs }: ProjectorData, report: Report): Pr
 }
 
 /** A projector, in this thread or another. */
-export type Projector = Pick<Remote<ReadModels>, 'start' | 'status' | 'progress' | 'trouble' | 'stop'>;
+export type Projector = Pick<Remote<ReadModels>, 'start' | 'progress' | 'trouble' | 'stop'>;
 
 /**
  * A projector in a thread of its own; needs compiled code. `keepMs`: how long messages are kept. `report` receives
@@ -35,7 +35,7 @@ export type Projector = Pick<Remote<ReadModels>, 'start' | 'status' | 'progress'
  */
 export function startProjector(engines: Engines, keepMs: number, report: Report): Projector {
   const { calls, end } = startOver<ReadModels>(engines, 'projector', {
-    methods: ['start', 'status', 'progress', 'trouble'],
+    methods: ['start', 'progress', 'trouble'],
     data: { keepMs },
     report,
     onRestart: ({ start }) => start(),
