@@ -61,6 +61,8 @@ const OPEN_ROUTES = [
   '/1.0/openapi',
   '/1.0/schemas',
   '/1.0/schemas/:file',
+  '/1.0/schemas/events',
+  '/1.0/schemas/events/:type',
 ];
 
 @Module({})

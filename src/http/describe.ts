@@ -72,6 +72,7 @@ const GENERAL: readonly IndexLink[] = [
   ['docs', 'Documentation: read and try the interface'],
   ['1.0/openapi.json', 'OpenAPI description'],
   ['1.0/schemas/', 'XML schemas'],
+  ['1.0/schemas/events/', 'JSON schemas of events'],
   ['health/ready', 'State of this server'],
 ];
 
@@ -94,7 +95,11 @@ const INDEX_POLICY = [
 ].join('; ');
 
 /** Answers with links in HTML or JSON (`docs/decisions.md#x85`), relative to the page: a proxy may add a prefix. */
-function sendIndex(request: FastifyRequest, reply: FastifyReply, more: readonly IndexLink[] = []): void {
+export function sendIndex(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  more: readonly IndexLink[] = [],
+): void {
   const { extension } = request.target;
   if (extension !== undefined && extension !== 'json')
     throw httpFaults.notFound(`.${extension}: expected .json`);

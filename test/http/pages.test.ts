@@ -1,3 +1,4 @@
+import { EVENTS as DESCRIBED } from '../../src/operations/events/schemas';
 import { runInNewContext } from 'node:vm';
 import { request } from 'node:http';
 import { type Response, TestApp } from '../support/app';
@@ -130,7 +131,8 @@ async function started(storage = new Map<string, string>(), isDark = false) {
 
 const CHROME =
   'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8';
-const PAGES = ['/', '/1.0', '/1.0/', '/1.0/schemas', '/1.0/schemas/'];
+const EVENTS = '/1.0/schemas/events/';
+const PAGES = ['/', '/1.0', '/1.0/', '/1.0/schemas', '/1.0/schemas/', '/1.0/schemas/events', EVENTS];
 
 interface Index {
   readonly name: string;
@@ -193,6 +195,20 @@ it('the index of the schemas links all of them (decisions X85)', async () => {
       .split(', ')
       .sort(),
   );
+});
+
+it('the index of the events links the schema of each (decisions X85, X104)', async () => {
+  const listed = targetsOf(EVENTS, await app.get(EVENTS)).filter((target) => target.includes(EVENTS));
+  expect(listed).toEqual(
+    expect.arrayContaining(Object.keys(DESCRIBED).map((type) => `/prefix${EVENTS}${type}.json`)),
+  );
+  const { statusCode, body, headers } = await app.get(`${EVENTS}ProductRepriced.json`);
+  expect([statusCode, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
+  expect(JSON.parse(body)).toMatchObject({
+    title: 'ProductRepriced',
+    properties: { stream: { type: 'string' }, data: { properties: { price: { type: 'integer' } } } },
+  });
+  expect((await app.get(`${EVENTS}ProductRenamed.json`)).statusCode).toBe(404);
 });
 
 it('the HTML of an index loads nothing from other hosts, and runs no scripts (decisions X85)', async () => {

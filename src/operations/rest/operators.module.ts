@@ -3,6 +3,7 @@ import { type FastifyReply } from 'fastify';
 import { FailureCounts } from '../../http/failure-filter';
 import { anyDeliveriesController } from '../../services/subscriptions/deliveries.controller';
 import { NetworkClaimsController } from './claims.controller';
+import { EventSchemasController } from './event-schemas.controller';
 import { MappingsController } from './mappings.controller';
 import { operatorFaults } from './operator-service';
 
@@ -65,6 +66,7 @@ export class OperatorsModule {
         MappingsController,
         anyDeliveriesController(operatorFaults.unusable),
         NetworkClaimsController,
+        EventSchemasController,
       ],
       providers: [{ provide: HealthCheck, useValue: { readiness } satisfies HealthCheck }],
     };
