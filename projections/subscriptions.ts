@@ -4,6 +4,7 @@ import {
   type SubscriptionEvent,
   type TopicName,
 } from '../src/domain/subscriptions/subscription';
+import { isUsable } from '../src/domain/subscriptions/usable-event';
 import { numberOf } from '../src/kernel/event';
 import { allOf, filtersOn, type Found, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
@@ -27,12 +28,14 @@ type SubscriptionChange = Extract<
 
 /** The subscriptions that are not deleted, for lists (Document 2, Endpoints, Subscriptions). */
 export const subscriptions: Projection<StoredSubscription, SubscriptionChange> = {
-  collection: { name: 'subscriptions', version: 1, fields: FIELDS, sorts: ['created'] },
+  collection: { name: 'subscriptions', version: 2, fields: FIELDS, sorts: ['created'] },
   streams: [`${SUBSCRIPTION}-`],
   handles: ['SubscriptionCreated', 'SubscriptionReplaced', 'SubscriptionDeleted'],
   replaces: ['SubscriptionCreated', 'SubscriptionDeleted'],
   idOf: ({ stream }) => stream.slice(SUBSCRIPTION.length + 1),
   fold(stored, event) {
+    // Its list would fail: it is parked.
+    if (!isUsable(event)) throw new TypeError(`${event.type} of another program`);
     switch (event.type) {
       case 'SubscriptionCreated': {
         const { topic, organisationId, subscription } = event.data;

@@ -1,5 +1,5 @@
 import { ATTEMPTS } from './checks/attempts';
-import { Broken } from './checks/broken';
+import { Broken, type Promised } from './checks/broken';
 import { type Check, type Observed } from './checks/check';
 import { CLAIMS } from './checks/claims';
 import { QUERIES } from './checks/lists';
@@ -31,11 +31,17 @@ export const PROMISES: Readonly<Record<string, readonly Check[]>> = {
 
 const ALL = Object.values(PROMISES).flat();
 
+/** What the system still has to do, to keep a promise. */
+export interface Left {
+  readonly of: Promised;
+  readonly what: string;
+}
+
 /** What the system still has to do; undefined: nothing. */
-export function leftOf(world: Observed): string | undefined {
-  for (const { left } of ALL) {
-    const found = left?.(world);
-    if (found !== undefined) return found;
+export function leftOf(world: Observed): Left | undefined {
+  for (const check of ALL) {
+    const what = check.left?.(world);
+    if (what !== undefined) return { of: check, what };
   }
   return undefined;
 }

@@ -4,6 +4,7 @@ import { Notifier } from '../../src/delivery/notifier';
 import { Secrets } from '../../src/domain/subscriptions/secrets';
 import { TOPICS } from '../../src/domain/topics';
 import { type Engines } from '../../src/engines/open';
+import { type Position } from '../../src/kernel/event';
 import { type Leases } from '../../src/kernel/leases';
 import { VisibleWrites, WaitForReadModels } from '../../src/http/visible-writes';
 import { FollowedDirectory } from '../../src/network/follower';
@@ -94,6 +95,7 @@ export class Host {
   /** What it consists of, for a census of what it keeps in memory. */
   readonly parts: object[] = [];
   private readonly stops: (() => Promise<unknown>)[] = [];
+  private follower: FollowedDirectory | undefined;
   private isStopping = false;
 
   constructor(
@@ -116,6 +118,11 @@ export class Host {
 
   has(role: Role): boolean {
     return this.isUp && this.shape.roles.includes(role);
+  }
+
+  /** What it knows of the network is not that of a position of the log. */
+  isBehind(head: Position): boolean {
+    return this.follower !== undefined && this.follower.position < head;
   }
 
   /** Call it in the process. */
@@ -147,6 +154,7 @@ export class Host {
       ending.abort();
       await follower.ended;
     });
+    this.follower = follower;
     this.parts.push(follower);
     const owner = process.name;
     if (roles.includes('api')) {

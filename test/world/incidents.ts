@@ -24,17 +24,36 @@ function toOne(
 }
 
 const ENGINES: readonly EngineName[] = ['log', 'deliveries', 'store', 'leases'];
-const UNUSABLE = [
+/** What another program may write, and as what. */
+const FOREIGN = [
   { category: 'transaction', type: 'TransactionDeleted' },
   { category: 'subscription', type: 'SubscriptionCreated' },
   { category: 'voucher', type: 'VoucherRevised' },
 ] as const;
+const UNUSABLE: readonly object[] = [
+  {},
+  { at: 7, voucher: [], transaction: 7, subscription: null },
+  { at: '2026-03-01T12:00:00Z', transaction: {}, voucher: {}, programId: 'x' },
+  ...[null, {}, { filter: {}, receivers: {} }, { filter: { stateIds: 7 }, receivers: [null] }].map(
+    (subscription) => ({
+      at: '2026-03-01T12:00:00Z',
+      topic: 'transactions',
+      organisationId: 1,
+      subscription,
+    }),
+  ),
+];
 const MOODS = { accepts: 1, refuses: 3, hangs: 2, 'accepts, but nobody learns it': 2 } as const;
 const HOUR = 3_600_000;
 
 /** Of any length, or a little shorter or longer than leases. */
 function longOrShort(random: Random): number {
   return random.chance(0.4) ? random.between(25_000, 50_000) : random.time(100, 25_000);
+}
+
+/** So many ms, ahead or back. */
+function someTime(random: Random, least: number, most: number): number {
+  return (random.chance(0.5) ? -1 : 1) * random.time(least, most);
 }
 
 /** Everything that goes wrong, or changes from outside. */
@@ -66,46 +85,68 @@ export const INCIDENTS: readonly Incident[] = [
     happen: toOne((world, random, host) => world.freeze(world.machineOf(host), longOrShort(random), true)),
   },
   {
-    // Whoever took over what it had is gone again when it continues.
-    name: 'freeze one, then kill the others',
-    weight: 1.5,
+    // Others do its work meanwhile. When it is back its clock may be wrong, or whoever took its work over is gone again.
+    name: 'away for longer than its leases',
+    weight: 4,
     happen: toOne((world, random, host) => {
-      const ms = random.between(31_000, 50_000);
-      world.freeze([host], ms, false);
-      world.simulation.after(ms - random.time(1, 2_000), undefined, () => {
-        for (const other of world.up.filter((one) => one !== host)) {
-          world.kill(other);
-          world.start(other.shape, random.time(1_000, 20_000));
-        }
-      });
+      const ms = random.between(31_000, 70_000);
+      const later = (happen: () => void): void =>
+        void world.simulation.after(ms - random.time(1, 10_000), undefined, happen);
+      const others = (): World['hosts'] => world.up.filter((one) => one !== host);
+      const away = random.weighted({ frozen: 3, suspended: 2, 'cut off': 2 });
+      if (away === 'frozen') world.freeze([host], ms, false);
+      else if (away === 'suspended') world.freeze(world.machineOf(host), ms, true);
+      else world.cut('leases', ms, [host], random.chance(0.5));
+      const meanwhile = random.weighted({ nothing: 1, 'its clock is set': 2, 'others end': 2 });
+      if (meanwhile === 'its clock is set')
+        later(() => world.setClock(host, someTime(random, 10_000, 600_000)));
+      if (meanwhile === 'others end')
+        later(() => {
+          for (const other of others()) {
+            if (random.chance(0.5)) world.kill(other);
+            else world.stop(other);
+            world.start(other.shape, random.time(1_000, 20_000));
+          }
+        });
     }),
   },
   {
     name: 'cut one off',
     weight: 5,
-    happen: toOne((world, random, host) => world.cut(random.pick(ENGINES), longOrShort(random), [host])),
+    happen: toOne((world, random, host) =>
+      world.cut(random.pick(ENGINES), longOrShort(random), [host], random.chance(0.5)),
+    ),
   },
   {
     name: 'engine is down',
     weight: 3,
-    happen: (world, random) => world.cut(random.pick(ENGINES), random.time(200, 30_000), world.hosts),
+    happen: (world, random) =>
+      world.cut(random.pick(ENGINES), random.time(200, 30_000), world.hosts, random.chance(0.5)),
   },
   {
     name: 'set the clock',
     weight: 2,
-    happen: toOne((world, random, host) => {
-      const ms = (random.chance(0.5) ? -1 : 1) * random.time(100, random.chance(0.1) ? 2 * HOUR : 20_000);
-      world.setClock(host, ms);
-    }),
+    happen: toOne((world, random, host) =>
+      world.setClock(host, someTime(random, 100, random.chance(0.1) ? 2 * HOUR : 20_000)),
+    ),
   },
   {
     name: 'receiver changes',
     weight: 8,
     happen: (world, random) => {
-      const [url, mood, ms] = [random.pick(URLS), random.weighted<Mood>(MOODS), random.time(500, 20_000)];
+      const [url, mood, ms] = [random.pick(URLS), random.weighted<Mood>(MOODS), random.time(500, 60_000)];
       world.say(`${url} ${mood} for ${ms} ms`);
       world.receivers.setMood(url, mood, ms);
     },
+  },
+  {
+    name: 'no resources',
+    weight: 1,
+    happen: toOne((world, random, host) => {
+      const ms = random.time(100, 20_000);
+      world.say(`${host.name} has no resources to send anything for ${ms} ms`);
+      world.receivers.cannotSend(host.name, ms);
+    }),
   },
   {
     name: 'program changes',
@@ -120,11 +161,12 @@ export const INCIDENTS: readonly Incident[] = [
     name: 'another program writes',
     weight: 2,
     happen: (world, random) => {
-      const { category, type } = random.pick(UNUSABLE);
+      const { category, type } = random.pick(FOREIGN);
+      const data = JSON.stringify(random.pick(UNUSABLE));
       const stream = `${category}-${random.uuid().replaceAll('-', '')}`;
-      world.say(`another program writes ${type} to ${stream}`);
+      world.say(`another program writes ${type} ${data} to ${stream}`);
       world.unusable.add(stream);
-      world.disks.log.append(stream, NO_STREAM, [{ id: random.uuid(), type, data: '{}', meta: '{}' }]);
+      world.disks.log.append(stream, NO_STREAM, [{ id: random.uuid(), type, data, meta: '{}' }]);
     },
   },
   {

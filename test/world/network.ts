@@ -32,13 +32,13 @@ export interface Weather {
 export const CALM: Weather = { slow: 0.05, lost: 0, subscriptionMs: Infinity };
 
 /** After which time a client of an engine gives up (ms). */
-const PATIENCE_MS = { least: 1_000, most: 20_000 } as const;
+export const PATIENCE_MS = { least: 1_000, most: 20_000 } as const;
 
 /** What was wrong with a process, or between it and an engine. */
 export interface Trouble {
   readonly process: string;
-  /** `end`: it was killed or stopped; `lost`: single calls. */
-  readonly kind: 'end' | 'frozen' | 'cut' | 'lost';
+  /** `lost`: a single call; `set`: its clock, by which leases count, was set so that they are over. */
+  readonly kind: 'killed' | 'stopped' | 'frozen' | 'cut' | 'lost' | 'set';
   readonly engine?: EngineName;
   readonly from: number;
   until: number;
@@ -58,8 +58,8 @@ export class Network {
   readonly troubles: Trouble[] = [];
   /** Grows with each power failure: what was on its way then does not arrive. */
   epoch = 0;
-  /** Until when a process does not reach an engine. */
-  private readonly cuts = new Map<string, number>();
+  /** Until when a process does not reach an engine, and whether it learns that at once. */
+  private readonly cuts = new Map<string, { readonly until: number; readonly isRefused: boolean }>();
 
   constructor(
     readonly simulation: Simulation,
@@ -67,11 +67,11 @@ export class Network {
     readonly say: (text: string) => void,
   ) {}
 
-  /** Processes do not reach an engine for a time. */
-  cut(engine: EngineName, ms: number, processes: readonly string[]): void {
+  /** Processes do not reach an engine for a time. `isRefused`: their calls fail at once. */
+  cut(engine: EngineName, ms: number, processes: readonly string[], isRefused = false): void {
     for (const process of processes) {
       const { until } = this.trouble(process, 'cut', ms, engine);
-      this.cuts.set(`${process} ${engine}`, until);
+      this.cuts.set(`${process} ${engine}`, { until, isRefused });
     }
   }
 
@@ -88,7 +88,11 @@ export class Network {
   }
 
   isCut(engine: EngineName, { name }: Process): boolean {
-    return (this.cuts.get(`${name} ${engine}`) ?? 0) > this.simulation.now;
+    return (this.cuts.get(`${name} ${engine}`)?.until ?? 0) > this.simulation.now;
+  }
+
+  isRefused(engine: EngineName, process: Process): boolean {
+    return this.isCut(engine, process) && this.cuts.get(`${process.name} ${engine}`)?.isRefused === true;
   }
 
   /** An engine as a process reaches it. `iterated`: the methods that return iterables. */
@@ -137,7 +141,8 @@ class Line {
     if (!simulation.mayCall(call)) return await new Promise(() => undefined);
     if (this.network.isCut(this.engine, process)) {
       faults['cut off'] += 1;
-      await simulation.pause(random.time(PATIENCE_MS.least, PATIENCE_MS.most), process);
+      if (!this.network.isRefused(this.engine, process))
+        await simulation.pause(random.time(PATIENCE_MS.least, PATIENCE_MS.most), process);
       throw this.unavailable();
     }
     const fate = this.fate();
@@ -187,6 +192,7 @@ class Line {
     const { simulation, faults, weather } = this.network;
     const { random, process } = this;
     if (!simulation.mayCall(call)) await new Promise(() => undefined);
+    if (this.network.isRefused(this.engine, process)) throw this.unavailable();
     const [options] = args as [{ readonly signal?: AbortSignal }];
     const left = new AbortController();
     const signal =

@@ -15,11 +15,13 @@ export function planOf(seed: string): readonly Step[] {
   const incidents = INCIDENTS.map((one) => ({ ...one, weight: one.weight * random.pick(FACTORS) }));
   // Or some at about the same time.
   const bursts = Array.from({ length: random.between(3, 6) }, () => random.below(ms));
-  const isInBursts = random.chance(0.5);
+  const times = (): (() => number) =>
+    random.chance(0.5) ? () => random.pick(bursts) + random.time(1, 10_000) : () => random.below(ms);
+  const [timeOfIncident, timeOfCommand] = [times(), times()];
   const steps = [
-    ...Array.from({ length: STEPS.commands }, () => ({ at: random.below(ms), incident: undefined })),
+    ...Array.from({ length: STEPS.commands }, () => ({ at: timeOfCommand(), incident: undefined })),
     ...Array.from({ length: STEPS.incidents }, () => ({
-      at: isInBursts ? random.pick(bursts) + random.time(1, 10_000) : random.below(ms),
+      at: timeOfIncident(),
       incident: random.heavier(incidents),
     })),
   ];

@@ -28,6 +28,8 @@ const ATTEMPT_MS = 15_000;
 export class Receivers {
   readonly all: Received[] = [];
   private readonly moods = new Map<string, { readonly mood: Mood; readonly until: number }>();
+  /** Until when processes cannot send anything. */
+  private readonly without = new Map<string, number>();
   private readonly random: Random;
 
   constructor(
@@ -42,8 +44,14 @@ export class Receivers {
     this.moods.set(url, { mood, until: this.simulation.now + ms });
   }
 
+  /** A process has no files, memory or ports for a time. */
+  cannotSend(process: string, ms: number): void {
+    this.without.set(process, this.simulation.now + ms);
+  }
+
   cheerUp(): void {
     this.moods.clear();
+    this.without.clear();
   }
 
   /** What a process sends with. */
@@ -67,6 +75,8 @@ export class Receivers {
   ): Promise<AttemptResult> {
     const { simulation, random } = this;
     const [at, began] = [clock.wall(), clock.monotonic()];
+    if ((this.without.get(process.name) ?? 0) > simulation.now)
+      return Promise.resolve({ end: 'aborted', error: 'the sender had no resources', at, ms: 0 });
     const received: Received = {
       ...{ id, url, sequence, process: process.name, isManual: isManual === true, started: simulation.now },
       ...{ ended: undefined, end: undefined, isAccepted: false },

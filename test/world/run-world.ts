@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { verify } from './checks';
 import { Broken } from './checks/broken';
+import { RESTS } from './checks/processes';
 import { planOf } from './plan';
 import { type Step, World } from './world';
 
@@ -83,6 +84,7 @@ async function shrink(seed: number): Promise<void> {
 /** How long a world may take: most take less than half a second (ms). */
 const WORLD_MS = 60_000;
 /** A world that does not end must not use up the memory of the machine. */
+const NO_END = 'no end';
 const NODE = ['--max-semi-space-size=64', '--max-old-space-size=2048'];
 
 interface Search {
@@ -91,32 +93,32 @@ interface Search {
   readonly until: number;
   /** The number of a repair that is taken out again. */
   readonly mutant?: string | undefined;
-  /** Whether it ends with the first failure. */
-  readonly isFirstEnough?: boolean;
-  readonly failed: (outcome: Outcome) => void;
+  /** True ends it. */
+  readonly failed: (outcome: Outcome) => boolean | Promise<boolean>;
 }
 
 /** Runs seeds on all cores, each process one after the other. Returns how many, and the sum of what happened. */
-async function runEverywhere({ seeds, until, mutant, isFirstEnough, failed }: Search) {
+async function runEverywhere({ seeds, until, mutant, failed }: Search) {
   const left = seeds[Symbol.iterator]();
   const counts: Record<string, number> = {};
   let [count, failures] = [0, 0];
+  let isOver = false;
   const next = (): number | undefined => {
-    if (performance.now() > until || (isFirstEnough === true && failures > 0)) return undefined;
+    if (performance.now() > until || isOver) return undefined;
     const { done, value } = left.next();
     return done === true ? undefined : value;
   };
-  const note = (outcome: Outcome): void => {
+  const note = async (outcome: Outcome): Promise<void> => {
     count += 1;
     for (const [name, times] of Object.entries(outcome.counts)) counts[name] = (counts[name] ?? 0) + times;
     if (outcome.failure === undefined) return;
     failures += 1;
-    failed(outcome);
+    if (await failed(outcome)) isOver = true;
   };
   const work = async (): Promise<void> => {
     for (let seed = next(); seed !== undefined;) {
       const worker = new Worker(mutant);
-      for (; seed !== undefined && worker.isAlive; seed = next()) note(await worker.run(seed));
+      for (; seed !== undefined && worker.isAlive; seed = next()) await note(await worker.run(seed));
       worker.end();
     }
   };
@@ -147,7 +149,7 @@ class Worker {
     const kill = setTimeout(() => this.child.kill('SIGKILL'), WORLD_MS);
     const outcome = await new Promise<Outcome>((resolve) => {
       const text = `it does not end, or needs too much memory: npm run world -- --seed ${seed}`;
-      this.ended = () => resolve({ seed, counts: {}, failure: { kind: 'no end', text } });
+      this.ended = () => resolve({ seed, counts: {}, failure: { kind: NO_END, text } });
       this.child.once('message', (answer) => resolve(answer as Outcome));
       this.child.send(seed);
     });
@@ -179,23 +181,46 @@ function* range(from: number, count: number): Generator<number> {
   for (let seed = from; seed < from + count; seed += 1) yield seed;
 }
 
-/** Takes repairs out again, one by one, and tells by which seed the loss of each is found. */
-async function runMutants(seeds: number): Promise<void> {
+/** A repair that is taken out again. */
+interface Mutant {
+  readonly name: string;
+  /** Without it something does not end or get done: that a world does not come to rest is how it is found. */
+  readonly isAboutProgress?: true;
+}
+
+/** Takes repairs out again, one by one, and lists by which seed and promise the loss of each is found. */
+async function runMutants(seeds: number, some: readonly string[]): Promise<void> {
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- it is read before TypeScript is
-  const mutants = require('./mutants.cjs') as readonly { readonly name: string }[];
+  const all = require('./mutants.cjs') as readonly Mutant[];
+  const tried = some.length === 0 ? [...all.keys()].map(String) : some;
   let found = 0;
-  for (const [at, { name }] of mutants.entries()) {
+  print('| repair that is missing | seeds | found by seed | broken promise |\n|---|---|---|---|');
+  for (const at of tried) {
+    const { name, isAboutProgress } = all[Number(at)] ?? { name: 'unknown' };
     let first: Outcome | undefined;
     const { count } = await runEverywhere({
-      ...{ seeds: range(1, seeds), until: Infinity, mutant: String(at), isFirstEnough: true },
-      failed: (outcome) => (first ??= outcome),
+      ...{ seeds: range(1, seeds), until: Infinity, mutant: at },
+      failed: async (outcome) => {
+        const isUnrest = outcome.failure?.kind === NO_END || outcome.failure?.kind === RESTS.promise;
+        if ((isUnrest && isAboutProgress !== true) || (await failsAnyway(outcome.seed))) return false;
+        first ??= outcome;
+        return true;
+      },
     });
     if (first !== undefined) found += 1;
-    const how = first === undefined ? 'NOT FOUND' : `seed ${first.seed}: ${first.failure?.text ?? ''}`;
-    print(`${at} ${name}\n   ${count} seeds, ${how.replaceAll('\n', '\n   ')}`);
+    const { seed, failure } = first ?? {};
+    print(`| ${at} ${name} | ${count} | ${seed ?? 'none'} | ${failure?.kind ?? 'NOT FOUND'} |`);
   }
-  print(`${found} of ${mutants.length} are found`);
-  if (found < mutants.length) process.exitCode = 1;
+  print(`\n${found} of ${tried.length} are found`);
+  if (found < tried.length) process.exitCode = 1;
+}
+
+/** Whether a seed fails with all repairs too. */
+async function failsAnyway(seed: number): Promise<boolean> {
+  const worker = new Worker(undefined);
+  const { failure } = await worker.run(seed);
+  worker.end();
+  return failure !== undefined;
 }
 
 async function main(): Promise<void> {
@@ -211,7 +236,7 @@ async function main(): Promise<void> {
   if (values.worker === true) serve();
   else if (seed !== undefined) await tell(Number(seed));
   else if (values.shrink !== undefined) await shrink(Number(values.shrink));
-  else if (values.mutants === true) await runMutants(Number(values.seeds ?? 2_000));
+  else if (values.mutants === true) await runMutants(Number(values.seeds ?? 2_000), mutant?.split(',') ?? []);
   else {
     const { from = '1', seeds = '100', also = '' } = values;
     const named = also.split(',').filter(Boolean).map(Number);
@@ -219,8 +244,10 @@ async function main(): Promise<void> {
       seeds: [...named, ...range(Number(from), Number(seeds))],
       until: minutes === undefined ? Infinity : performance.now() + Number(minutes) * 60_000,
       mutant,
-      isFirstEnough: mutant !== undefined,
-      failed: ({ seed, failure }) => print(`seed ${seed}: ${failure?.text ?? ''}`),
+      failed: ({ seed, failure }) => {
+        print(`seed ${seed}: ${failure?.text ?? ''}`);
+        return mutant !== undefined;
+      },
     });
     print(`${count} seeds, ${failures} failed: ${JSON.stringify(counts)}`);
     if (failures > 0) process.exitCode = 1;

@@ -1,10 +1,11 @@
 import crypto from 'node:crypto';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
+import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
 import { importNetwork } from '../../src/operations/import-network';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { sliceBy } from '../../src/runtime/slices';
 import { censusOf } from './census';
-import { leftOf } from './checks';
+import { type Left, leftOf } from './checks';
 import { Broken, brokenBy } from './checks/broken';
 import { receivedBy } from './checks/messages';
 import { LIVES, RESTS } from './checks/processes';
@@ -45,6 +46,10 @@ function shapeOf(random: Random): Shape {
     return { roles, store: at % stores };
   });
   return { hosts, isOneMachine: random.chance(0.5) };
+}
+
+function resting(what: string): Left {
+  return { of: RESTS, what };
 }
 
 /** How long it may take after all faults until nothing is left to do (ms). */
@@ -111,6 +116,10 @@ export class World {
       for (const shape of this.shape.hosts) this.start(shape);
       for (const step of this.plan) this.simulation.after(step.at, undefined, () => this.take(step));
       await this.runUntil((this.plan.at(-1)?.at ?? 0) + 1_000);
+      // Who was away is back in the midst of everything.
+      await this.runUntil(
+        Math.max(...this.network.troubles.map(({ until }) => until).filter(Number.isFinite), 0),
+      );
       await this.rest();
       await this.rebuild();
     } finally {
@@ -193,12 +202,12 @@ export class World {
     this.say(`${host.name} is killed`);
     host.process.isKilled = true;
     this.gone.add(host.name);
-    this.ends(host);
+    this.ends(host, 'killed');
   }
 
   stop(host: Host): void {
     this.say(`${host.name} is stopped`);
-    this.ends(host);
+    this.ends(host, 'stopped');
     this.stopping.push(host);
     this.simulation.after(0, host.process, () => {
       host.stop().then(
@@ -228,17 +237,21 @@ export class World {
     }
   }
 
-  cut(engine: EngineName, ms: number, hosts: readonly Host[]): void {
+  /** `isRefused`: their calls fail at once. */
+  cut(engine: EngineName, ms: number, hosts: readonly Host[], isRefused: boolean): void {
     const names = hosts.map(({ name }) => name);
-    this.say(`${engine} cannot be reached by ${names.join(', ')} for ${ms} ms`);
-    this.network.cut(engine, ms, names);
+    this.say(`${engine} ${isRefused ? 'refuses' : 'cannot be reached by'} ${names.join(', ')} for ${ms} ms`);
+    this.network.cut(engine, ms, names, isRefused);
   }
 
   setClock(host: Host, ms: number): void {
     const { isOneMachine } = this.shape;
     const set = isOneMachine ? [...this.hosts, ...this.stopping] : [host];
     this.say(`the clock of ${isOneMachine ? 'the machine' : host.name} is set by ${ms} ms`);
-    for (const { process } of set) process.clockError += ms;
+    for (const { process, name } of set) {
+      process.clockError += ms;
+      if (isOneMachine && (ms > 0 || ms <= -MAX_CLOCK_SKEW_MS)) this.network.trouble(name, 'set', 0);
+    }
     if (isOneMachine) this.clockError += ms;
   }
 
@@ -252,8 +265,8 @@ export class World {
     for (const shape of shapes) this.start(shape, late());
   }
 
-  private ends(host: Host): void {
-    this.network.trouble(host.name, 'end', Infinity);
+  private ends(host: Host, how: 'killed' | 'stopped'): void {
+    this.network.trouble(host.name, how, Infinity);
     this.hosts = this.hosts.filter((other) => other !== host);
   }
 
@@ -277,7 +290,9 @@ export class World {
     if (this.random.chance(0.5)) await this.untilAtRest('after the faults');
     // What is due within days: nobody runs meanwhile, so that is no work.
     for (const host of this.hosts) this.stop(host);
-    await this.untilSo('processes stop', () => (this.stopping.some((host) => host.isUp) ? 'no' : undefined));
+    await this.untilSo('processes stop', () =>
+      this.stopping.some((host) => host.isUp) ? resting('one is up') : undefined,
+    );
     this.say('26 hours pass');
     this.simulation.now += 26 * HOUR;
     for (const store of this.stores.keys()) this.start({ roles: ROLES, store });
@@ -304,15 +319,16 @@ export class World {
       const now = `${this.disks.log.head} ${this.disks.deliveries.head}`;
       const left = this.unrest();
       if (now !== heads || left !== undefined) [heads, since] = [now, this.simulation.now];
-      return left ?? (this.simulation.now - since < QUIET_MS ? 'there is no rest' : undefined);
+      return left ?? (this.simulation.now - since < QUIET_MS ? resting('there is no rest') : undefined);
     });
   }
 
   /** Lets things happen until nothing is in the way. */
-  private async untilSo(what: string, why: () => string | undefined): Promise<void> {
+  private async untilSo(what: string, why: () => Left | undefined): Promise<void> {
     const deadline = this.simulation.now + REST_MS;
-    for (let reason = why(); reason !== undefined; reason = why()) {
-      if (this.simulation.now >= deadline) throw brokenBy(RESTS, `${what} does not become true: ${reason}`);
+    for (let left = why(); left !== undefined; left = why()) {
+      if (this.simulation.now >= deadline)
+        throw brokenBy(left.of, `${what} does not become true: ${left.what}`);
       await this.runUntil(this.simulation.now + 250);
     }
   }
@@ -325,19 +341,21 @@ export class World {
   }
 
   /** What is left to be done; undefined: nothing. */
-  private unrest(): string | undefined {
+  private unrest(): Left | undefined {
     const [waiting] = this.clients.waiting;
-    if (waiting !== undefined) return `a client waits for ${waiting.command.name}`;
+    if (waiting !== undefined) return resting(`a client waits for ${waiting.command.name}`);
     const { log, deliveries } = this.disks;
     for (const [at, store] of this.stores.entries()) {
       if (this.hosts.every(({ shape }) => shape.store !== at)) continue;
       const behind =
         store.behind(PROJECTIONS, log.head) ?? store.behind(DELIVERY_PROJECTIONS, deliveries.head);
-      if (behind !== undefined) return `${behind} of store ${at} is behind the log`;
+      if (behind !== undefined) return resting(`${behind} of store ${at} is behind the log`);
     }
+    const late = this.hosts.find((host) => host.isBehind(log.head));
+    if (late !== undefined) return resting(`the directory of ${late.name} is behind the log`);
     const inFlight = this.receivers.all.find(
       ({ end, process }) => end === undefined && this.hosts.some(({ name }) => name === process),
     );
-    return inFlight === undefined ? leftOf(this) : `${inFlight.process} is sending ${inFlight.id}`;
+    return inFlight === undefined ? leftOf(this) : resting(`${inFlight.process} is sending ${inFlight.id}`);
   }
 }

@@ -1,4 +1,5 @@
-import { type Trouble } from '../network';
+import { type Outcome } from '../../../src/domain/deliveries/delivery-events';
+import { PATIENCE_MS, type Trouble } from '../network';
 import { type Received } from '../receivers';
 import { EPOCH } from '../simulation';
 import { require } from './broken';
@@ -73,12 +74,17 @@ function overlap({ from, until }: Trouble, start: number, end: number): number {
 function mayRepeat(troubles: readonly Trouble[], one: Received, next: Received): boolean {
   const own = troubles.filter(({ process, from }) => process === one.process && from <= next.started);
   let end = Math.min(next.started, (one.ended ?? Infinity) + APPEND_MS);
-  // An append that is lost is repeated.
-  for (const trouble of own)
-    if (trouble.engine === 'deliveries' && overlap(trouble, one.started, end) > 0)
-      end = Math.min(next.started, Math.max(end, trouble.until + APPEND_MS));
+  // An append that is lost is repeated; one that began before was made to wait.
+  for (const { from, until: last, kind, engine } of own) {
+    const until = last + (kind === 'cut' ? PATIENCE_MS.most : 0);
+    if (engine === 'deliveries' && from <= end && until >= one.started)
+      end = Math.min(next.started, Math.max(end, until + APPEND_MS));
+  }
   const inFlight = own.filter(({ from, until }) => from <= end && until >= one.started);
-  if (inFlight.some(({ kind }) => kind === 'end')) return true;
+  // Who stops waits for what it has learnt to be durable.
+  const isLearnt = one.end === 'success' && inFlight.every(({ kind }) => kind === 'stopped');
+  if (inFlight.some(({ kind }) => kind === 'killed' || (kind === 'stopped' && !isLearnt))) return true;
+  if (inFlight.some(({ kind }) => kind === 'set')) return true;
   const away = (trouble: Trouble): boolean =>
     trouble.kind === 'frozen' || (trouble.kind === 'cut' && /leases|deliveries/.test(trouble.engine ?? ''));
   const ms = own.filter(away).reduce((sum, one) => sum + overlap(one, end - 60_000, next.started), 0);
@@ -87,7 +93,7 @@ function mayRepeat(troubles: readonly Trouble[], one: Received, next: Received):
 
 const repeated: Check = {
   promise:
-    'An attempt is repeated only if it failed, or was in flight when its process was killed, stopped, or paused or cut off for longer than its leases (N3).',
+    'An attempt is repeated only if it failed, or was in flight when its process was killed, stopped, paused or cut off for longer than its leases, or the clock of its machine was set (N3).',
   verify: (world) => {
     for (const [id, attempts] of scheduledOf(world))
       for (const [at, one] of attempts.entries()) {
@@ -96,6 +102,27 @@ const repeated: Check = {
         require(mayRepeat(world.network.troubles, one, next), () =>
           `${id} was sent by ${one.process} at ${one.started} (${one.end ?? 'no end'}, ${one.ended ?? ''}) and again by ${next.process} at ${next.started}, though nothing was wrong with ${one.process}`);
       }
+  },
+};
+
+const numbered: Check = {
+  promise:
+    'The log has each attempt of the schedule once, numbered from 1, and nothing after the outcome by which a message is over (N3).',
+  verify: ({ disks: { deliveries } }) => {
+    const last = new Map<string, { readonly attempt: number; readonly isOver: boolean }>();
+    const redelivered = new Set<string>();
+    for (const event of deliveries.all) {
+      if (event.type !== 'MessageAttempted') continue;
+      const { id, outcome, attempt, redelivery } = dataOf(event) as unknown as Outcome;
+      // What was in flight when somebody else's attempt has succeeded counts nothing.
+      if (redelivery !== undefined && outcome === 'delivered') redelivered.add(id);
+      if (redelivery !== undefined || redelivered.has(id)) continue;
+      const before = last.get(id) ?? { attempt: 0, isOver: false };
+      require(!before.isOver, () => `${id} is ${outcome} in ${event.stream}, though it was over before`);
+      require(attempt === undefined || attempt === before.attempt + 1, () =>
+        `attempt ${attempt ?? ''} of ${id} follows ${before.attempt} in ${event.stream}`);
+      last.set(id, { attempt: attempt ?? before.attempt, isOver: outcome !== 'failed' });
+    }
   },
 };
 
@@ -117,4 +144,4 @@ const ordered: Check = {
   },
 };
 
-export const ATTEMPTS = [due, over, cancelled, repeated, ordered] as const;
+export const ATTEMPTS = [due, over, numbered, cancelled, repeated, ordered] as const;
