@@ -25,12 +25,22 @@ export const MATCHER_LEASE = { name: 'matcher', ms: 30_000 } as const;
 /** Where a lease is: `Leases`, or a `ReadStore` for work on that store. */
 type LeaseSource = Pick<Leases, 'lease' | 'release'>;
 
-/** A lease, and when it was asked for: by the system clock, and by one that nobody can set. */
-interface Granted {
-  readonly lease: Lease;
+/** The system clock, and one that nobody can set. */
+interface Clocks {
   readonly wall: number;
   readonly monotonic: number;
 }
+
+/** A lease, when it was asked for, when it was last looked at, and when it ends by the clock that nobody can set. */
+interface Granted {
+  readonly lease: Lease;
+  readonly asked: Clocks;
+  seen: Clocks;
+  end: number;
+}
+
+/** By how much two clocks may run apart between two looks at them (ms). */
+const APART_MS = 100;
 
 /** Acquires, renews and releases a lease for one owner. */
 export class LeaseHolder {
@@ -49,19 +59,24 @@ export class LeaseHolder {
 
   /**
    * For how long the lease is certain unless it is renewed (ms); not positive without one. Both clocks count: the one
-   * that nobody can set stands still while the machine is suspended.
+   * that nobody can set stands still while the machine is suspended. By how much the system clock was ahead of it at one
+   * look is over for good: setting that clock back afterwards does not revive the lease.
    */
   get leftMs(): number {
-    if (this.granted === undefined) return 0;
-    const { clock } = this;
-    const { lease, wall, monotonic } = this.granted;
-    return lease.expires - wall - Math.max(clock.wall() - wall, clock.monotonic() - monotonic);
+    const { granted } = this;
+    if (granted === undefined) return 0;
+    const { seen } = granted;
+    const now = this.clocks();
+    const aheadMs = now.wall - seen.wall - (now.monotonic - seen.monotonic);
+    if (aheadMs > APART_MS) granted.end -= aheadMs;
+    granted.seen = now;
+    return granted.end - now.monotonic;
   }
 
   /** Acquires the lease, or renews it once a third of its time has passed; false while another owner holds it. */
   async acquire(): Promise<boolean> {
     // After the system clock was stepped back, what is stored is too late: renew then too.
-    const isBack = this.granted !== undefined && this.clock.wall() < this.granted.wall;
+    const isBack = this.granted !== undefined && this.clock.wall() < this.granted.asked.wall;
     if (this.leftMs > (this.ttlMs * 2) / 3 && !isBack) return true;
     this.renewal ??= this.renew().finally(() => (this.renewal = undefined));
     return await this.renewal;
@@ -90,9 +105,16 @@ export class LeaseHolder {
   }
 
   private async renew(): Promise<boolean> {
-    const [wall, monotonic] = [this.clock.wall(), this.clock.monotonic()];
-    const lease = await this.source.lease(this.name, this.owner, wall, this.ttlMs, this.isGone);
-    this.granted = lease && { lease, wall, monotonic };
+    const asked = this.clocks();
+    const lease = await this.source.lease(this.name, this.owner, asked.wall, this.ttlMs, this.isGone);
+    this.granted = lease && {
+      ...{ lease, asked, seen: asked },
+      end: asked.monotonic + lease.expires - asked.wall,
+    };
     return lease !== undefined;
+  }
+
+  private clocks(): Clocks {
+    return { wall: this.clock.wall(), monotonic: this.clock.monotonic() };
   }
 }

@@ -98,3 +98,26 @@ test('a lease is renewed no more once the work has failed', async () => {
   await pass(2 * TTL_MS);
   expect(await holder('b').acquire()).toBe(true);
 });
+
+test('a lease that was over since the machine was suspended is not revived when the clock is set back', async () => {
+  let [wall, monotonic] = [3_600_000, 0];
+  const mine = new LeaseHolder(
+    new TestClock(
+      () => wall,
+      () => monotonic,
+    ),
+    store,
+    'work',
+    'a',
+    TTL_MS,
+  );
+  await mine.acquire();
+  expect(mine.leftMs).toBe(TTL_MS);
+  wall += 10 * TTL_MS;
+  expect(mine.leftMs).toBeLessThanOrEqual(0);
+  wall -= 100 * TTL_MS;
+  expect(mine.leftMs).toBeLessThanOrEqual(0);
+  await mine.acquire();
+  monotonic += 100;
+  expect(mine.leftMs).toBe(TTL_MS - 100);
+});

@@ -235,8 +235,12 @@ export class DeliveryRunner {
     const { clock, deliveries, report } = this.parts;
     const { owner } = this.options;
     const { signal } = this.stopping;
+    const hasLease = (): Promise<boolean> => lease.acquire();
     const take = async (): Promise<TakenPartition | undefined> =>
-      await untilAborted(signal, takePartition(clock, deliveries, number, { owner, report, signal }));
+      await untilAborted(
+        signal,
+        takePartition(clock, deliveries, number, { owner, hasLease, report, signal }),
+      );
     try {
       if (!(await lease.acquire()) || signal.aborted) return undefined;
       const taken = await lease.renewDuring(take);

@@ -20,7 +20,8 @@ const MOST_CONFLICTS = 20;
 /**
  * Reads the state of a partition from its stream, without what is new in `matched`, and takes the partition over:
  * appends of the process that had it before conflict from now on. Raises `EngineUnavailable`. Takes nothing once the
- * signal has aborted.
+ * signal has aborted. Undefined: another process has the lease by now, as `hasLease` finds after each read; one that
+ * acquires it afterwards has this one's append conflict.
  */
 export async function takePartition(
   clock: Clock,
@@ -28,16 +29,19 @@ export async function takePartition(
   partition: number,
   {
     owner,
+    hasLease = async () => true,
     report = () => undefined,
     signal,
   }: {
     readonly owner: string;
+    readonly hasLease?: () => Promise<boolean>;
     readonly report?: (failure: string) => void;
     readonly signal?: AbortSignal;
   },
-): Promise<TakenPartition> {
+): Promise<TakenPartition | undefined> {
   for (let attempt = 1; ; attempt += 1) {
     const { state, revision } = await readPartition(log, partition, report);
+    if (!(await hasLease())) return undefined;
     signal?.throwIfAborted();
     try {
       const taken: PartitionEvent = {

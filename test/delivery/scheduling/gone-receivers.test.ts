@@ -27,7 +27,7 @@ describe('A receiver that is gone', () => {
   async function receiversLeft(): Promise<readonly string[]> {
     const left: string[] = [];
     for (let partition = 0; partition < PARTITIONS; partition += 1) {
-      const { state } = await takePartition(SYSTEM_CLOCK, world.deliveries, partition, { owner: 'test' });
+      const { state } = (await takePartition(SYSTEM_CLOCK, world.deliveries, partition, { owner: 'test' }))!;
       left.push(...state.receivers.keys());
     }
     return left;
@@ -56,7 +56,7 @@ describe('A receiver that is gone', () => {
     );
     const lease = new LeaseHolder(SYSTEM_CLOCK, leases, `partition-${number}`, 'one', 600_000);
     await lease.acquire();
-    const taken = await takePartition(SYSTEM_CLOCK, deliveries, number, { owner: 'one' });
+    const taken = (await takePartition(SYSTEM_CLOCK, deliveries, number, { owner: 'one' }))!;
     const partition = new OwnedPartition(number, lease, deliveries, taken, (one) =>
       dispatcher.writerEvents(one),
     );

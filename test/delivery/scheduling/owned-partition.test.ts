@@ -1,4 +1,7 @@
+import { partitionStream } from '../../../src/domain/deliveries/delivery-events';
+import { eventsOf } from '../../../src/kernel/decider';
 import { OwnedPartition } from '../../../src/delivery/scheduling/owned-partition';
+import { takePartition } from '../../../src/delivery/scheduling/partition-log';
 import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import { type Started } from '../../../src/delivery/scheduling/scheduler';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
@@ -41,5 +44,21 @@ describe('A partition', () => {
     partition.abort();
     await expect(waiting).resolves.toHaveLength(2);
     await expect(waitTwice(partition)).resolves.toHaveLength(2);
+  });
+
+  it('is not taken over by a process that was paused meanwhile, and whose lease is over (decisions N3)', async () => {
+    const { deliveries } = world;
+    const take = (owner: string, hasLease: () => Promise<boolean>) =>
+      takePartition(SYSTEM_CLOCK, deliveries, 2, { owner, hasLease });
+    // It is paused after it has read the partition, or when it has not yet.
+    const isOvertaken = async () => (await take('two', async () => true)) !== undefined;
+    let looks = 0;
+    const one = await take('one', async () => ++looks === 1 && (await isOvertaken()));
+    expect(one).toBeUndefined();
+    expect(await take('one', async () => false)).toBeUndefined();
+    const owners: unknown[] = [];
+    for await (const event of eventsOf(deliveries, partitionStream(2)))
+      owners.push((JSON.parse(event.data) as { readonly owner: string }).owner);
+    expect(owners).toEqual(['two']);
   });
 });
