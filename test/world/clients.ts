@@ -2,7 +2,7 @@ import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, Faults } from '../../src/kernel/fault';
 import { NoGeneration } from '../../src/kernel/read-store';
 import { type Api, type Host } from './host';
-import { type Random } from './random';
+import { Random } from './random';
 import { type Simulation } from './simulation';
 
 /** A kind of command, or query, that clients send (`workloads.ts` lists all). */
@@ -45,6 +45,8 @@ const TRIES = 5;
 /** All clients: what they have sent, and were answered. */
 export class Clients {
   readonly sent: Sent[] = [];
+  /** Of how many things they speak, as a share: of few, they compete for them. */
+  private readonly variety: number;
 
   constructor(
     private readonly simulation: Simulation,
@@ -52,7 +54,15 @@ export class Clients {
     private readonly say: (text: string) => void,
     /** Messages that receivers have got so far, with their subscriptions. */
     readonly received: () => readonly { readonly id: string; readonly subscription: string }[],
-  ) {}
+    seed: string,
+  ) {
+    this.variety = new Random(`${seed} clients`).pick([0, 0.3, 1]);
+  }
+
+  /** The number of one of some things, from 0: in some worlds always of the same few. */
+  few(random: Random, count: number): number {
+    return random.below(Math.max(1, Math.round(this.variety * count)));
+  }
 
   /** All of a kind. */
   of<What extends object, Result>(command: Command<What, Result>): readonly Sent<What, Result>[] {

@@ -107,14 +107,14 @@ module.exports = [
   {
     name: 'a lease that counts by the system clock only, which somebody sets back',
     file: 'src/runtime/lease-holder.ts',
-    from: 'Math.max(clock.wall() - wall, clock.monotonic() - monotonic)',
-    to: '(clock.wall() - wall)',
+    from: 'return granted.end - now.monotonic;',
+    to: 'return granted.lease.expires - now.wall;',
   },
   {
     name: 'a lease that counts by a clock that stands still while the machine is suspended',
     file: 'src/runtime/lease-holder.ts',
-    from: 'Math.max(clock.wall() - wall, clock.monotonic() - monotonic)',
-    to: '(clock.monotonic() - monotonic)',
+    from: 'if (aheadMs > APART_MS) granted.end -= aheadMs;',
+    to: '',
   },
   {
     name: 'a conflict of outcomes that is no end of the partition',
@@ -183,6 +183,12 @@ module.exports = [
     name: 'a hand-over that does not wait for what is in flight',
     file: 'src/delivery/scheduling/delivery-runner.ts',
     from: '    await partition.idle(waitMs);\n',
+    to: '',
+  },
+  {
+    name: 'a process that was paused takes over what another one has by now',
+    file: 'src/delivery/scheduling/partition-log.ts',
+    from: '    if (!(await hasLease())) return undefined;\n',
     to: '',
   },
 ];

@@ -47,6 +47,11 @@ export class Process {
     return 1_000 + this.simulation.now - this.suspendedMs;
   }
 
+  /** Its machine is suspended. */
+  get isAsleep(): boolean {
+    return this.frozenAt !== undefined && this.isSuspended;
+  }
+
   /** It stops between two steps, until it is thawed. `isSuspended`: with its machine. */
   freeze(isSuspended: boolean): void {
     this.frozenAt ??= this.simulation.now;

@@ -1,7 +1,7 @@
 import { type Clients, type Command } from './clients';
 import { type Position } from '../../src/kernel/event';
 import { type Random } from './random';
-import { fileClaim, ruleOnClaim } from './workloads/claims';
+import { fileClaims, reviseClaim, ruleOnClaim, withdrawClaim } from './workloads/claims';
 import { allLists, askList, copies, follow } from './workloads/lists';
 import { decideParked, rebuildReadModel } from './workloads/operators';
 import { deleteProducts, loadFeed, mapCategory, restoreFeed } from './workloads/products';
@@ -22,7 +22,9 @@ const COMMANDS: readonly Command[] = [
   move,
   postVoucher,
   withdrawVoucher,
-  fileClaim,
+  fileClaims,
+  reviseClaim,
+  withdrawClaim,
   ruleOnClaim,
   createSubscription,
   replaceSubscription,

@@ -97,6 +97,7 @@ export class World {
       () => this.hosts,
       say,
       () => receivedBy(this),
+      seed,
     );
     this.shape = shapeOf(this.random);
     const wall = (): number => EPOCH + simulation.now;
@@ -177,6 +178,11 @@ export class World {
   }
 
   start(shape: HostShape, late = 0): void {
+    // Nothing starts on a machine that is suspended.
+    if (this.shape.isOneMachine && this.hosts.some(({ process }) => process.isAsleep)) {
+      this.simulation.after(500, undefined, () => this.start(shape, late));
+      return;
+    }
     this.started += 1;
     const process = new Process(`p${this.started}`, this.simulation);
     process.clockError = this.clockError;
@@ -247,6 +253,7 @@ export class World {
   setClock(host: Host, ms: number): void {
     const { isOneMachine } = this.shape;
     const set = isOneMachine ? [...this.hosts, ...this.stopping] : [host];
+    if (set.some(({ process }) => process.isAsleep)) return;
     this.say(`the clock of ${isOneMachine ? 'the machine' : host.name} is set by ${ms} ms`);
     for (const { process, name } of set) {
       process.clockError += ms;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { textOf } from '../clients';
-import { fileClaim } from '../workloads/claims';
+import { fileClaims, reviseClaim } from '../workloads/claims';
 import { move, report } from '../workloads/transactions';
 import { require } from './broken';
 import { type Check, dataOf, streamsOf, timeOf } from './check';
@@ -81,7 +81,12 @@ const histories: Check = {
   verify: (world) => {
     const reports = world.clients.of(report);
     const moves = world.clients.of(move);
-    const claimed = new Set(world.clients.of(fileClaim).map(({ what }) => what.orderNumber));
+    const claimed = new Set(
+      [
+        ...world.clients.of(fileClaims).flatMap(({ what }) => what.claims),
+        ...world.clients.of(reviseClaim).map(({ what }) => what.claim),
+      ].map(({ orderNumber }) => orderNumber),
+    );
     for (const [id, events] of streamsOf(world, 'transaction')) {
       const [first] = events;
       const { transaction } = dataOf(first!) as { readonly transaction: Order };

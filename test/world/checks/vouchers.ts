@@ -43,12 +43,18 @@ const keys: Check = {
   promise: 'A `sourceId` of a program has one voucher at a time (V15).',
   verify: (world) => {
     const live = new Map<string, string>();
-    for (const [id, events] of streamsOf(world, 'voucher')) {
-      const { programId, sourceId } = dataOf(events[0]!);
-      if (events.at(-1)?.type === 'VoucherWithdrawn' || sourceId === undefined) continue;
-      const key = `${String(programId)} ${JSON.stringify(sourceId)}`;
-      require(!live.has(key), () => `vouchers ${live.get(key) ?? ''} and ${id} have the sourceId ${key}`);
-      live.set(key, id);
+    const known = new Map<string, string>();
+    for (const event of world.disks.log.all) {
+      const { stream, type } = event;
+      if (!stream.startsWith('voucher-') || world.unusable.has(stream)) continue;
+      const { programId, sourceId } = dataOf(event);
+      if (sourceId !== undefined) known.set(stream, `${String(programId)} ${JSON.stringify(sourceId)}`);
+      const key = known.get(stream);
+      if (key === undefined) continue;
+      const other = live.get(key) ?? stream;
+      require(other === stream, () => `${other} and ${stream} have the sourceId ${key}`);
+      if (type === 'VoucherWithdrawn') live.delete(key);
+      else live.set(key, stream);
     }
   },
 };

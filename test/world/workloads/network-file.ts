@@ -1,11 +1,19 @@
 import { type NetworkFile } from '../../../src/network/network-file';
 
-/** The event that claims are about. */
-export const CLAIMED = 304;
+/** The events that claims are about, the inquiry event first, and nothing else. */
+export const CLAIMED = [304, 305] as const;
 const EVENTS = [
   { id: 301, name: 'Sale', kind: 'sale', pendingDays: 1, commission: { percent: 5 } },
   { id: 302, name: 'Trial', kind: 'sale', pendingDays: 1, autoDeny: true },
-  { id: CLAIMED, name: 'Inquiry', kind: 'sale', pendingDays: 1, inquiry: true, commission: { percent: 5 } },
+  { id: CLAIMED[1], name: 'Call', kind: 'sale', pendingDays: 1, commission: { percent: 5 } },
+  {
+    id: CLAIMED[0],
+    name: 'Inquiry',
+    kind: 'sale',
+    pendingDays: 1,
+    inquiry: true,
+    commission: { percent: 5 },
+  },
   { id: 303, name: 'Lead', kind: 'lead', pendingDays: 0, commission: { fixed: 2 } },
 ] satisfies NonNullable<NetworkFile['programs']>[number]['events'];
 

@@ -19,10 +19,10 @@ interface Voucher {
 export const postVoucher: Command<Voucher, { readonly id: number }> = {
   name: 'post voucher',
   weight: 6,
-  draw: (random, _, number) => ({
-    ...random.pick(GERMAN),
+  draw: (random, clients, number) => ({
+    ...GERMAN[clients.few(random, GERMAN.length)]!,
     title: `Voucher ${number}`,
-    ...(random.chance(0.8) ? { sourceId: `s${random.below(8)}` } : {}),
+    ...(random.chance(0.8) ? { sourceId: `s${clients.few(random, 8)}` } : {}),
   }),
   run: async (api, { organisationId, ...voucher }) => {
     const texts = { voucherTypeId: 4, shortDescription: 's', description: 'd' };
@@ -38,7 +38,7 @@ export const withdrawVoucher: Command<{ readonly id: number; readonly organisati
   draw: (random, clients) => {
     const posted = clients.done(postVoucher);
     if (posted.length === 0) return undefined;
-    const { what, result } = random.pick(posted);
+    const { what, result } = random.pick(posted.slice(-4));
     return { id: result.id, organisationId: what.organisationId };
   },
   run: (api, { id, organisationId }) => api.of(commands).withdraw(id, organisationId),
