@@ -6,7 +6,6 @@ import { storedAfter, type StoredTransaction } from '../domain/transactions/stor
 import { TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
 import { execute, toDomainEvent } from '../kernel/decider';
 import { START } from '../kernel/event';
-import { type EventLog } from '../kernel/event-log';
 import { OrderSearch } from '../processes/order-search';
 import { track } from '../processes/track-order';
 import { ClaimCommands } from '../services/claims/commands';
@@ -52,12 +51,13 @@ const INTERVAL = 5;
 const EXAMPLES = 5;
 
 /** 60 claims of the last 60 days in many statuses, the oldest first. The same in every run, but for times. */
-export function demoClaims(now: Date, commands: TimedClaims): readonly DemoStep[] {
+export function demoClaims(now: Date, parts: DemoParts): readonly DemoStep[] {
+  const commands = new DemoClaims(parts);
   const last: DemoStep = {
     at: now,
     run: async () => {
       const claims = Array.from({ length: EXAMPLES }, (_, at) => exampleClaim(at, now));
-      await commands.file(publishers.preisfuchs, claims, now);
+      await commands.file(publishers.preisfuchs, claims);
     },
   };
   return [...claimsOverTime(now, commands), last];
@@ -75,7 +75,7 @@ function exampleClaim(number: number, now: Date): PostedClaim {
   };
 }
 
-function claimsOverTime(now: Date, commands: TimedClaims): readonly DemoStep[] {
+function claimsOverTime(now: Date, commands: DemoClaims): readonly DemoStep[] {
   const random = seededRandom(31);
   const kinds = inRandomOrder(
     Object.entries(KINDS).flatMap(([kind, count]) => Array<ClaimCase>(count).fill(kind as ClaimCase)),
@@ -93,7 +93,7 @@ function claimsOverTime(now: Date, commands: TimedClaims): readonly DemoStep[] {
       for (const number of numbers) {
         const kind = kinds[number] ?? 'plain';
         const { publisherId, claim } = claimOf(number, kind, { at, random, orders, claimed });
-        const [id] = await commands.file(publisherId, [claim], at);
+        const [id] = await commands.file(publisherId, [claim]);
         if (id !== undefined) filed.set(number, { id, publisherId, claim });
       }
     };
@@ -105,7 +105,7 @@ function claimsOverTime(now: Date, commands: TimedClaims): readonly DemoStep[] {
           at: later(days),
           run: async () => {
             const found = filed.get(number);
-            if (found !== undefined) await act(commands, found, later(days));
+            if (found !== undefined) await act(commands, found);
           },
         });
     return steps.filter((step) => step.at.getTime() <= now.getTime());
@@ -192,24 +192,24 @@ const REJECTED: readonly number[] = [201, 205, 206, 207, 208, 211, 212, 213];
 
 interface Fate {
   readonly days: number;
-  readonly act: (commands: TimedClaims, claim: Filed, at: Date) => Promise<void>;
+  readonly act: (commands: DemoClaims, claim: Filed) => Promise<void>;
 }
 
 /** What happens to a claim after its post. */
 function fatesOf(kinds: readonly ClaimCase[], number: number): readonly Fate[] {
   const kind = kinds[number];
-  if (kind === 'rejected') return [{ days: 1, act: (commands, { id }, at) => commands.reject(id, 101, at) }];
+  if (kind === 'rejected') return [{ days: 1, act: (commands, { id }) => commands.reject(id, 101) }];
   const before = kinds.slice(0, number).filter((one) => one === 'plain').length;
   return kind === 'plain' ? fatesOfPlain(before) : [];
 }
 
 /** Of the claims that await approval, by their order. */
 function fatesOfPlain(number: number): readonly Fate[] {
-  const due: Fate = { days: daysToAutoApprove, act: (commands, { id }, at) => commands.autoApprove(id, at) };
+  const due: Fate = { days: daysToAutoApprove, act: (commands, { id }) => commands.autoApprove(id) };
   const ruled = (ruling: object): Fate => ({
     days: 3,
-    act: (commands, { id, claim }, at) =>
-      commands.rule(advertiserOf(claim.programId), { claimId: id, versionNo: 0, ...ruling }, at),
+    act: (commands, { id, claim }) =>
+      commands.rule(advertiserOf(claim.programId), { claimId: id, versionNo: 0, ...ruling }),
   });
   switch (number % 5) {
     case 0:
@@ -232,9 +232,9 @@ function fatesOfPlain(number: number): readonly Fate[] {
     case 3: {
       const revised: Fate = {
         days: 2,
-        act: (commands, { id, publisherId, claim }, at) => {
+        act: (commands, { id, publisherId, claim }) => {
           const change = { claimId: id, versionNo: 0, advertiserInformation: 'Ordered by telephone' };
-          return commands.revise(publisherId, { ...claim, ...change }, at);
+          return commands.revise(publisherId, { ...claim, ...change });
         },
       };
       return [revised, { ...due, days: due.days + revised.days }];
@@ -259,16 +259,13 @@ function inRandomOrder<Item>(items: readonly Item[], random: Random): readonly I
     .map(({ item }) => item);
 }
 
-/** What the demo does with claims, each as of a time. There are no read models yet: orders are looked up in the log. */
-export class TimedClaims {
+/** What the demo does with claims. There are no read models yet: orders are looked up in the log. */
+class DemoClaims {
   private readonly search: OrderSearch;
   private readonly commands: ClaimCommands;
 
-  constructor(
-    private readonly log: EventLog,
-    private readonly parts: DemoParts,
-  ) {
-    const { follower, clock, visible } = parts;
+  constructor(private readonly parts: DemoParts) {
+    const { log, follower, clock, visible } = parts;
     this.search = new OrderSearch(clock, async ({ advertiserId, orderNumbers }) => {
       const orders = await this.orders();
       const own = orders.filter(
@@ -282,7 +279,7 @@ export class TimedClaims {
   /** All transactions so far, the oldest first. */
   async orders(): Promise<readonly KnownOrder[]> {
     const stored = new Map<string, StoredTransaction>();
-    for await (const { events } of this.log.readAll({ after: START, prefixes: [`${TRANSACTION}-`] }))
+    for await (const { events } of this.parts.log.readAll({ after: START, prefixes: [`${TRANSACTION}-`] }))
       for (const event of events) {
         const id = event.stream.slice(TRANSACTION.length + 1);
         stored.set(id, storedAfter(stored.get(id), toDomainEvent(event) as TransactionEvent, event.revision));
@@ -294,54 +291,44 @@ export class TimedClaims {
   }
 
   /** As a publisher posts them. Returns the ids. */
-  async file(organisationId: number, claims: readonly object[], at: Date): Promise<readonly number[]> {
-    this.parts.setTime(at);
+  async file(organisationId: number, claims: readonly object[]): Promise<readonly number[]> {
     const caller = { organisationId, kind: 'publisher' } as const;
     return (await this.commands.create(listOf('claims', claims), caller)).ids;
   }
 
-  async revise(organisationId: number, update: PostedClaimUpdate, at: Date): Promise<void> {
-    this.parts.setTime(at);
+  async revise(organisationId: number, update: PostedClaimUpdate): Promise<void> {
     const caller = { organisationId, kind: 'publisher' } as const;
     await this.commands.revise(listOf('claimUpdates', [update]), caller);
   }
 
   /** As an advertiser posts it. An approved claim becomes a transaction at once. */
-  async rule(organisationId: number, update: PostedClaimUpdate, at: Date): Promise<void> {
-    this.parts.setTime(at);
+  async rule(organisationId: number, update: PostedClaimUpdate): Promise<void> {
     const caller = { organisationId, kind: 'advertiser' } as const;
     await this.commands.rule(listOf('claimUpdates', [update]), caller);
-    await this.track(update.claimId, at);
+    await this.track(update.claimId);
   }
 
-  async reject(claimId: number, statusId: number, at: Date): Promise<void> {
-    const { directory } = this.parts.follower;
-    const request = { claimId, ...rejectionOf(statusId, undefined) };
-    await reviewClaim(request, {
-      clock: this.parts.clock,
-      log: this.log,
-      search: this.search,
-      directory,
-      now: at,
-    });
+  async reject(claimId: number, statusId: number): Promise<void> {
+    const { clock, log, follower } = this.parts;
+    const parts = { clock, log, search: this.search, directory: follower.directory, now: clock.now() };
+    await reviewClaim({ claimId, ...rejectionOf(statusId, undefined) }, parts);
   }
 
-  async autoApprove(claimId: number, at: Date): Promise<void> {
-    await execute(this.parts.clock, this.log, claimDecider, claimId, {
-      do: 'autoApprove',
-      at: at.toISOString(),
-    });
-    await this.track(claimId, at);
+  async autoApprove(claimId: number): Promise<void> {
+    const { clock, log } = this.parts;
+    const command = { do: 'autoApprove', at: clock.now().toISOString() } as const;
+    await execute(clock, log, claimDecider, claimId, command);
+    await this.track(claimId);
   }
 
-  private async track(claimId: number, at: Date): Promise<void> {
+  private async track(claimId: number): Promise<void> {
     const ordersNow = async (advertiserId: number, orderNumber: string) => {
       const found = await this.search.find(advertiserId, new Set([orderNumber]));
       return found === 'unavailable' ? [] : (found.get(orderNumber) ?? []);
     };
-    const { clock, follower } = this.parts;
+    const { clock, log, follower } = this.parts;
     const { directory } = follower;
-    const context = { clock, log: this.log, directory, at: at.toISOString(), since: START };
+    const context = { clock, log, directory, at: clock.now().toISOString(), since: START };
     await track(claimId, ordersNow, context);
   }
 }

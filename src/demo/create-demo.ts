@@ -13,10 +13,10 @@ import { SystemClock } from '../runtime/clock';
 import { type LoadCommand, ProductCommands } from '../services/products/commands';
 import { makeLoader } from '../services/products/load/loader';
 import { VoucherCommands } from '../services/vouchers/commands';
-import { demoClaims, TimedClaims } from './claims';
+import { demoClaims } from './claims';
 import { DAY, demoFeed, demoPriceChanges, FIRST_POSTED, type PostedProduct } from './products';
 import { DEMO, demoNetwork, FEEDS } from './network';
-import { demoTransactions, TimedTransactions } from './transactions';
+import { demoTransactions } from './transactions';
 import { CommandError } from '../operations/command-error';
 
 /**
@@ -69,8 +69,7 @@ async function fillWithDemo(
   const productCommands = new ProductCommands(loader, new FeedRefusals(clock, log), follower, readModels);
   const visible = new VisibleWrites(log, readModels);
   const voucherCommands = new VoucherCommands(new VoucherWriter(clock, log), visible, follower, clock);
-  const post = async (feedId: number, products: readonly PostedProduct[], at: Date): Promise<void> => {
-    clock.present = at;
+  const post = async (feedId: number, products: readonly PostedProduct[]): Promise<void> => {
     const caller = ownerOf(feedId, follower.directory);
     const body = jsonBody(JSON.stringify({ products }));
     const { faults } = await productCommands.load({ feedId, caller, mode: 'update', body });
@@ -87,25 +86,26 @@ async function fillWithDemo(
       onToken,
     });
     await follower.reached(position);
-    const parts = { follower, visible, clock, setTime: (at: Date) => (clock.present = at) };
+    const parts = { log, follower, visible, clock };
     const steps = [
-      ...FEEDS.map(({ id }) => ({ at: firstPosted, run: () => post(id, demoFeed(id), firstPosted) })),
+      ...FEEDS.map(({ id }) => ({ at: firstPosted, run: () => post(id, demoFeed(id)) })),
       ...demoPriceChanges(started).map(({ feedId, at, products }) => ({
         at,
-        run: () => post(feedId, products, at),
+        run: () => post(feedId, products),
       })),
-      ...demoTransactions(started, new TimedTransactions(log, parts)),
-      ...demoClaims(started, new TimedClaims(log, parts)),
+      ...demoTransactions(started, parts),
+      ...demoClaims(started, parts),
     ];
     const ordered = steps.sort((one, other) => one.at.getTime() - other.at.getTime());
     const vouchers = demoVouchers(started).map(({ organisationId, posted }) => ({
+      at: started,
       run: async () => {
-        clock.present = started;
         await voucherCommands.post(posted, organisationId);
       },
     }));
     const all = [...ordered, ...vouchers];
-    for (const [done, { run }] of all.entries()) {
+    for (const [done, { at, run }] of all.entries()) {
+      clock.present = at;
       await run();
       show(
         `the demo network is being created: ${Math.floor((100 * (done + 1)) / all.length)} % of its history`,

@@ -29,7 +29,9 @@ interface DemoTransaction {
 }
 
 /** About 500 transactions of 90 days in all nine states, the oldest first. The same in every run, but for times. */
-export function demoTransactions(now: Date, commands: TimedTransactions): readonly DemoStep[] {
+export function demoTransactions(now: Date, parts: DemoParts): readonly DemoStep[] {
+  const { clock, log, visible, follower } = parts;
+  const commands = new TransactionCommands(clock, log, visible, follower);
   const random = seededRandom(20);
   const tracked = new Map<string, DemoTransaction>();
   const steps: DemoStep[] = [];
@@ -37,25 +39,24 @@ export function demoTransactions(now: Date, commands: TimedTransactions): readon
     const at = new Date(now.getTime() - (FIRST_DAY - day) * DAY);
     const run = async (): Promise<void> => {
       for (const { id, status } of STATUSES.filter((one) => one.day === day))
-        await commands.setStatus(id, status, at);
+        await setStatus(id, status, parts);
       const posted = Array.from({ length: PER_POST }, (_, of) =>
         reportOf((day / INTERVAL) * PER_POST + of, day, at, random),
       );
-      const reported = await commands.report(posted, at);
+      const reported = recordedIn(await commands.report(posted, OPERATOR));
       for (const [of, { transactionId, messageTypeId }] of reported.entries())
         tracked.set(transactionId, {
           programId: posted[of]?.programId ?? NaN,
           state: messageTypeId,
           since: day,
         });
-      const moved = await commands.move(transitionsOn(day, tracked, random), at);
+      const moved = recordedIn(await commands.move(transitionsOn(day, tracked, random), OPERATOR));
       const ended = [...tracked].filter(
         ([, { state, since }]) => state === 4 && day - since === PENDING_DAYS,
       );
-      const approved = await commands.endPeriods(
-        ended.map(([id]) => id),
-        at,
-      );
+      // As the system does it (`docs/decisions.md#t4`).
+      const endPeriod = { do: 'endPeriod', at: at.toISOString() } as const;
+      const approved = await Promise.all(ended.map(([id]) => commands.execute(id, endPeriod)));
       for (const { transactionId, messageTypeId: state } of [...moved, ...approved]) {
         const one = tracked.get(transactionId);
         if (one !== undefined && one.state !== state) Object.assign(one, { state, since: day });
@@ -142,53 +143,27 @@ function transitionsOn(
   });
 }
 
-/** What the commands of the demo need. */
+/** What the steps of the demo work with. */
 export interface DemoParts {
+  readonly log: EventLog;
   readonly follower: FollowedDirectory;
   readonly visible: VisibleWrites;
+  /** Shows the time of the step. */
   readonly clock: Clock;
-  readonly setTime: (at: Date) => void;
 }
 
 const OPERATOR = { organisationId: DEMO.operator, kind: 'operator' } as const;
 
-/** What the demo does with transactions, each as of a time. */
-export class TimedTransactions {
-  private readonly commands: TransactionCommands;
-
-  constructor(
-    private readonly log: EventLog,
-    private readonly parts: DemoParts,
-  ) {
-    const { follower, visible, clock } = parts;
-    this.commands = new TransactionCommands(clock, log, visible, follower);
-  }
-
-  async setStatus(programId: number, status: 'paused' | 'closed', at: Date): Promise<void> {
-    const program = demoNetwork().programs.find(({ id }) => id === programId);
-    const changed = { programs: [{ ...program, status }] };
-    const { follower } = this.parts;
-    const { facts } = planNetwork(follower.directory, changed, { at: at.toISOString() });
-    const { position } = await appendFacts(this.parts.clock, this.log, facts, follower.directory);
-    await follower.reached(position);
-  }
-
-  /** As an operator posts them (`docs/decisions.md#t2`, `#t5`). */
-  async report(posted: readonly object[], at: Date): Promise<readonly Recorded[]> {
-    this.parts.setTime(at);
-    return recordedIn(await this.commands.report(posted, OPERATOR));
-  }
-
-  async move(posted: readonly object[], at: Date): Promise<readonly Recorded[]> {
-    this.parts.setTime(at);
-    return recordedIn(await this.commands.move(posted, OPERATOR));
-  }
-
-  /** What the system does at the end of pending periods (`docs/decisions.md#t4`). */
-  async endPeriods(transactionIds: readonly string[], at: Date): Promise<readonly Recorded[]> {
-    const command = { do: 'endPeriod', at: at.toISOString() } as const;
-    return await Promise.all(transactionIds.map((id) => this.commands.execute(id, command)));
-  }
+async function setStatus(
+  programId: number,
+  status: 'paused' | 'closed',
+  { clock, log, follower }: DemoParts,
+): Promise<void> {
+  const program = demoNetwork().programs.find(({ id }) => id === programId);
+  const changed = { programs: [{ ...program, status }] };
+  const { facts } = planNetwork(follower.directory, changed, { at: clock.now().toISOString() });
+  const { position } = await appendFacts(clock, log, facts, follower.directory);
+  await follower.reached(position);
 }
 
 function recordedIn({ results }: CommandResults): readonly Recorded[] {
