@@ -3,6 +3,7 @@ import { version } from '../../package.json';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type Role, ROLES, serve } from '../app/serve';
 import { type Engines } from '../engines/open';
+import { type ReceiverOptions } from '../operations/receiver';
 import { secretValue } from '../settings/settings';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
@@ -210,12 +211,8 @@ function addLog(affilog: Command, parts: CliParts): void {
     });
 }
 
-interface ReceiverFlags {
-  readonly host: string;
-  readonly port: number;
-  readonly secret?: string;
+interface ReceiverFlags extends Omit<ReceiverOptions, 'status'> {
   readonly answer: number;
-  readonly delay: number;
 }
 
 function addReceiver(affilog: Command, parts: CliParts): void {

@@ -14,15 +14,10 @@ import { type Caller, Organisations } from './organisations';
 import { PastTerms } from './commission';
 import { type Program, Programs } from './programs';
 import { isObject, isText } from '../kernel/unknown';
+import { type ParkedEvent } from '../runtime/parked-events';
 
 /** An event of another program. */
-export interface UnusableEvent {
-  readonly event: string;
-  readonly type: string;
-  readonly stream: string;
-  readonly revision: number;
-  readonly error: string;
-}
+export type UnusableEvent = Pick<ParkedEvent, 'event' | 'type' | 'stream' | 'revision' | 'error'>;
 
 const MAX_UNUSABLE = 1_000;
 

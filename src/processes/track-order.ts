@@ -13,25 +13,18 @@ import { STANDINGS, stateIdOf } from '../domain/transactions/states';
 import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
 import { type TransactionFacts } from '../domain/transactions/transaction-facts';
 import { type Surroundings } from '../domain/transactions/surroundings';
-import { type Clock } from '../runtime/clock';
+import { type ActionParts } from './automation-runner';
 
 /** An order that a publisher has claimed, as it was approved; amounts are integers (`wire/record/minor-units.ts`). */
-interface ApprovedOrder {
+interface ApprovedOrder
+  extends
+    Pick<TransactionFacts, 'programId' | 'siteId' | 'advertiserId' | 'currencyId' | 'eventId'>,
+    Pick<TransactionFacts, 'orderNumber' | 'orderValue' | 'timeOfEvent' | 'epi' | 'epi2'> {
   readonly claimId: number;
-  readonly programId: number;
-  readonly siteId: number;
   readonly publisherId: number;
-  readonly advertiserId: number;
-  readonly currencyId: string;
-  readonly eventId: number;
-  readonly orderNumber: string;
-  readonly orderValue: number;
   /** By default by `terms`: those of the event when the claim was filed (`docs/decisions.md#c6`). */
   readonly publisherCommission?: number;
   readonly terms: Terms;
-  readonly timeOfEvent: string;
-  readonly epi?: string;
-  readonly epi2?: string;
 }
 
 /**
@@ -44,11 +37,7 @@ export type OrdersNow = (
   since: Position,
 ) => Promise<readonly TrackedOrder[]>;
 
-interface TrackingParts {
-  readonly clock: Clock;
-  readonly log: EventLog;
-  readonly directory: Directory;
-  readonly at: string;
+interface TrackingParts extends ActionParts {
   /** A position not before the approval of the claim: what was reported before the approval is taken into account. */
   readonly since: Position;
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { type Message } from '../../domain/deliveries/delivery-events';
 import { NamedError } from '../../kernel/fault';
 import { type Decider, execute } from '../../kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../kernel/event-log';
@@ -54,12 +55,7 @@ export function hasRates({ data }: { readonly data: object }): boolean {
 }
 
 /** An exchange of one currency for another. */
-export interface Conversion {
-  readonly from: string;
-  readonly to: string;
-  /** What one unit of `from` costs in `to`, as close as a number can be. */
-  readonly rate: number;
-  readonly day: string;
+export interface Conversion extends NonNullable<Message['conversion']> {
   /** An amount of `from` in `to`: rounded half away from zero to the minor unit of `to`, without any other rounding. */
   readonly convert: (amount: number) => number;
 }

@@ -75,6 +75,7 @@ export interface Message extends OfReceiver {
   readonly conversion?: {
     readonly from: string;
     readonly to: string;
+    /** What one unit of `from` costs in `to`, as close as a number can be. */
     readonly rate: number;
     readonly day: string;
   };
@@ -90,7 +91,7 @@ export function whyUnsendable({ unsendable, awaitsRate }: Message): string {
 
 /**
  * How far the matcher has come, the last event of each of its appends: everything up to `upTo` is matched. With
- * `messages`, a later event was appended in part: so many, after the last cursor without.
+ * `messages`, a later event was appended in part: this many messages, after the last cursor without.
  */
 export interface MatcherCursor {
   readonly upTo: Position;

@@ -35,12 +35,11 @@ interface Downloads {
 }
 
 /** A version of a feed, or a page of it, that is about to be sent to an organisation. */
-export interface CountedDownload {
-  readonly feedId: number;
-  readonly organisationId: number;
-  readonly version: Position;
+export interface CountedDownload extends Pick<
+  FeedDownloaded['data'],
+  'feedId' | 'organisationId' | 'version' | 'at'
+> {
   readonly page?: number;
-  readonly at: string;
   readonly head: Position;
 }
 
