@@ -1,4 +1,3 @@
-import { type ParsedEvent } from '../src/kernel/decider';
 import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
 import { allOf, filtersOn, type Found, type Order, type QueryOptions } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
@@ -30,7 +29,7 @@ export const imports: Projection<StoredImport, ImportEvent> = {
   replaces: ['FeedImported', 'FeedImportRefused'],
   idOf: ({ data }) => data.importId,
   fold: (_, event) => ({
-    feedId: feedIdOf(event),
+    feedId: Number(event.stream.slice(event.stream.indexOf('-') + 1)),
     position: numberOf(event.position),
     reported: reportedOf(event),
   }),
@@ -39,10 +38,6 @@ export const imports: Projection<StoredImport, ImportEvent> = {
     return { document, fields: { feedId, time: Date.parse(reported.time), position } };
   },
 };
-
-function feedIdOf({ stream }: ParsedEvent<ImportEvent>): number {
-  return Number(stream.slice(stream.indexOf('-') + 1));
-}
 
 const NOTHING = { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0, refused: 0 } as const;
 

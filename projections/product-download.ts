@@ -1,5 +1,5 @@
 import { numberOf, type Position, positionOf } from '../src/kernel/event';
-import { allOf, type Filter, filtersOn, type Found } from '../src/kernel/query';
+import { allOf, type Filter, filtersOn } from '../src/kernel/query';
 import { type ReadStore } from '../src/kernel/read-store';
 import { customFieldNames, type Offer } from '../src/domain/products/offer';
 import { EngineUnavailable } from '../src/kernel/event-log';
@@ -59,7 +59,8 @@ export async function* offersFromSnapshot(
   const customFields = new Set<string>();
   const samplesOf = isFlat ? ('fieldNames' satisfies ProductField) : undefined;
   for await (const { found, samples = [], ...facts } of store.snapshot(TARGET, filterOf(wanted), samplesOf)) {
-    for (const name of customFieldNames(samples.map(productOf))) customFields.add(name);
+    for (const name of customFieldNames(samples.map((sample) => toOffer(sample).product)))
+      customFields.add(name);
     if (samples.length === 0) yield { offers: found.map(toOffer), ...facts, customFields };
   }
 }
@@ -116,8 +117,4 @@ function changedIn({ after, categoryIds }: Changes): Filter {
   const changed = between('changed', { min: numberOf(after) + 1 });
   const mapped = among('tdCategoryId', categoryIds.length === 0 ? undefined : categoryIds);
   return { any: [changed, mapped].filter((filter) => filter !== undefined) };
-}
-
-function productOf(sample: Found): Offer['product'] {
-  return toOffer(sample).product;
 }

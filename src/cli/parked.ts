@@ -21,7 +21,8 @@ export function addParked(affilog: Command, parts: CliParts): void {
     .action(
       onEngines(parts, async (engines, projection: string | undefined) => {
         const found = await (await operations()).parkedIn(engines, projection ?? 'all');
-        for (const { name, id, entry } of found) stdout.write(`${name} ${id}: ${firstLineOf(entry.error)}\n`);
+        for (const { name, id, entry } of found)
+          stdout.write(`${name} ${id}: ${entry.error.split('\n', 1)[0] ?? ''}\n`);
         if (found.length === 0) stdout.write('nothing is parked\n');
       }),
     );
@@ -56,8 +57,4 @@ export function addParked(affilog: Command, parts: CliParts): void {
         stdout.write(`skipped event ${event} of ${stream}${isRetried ? '; retry requested' : ''}\n`);
       }),
     );
-}
-
-function firstLineOf(text: string): string {
-  return text.split('\n', 1)[0] ?? '';
 }

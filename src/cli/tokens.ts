@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { type System, SYSTEMS } from '../network/events';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
 import { type CliParts, integerFrom, onDirectory, withDirectory } from './settings';
+import { defined } from '../kernel/without';
 
 interface IssueFlags extends ChangeFlags {
   readonly organisation: number;
@@ -58,11 +59,7 @@ export function addTokens(affilog: Command, parts: CliParts): void {
         at: now.toISOString(),
         ...(expires === undefined ? {} : { expires: readExpiry(expires, now) }),
       };
-      const holder = {
-        organisationId: organisation,
-        system,
-        ...(site === undefined ? {} : { siteId: site }),
-      };
+      const holder = defined({ organisationId: organisation, system, siteId: site });
       await withDirectory(command, parts, async ({ log }, directory) => {
         const { token, fact } = issueToken(directory, holder, options);
         // Standard output has the token alone, so that a script can store it.

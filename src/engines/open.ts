@@ -287,13 +287,9 @@ async function namingPath<Opened>(path: string, open: () => Promise<Opened>): Pr
     return await open();
   } catch (error) {
     const isNamed = error instanceof DamagedLog || !(error instanceof EngineUnavailable);
-    if (isNamed || hasPath(error.cause)) throw error;
+    if (isNamed || (isObject(error.cause) && 'path' in error.cause)) throw error;
     throw new EngineUnavailable(error.message, { cause: new UnusablePath(resolve(path), error.cause) });
   }
-}
-
-function hasPath(cause: unknown): boolean {
-  return isObject(cause) && 'path' in cause;
 }
 
 async function requireWritable(folder: string): Promise<void> {

@@ -45,7 +45,7 @@ function rounded(dividend: bigint, divisor: number, unit: number): number {
 
 /**
  * What programs paid for their events at each position of the log: transactions and claims that were stored before they
- * recorded it have the terms of that time, whatever has become of the program.
+ * recorded it have the terms of that time, whatever has happened to the program since.
  */
 export class PastTerms {
   /** By event id. */

@@ -3,6 +3,7 @@ import { type Fact, factOf } from './decider';
 import { type Token } from './events';
 import { KEYS } from './network-check';
 import { type ListName, type Network } from './network-file';
+import { defined } from '../kernel/without';
 
 /** A directory in the form of a network file. */
 export function networkOf({ organisations, programs, categories }: Directory): Network {
@@ -42,14 +43,7 @@ export function tokenFact(
   hash: string,
   at: string,
 ): Fact {
-  const data = {
-    organisationId,
-    system,
-    ...(siteId === undefined ? {} : { siteId }),
-    hash,
-    ...(expires === undefined ? {} : { expires }),
-    at,
-  };
+  const data = defined({ organisationId, system, siteId, hash, expires, at });
   return factOf({ type: 'TokenIssued', data });
 }
 

@@ -345,7 +345,7 @@ class MatchedWriter {
       const id = idOf(one, event);
       if (this.made.has(id) || made.has(id)) continue;
       const packed = toNewEvent(one, id);
-      const size = sizeOf(packed);
+      const size = packed.type.length + Buffer.byteLength(packed.data) + packed.meta.length;
       if (this.pending.length === MAX_EVENTS || (this.pending.length > 0 && this.bytes + size > MAX_BYTES)) {
         if (at > 0) this.begins(position, at);
         await this.append(this.added);
@@ -419,8 +419,4 @@ function idOf(due: Due, event: string): string {
 
 function uuid(name: string): string {
   return namedUuid(NAMESPACE, name);
-}
-
-function sizeOf({ type, data, meta }: NewEvent): number {
-  return type.length + Buffer.byteLength(data) + meta.length;
 }

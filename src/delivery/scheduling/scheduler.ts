@@ -274,7 +274,7 @@ export class Scheduler {
     }
     if (request !== undefined && (receiver.host === '' || receiver.rendered !== rendered)) {
       receiver.rendered = rendered;
-      const host = hostOf(request.url);
+      const host = parsedUrl(request.url)?.origin ?? request.url;
       if (host !== receiver.host) this.slots.move(receiver, host);
       if (!this.slots.mayEnter(receiver)) return undefined;
     }
@@ -356,10 +356,6 @@ export class Scheduler {
     }
     this.slots.elapse(now, this.turns.size);
   }
-}
-
-function hostOf(url: string): string {
-  return parsedUrl(url)?.origin ?? url;
 }
 
 /** Limits a rate: at most `burst` at once, and `perSecond` in the long run. Times are in ms. */

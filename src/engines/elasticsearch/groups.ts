@@ -26,7 +26,7 @@ import { canFind, FirstGroups, type Group, groupIn } from './first-groups';
 import { isLarge, isMatches, isSortable, sortOf } from './search';
 import { nextPageSize, Snapshot } from './snapshot';
 
-/** Up to so many documents, reading the sort keys of all is faster than finding the first groups. */
+/** Up to this many documents, reading the sort keys of all is faster than finding the first groups. */
 const FEW = 500;
 
 /**

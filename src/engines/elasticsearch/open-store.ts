@@ -33,6 +33,7 @@ import { queryOf } from './query';
 import { search } from './search';
 import { nextPageSize, Snapshot, type SnapshotPage } from './snapshot';
 import { writeBatch } from './writer';
+import { defined } from '../../kernel/without';
 
 export interface ElasticsearchOptions {
   /** Used instead of a user and password: the encoded form, as issued by the server. */
@@ -61,13 +62,9 @@ export function openElasticsearch(url: string, options: ElasticsearchOptions = {
   const { node, prefix, username, password } = addressOf(url);
   const { apiKey, retryMs, timeoutMs = TIMEOUT_MS, notices, now = Date.now } = options;
   const auth = apiKey !== undefined ? { apiKey } : username !== '' ? { username, password } : undefined;
-  const client = new Client({
-    node,
-    ...(auth === undefined ? {} : { auth }),
-    maxRetries: 0,
-    requestTimeout: timeoutMs,
-    agent: { connections: 32 },
-  });
+  const client = new Client(
+    defined({ node, auth, maxRetries: 0, requestTimeout: timeoutMs, agent: { connections: 32 } }),
+  );
   const connection = new Connection(client, { ...RETRY_MS, ...retryMs }, notices);
   const names = new Names(prefix);
   const control = new Control(connection, names.control);

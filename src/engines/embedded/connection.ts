@@ -94,9 +94,9 @@ function sessionOf(database: DatabaseSyncInstance): Session {
 }
 
 /**
- * The rows of a statement, one by one. The driver's iterator uses its statement, and that its database, but keeps neither
- * from being garbage-collected, not even when the connection is closed meanwhile: a process that reads on then crashes.
- * The iterator returned here holds both.
+ * The rows of a statement, one by one. The driver's iterator uses its statement, and that its database, but keeps
+ * neither from being garbage-collected, not even when the connection is closed meanwhile: a process that reads on then
+ * crashes. The iterator returned here holds both.
  */
 export function iterate<Row>(
   database: DatabaseSyncInstance,

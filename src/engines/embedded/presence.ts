@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { closeDatabase, openDatabase } from './connection';
 
-/** The folder within the data folder, for what is of no use in a copy. */
+/** The folder within the data folder, for what a copy does not need. */
 export const PRESENCE_FOLDER = 'alive';
 
 /** How long (ms) files of processes that are gone are kept: longer than any lease. */

@@ -77,7 +77,7 @@ export class Head {
     let [last, before] = [undefined, undefined] as [Position | undefined, Position | undefined];
     let isFiltered = false;
     for (let page = 0; ; page = Math.min(page + 1, PAGES.length - 1)) {
-      // A filtered read ends only when it has found so many.
+      // A filtered read ends only when it has found this many.
       const limit = PAGES[Math.max(0, isFiltered ? page - 1 : page)] ?? 1;
       let count = 0;
       try {

@@ -36,7 +36,7 @@ export interface IndexedLog extends Pick<EventLog, 'subscribe'> {
 const EVERY_MS = 10_000;
 const BACKOFF_MS = { first: 1_000, longest: 60_000 } as const;
 
-/** After so many foreign events the end of the log is marked: searches for it need not pass them again. */
+/** After this many foreign events the end of the log is marked: searches for it need not pass them again. */
 const PASSED = 1_000;
 
 /** Limits of a record. An event that is longer is a record of its own. */

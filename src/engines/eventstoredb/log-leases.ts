@@ -169,7 +169,7 @@ export class LogLeases extends Leases {
     this.#running = undefined;
   }
 
-  /** False: somebody else has changed the table meanwhile. */
+  /** False if another process has changed the table in the meantime. */
   async #answer(asks: readonly Ask[]): Promise<boolean> {
     const { revision, leases } = await this.#readTable();
     // After the table, since an owner begins with a heartbeat.
@@ -199,7 +199,7 @@ export class LogLeases extends Leases {
     return true;
   }
 
-  /** Forgets what somebody else has, and what has not been renewed for its time. */
+  /** Forgets what another process has, and what has not been renewed for its time. */
   #dropEnded(leases: Table['leases']): void {
     for (const [name, { owner, ms, renewed }] of this.#held)
       if (leases.get(name)?.owner !== owner || msSince(renewed, this.clock) >= ms) this.#held.delete(name);

@@ -3,6 +3,7 @@ import { wordsOf } from '../../wire/words';
 import { type Directory } from '../directory';
 import { type CategoryDefinition } from '../events';
 import { type CategoryMapping } from './category-mappings';
+import { defined } from '../../kernel/without';
 
 /** Suggested categories for a name, best first. */
 export interface SuggestedMapping extends Pick<CategoryMapping, 'categoryName'> {
@@ -30,12 +31,9 @@ export async function suggestMappings(
     .filter(({ state }) => state !== 'mapped')
     .toSorted((a, b) => (b.productCount ?? 0) - (a.productCount ?? 0))
     .slice(0, MAX_NAMES);
-  return await mapInSlices(selected, ({ feedId, categoryName, productCount }) => ({
-    ...(feedId === undefined ? {} : { feedId }),
-    categoryName,
-    ...(productCount === undefined ? {} : { productCount }),
-    suggestions: suggester.suggest(categoryName, most),
-  }));
+  return await mapInSlices(selected, ({ feedId, categoryName, productCount }) =>
+    defined({ feedId, categoryName, productCount, suggestions: suggester.suggest(categoryName, most) }),
+  );
 }
 
 /** Cached until the tree changes. */
@@ -196,7 +194,7 @@ function withSynonyms(vector: Vector): Vector {
   const all = new Map(vector);
   for (const [feature, weight] of vector) {
     if (!feature.startsWith('=')) continue;
-    for (const other of synonymsOf(feature.slice(1)))
+    for (const other of SYNONYMS.get(feature.slice(1)) ?? [])
       all.set(`=${other}`, Math.max(all.get(`=${other}`) ?? 0, weight * SYNONYM_WEIGHT));
   }
   return all;
@@ -304,10 +302,6 @@ function stemOf(word: string): string {
 function withoutEnding(word: string): string {
   const ending = ENDINGS.find((one) => word.endsWith(one) && word.length - one.length >= MIN_STEM);
   return ending === undefined ? word : word.slice(0, -ending.length);
-}
-
-function synonymsOf(stem: string): readonly string[] {
-  return SYNONYMS.get(stem) ?? [];
 }
 
 const SYNONYMS: ReadonlyMap<string, readonly string[]> = groupsOf(GROUPS);

@@ -262,11 +262,7 @@ function toDetails(
   waiting: WaitingReceivers,
 ): OutputDeliveryDetails {
   const request = message && requestOf(message);
-  return {
-    ...toDelivery(listed, waiting),
-    ...(request === undefined ? {} : { request }),
-    lastAttempts: listed.attempts.map(toAttempt),
-  };
+  return defined({ ...toDelivery(listed, waiting), request, lastAttempts: listed.attempts.map(toAttempt) });
 }
 
 function requestOf({ id, sequence, request, isTest }: Message): OutputDeliveryDetails['request'] {

@@ -16,6 +16,7 @@ import { isPosted, isUnset, type Posted, Refusals, wrong } from '../../wire/api/
 import { amountsIn } from '../../wire/record/minor-units';
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
 import { type PostedOf } from '../../wire/record/record';
+import { defined } from '../../kernel/without';
 
 interface CheckParts {
   readonly directory: Directory;
@@ -271,12 +272,7 @@ export function transitionCommand(
     case 'approve':
     case 'deny':
     case 'delete':
-      return {
-        do: action,
-        at,
-        ...(deniedReasonId === undefined ? {} : { reason: deniedReasonId }),
-        ...amended,
-      };
+      return defined({ do: action, at, reason: deniedReasonId, ...amended });
     case 'amend':
       return { do: 'amend', at, ...amended };
     case 'validate':

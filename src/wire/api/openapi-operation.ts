@@ -139,20 +139,12 @@ function formatsOf({ xml, examples = {} }: PostedShape): readonly Format[] {
   ];
 }
 
-/** Examples of a body, by its formats. */
-function examplesOf(
-  { kind, xml, examples }: PostedShape,
-  now: Date,
-): Readonly<Partial<Record<Format, unknown>>> {
-  return {
-    json: exampleOf(kind, now),
-    ...(xml && { xml: xmlExampleOf(kind, xml, now) }),
-    ...examples,
-  };
-}
-
 function bodyOf(body: PostedShape, { bodies }: DescribedView, now: Date): Json {
-  const examples = examplesOf(body, now);
+  const examples: Readonly<Partial<Record<Format, unknown>>> = {
+    json: exampleOf(body.kind, now),
+    ...(body.xml && { xml: xmlExampleOf(body.kind, body.xml, now) }),
+    ...body.examples,
+  };
   const content = bodies.map((format) => [
     mediaTypeFor(format),
     { schema: shapeIn(format, body), example: examples[format] },

@@ -76,7 +76,7 @@ export class JsonSchemas {
 
 /** The name of the record in a field: `ProductImage` of `Product.productImage`, `PostedProduct` of `products`. */
 function nameWithin(record: string, field: string, isList: boolean): string {
-  const list = capitalized(field);
+  const list = `${field.charAt(0).toUpperCase()}${field.slice(1)}`;
   const own = isList ? singular(list) : list;
   // What the name of the record ends with need not be said again.
   const words = record.split(/(?=[A-Z])/);
@@ -84,10 +84,6 @@ function nameWithin(record: string, field: string, isList: boolean): string {
   const end = isList && record.endsWith(list) ? list : (ends.find((one) => own.startsWith(one)) ?? '');
   const name = `${record.slice(0, record.length - end.length)}${own}`;
   return name === record ? `${record}Item` : name;
-}
-
-function capitalized(word: string): string {
-  return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 }
 
 function singular(word: string): string {
