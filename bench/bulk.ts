@@ -9,8 +9,8 @@ import { bodyOf } from './products';
 
 /**
  * Ours: a publisher downloads the whole feed over HTTP, from the request to the last byte.
- * Bare: reads all rows of the same file, parses and serialises them as simply as possible in this process, without joining
- * or sending anything.
+ * Bare: reads all rows of the same file, parses and serialises them as simply as possible in this process, without
+ * joining or sending anything.
  */
 function bulk(format: keyof typeof SERIALISATIONS): (bench: Bench) => Promise<readonly Figure[]> {
   return (bench) =>

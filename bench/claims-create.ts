@@ -17,11 +17,10 @@ const UNIT = 'claims/s';
 /**
  * Posts new claims, 64 at a time.
  *
- * Ours: over HTTP, from the first post to the last answer; each claim is durable and listed when it is answered. It takes two
- * appends, one after the other: the reservation of its key, and its events.
- * Bare: the same events of claims and reservations into as many streams, each append durable before the next one.
- * Bare, grouped: the same, with 64 appends in one transaction: what SQLite alone can do, without reading, checking, screening,
- * projecting and answering.
+ * Ours: over HTTP, from the first post to the last answer; each claim is durable and listed when it is answered. It
+ * takes two appends, one after the other: the reservation of its key, and its events. Bare: the same events of claims
+ * and reservations into as many streams, each append durable before the next one. Bare, grouped: the same, with 64
+ * appends in one transaction: what SQLite alone can do, without reading, checking, screening, projecting and answering.
  */
 export async function claimsCreate(bench: Bench): Promise<readonly Figure[]> {
   const count = share(bench.count);

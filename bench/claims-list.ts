@@ -15,7 +15,8 @@ const PROGRAMS = [11, 12, 13, 14] as const;
 const NAME = `CASE k.f_programId WHEN '11' THEN 'Bench shop' ELSE k.f_programId END`;
 
 /**
- * Lists claims of a publisher, a quarter of `--count`. In the SQL, `2` is the token prefix of `publisherId`, `6` of `statusId`.
+ * Lists claims of a publisher, a quarter of `--count`. In the SQL, `2` is the token prefix of `publisherId`, `6` of
+ * `statusId`.
  */
 export async function claimsList(bench: Bench): Promise<readonly Figure[]> {
   const path = (keys: string) => `/1.0/claims${keys}?token=${CLAIM_TOKENS.publisher}`;

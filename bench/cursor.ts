@@ -13,8 +13,8 @@ const ORDERS = {
 } as const;
 
 /**
- * Pages through a whole feed by cursor, 100 products per page. Compares the median time of a page in the last tenth with that
- * in the first: later pages should take no longer.
+ * Pages through a whole feed by cursor, 100 products per page. Compares the median time of a page in the last tenth
+ * with that in the first: later pages should take no longer.
  */
 export async function cursor(bench: Bench): Promise<readonly Figure[]> {
   return withFeed(bench, 'cursor', async (server) => {

@@ -12,8 +12,8 @@ const RECEIVERS = 1_000;
 const LIMIT = 10;
 
 /**
- * Messages that are due, ten times the count, when the notifier starts: for the first time, and again after an orderly stop. Measures the
- * seconds from the start of the process to the first arrival at a receiver.
+ * Messages that are due, ten times the count, when the notifier starts: for the first time, and again after an orderly
+ * stop. Measures the seconds from the start of the process to the first arrival at a receiver.
  */
 export async function deliveriesRestart(bench: Bench): Promise<readonly Figure[]> {
   const receivers = await Receivers.start();

@@ -19,15 +19,17 @@ interface Delivered {
   readonly memory: number;
 }
 
-/** How transactions are reported: how many in a post, how many posts at a time, and the deliveries per second aimed at. */
+/**
+ * How transactions are reported: how many in a post, how many posts at a time, and the deliveries per second aimed at.
+ */
 const WAYS = [
   { figure: 'deliveries single', perPost: 1, atOnce: 32, aim: 2_000 },
   { figure: 'deliveries bulk', perPost: 100, atOnce: 4, aim: 5_000 },
 ] as const;
 
 /**
- * New transactions are reported over HTTP as fast as they are answered, singly and in posts of 100; each is told to one of 1,000
- * receivers, all in one process of the system. From the first post to the last arrival.
+ * New transactions are reported over HTTP as fast as they are answered, singly and in posts of 100; each is told to one
+ * of 1,000 receivers, all in one process of the system. From the first post to the last arrival.
  */
 export async function deliveries(bench: Bench): Promise<readonly Figure[]> {
   const receivers = await Receivers.start();
@@ -83,8 +85,8 @@ async function reportAll(server: Server, { prefix, count, perPost, atOnce }: Rep
 }
 
 /**
- * Messages that are due to 1,000 receivers in another process, sent by one notifier: signed, and each durable before its slot is free.
- * From the first arrival to the last.
+ * Messages that are due to 1,000 receivers in another process, sent by one notifier: signed, and each durable before
+ * its slot is free. From the first arrival to the last.
  *
  * Bare: undici alone posts as many signed messages to the same receivers, 256 at a time.
  */

@@ -8,10 +8,9 @@ import { openLoaded, projected } from './read-models';
 /**
  * Projects all products of the log into live read models in Elasticsearch.
  *
- * Ours: the runner of the server's projector thread, here in this process, from its start until all read models have reached
- * the end of the log: read, parse, fold, describe, write.
- * Bare: writes the resulting documents (already in memory) by `_bulk` into identical indices, 1,000 per request, one request
- * after the other.
+ * Ours: the runner of the server's projector thread, here in this process, from its start until all read models have
+ * reached the end of the log: read, parse, fold, describe, write. Bare: writes the resulting documents (already in
+ * memory) by `_bulk` into identical indices, 1,000 per request, one request after the other.
  */
 export async function esProject(bench: Bench): Promise<readonly Figure[]> {
   const { server, prefix, url } = ownStore();

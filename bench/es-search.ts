@@ -97,8 +97,8 @@ const GROUPED = 20;
  * Ten kinds of search in a feed of all products in Elasticsearch, and all products grouped, against fixed times.
  *
  * Ours: the query of the read model, from its criteria to the offers of the answer.
- * Bare: the same search by the client alone. The server collapses and counts groups, with less exact order and counts than we
- * guarantee.
+ * Bare: the same search by the client alone. The server collapses and counts groups, with less exact order and counts
+ * than we guarantee.
  */
 export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
   const { server, prefix, url } = ownStore();

@@ -24,8 +24,8 @@ const UNNOTICED = 5;
 /**
  * Cost of four followers of streams that do not grow, with our own EventStoreDB server.
  *
- * Measures calls, idle and with 40 events per second in other streams, and the CPU time of this thread per appended and skipped
- * event, against a subscription of the official client that receives the same events.
+ * Measures calls, idle and with 40 events per second in other streams, and the CPU time of this thread per appended and
+ * skipped event, against a subscription of the official client that receives the same events.
  */
 export async function esdbFollow(bench: Bench): Promise<readonly Figure[]> {
   const server = await startEsdbServer(join(bench.folder, 'esdb-follow.sqlite'));

@@ -25,9 +25,10 @@ interface Times {
 }
 
 /**
- * Starts the built program, and runs `affilog tokens list`, over a log in our own EventStoreDB server that has ten times the count of
- * events that neither needs, against the same log without them. EventStoreDB has no index by stream name: what a client skips in a
- * filtered read costs the server as much as what it sends, so the events that it reads are counted too.
+ * Starts the built program, and runs `affilog tokens list`, over a log in our own EventStoreDB server that has ten
+ * times the count of events that neither needs, against the same log without them. EventStoreDB has no index by stream
+ * name: what a client skips in a filtered read costs the server as much as what it sends, so the events that it reads
+ * are counted too.
  */
 export async function esdbStart(bench: Bench): Promise<readonly Figure[]> {
   const rounds = roundsOf(bench.count);

@@ -11,8 +11,8 @@ import { openLoaded } from './read-models';
 const PREFIX = 'feed-';
 
 /**
- * Follows the events of a load of all products from the start of the log, with our own EventStoreDB server over this log in
- * its own thread.
+ * Follows the events of a load of all products from the start of the log, with our own EventStoreDB server over this
+ * log in its own thread.
  *
  * Ours: the adapter's subscription with a prefix, until the last event has arrived.
  * Bare: the same with the official client alone.

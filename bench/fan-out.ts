@@ -16,8 +16,8 @@ const TURNS = [
 ] as const;
 
 /**
- * Maps every category of the feed to another platform category, then to none, and then to one again, each with a file. Measures
- * the seconds from the start of the command until all products are found in the category, or none in any.
+ * Maps every category of the feed to another platform category, then to none, and then to one again, each with a file.
+ * Measures the seconds from the start of the command until all products are found in the category, or none in any.
  */
 export async function fanOut(bench: Bench): Promise<readonly Figure[]> {
   return withFeed(bench, 'fan-out', async (server, dataDir) => {

@@ -18,8 +18,8 @@ const SMALL = 1_100;
 const GOALS = { post: 2000, fold: 100_000 } as const;
 
 /**
- * A feed with a long history, a hundred times as many events as products. Measures the first small post after a restart, and how
- * fast its fingerprints are folded when their file is lost, while another feed receives posts.
+ * A feed with a long history, a hundred times as many events as products. Measures the first small post after a
+ * restart, and how fast its fingerprints are folded when their file is lost, while another feed receives posts.
  */
 export async function feedRestart(bench: Bench): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, 'feed-restart');

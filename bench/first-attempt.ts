@@ -21,8 +21,8 @@ const POLL_MS = 100;
 const STATES = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /**
- * Transactions are reported one by one, 500 a second, and each is told to one of twenty receivers. Measures the time from the answer to
- * a report until its message arrives; before the answer counts as 0.
+ * Transactions are reported one by one, 500 a second, and each is told to one of twenty receivers. Measures the time
+ * from the answer to a report until its message arrives; before the answer counts as 0.
  */
 export async function firstAttempt(bench: Bench): Promise<readonly Figure[]> {
   const receivers = await Receivers.start();

@@ -16,8 +16,8 @@ export interface GenerateOptions {
 }
 
 /**
- * Generates products for benchmarks and tests, lazily, so that any number takes little memory. The same options give the
- * same products; a larger count only adds more. Word frequencies follow Zipf's law; the words are meaningless.
+ * Generates products for benchmarks and tests, lazily, so that any number takes little memory. The same options give
+ * the same products; a larger count only adds more. Word frequencies follow Zipf's law; the words are meaningless.
  */
 export function* generateProducts(options: GenerateOptions): Generator<PostedProduct> {
   const { count, seed = 1, bytes = 1000, prefix = 'p', categories = CATEGORIES } = options;

@@ -53,8 +53,8 @@ export function roundsOf(count: number): number {
 }
 
 /**
- * Products per second of both sides, each the median of up to three alternating rounds, so that other load on the machine affects
- * both.
+ * Products per second of both sides, each the median of up to three alternating rounds, so that other load on the
+ * machine affects both.
  */
 export async function compareRates(
   { figure, goal, count }: { readonly figure: string; readonly goal: number; readonly count: number },
@@ -66,7 +66,8 @@ export async function compareRates(
   for (let round = 0; round < rounds; round += 1) {
     times.ours.push(await ours(round));
     times.bare.push(await bare(round));
-    // Bare work may have blocked this process for seconds: connections that the server has closed meanwhile are noticed now.
+    // Bare work may have blocked this process for seconds: connections that the server has closed meanwhile are noticed
+    // now.
     await turn();
   }
   const measured = (count / quantile(times.ours, 0.5)) * 1000;

@@ -9,8 +9,8 @@ import { Server } from './server';
  * Posts new products to an empty feed, without a projector.
  *
  * Ours: from the start of the POST to the answer, when everything is durable.
- * Bare, sequentially in one thread: `read` reads the same bytes (already in memory); then the events that the server has
- * appended (already in memory) are appended to a log with the same schema.
+ * Bare, sequentially in one thread: `read` reads the same bytes (already in memory); then the events that the server
+ * has appended (already in memory) are appended to a log with the same schema.
  */
 export async function compareLoads(
   bench: Bench,

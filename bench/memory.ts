@@ -13,8 +13,9 @@ const CASES = [
 ] as const;
 
 /**
- * Peak resident memory (VmHWM) of the server process from its start to the answer, while ten times the count of products (1 GB
- * for 100,000) is posted as one JSON body and appended: without and with a projector. The body is generated while it is sent.
+ * Peak resident memory (VmHWM) of the server process from its start to the answer, while ten times the count of
+ * products (1 GB for 100,000) is posted as one JSON body and appended: without and with a projector. The body is
+ * generated while it is sent.
  */
 export async function memory(bench: Bench): Promise<readonly Figure[]> {
   const figures: Figure[] = [];

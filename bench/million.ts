@@ -15,8 +15,8 @@ const [LARGE, SEARCHED] = [1, 2] as const;
 const IDLE = 200;
 
 /**
- * Limits: minimum products per second until durable, maximum MB of the process, maximum slowdown of searches (p99); minimum
- * products per second of a download, maximum MB that the process grows by it, maximum ms until its first byte.
+ * Limits: minimum products per second until durable, maximum MB of the process, maximum slowdown of searches (p99);
+ * minimum products per second of a download, maximum MB that the process grows by it, maximum ms until its first byte.
  */
 const GOALS = {
   rate: 10_000,
@@ -28,9 +28,9 @@ const GOALS = {
 } as const;
 
 /**
- * Replaces a feed of ten times the count, twice with the same products. Measures the time until they are durable and until all are
- * found, the memory of the process, and searches in another feed meanwhile. Then downloads the feed in every format; all must
- * have the same products. Bodies are generated while they are sent, downloads are streamed.
+ * Replaces a feed of ten times the count, twice with the same products. Measures the time until they are durable and
+ * until all are found, the memory of the process, and searches in another feed meanwhile. Then downloads the feed in
+ * every format; all must have the same products. Bodies are generated while they are sent, downloads are streamed.
  */
 export async function* million(bench: Bench): AsyncGenerator<Figure> {
   const count = bench.count * TIMES;

@@ -24,9 +24,10 @@ const LIMIT = 5;
 const ENDS = ['killed', 'stopped'] as const;
 
 /**
- * Messages are due to 1,000 receivers that hang, twice the count, when a notifier starts again, after it was killed and after an orderly
- * stop; meanwhile, a transaction was reported of which a healthy receiver is to be notified. Measures the seconds from the start of the
- * process to the first attempt, and to the arrival at the healthy receiver, over both event logs.
+ * Messages are due to 1,000 receivers that hang, twice the count, when a notifier starts again, after it was killed and
+ * after an orderly stop; meanwhile, a transaction was reported of which a healthy receiver is to be notified. Measures
+ * the seconds from the start of the process to the first attempt, and to the arrival at the healthy receiver, over both
+ * event logs.
  */
 export async function* notifierStart(bench: Bench): AsyncGenerator<Figure> {
   yield* await measured(bench, 'sqlite', 'sqlite:');

@@ -17,9 +17,10 @@ const BATCH = 5000;
 /**
  * Rebuilds the read model of products from the log.
  *
- * Ours: `affilog rebuild products` in this process: project, index, compare with the live generation document by document, swap.
- * Bare: reads events from the log's file, `JSON.parse`, the projection's fold and description; then inserts the resulting rows
- * (the tokens are already in memory) and builds FTS5 and the other indexes. Nothing is compared.
+ * Ours: `affilog rebuild products` in this process: project, index, compare with the live generation document by
+ * document, swap. Bare: reads events from the log's file, `JSON.parse`, the projection's fold and description; then
+ * inserts the resulting rows (the tokens are already in memory) and builds FTS5 and the other indexes. Nothing is
+ * compared.
  */
 export async function rebuild(bench: Bench): Promise<readonly Figure[]> {
   const loaded = await openLoaded(bench, 'rebuild', true);

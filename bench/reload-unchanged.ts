@@ -7,11 +7,12 @@ import { Server } from './server';
 const FEED = 1;
 
 /**
- * Posts a body to a feed that already has the same products, without a projector: only the event that closes the load is
- * appended.
+ * Posts a body to a feed that already has the same products, without a projector: only the event that closes the load
+ * is appended.
  *
  * Ours: from the start of the POST to the answer.
- * Bare, element by element in one thread: cuts the same bytes (already in memory), `JSON.parse` and SHA-256, without lookups.
+ * Bare, element by element in one thread: cuts the same bytes (already in memory), `JSON.parse` and SHA-256, without
+ * lookups.
  */
 export async function reloadUnchanged(bench: Bench): Promise<readonly Figure[]> {
   const path = await bench.body('json');

@@ -29,8 +29,8 @@ export class Server {
   ) {}
 
   /**
-   * Starts it with a data folder (a new one gets the network of `networkFile` first) and some roles; without `projector`
-   * nothing is projected.
+   * Starts it with a data folder (a new one gets the network of `networkFile` first) and some roles; without
+   * `projector` nothing is projected.
    */
   static async start(dataDir: string, roles: string, settings: Settings = {}): Promise<Server> {
     const made = await mkdir(dataDir, { recursive: true, mode: 0o700 });

@@ -7,8 +7,8 @@ import { Server } from './server';
 const GOALS = { first: 10_000, later: 2_000 } as const;
 
 /**
- * Starts the built program with the demo until it listens: with an empty folder, where it creates the demo network, and with that
- * folder again. Medians of three.
+ * Starts the built program with the demo until it listens: with an empty folder, where it creates the demo network, and
+ * with that folder again. Medians of three.
  */
 export async function start(bench: Bench): Promise<readonly Figure[]> {
   const times: { first: number[]; later: number[] } = { first: [], later: [] };

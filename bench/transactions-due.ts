@@ -21,8 +21,8 @@ const POLL_MS = 100;
 const DAY = 86_400_000;
 
 /**
- * Transactions whose pending periods have ended in one minute. Measures the seconds from the start of a server until the read
- * model has no such transaction any more.
+ * Transactions whose pending periods have ended in one minute. Measures the seconds from the start of a server until
+ * the read model has no such transaction any more.
  */
 export async function transactionsDue(bench: Bench): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, 'transactions-due');

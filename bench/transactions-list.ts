@@ -14,8 +14,8 @@ const PUBLISHER = transactionOf(0).publisherId ?? 0;
 const OWN = `"4${PUBLISHER}"`;
 
 /**
- * Lists transactions of a publisher, a quarter of all; there are ten times `--count`. In the SQL, `4` and `8` are the token
- * prefixes of `publisherId` and `messageTypeId`, `9` of `orderNumber`.
+ * Lists transactions of a publisher, a quarter of all; there are ten times `--count`. In the SQL, `4` and `8` are the
+ * token prefixes of `publisherId` and `messageTypeId`, `9` of `orderNumber`.
  */
 export async function transactionsList(bench: Bench): Promise<readonly Figure[]> {
   const path = (keys = '') =>

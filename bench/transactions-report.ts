@@ -17,8 +17,8 @@ const TOGETHER = 256;
  *
  * Ours: over HTTP, from the first post to the last answer; all are durable when they are answered.
  * Bare: the same events into as many streams, each append durable before the next one.
- * Bare, grouped: the same, with 256 appends in one transaction: what SQLite alone can do, without reading, checking, deciding
- * and answering.
+ * Bare, grouped: the same, with 256 appends in one transaction: what SQLite alone can do, without reading, checking,
+ * deciding and answering.
  */
 export async function transactionsReport(bench: Bench): Promise<readonly Figure[]> {
   const { count } = bench;

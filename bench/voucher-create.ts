@@ -17,7 +17,8 @@ const share = (count: number): number => Math.max(IN_FLIGHT, Math.ceil(count / 1
  * Posts new vouchers with unique `sourceId`, 64 at a time.
  *
  * Ours: over HTTP, from the first post to the last answer; each voucher is durable and listed when it is answered.
- * Bare: the same number of appends of one event of the same size, each durable before the next one: SQLite has one writer.
+ * Bare: the same number of appends of one event of the same size, each durable before the next one: SQLite has one
+ * writer.
  */
 export async function voucherCreate(bench: Bench): Promise<readonly Figure[]> {
   const count = share(bench.count);

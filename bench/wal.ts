@@ -18,8 +18,8 @@ const MB = 1_000_000;
 const LIMIT = 1_000;
 
 /**
- * The largest WAL of a read model, in MB, while ten times the count of products is loaded and projected, and another feed is
- * downloaded in every format over and over, so that there always is a snapshot; and the size afterwards.
+ * The largest WAL of a read model, in MB, while ten times the count of products is loaded and projected, and another
+ * feed is downloaded in every format over and over, so that there always is a snapshot; and the size afterwards.
  */
 export async function wal(bench: Bench): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, 'wal');

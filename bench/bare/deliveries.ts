@@ -6,8 +6,8 @@ const IN_FLIGHT = 256;
 const BODY = JSON.stringify({ more: 'x'.repeat(590) });
 
 /**
- * Posts so many signed messages of 600 bytes to these URLs in turn, 256 at a time, with nothing recorded: by the fastest interface of
- * undici, one client for each host.
+ * Posts so many signed messages of 600 bytes to these URLs in turn, 256 at a time, with nothing recorded: by the
+ * fastest interface of undici, one client for each host.
  */
 export async function postAll(urls: readonly string[], count: number): Promise<void> {
   const targets = urls.map((text) => {

@@ -11,8 +11,8 @@ interface Built {
 const CHUNK = 64 * 1024;
 
 /**
- * The products of a posted XML body as objects like those of JSON, built with saxes in its fastest mode: by local names and
- * without positions.
+ * The products of a posted XML body as objects like those of JSON, built with saxes in its fastest mode: by local names
+ * and without positions.
  */
 export function xmlProducts(body: Buffer, take: (product: Built) => void): void {
   const parser = new SaxesParser({ xmlns: false, position: false } as const);

@@ -24,8 +24,8 @@ export function rowsIn(file: string): Omit<Rows, 'tokens'> {
 }
 
 /**
- * A read model's tables, indexes and FTS5 index, filled with only SQLite: the engine's pragmas, and its schema, copied from a file
- * of the engine.
+ * A read model's tables, indexes and FTS5 index, filled with only SQLite: the engine's pragmas, and its schema, copied
+ * from a file of the engine.
  */
 export class BareTables {
   private readonly database: DatabaseSyncInstance;

@@ -19,7 +19,9 @@ interface Prepared {
   /** Receivers. */
   readonly targets: number;
   readonly messages: number;
-  /** Those of a receiver follow one another, so what is due next is all over the log. Otherwise receivers take turns. */
+  /**
+   * Those of a receiver follow one another, so what is due next is all over the log. Otherwise receivers take turns.
+   */
   readonly isGrouped?: boolean;
   readonly eventLog?: string;
 }

@@ -18,7 +18,7 @@ import { codeOf } from '../kernel/unknown';
 const LOOK_MS = 2_000;
 /** How long read models may be behind without a projector before they count as stale (s): another may take over. */
 const STALE_S = 60;
-/** No stream has so many events. */
+/** No stream has this many events. */
 const BEYOND = 2 ** 40;
 /** Observed heads of the log that are remembered while the read models are behind. */
 const SAMPLES = 1000;

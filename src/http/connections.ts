@@ -55,7 +55,7 @@ function discardRest(raw: IncomingMessage): void {
 const CROWDED = 0.75;
 const CLOSE_EVERY = 1_000;
 
-/** Accepts at most so many connections (`docs/decisions.md#x101`), and closes idle ones when most are used. */
+/** Accepts a limited number of connections (`docs/decisions.md#x101`), and closes idle ones when most are used. */
 export function boundConnections(server: Server, most: number): void {
   server.maxConnections = most;
   const open = new Set<Socket>();

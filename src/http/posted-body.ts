@@ -17,7 +17,7 @@ export interface BodyCost {
   readonly space: number;
 }
 
-/** The cost of so many bytes, declared or received; `chunk` is the last one to have arrived. */
+/** The cost of this many bytes, declared or received; `chunk` is the last one to have arrived. */
 type CostOf = (bytes: number, chunk?: Buffer) => BodyCost;
 
 /** A request with a body, however small it is. */

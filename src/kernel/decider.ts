@@ -183,7 +183,7 @@ export async function* eventsOf(
 
 /**
  * Events that `neededOf` reads at a time: first a few, since most streams have no more, then twice as many each time.
- * After so many events, or bytes, it reads the whole stream in order, which needs no memory.
+ * After this many events, or bytes, it reads the whole stream in order, which needs no memory.
  */
 const BACKWARDS = { first: 2, events: 1_000, bytes: 1024 * 1024 } as const;
 

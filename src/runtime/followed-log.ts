@@ -71,7 +71,7 @@ export class FollowedLog {
     return await this.applied.reached(position, signal);
   }
 
-  /** As `reached`: false after so many milliseconds. */
+  /** As `reached`, but false after this many milliseconds. */
   async reachedWithin(position: Position, milliseconds: number): Promise<boolean> {
     // Most requests need not wait: a timeout for each would stay until it expires.
     if (this.position >= position) return true;

@@ -99,7 +99,7 @@ export class GrowingBytes {
     this.used = length;
   }
 
-  /** All of them; the next ones begin anew. */
+  /** Returns all bytes so far, and drops them. */
   take(): Buffer {
     const taken = this.bytes.subarray(0, this.used);
     this.bytes = NOTHING;

@@ -15,7 +15,10 @@ export function automatedClaims(world: { readonly app: TestApp }) {
     for (const runner of runners.splice(0)) await runner.stop();
   });
   return {
-    /** Does everything that is due at a time, in a process of its own; its appends go to `through`, transactions are read from `read`. */
+    /**
+     * Does everything that is due at a time, in a process of its own; its appends go to `through`, transactions are
+     * read from `read`.
+     */
     automate: async (at: number, through?: EventLog, read?: ReadStore): Promise<void> => {
       const { log, store, leases } = world.app.engines;
       const parts = { log: through ?? log, store, leases, follower: world.app.follower };

@@ -53,7 +53,10 @@ export const CLAIM_NETWORK = {
   }),
 } as const;
 
-/** A claim that awaits approval: of the inquiry event of program 101 on site 1101; a field that is undefined is not posted. */
+/**
+ * A claim that awaits approval: of the inquiry event of program 101 on site 1101; a field that is undefined is not
+ * posted.
+ */
 export function claimOf(orderNumber: string, changes: object = {}): Record<string, unknown> {
   return {
     affiliateSiteId: 1101,

@@ -10,7 +10,10 @@ const RECEIVERS = ['0aaaaaaaaaaaaaaa', '1bbbbbbbbbbbbbbb', '2ccccccccccccccc'] a
 const CLAIM_RECEIVERS = ['3ddddddddddddddd', '4eeeeeeeeeeeeeee'] as const;
 const OTHER = 'f'.repeat(32);
 
-/** Writes what `test/api/keys.test.ts` lists: messages of a subscription, and one of another; returns the id of the first. */
+/**
+ * Writes what `test/api/keys.test.ts` lists: messages of a subscription, and one of another; returns the id of the
+ * first.
+ */
 export async function writeDeliveries(history: DeliveryHistory, subscriptionId: string): Promise<string> {
   const due = (name: string, message: Partial<Message>) =>
     history.due(name, { subscriptionId, organisationId: 1, ...message });

@@ -4,8 +4,8 @@ import { type TestApp } from '../support/app';
 import { XML_UTF8 } from './posted';
 
 /**
- * Files what requests and examples name by their ids, as in the demonstration: all await approval. Approves the last one. Four more are
- * pending at the network.
+ * Files what requests and examples name by their ids, as in the demonstration: all await approval. Approves the last
+ * one. Four more are pending at the network.
  */
 export async function fileDescribedClaims(app: TestApp): Promise<void> {
   const { file, list, rule } = claimClientOf(() => app);

@@ -1,4 +1,7 @@
-/** The tables of Documents 1 and 2, and the limits of Document 3, that tests are measured by: every row is to be found in a test. */
+/**
+ * The tables of Documents 1 and 2, and the limits of Document 3, that tests are measured by: every row is to be found
+ * in a test.
+ */
 
 const rows = (...lines: readonly string[]): readonly string[] => lines.flatMap((line) => line.split(' '));
 

@@ -25,7 +25,10 @@ const DATES = [
 ];
 const TIMES = ['275760-09-13T00:00:00.001Z', '-271821-04-20T00:00:00Z', '2026-02-30T00:00:00Z'];
 
-/** Values of no type that a posted field has, or beyond its bounds; `longest` is the length of a text that is too long for any. */
+/**
+ * Values of no type that a posted field has, or beyond its bounds; `longest` is the length of a text that is too long
+ * for any.
+ */
 export function hostileValues({ longest }: { readonly longest: number }): readonly unknown[] {
   return [
     ...[{}, [], [1], { a: 1 }, { toString: 1 }, [[]], true],

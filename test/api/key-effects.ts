@@ -8,8 +8,8 @@ import { DAY, NOW } from './voucher-network';
 type Show = (answer: Response) => unknown;
 
 /**
- * What a key changes: the operation, the key as it is sent, the keys beside it with and without it, what is looked at, and
- * how that is with the key. Without it, it must be otherwise.
+ * What a key changes: the operation, the key as it is sent, the keys beside it with and without it, what is looked at,
+ * and how that is with the key. Without it, it must be otherwise.
  */
 export type Effect = readonly [operation: string, sent: string, beside: string, show: Show, shown: unknown];
 

@@ -218,7 +218,9 @@ describe('searches', () => {
     await app.close();
   });
 
-  /** Over servers every third product is enough: `test/servers/same-answers.test.ts` compares answers over all of them. */
+  /**
+   * Over servers every third product is enough: `test/servers/same-answers.test.ts` compares answers over all of them.
+   */
   function thirdOf(feed: RealFeed): RealFeed {
     return { ...feed, products: feed.products.filter((_, at) => at % 3 === 0) };
   }

@@ -23,7 +23,10 @@ import { CONVERSION_TOKENS, reportOf, transactionClientOf } from './transaction-
 import { NOW, voucher, VOUCHER_TOKENS, voucherClientOf } from './voucher-network';
 import { at, type Json, Sample } from './delivery-samples';
 
-/** A stream that somebody has tombstoned in EventStoreDB: what it was about is gone, and its id can never be written again. */
+/**
+ * A stream that somebody has tombstoned in EventStoreDB: what it was about is gone, and its id can never be written
+ * again.
+ */
 describe('a stream that was deleted from the event log (decisions X91)', () => {
   let server: EsdbServer;
   let client: EventStoreDBClient;

@@ -91,8 +91,8 @@ async function createFor(app: TestApp, isClaims: boolean): Promise<string> {
 }
 
 /**
- * A target with the ids of a new subscription of `nord`, of its receiver, and of a message to it in the place of `{id}`, `{receiverId}`
- * and `{messageId}`.
+ * A target with the ids of a new subscription of `nord`, of its receiver, and of a message to it in the place of
+ * `{id}`, `{receiverId}` and `{messageId}`.
  */
 export async function targetWithIds(
   app: TestApp,

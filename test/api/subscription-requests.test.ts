@@ -301,7 +301,9 @@ function arrived(contentType: string | undefined, body: string) {
   return { url: TARGET, body, headers: Object.fromEntries(pairs) as Readonly<Record<string, string>> };
 }
 
-/** Runs the lines in Node.js of the page: all of them for a GET, otherwise those before it. Raises an error if they do. */
+/**
+ * Runs the lines in Node.js of the page: all of them for a GET, otherwise those before it. Raises an error if they do.
+ */
 async function verify(request: ReturnType<typeof arrived>): Promise<void> {
   const blocks = [...PAGE.matchAll(/^```js\n([^]*?)^```/gm)].map(([, lines = '']) => lines);
   const isGet = 'webhook-signature-target' in request.headers;

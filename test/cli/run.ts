@@ -15,7 +15,10 @@ export interface Run {
   readonly err: string;
 }
 
-/** Runs the program in this process. Starting a server is an error unless `start` is given. `terminal`: what is typed in one. */
+/**
+ * Runs the program in this process. Starting a server is an error unless `start` is given. `terminal`: what is typed in
+ * one.
+ */
 export async function run(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},

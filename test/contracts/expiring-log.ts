@@ -18,7 +18,10 @@ interface Model {
   left: { readonly id: string; readonly age: number }[];
 }
 
-/** The promises of an `ExpiringLog`: those of an event log, or some parts of them, and what is read after it has expired. */
+/**
+ * The promises of an `ExpiringLog`: those of an event log, or some parts of them, and what is read after it has
+ * expired.
+ */
 export function expiringLogContract(
   name: string,
   open: () => Promise<ExpiringFixture>,

@@ -140,7 +140,9 @@ describe.each<[string, Repeat]>([
     }));
 });
 
-/** Executes the commands that a decider accepts; after each, what `load` returns must be the fold of the whole stream. */
+/**
+ * Executes the commands that a decider accepts; after each, what `load` returns must be the fold of the whole stream.
+ */
 async function requireExactLoads<Command, State, Event extends DomainEvent>(
   log: EventLog,
   decider: Decider<Command, State, Event>,

@@ -49,7 +49,10 @@ function randomFrom(seed: number): () => number {
   return () => (state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32) / 2 ** 32;
 }
 
-/** How rarely something is later than a lease lasts, or an owner sleeps, and how long nobody has a lease that others want (ms). */
+/**
+ * How rarely something is later than a lease lasts, or an owner sleeps, and how long nobody has a lease that others
+ * want (ms).
+ */
 const SITUATIONS = [
   ['often', { rarity: 1, longestWait: Infinity }],
   ['rarely', { rarity: 100, longestWait: 20 * TTL }],
@@ -66,7 +69,10 @@ it.each(SITUATIONS)(
     const { file, remove } = await logFolder();
     const { log } = await openLog(file, false);
 
-    /** Every call is late, also after its effect, now and then by more than a lease lasts, and some fail, with an effect or without. */
+    /**
+     * Every call is late, also after its effect, now and then by more than a lease lasts, and some fail, with an effect
+     * or without.
+     */
     async function late<Result>(call: () => Promise<Result>): Promise<Result> {
       await time.sleep(below(isOne(40 * rarity) ? 3 * TTL : SLOW));
       if (isOne(60)) throw new EngineUnavailable('it does not answer');

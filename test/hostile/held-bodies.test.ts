@@ -40,7 +40,10 @@ interface Sent {
   readonly isChunked?: boolean;
 }
 
-/** Sends 31 MB of a body of 32 MB. Resolves with the status of an answer, or 0 once they are sent, with the connection open. */
+/**
+ * Sends 31 MB of a body of 32 MB. Resolves with the status of an answer, or 0 once they are sent, with the connection
+ * open.
+ */
 async function hold(sent: Sent, sockets: Socket[]): Promise<string> {
   const { target, type, start, part, isChunked = false } = sent;
   const socket = connect(Number(new URL(own.server.url).port), '127.0.0.1');

@@ -248,7 +248,9 @@ describe('bodies in XML', () => {
 });
 
 describe('voucher schemas', () => {
-  /** Every field that may be posted (Document 2, Voucher posted by an advertiser), in another order than the document's. */
+  /**
+   * Every field that may be posted (Document 2, Voucher posted by an advertiser), in another order than the document's.
+   */
   const POST = `<?xml version="1.0" encoding="UTF-8"?>
 <voucher>
   <languageId>de</languageId>

@@ -34,7 +34,10 @@ directory.evolve({
   },
 });
 
-/** What an automation of a process does with an approved claim. By default the read model of transactions is always behind. */
+/**
+ * What an automation of a process does with an approved claim. By default the read model of transactions is always
+ * behind.
+ */
 function processOver(
   log: EventLog,
   ordersNow: OrdersNow = async () => [],

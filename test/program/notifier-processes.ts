@@ -21,8 +21,8 @@ export const SHORT = { leaseMs: 600, longestMs: 200, lookMs: 50 };
 type Place = 'one folder' | 'folders of their own';
 
 /**
- * Notifiers as processes of their own, and their receivers, for the tests of a file. `answer` is that of `Receivers`. With folders of
- * their own, they have read stores of their own, over one EventStoreDB.
+ * Notifiers as processes of their own, and their receivers, for the tests of a file. `answer` is that of `Receivers`.
+ * With folders of their own, they have read stores of their own, over one EventStoreDB.
  */
 export function notifierProcesses(
   answer: (received: Received) => number | undefined,

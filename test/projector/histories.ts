@@ -41,7 +41,10 @@ const categories: fc.Arbitrary<PostedCategory> = fc
 
 const contents = fc.record({ categories: fc.array(categories, { minLength: 1, maxLength: 2 }) });
 
-/** Histories of two feeds with three products, two categories and their mappings, and of two programs with their currencies. */
+/**
+ * Histories of two feeds with three products, two categories and their mappings, and of two programs with their
+ * currencies.
+ */
 export const histories: fc.Arbitrary<History> = fc
   .array(
     fc.oneof(
@@ -183,7 +186,9 @@ export function expectedAfter(history: History): readonly [products: Documents, 
   return [Object.fromEntries(documents) as Documents, prices];
 }
 
-/** When what products are mapped by has changed: a category is there or not, has a name, is what a feed maps a name to. */
+/**
+ * When what products are mapped by has changed: a category is there or not, has a name, is what a feed maps a name to.
+ */
 class Remappings {
   private readonly seen = new Map<string, { readonly value: string; readonly last?: [number, number] }>();
 

@@ -9,7 +9,9 @@ function work(ms: number): void {
   while (performance.now() < end);
 }
 
-/** Works in several loops that share a pacer; returns when each piece of work began, by the rounds of the event loop. */
+/**
+ * Works in several loops that share a pacer; returns when each piece of work began, by the rounds of the event loop.
+ */
 async function workTogether(loops: number, pieces: number, ms: number): Promise<readonly number[]> {
   let round = 0;
   const ending = new AbortController();

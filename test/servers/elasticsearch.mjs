@@ -112,8 +112,8 @@ async function start() {
 }
 
 /**
- * Ends the server and removes its folder on request, or when this process ends, even by a SIGKILL: a shell waits for the
- * end of its input, which no other process has open.
+ * Ends the server and removes its folder on request, or when this process ends, even by a SIGKILL: a shell waits for
+ * the end of its input, which no other process has open.
  */
 function endWithUs(server, folder) {
   const script = 'trap "" INT TERM HUP; cat; kill "$0"; while kill -0 "$0"; do sleep 0.1; done; rm -rf "$1"';

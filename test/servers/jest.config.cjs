@@ -3,12 +3,15 @@ const { project, run } = require('../support/jest.cjs');
 const ALL = ['**/*.test.ts'];
 
 /**
- * What runs over a server and SQLite: histories of all operations, and rebuilds. Each engine has the whole suite of the API in the pair of
- * both servers and in `npm test`; `PAIRS=all` runs it over each pair.
+ * What runs over a server and SQLite: histories of all operations, and rebuilds. Each engine has the whole suite of the
+ * API in the pair of both servers and in `npm test`; `PAIRS=all` runs it over each pair.
  */
 const OVER_MIXED_PAIRS = process.env.PAIRS === 'all' ? ALL : ['**/random-*.test.ts', '**/meanwhile.test.ts'];
 
-/** Tests over servers, which `npm run test:engines` starts. What no engine has a part in is in `test/http`, which is not run here. */
+/**
+ * Tests over servers, which `npm run test:engines` starts. What no engine has a part in is in `test/http`, which is not
+ * run here.
+ */
 const over = (displayName, folders, engines, testMatch = ALL) => ({
   ...project(displayName, folders),
   testMatch,

@@ -1,6 +1,7 @@
-// Runs the automations of transactions in its own process until nothing is due, and kills itself (SIGKILL) before or after its
-// n-th append, or while it waits until its appends are visible; with `never` it exits.
-// Usage: node automate.cjs <folder of the compiled program> <data folder> <its wall clock at the start> <n> before|after|waiting|never
+// Runs the automations of transactions in its own process until nothing is due, and kills itself (SIGKILL) before or
+// after its n-th append, or while it waits until its appends are visible; with `never` it exits. Usage: node
+// automate.cjs <folder of the compiled program> <data folder> <its wall clock at the start> <n>
+// before|after|waiting|never
 const { join } = require('node:path');
 
 const [dist, dataDir, start, n, when] = process.argv.slice(2);

@@ -26,8 +26,8 @@ export interface IsolatedEngines {
 }
 
 /**
- * Engines for an application with this data folder. EventStoreDB means the real client with our own endpoint, over a log
- * in the folder.
+ * Engines for an application with this data folder. EventStoreDB means the real client with our own endpoint, over a
+ * log in the folder.
  */
 export async function isolatedEngines(
   dataDir: string,

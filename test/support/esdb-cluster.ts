@@ -25,9 +25,9 @@ const { FOLLOWER, LEADER, UNKNOWN } = MemberInfo.VNodeState;
 type Call = ServerDuplexStream<Buffer, Buffer>;
 
 /**
- * A cluster of three that is found by gossip: its leader passes all calls on to a server, its followers name the leader. Without its
- * majority it behaves as EventStoreDB 24.6 does: the followers refuse connections, the leader becomes a node of unknown state, refuses
- * calls, and ends those in progress one after the other.
+ * A cluster of three that is found by gossip: its leader passes all calls on to a server, its followers name the
+ * leader. Without its majority it behaves as EventStoreDB 24.6 does: the followers refuse connections, the leader
+ * becomes a node of unknown state, refuses calls, and ends those in progress one after the other.
  */
 export class FakeCluster {
   readonly #calls = new Set<Call>();

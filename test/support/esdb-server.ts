@@ -22,8 +22,8 @@ export interface EsdbServer {
 export type EsdbMode = 'read-only' | 'writable' | 'awkward';
 
 /**
- * The client and the endpoint share global state in their message classes, and clients share the state of appends, so each
- * has its own process.
+ * The client and the endpoint share global state in their message classes, and clients share the state of appends, so
+ * each has its own process.
  */
 export async function startEsdbServer(mode: EsdbMode = 'writable'): Promise<EsdbServer> {
   built('test/support/esdb-awkward/serve-awkward');

@@ -1,6 +1,6 @@
 /**
- * Puts temporary folders of tests in memory, if the system has such a file system with enough space, so that tests do not
- * wait for a disk. Killed processes leave the same files there as on a disk. TMPDIR selects another folder.
+ * Puts temporary folders of tests in memory, if the system has such a file system with enough space, so that tests do
+ * not wait for a disk. Killed processes leave the same files there as on a disk. TMPDIR selects another folder.
  */
 const { chmodSync, mkdtempSync, readFileSync, rmSync, statfsSync } = require('node:fs');
 

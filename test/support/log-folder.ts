@@ -17,7 +17,9 @@ export async function logFolder(): Promise<LogFolder> {
   return { folder, file: join(folder, 'log.sqlite'), remove: () => rm(folder, { recursive: true }) };
 }
 
-/** Copies a data folder whose engines this process has closed, as after its end: no write-ahead logs are left to vanish. */
+/**
+ * Copies a data folder whose engines this process has closed, as after its end: no write-ahead logs are left to vanish.
+ */
 export async function copyFolder(from: string, to: string): Promise<void> {
   releaseClosedFiles();
   await cp(from, to, { recursive: true });

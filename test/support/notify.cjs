@@ -1,5 +1,6 @@
 // Sends notifications in its own process until it is killed, or asked to stop by SIGTERM. It prints `started` first.
-// Usage: node notify.cjs <folder of the compiled program> <settings of the engines as JSON> <allowed addresses> <times as JSON>
+// Usage: node notify.cjs <folder of the compiled program> <settings of the engines as JSON> <allowed addresses> <times
+// as JSON>
 const { randomUUID } = require('node:crypto');
 const { join } = require('node:path');
 

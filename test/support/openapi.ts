@@ -136,7 +136,10 @@ function validatorOf(schema: Json, components: Json): z.ZodType {
   );
 }
 
-/** The target that a description makes of an operation: its path and query with the examples of its parameters, or others. */
+/**
+ * The target that a description makes of an operation: its path and query with the examples of its parameters, or
+ * others.
+ */
 export function targetOf(
   { path, parameters }: DescribedOperation,
   others: Readonly<Record<string, string>> = {},

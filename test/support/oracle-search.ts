@@ -77,7 +77,9 @@ export interface Answered {
   readonly products: readonly (readonly string[])[];
 }
 
-/** The expected answer of a search (Document 1, Search products; decisions P3 to P8, P13, X7), by examining every offer. */
+/**
+ * The expected answer of a search (Document 1, Search products; decisions P3 to P8, P13, X7), by examining every offer.
+ */
 export function answerOf(
   asked: Asked,
   by: 'advertiser' | 'publisher',

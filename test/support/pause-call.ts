@@ -6,7 +6,10 @@ type Calls<Name extends string> = { [Key in Name]: (...args: never[]) => Promise
 export interface PausedCall {
   /** Resolves when the call is made. */
   readonly reached: Promise<void>;
-  /** Continues the call. With an error, it fails, and so do all further matching calls until `release` is called without one. */
+  /**
+   * Continues the call. With an error, it fails, and so do all further matching calls until `release` is called without
+   * one.
+   */
   readonly release: (error?: Error) => void;
 }
 
@@ -47,8 +50,8 @@ export function pauseCall<Name extends string, Target extends Calls<Name>>(
 }
 
 /**
- * Pauses the rendering of a download at the n-th progress report (from 1). The first one follows the creation of the file,
- * each other one a block.
+ * Pauses the rendering of a download at the n-th progress report (from 1). The first one follows the creation of the
+ * file, each other one a block.
  */
 export function pauseRendering(exporter: Exporter, nth: number): PausedCall {
   const reporter = { report: (): Promise<void> => Promise.resolve() };

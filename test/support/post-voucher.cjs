@@ -1,6 +1,6 @@
-// Posts vouchers concurrently, or withdraws one, in its own process, and prints the ids, one per line. Optionally it kills
-// itself (SIGKILL) at its first append to a stream of a category, before or after the append.
-// Usage: node post-voucher.cjs <folder of the compiled program> <file or URL of the log> post|withdraw <vouchers or id>
+// Posts vouchers concurrently, or withdraws one, in its own process, and prints the ids, one per line. Optionally it
+// kills itself (SIGKILL) at its first append to a stream of a category, before or after the append. Usage: node
+// post-voucher.cjs <folder of the compiled program> <file or URL of the log> post|withdraw <vouchers or id>
 //   [<category> before|after]
 const { join } = require('node:path');
 

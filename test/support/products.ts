@@ -36,8 +36,8 @@ const SIMPLE = [
 ] as const;
 
 /**
- * The posted body of Document 1 in XML. The size of an image and a category's `tdCategoryName`, which have no element, are
- * attributes (`docs/decisions.md#x5`).
+ * The posted body of Document 1 in XML. The size of an image and a category's `tdCategoryName`, which have no element,
+ * are attributes (`docs/decisions.md#x5`).
  */
 export function toXml(products: Iterable<PostedProduct>, options: { readonly vendor?: string } = {}): string {
   const model = `urn:com:${options.vendor ?? 'affilog'}:pf:model:xml`;

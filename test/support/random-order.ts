@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 const PRIME = 67_108_859n;
 
 /**
- * Values in the random order of a seed (decisions V6): by `((value + a)³ + b)³` modulo the prime, where `a` and `b` are the
- * first words of the seed's SHA-256. Uses BigInt, so overflow cannot occur.
+ * Values in the random order of a seed (decisions V6): by `((value + a)³ + b)³` modulo the prime, where `a` and `b` are
+ * the first words of the seed's SHA-256. Uses BigInt, so overflow cannot occur.
  */
 export function inRandomOrder(seed: number, values: readonly number[]): readonly number[] {
   const digest = createHash('sha256').update(String(seed)).digest();

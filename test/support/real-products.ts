@@ -27,8 +27,8 @@ interface RealProduct {
 }
 
 /**
- * 3,291 real products, distributed alternately to two feeds; every tenth is in both, with the same EAN and another price.
- * Undefined if they do not exist.
+ * 3,291 real products, distributed alternately to two feeds; every tenth is in both, with the same EAN and another
+ * price. Undefined if they do not exist.
  */
 export function realFeeds(): readonly [RealFeed, RealFeed] | undefined {
   if (!existsSync(REAL_PRODUCTS)) return undefined;

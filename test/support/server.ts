@@ -62,7 +62,10 @@ async function runCommand(
   return { code, stdout: stdout.join(''), stderr: stderr.join('') };
 }
 
-/** Runs the built program until its standard error matches, or it ends; then kills it. Returns what it has written there. */
+/**
+ * Runs the built program until its standard error matches, or it ends; then kills it. Returns what it has written
+ * there.
+ */
 export async function runUntilError(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -82,7 +85,9 @@ export async function runUntilError(
   return errors.join('');
 }
 
-/** Starts the built server and stops it as soon as a request is answered with a reason to wait that matches, or by 200. */
+/**
+ * Starts the built server and stops it as soon as a request is answered with a reason to wait that matches, or by 200.
+ */
 export async function stopDuringStart(
   dataDir: string,
   reason: RegExp,
@@ -243,7 +248,9 @@ export async function folderWithNetwork(
   return folder;
 }
 
-/** A server over a data folder of its own, for the tests of a file or block, or for each of them. It must end with 0. */
+/**
+ * A server over a data folder of its own, for the tests of a file or block, or for each of them. It must end with 0.
+ */
 export function ownServer({
   each = false,
   network = NETWORK,

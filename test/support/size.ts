@@ -6,7 +6,10 @@ import { OVER_SERVERS } from './engines';
  */
 export const FULL_SIZE = process.env.TEST_SIZE === 'full';
 
-/** How many cases to run, of a test whose full size is `full`. Over servers half as many: several pairs of engines run it. */
+/**
+ * How many cases to run, of a test whose full size is `full`. Over servers half as many: several pairs of engines run
+ * it.
+ */
 export function cases(full: number, small = Math.ceil(full / 4)): number {
   if (FULL_SIZE) return full;
   return OVER_SERVERS ? Math.ceil(small / 2) : small;

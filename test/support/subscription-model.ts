@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 
-/** What subscriptions there are, by the documents alone: a reference for random histories (Document 2, Subscriptions). */
+/**
+ * What subscriptions there are, by the documents alone: a reference for random histories (Document 2, Subscriptions).
+ */
 
 /** An organisation's token, perhaps for one site. */
 export interface ModelSubscriber {
@@ -107,7 +109,10 @@ function textOf({ httpMethod, receiverUrl, receiverFormat, receiverBody }: Conte
   return JSON.stringify([httpMethod, receiverUrl, receiverFormat, receiverBody]);
 }
 
-/** Decisions N8: equal ones are continued, else the only one that is left over on both sides; others are new. None is named. */
+/**
+ * Decisions N8: equal ones are continued, else the only one that is left over on both sides; others are new. None is
+ * named.
+ */
 function withIds(id: string, content: Content, before: readonly ModelReceiver[]): Content {
   const receivers = content['receivers'] as readonly Content[];
   const texts = [...new Set(receivers.map(textOf))];

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { amended, enter, iso, type KnownTransaction, type Listed, rule } from './known-transaction';
 
 /**
- * What the API has to answer about transactions, written from Document 2 and decisions T1 to T7, N1 and N2 without any of the
- * product's code.
+ * What the API has to answer about transactions, written from Document 2 and decisions T1 to T7, N1 and N2 without any
+ * of the product's code.
  */
 
 export interface ModelEvent {

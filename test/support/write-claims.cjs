@@ -1,7 +1,7 @@
-// Writes claims in its own process, and prints the outcome of each command, one per line. Optionally it kills itself (SIGKILL) at
-// its first append to a stream of a category, before or after the append.
-// Usage: node write-claims.cjs <folder of the compiled program> <file or URL of the log> <commands> [<category> before|after]
-// A command is a list of claims to create together, or { id, claim } to update one.
+// Writes claims in its own process, and prints the outcome of each command, one per line. Optionally it kills itself
+// (SIGKILL) at its first append to a stream of a category, before or after the append. Usage: node write-claims.cjs
+// <folder of the compiled program> <file or URL of the log> <commands> [<category> before|after] A command is a list of
+// claims to create together, or { id, claim } to update one.
 const { join } = require('node:path');
 
 const [dist, where, commands, category, when] = process.argv.slice(2);

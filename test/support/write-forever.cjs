@@ -1,6 +1,6 @@
-// Writes to a collection until it is killed: with version n ten new documents, one that is always the same, and n as the
-// checkpoint; prints n when it is written.
-// Usage: node write-forever.cjs <folder of the compiled program> <folder of the store> <collection>
+// Writes to a collection until it is killed: with version n ten new documents, one that is always the same, and n as
+// the checkpoint; prints n when it is written. Usage: node write-forever.cjs <folder of the compiled program> <folder
+// of the store> <collection>
 const { writeSync } = require('node:fs');
 const { join } = require('node:path');
 

@@ -83,7 +83,7 @@ interface Met extends Pick<ExplainedEvent, 'event' | 'occurrence'> {
 interface ExplainOptions {
   /** The one subscription to explain. */
   readonly only?: string | undefined;
-  /** Only the last so many events that somebody may be notified of; by default all events. */
+  /** Only this many of the last events that somebody may be notified of; by default all events. */
   readonly last?: number;
 }
 

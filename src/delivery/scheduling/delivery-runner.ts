@@ -175,7 +175,7 @@ export class DeliveryRunner {
     this.taking = this.troubles.during('take-over', take).finally(() => (this.taking = undefined));
   }
 
-  /** Takes over so many more partitions, if there are. */
+  /** Takes over up to this many further partitions. */
   private async take(count: number): Promise<void> {
     if (count <= 0) return;
     await inParallel(await this.acquire(count), AT_ONCE, async ([number, lease]) => {
@@ -188,7 +188,7 @@ export class DeliveryRunner {
     });
   }
 
-  /** Acquires the leases of so many more partitions, if there are. */
+  /** Acquires the leases of up to this many further partitions. */
   private async acquire(count: number): Promise<readonly (readonly [number, LeaseHolder])[]> {
     const acquired: (readonly [number, LeaseHolder])[] = [];
     const isEnough = (): boolean => acquired.length >= count || this.stopping.signal.aborted;

@@ -50,7 +50,7 @@ export interface DispatcherParts {
   readonly report: (failure: unknown) => void;
 }
 
-/** Outcomes of so many milliseconds are appended together: each append has its costs. */
+/** Outcomes of this many milliseconds are appended together: each append has its costs. */
 const FLUSH_MS = 3;
 
 /** How long dead letters of expired messages are waited for before more of them are made (ms). */
@@ -408,7 +408,7 @@ function isWanted({ queue, retries }: ReceiverState, revision: number): boolean 
 
 /**
  * Drops receivers that no subscription has any more, once nothing is left to send to them. Whoever makes one again
- * starts anew (`docs/decisions.md#n8`). Only before a snapshot: so whoever continues from it has dropped them too.
+ * starts over (`docs/decisions.md#n8`). Only before a snapshot: so whoever continues from it has dropped them too.
  */
 function dropGone({ receivers }: PartitionState, scheduler: Scheduler, recipients: Recipients): void {
   for (const [id, state] of receivers) {

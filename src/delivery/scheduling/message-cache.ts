@@ -72,7 +72,7 @@ export class MessageCache {
     return message;
   }
 
-  /** Puts a message in the place of the one that was read, which was rendered again. */
+  /** Replaces a message that was read by the one that was rendered again. */
   replace(revision: number, message: Message): void {
     const { url = '', body = '' } = message.request ?? {};
     this.delete(revision);

@@ -135,13 +135,13 @@ export function isFailedAttempt({ attempt, outcome }: Outcome): boolean {
   return attempt !== undefined && outcome !== 'delivered';
 }
 
-/** Tells operators for how long (ms) the receiver of an outcome has failed. */
+/** Logs for how long (ms) the receiver of an outcome has failed. */
 export function failingFor(ms: number, { receiver, subscriptionId }: Outcome): string {
   const hours = Math.round(ms / 3_600_000);
   return `the receiver ${receiver} of the subscription ${subscriptionId} has been failing for ${hours} h`;
 }
 
-/** Tells operators that the receiver of an outcome is disabled, and what its owner can do. */
+/** Logs that the receiver of an outcome is disabled, and what its owner can do. */
 export function disabledBy(reason: DisabledReason, { receiver, subscriptionId }: Outcome): string {
   const why = reason === 'gone' ? 'it has answered 410' : 'nothing has succeeded for days';
   return (

@@ -13,9 +13,7 @@ export const LIMITS = {
   host: 16,
   /** Of a host's requests, those to receivers that are slow or hung, of all owners. */
   hostSlow: 12,
-  /**
-   * On a host an owner has at most so many times as many as are left free; receivers that are slow or hung, as many.
-   */
+  /** On a host, an owner has at most this many times the places that are left free; slow or hung receivers: once. */
   ownerShare: 3,
   /** A receiver whose last request took so long is slow, or hung (ms). */
   slowMs: 2_000,

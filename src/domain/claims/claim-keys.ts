@@ -36,7 +36,7 @@ type Standing = 'holds it' | 'gone' | 'under way';
  * - That event is appended at a revision which the claim, or its batch, had before the reservation. So whoever finds a
  *   reservation under way for too long appends to the claim or the batch first: then the event cannot be appended any
  *   more. A process that appends it nevertheless later, because of such a conflict, reserves the key again before.
- * - A key whose claim has another one, or is withdrawn, stays reserved until somebody else wants it: there is nothing
+ * - A key whose claim has another one, or is withdrawn, stays reserved until another claim needs it: there is nothing
  *   to wait for then.
  *
  * All methods may raise `EngineUnavailable`; repeating them is harmless.
@@ -72,7 +72,7 @@ export class ClaimKeys {
     }
   }
 
-  /** Whether the owner has lost the key: makes sure of it if nothing has become of the reservation for too long. */
+  /** Whether the owner has lost the key: makes sure of it if the reservation has stayed unconfirmed for too long. */
   private async isGivenUp(key: string, reservation: Reservation, at: string): Promise<boolean> {
     const standing = await this.standingOf(key, reservation);
     if (standing !== 'under way') return standing === 'gone';

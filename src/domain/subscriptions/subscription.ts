@@ -206,8 +206,8 @@ export interface Cancellations {
 }
 
 /**
- * When redeliveries were last cancelled, or the subscription was created. Each cancellation is later than that, whatever
- * clocks say, so these times are in the order of the log.
+ * When redeliveries were last cancelled, or the subscription was created. Each cancellation is later than that,
+ * whatever clocks say, so these times are in the order of the log.
  */
 export function lastCancelled({ redeliveriesCancelled, createdAt }: Cancellations): string {
   return redeliveriesCancelled ?? createdAt;

@@ -89,7 +89,9 @@ export class ClaimCommands {
     });
   }
 
-  /** The screening that each claim would have, in order. Raises all faults, stores nothing (`docs/decisions.md#c13`). */
+  /**
+   * The screening that each claim would have, in order. Raises all faults, stores nothing (`docs/decisions.md#c13`).
+   */
   async check(posted: PostedList, caller: ClaimsCaller): Promise<readonly Screening[]> {
     const claims = await this.checkedItems(posted, caller, checkClaims);
     const check = () => this.checked(claims, caller, this.clock.now());

@@ -38,9 +38,9 @@ export class ProductCommands {
   ) {}
 
   /**
-   * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post that
-   * is refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for a feed of somebody else. A body may
-   * be larger than memory, so the loader reads and checks it while it is being received.
+   * Loads a posted body into a feed of the caller's (Document 1, Create or update products; Replace a feed). A post
+   * that is refused as a whole is recorded (`docs/decisions.md#p30`). Raises `PF_392` for another organisation's feed.
+   * A body may be larger than memory, so the loader reads and checks it while it is being received.
    */
   async load({ feedId, caller, mode, body, dryRun = false }: LoadCommand): Promise<LoadResult> {
     const { directory, position: directoryPosition } = this.follower;

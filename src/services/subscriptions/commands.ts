@@ -132,7 +132,9 @@ export class Subscriptions {
   }
 }
 
-/** What callers may do with subscriptions. What was posted is unchecked: everything that is wrong is raised (ADR 18). */
+/**
+ * What callers may do with subscriptions. What was posted is unchecked: everything that is wrong is raised (ADR 18).
+ */
 @Injectable()
 export class SubscriptionCommands {
   constructor(

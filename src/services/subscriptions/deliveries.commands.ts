@@ -76,9 +76,9 @@ interface RequestedRedeliveries {
 }
 
 /**
- * Redeliveries (ADR 18). Each message is asked for once, until it is attempted (`docs/decisions.md#n17`). What was asked
- * for is read from the requests of the subscription, and appended at the revision that was read. So read models may be
- * behind, and requests may race.
+ * Redeliveries (ADR 18). Each message is asked for once, until it is attempted (`docs/decisions.md#n17`). What was
+ * asked for is read from the requests of the subscription, and appended at the revision that was read. So read models
+ * may be behind, and requests may race.
  */
 @Injectable()
 export class RedeliveryCommands {

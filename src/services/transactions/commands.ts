@@ -53,7 +53,9 @@ const AT_ONCE = 256;
 /** Further ones, for callers that have none. */
 const RESERVED = 32;
 
-/** What may be done with transactions. What was posted is unchecked: each item succeeds or fails on its own (ADR 18). */
+/**
+ * What may be done with transactions. What was posted is unchecked: each item succeeds or fails on its own (ADR 18).
+ */
 @Injectable()
 export class TransactionCommands {
   /** Several items of one list may concern one transaction: they are executed in their order. */

@@ -6,7 +6,7 @@ import { DAY } from '../../wire/date';
 
 const VOUCHER_TYPE = { kind: idOf(VOUCHER_TYPES), description: 'Type' } as const;
 
-/** The start of a day in milliseconds, so many days from now. */
+/** The start of the day that is this many days from now, in milliseconds. */
 function dayFrom(now: Date, days: number): number {
   return (Math.floor(now.getTime() / DAY) + days) * DAY;
 }

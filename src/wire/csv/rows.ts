@@ -16,8 +16,8 @@ export function* csvRows(text: string, separator = separatorOf(text)): Generator
 }
 
 /**
- * The same, at most so many rows, and yields to the event loop. Drops a byte order mark. Raises `NotParsable` for more
- * of them, and for a row of more than 1,000 cells or a cell of more than 100,000 characters.
+ * The same, at most this many rows, and yields to the event loop. Drops a byte order mark. Raises `NotParsable` for
+ * more of them, and for a row of more than 1,000 cells or a cell of more than 100,000 characters.
  */
 export async function csvRowsInSlices(marked: string, most: number): Promise<readonly CsvRow[]> {
   const text = marked.replace(/^\ufeff/, '');

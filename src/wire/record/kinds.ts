@@ -303,7 +303,7 @@ function dayIn(value: unknown): string | undefined {
   return typeof value === 'string' && DAY.test(value) && readDate(value) !== undefined ? value : undefined;
 }
 
-/** Texts of a kind with at most so many characters, which are counted as JSON Schema does: by code points. */
+/** Texts of a kind with at most this many characters, which are counted as JSON Schema does: by code points. */
 export function atMost<Answered>(most: number, kind: Scalar<string, Answered>): Scalar<string, Answered> {
   const expected = `at most ${most} characters`;
   const isMet = (value: string): boolean => value.length <= most || Array.from(value).length <= most;

@@ -2,7 +2,7 @@ import { note, type Posted } from '../api/posted';
 import { type Field, type Fields, type Kind, type List, type RecordKind } from '../record/record';
 import { type XmlNode } from './read';
 
-/** Stands in the place of a text that has elements in it: no text, so that it is refused. */
+/** Stands for a text that has elements in it: it is not a text, so that it is refused. */
 const MIXED = { text: 'with elements in it' };
 
 /**

@@ -26,7 +26,9 @@ export function* xmlPieces(document: XmlElement, { pretty = false }: XmlLayout =
   }
 }
 
-/** The text of one element that stands so many levels below the root, with the line break before it if there is one. */
+/**
+ * The text of one element that stands this many levels below the root, with the line break before it if there is one.
+ */
 export function xmlPiece(
   name: string,
   content: XmlContent,

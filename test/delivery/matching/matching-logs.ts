@@ -150,7 +150,10 @@ export interface Dying {
   readonly died: Promise<void>;
 }
 
-/** A delivery log whose `n`-th append is done or not, but never answered; then nothing is answered any more, as after a kill. */
+/**
+ * A delivery log whose `n`-th append is done or not, but never answered; then nothing is answered any more, as after a
+ * kill.
+ */
 export function dyingAt(deliveries: EventLog, n: number, when: 'before' | 'after'): Dying {
   let appends = 0;
   let die: () => void = () => undefined;

@@ -4,8 +4,8 @@ import { type SubscriptionContent } from '../../../src/domain/subscriptions/subs
 import { type Occurrence } from '../../../src/domain/subscriptions/topic';
 
 /**
- * What is due because of a log, written from Document 2 and the decisions without any of the matcher's code: for each event it looks
- * at everything before it.
+ * What is due because of a log, written from Document 2 and the decisions without any of the matcher's code: for each
+ * event it looks at everything before it.
  */
 
 /** What the model says of a message; `matchedOf` makes the same of what was appended. */

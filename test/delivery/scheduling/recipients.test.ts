@@ -24,7 +24,10 @@ function rotatedAfter(hours: readonly number[]): Recipients {
   return new Recipients({ position: START, ready: Promise.resolve(), book }, SECRETS);
 }
 
-/** The numbers of the secrets with which the published library verifies a message that is sent so many hours after the creation. */
+/**
+ * The numbers of the secrets with which the published library verifies a message that is sent so many hours after the
+ * creation.
+ */
 function verifying(recipients: Recipients, hour: number): readonly number[] {
   const body = '{"a":"ü"}';
   const signed = { id: 'msg_1', timestamp: Math.floor(Date.now() / 1000) };

@@ -39,7 +39,10 @@ export interface Sent {
 
 const EPOCH = Date.parse('2026-03-01T00:00:00Z');
 
-/** Scheduler and state with receivers and a clock that are simulated: as fast as it can be computed, and always the same. */
+/**
+ * Scheduler and state with receivers and a clock that are simulated: as fast as it can be computed, and always the
+ * same.
+ */
 export class World {
   readonly state = new PartitionState();
   readonly sent: Sent[] = [];

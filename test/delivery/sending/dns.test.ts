@@ -4,7 +4,10 @@ import { ReceiverNames } from '../../../src/delivery/sending/dns';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { TestClock } from '../../support/clock';
 
-/** What a DNS server says of a name: addresses with a time to live, a code (3: no such name, 2: server failure), or nothing. */
+/**
+ * What a DNS server says of a name: addresses with a time to live, a code (3: no such name, 2: server failure), or
+ * nothing.
+ */
 type Zone = (
   name: string,
 ) => { readonly ipv4?: readonly string[]; readonly ttl?: number; readonly code?: number } | undefined;

@@ -84,7 +84,9 @@ export function atAppend(
   return { log: special, hasHappened: () => appends >= count };
 }
 
-/** The log of a process that ends before or after its `count`-th append: nothing that it does afterwards has an effect. */
+/**
+ * The log of a process that ends before or after its `count`-th append: nothing that it does afterwards has an effect.
+ */
 export function endingAt(
   log: EventLog,
   count: number,

@@ -3,8 +3,8 @@ import { type ExpectedMatch, namesIn } from './sample-names';
 import { treeIn } from './sample-tree';
 
 /**
- * A held-out sample, by English | German | French names: its departments were unknown when the synonyms (`suggest-mappings.ts`) were
- * written. Correct wrong names below, but do not change names to raise the hit rate.
+ * A held-out sample, by English | German | French names: its departments were unknown when the synonyms
+ * (`suggest-mappings.ts`) were written. Correct wrong names below, but do not change names to raise the hit rate.
  */
 const TREE = `
 Music | Musik | Musique

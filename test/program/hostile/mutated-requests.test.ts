@@ -7,7 +7,10 @@ const COUNT = Number(process.env.HOSTILE_COUNT ?? attackSize({ small: 500, large
 /** Sent before open files are counted: they open most of what is opened lazily. */
 const BEFORE = attackSize({ small: 100, large: 1_000 });
 
-/** Files of the event loops of the exporter and two validators, which their first calls start: these may be among few requests. */
+/**
+ * Files of the event loops of the exporter and two validators, which their first calls start: these may be among few
+ * requests.
+ */
 const FILES_OF_THREADS = attackSize({ small: 3 * 5, large: 0 });
 
 const own = ownServer();

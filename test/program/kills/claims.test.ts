@@ -8,7 +8,10 @@ import { DIST } from '../../support/built';
 import { SHARED_LOGS, type SharedLog } from '../../support/shared-logs';
 import { AT, contentOf, finishBatches, LATER, newClaim, ordersIn } from '../../domain/claims/claim-log';
 
-/** When a process is killed, and whether its claims are filed nevertheless. Over a server, which takes longer, half of them. */
+/**
+ * When a process is killed, and whether its claims are filed nevertheless. Over a server, which takes longer, half of
+ * them.
+ */
 const MOMENTS = [
   ['it has an id', 'sequence', 'after', 'nothing'],
   ['it reserves a key', 'claimkey', 'before', 'nothing'],

@@ -122,7 +122,10 @@ interface Life {
   readonly inFlight: readonly Received[];
 }
 
-/** Each process repeats at most what others had in flight when they were killed, each of them once. Returns how many that were. */
+/**
+ * Each process repeats at most what others had in flight when they were killed, each of them once. Returns how many
+ * that were.
+ */
 function expectRepeats(lives: readonly Life[]): number {
   const owed = new Set<string>();
   const sent = new Set<string>();

@@ -37,8 +37,8 @@ describe('A notifier that is paused for longer than its leases', () => {
   }
 
   /**
-   * Pauses a process that waits for answers, until another one has sent everything. The answers, of messages that are delivered now, are
-   * failures.
+   * Pauses a process that waits for answers, until another one has sent everything. The answers, of messages that are
+   * delivered now, are failures.
    */
   async function pausedWhileSending(options: object) {
     const { engines, receivers } = world;

@@ -20,7 +20,9 @@ const WITH_TOKENS = {
   ],
 };
 
-/** The routes that take lists of any size, with the most items of each. Attacks on all of them are in `test/hostile/`. */
+/**
+ * The routes that take lists of any size, with the most items of each. Attacks on all of them are in `test/hostile/`.
+ */
 const ROUTES = [
   ['/1.0/conversions/transactions/bulk', CONVERSIONS, '[', 10_000],
   ['/1.0/conversions/transactions/transitions/bulk', CONVERSIONS, '[', 10_000],

@@ -13,8 +13,8 @@ export async function readFeed(folder: string, history = new FeedHistory()): Pro
 }
 
 /**
- * Watches the log from now on. The returned function waits until more than `events` have been appended, or until `ended`
- * resolves.
+ * Watches the log from now on. The returned function waits until more than `events` have been appended, or until
+ * `ended` resolves.
  */
 export async function growthOf(
   folder: string,

@@ -171,7 +171,10 @@ const POISON = [
   ['exchange-rates', 'ExchangeRatesPublished'],
 ] as const;
 
-/** Appends these to the log, and to that of deliveries an outcome of nothing; `round` is the number of those in each stream. */
+/**
+ * Appends these to the log, and to that of deliveries an outcome of nothing; `round` is the number of those in each
+ * stream.
+ */
 async function poison(round: number): Promise<void> {
   const settings = { dataDir: folder, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
   const engines = await openEngines(settings);

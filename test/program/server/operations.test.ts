@@ -20,7 +20,10 @@ const ROOT = join(__dirname, '../../..');
 const GUIDE = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
 const bash = promisify(execFile);
 
-/** The commands of the guide: those in `sh` blocks, and inline ones that begin with these names. † marks those without a test. */
+/**
+ * The commands of the guide: those in `sh` blocks, and inline ones that begin with these names. † marks those without a
+ * test.
+ */
 function commandsOf(guide: string): readonly { readonly command: string; readonly isMarked: boolean }[] {
   const inline = guide.matchAll(/`((?:npm start|(?:affilog|node|sqlite3|docker) [^`]+))`(†?)/g);
   const blocks = guide.matchAll(/^```sh\n([^]*?)^```/gm);

@@ -47,7 +47,10 @@ describeWithDisk('a server on a file system of its own (docs/operations.md, Heal
     const { waiting } = (await answer.json()) as { waiting?: object };
     return [answer.status, answer.headers.get('retry-after'), waiting];
   }
-  /** The server looks at most once a second, as `test/app/health.test.ts` tests: here a failure has to show the last answer. */
+  /**
+   * The server looks at most once a second, as `test/app/health.test.ts` tests: here a failure has to show the last
+   * answer.
+   */
   async function untilHealth(expected: unknown): Promise<void> {
     const deadline = AbortSignal.timeout(60_000);
     let found = await health();

@@ -9,7 +9,10 @@ import { DIST } from '../../support/built';
 import { SHARED_LOGS, type SharedLog } from '../../support/shared-logs';
 import { AT, checked } from '../../domain/vouchers/posted';
 
-/** When a process is killed, and what of its voucher is in the log then. Over a server, which takes longer, half of them. */
+/**
+ * When a process is killed, and what of its voucher is in the log then. Over a server, which takes longer, half of
+ * them.
+ */
 const MOMENTS = [
   ['before it has an id', 'sequence', 'before', []],
   ['when it has an id', 'sequence', 'after', []],

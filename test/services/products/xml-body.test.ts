@@ -34,7 +34,9 @@ const PARTS = [
 
 const EDITS = ['<', '>', '/', '!', '"', "'", '-', '&', ']', '?', ' ', '\u0001'] as const;
 
-/** What comes of a body: the products that are spooled, and what is wrong with others, or the code it is refused with. */
+/**
+ * What comes of a body: the products that are spooled, and what is wrong with others, or the code it is refused with.
+ */
 async function received(read: (intake: ProductIntake) => Promise<void>): Promise<unknown> {
   const spool = new Spool(SYSTEM_CLOCK, tmpdir());
   const knowsCategory = (): boolean => true;

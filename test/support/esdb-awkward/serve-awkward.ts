@@ -16,9 +16,9 @@ import { likeDotNet } from './prefixes';
 const TICK = 250;
 
 /**
- * Serves a log like an EventStoreDB 24.6 at its most awkward, with one behaviour of later versions: positions have gaps, the
- * server itself and other programs append too, filters by prefix are culture-sensitive, a repeated append times out while
- * the first one is in flight, and a read of all events with a maximum of 0 never ends.
+ * Serves a log like an EventStoreDB 24.6 at its most awkward, with one behaviour of later versions: positions have
+ * gaps, the server itself and other programs append too, filters by prefix are culture-sensitive, a repeated append
+ * times out while the first one is in flight, and a read of all events with a maximum of 0 never ends.
  */
 export async function serveAwkward(log: EventLog, options: ReplayOptions): Promise<ReplayServer> {
   const busy = new BusyLog(log);

@@ -29,8 +29,8 @@ const MOST = 64;
 const LONGEST = 60_000;
 
 /**
- * A `BatchAppend` call: many appends, each answered on its own when it is made, or at its deadline. It may still be made
- * after that.
+ * A `BatchAppend` call: many appends, each answered on its own when it is made, or at its deadline. It may still be
+ * made after that.
  */
 export class BatchAppend {
   readonly #incoming = new Map<string, Incoming>();

@@ -93,7 +93,9 @@ export function timedOut(): RefusedWrite {
   });
 }
 
-/** An append that EventStoreDB fails at without validating it: a bad request in a batch, UNKNOWN in a call of its own. */
+/**
+ * An append that EventStoreDB fails at without validating it: a bad request in a batch, UNKNOWN in a call of its own.
+ */
 export function notAccepted(message: string): RefusedWrite {
   return new RefusedWrite(['UNKNOWN', message], badRequest(message));
 }

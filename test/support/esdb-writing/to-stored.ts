@@ -31,8 +31,8 @@ function isOne(events: readonly NewEvent[]): boolean {
 }
 
 /**
- * Splits events into appends within the limits of the log, as EventStoreDB allows larger ones. Raises `RefusedWrite` for
- * an event that is too large by itself.
+ * Splits events into appends within the limits of the log, as EventStoreDB allows larger ones. Raises `RefusedWrite`
+ * for an event that is too large by itself.
  */
 export function inAppends(events: readonly NewEvent[]): readonly (readonly NewEvent[])[] {
   const appends: NewEvent[][] = [];

@@ -33,7 +33,9 @@ export class Writer {
     private readonly now: () => number,
   ) {}
 
-  /** Appends all events to a stream, or none. A repeated append of the same events at the same revision is recognized. */
+  /**
+   * Appends all events to a stream, or none. A repeated append of the same events at the same revision is recognized.
+   */
   async append(stream: string, expected: Expectation, events: readonly ProposedEvent[]): Promise<Written> {
     return this.#inTurn(stream, async () => {
       const state = await this.#living(stream);

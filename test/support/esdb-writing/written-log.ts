@@ -30,7 +30,10 @@ export const ENCODED_BYTES = /^\{"\$(json|octets)":"([A-Za-z0-9+/]*=*)"\}$/;
 /** A creation time that was added to the metadata. */
 export const STAMP = /^\{"\$at":(\d{1,15})(?:,|(?=\}$))/;
 
-/** A log that clients write to, with what only they and EventStoreDB itself write: metadata, links, tombstones, any bytes. */
+/**
+ * A log that clients write to, with what only they and EventStoreDB itself write: metadata, links, tombstones, any
+ * bytes.
+ */
 export class WrittenLog extends ClientLog {
   constructor(private readonly stored: EventLog) {
     super(new NamedLog(stored));

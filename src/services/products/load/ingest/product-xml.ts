@@ -10,7 +10,7 @@ const FIELDS = Object.entries(postedProduct.fields as Fields);
 
 /** What is known of an element directly in a product. */
 interface ProductElement {
-  /** The field. That of its list, for an item that stands in the place of the list. */
+  /** The field. That of its list, for an item that stands where the list should be. */
   readonly field: string;
   readonly holds: 'text' | 'items' | 'elements';
   /** Those that are read, of the element or of the items of the list. */
