@@ -12,7 +12,7 @@ import {
 import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/projector/search-in-parts';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/slices';
-import { IDENTIFIERS } from '../src/domain/products/fields';
+import { IDENTIFIERS } from '../src/domain/products/product-fields';
 import { type Offer } from '../src/domain/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FOLDED_KEYS, type ProductField, products, toOffer } from './products';

@@ -4,7 +4,7 @@ import { numberOf, positionOf } from '../src/kernel/event';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { mappedCategory, mappingKeys } from '../src/network/categories/mapped-category';
-import { DESCRIPTIVE, IDENTIFIERS } from '../src/domain/products/fields';
+import { DESCRIPTIVE, IDENTIFIERS } from '../src/domain/products/product-fields';
 import { customFieldNames, groupingIdOf, type Offer, type StoredOffer } from '../src/domain/products/offer';
 import { foldCase, wordsOf } from '../src/wire/words';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';

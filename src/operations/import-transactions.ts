@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { MOST, postedTransaction } from '../domain/transactions/fields';
+import { MOST, postedTransaction } from '../domain/transactions/transaction-fields';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { VisibleWrites, WaitForReadModels } from '../http/visible-writes';
 import { type EventLog } from '../kernel/event-log';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { postedTransaction, postedTransition } from '../../src/domain/transactions/fields';
+import { postedTransaction, postedTransition } from '../../src/domain/transactions/transaction-fields';
 import { cases } from '../support/size';
 import { hostileValues } from './hostile-values';
 import { XML_UTF8 } from './posted';

@@ -12,7 +12,7 @@ import {
   type VoucherClient,
   voucherClientOf,
 } from '../api/voucher-network';
-import { postedTransaction, postedTransition } from '../../src/domain/transactions/fields';
+import { postedTransaction, postedTransition } from '../../src/domain/transactions/transaction-fields';
 import { CONVERSION_TOKENS, PATH, reportOf, transactionWorld } from '../api/transaction-network';
 
 describe('xml schemas', () => {

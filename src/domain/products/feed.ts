@@ -7,7 +7,7 @@
 import { type PostedCategory } from '../../network/categories/mapped-category';
 import { type EventOf } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
-import { type IDENTIFIERS, type TEXTS } from './fields';
+import { type IDENTIFIERS, type TEXTS } from './product-fields';
 import { type Digest, type Fingerprints } from './fingerprints';
 import { type IgnoredField } from './ignored-fields';
 

@@ -1,8 +1,8 @@
 import { type ParsedEvent } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
 import { type Attributes, type Occurrence, type SubscriptionTopic } from '../subscriptions/topic';
-import { listedTransaction } from './fields';
-import { toOutput } from './output';
+import { listedTransaction } from './transaction-fields';
+import { toOutput } from './transaction-output';
 import { EVENT_TYPES, STATES, type StateId, stateIdOf } from './states';
 import { type ListedTransaction, storedAfter } from './stored-transaction';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from './transaction';

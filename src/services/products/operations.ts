@@ -1,5 +1,5 @@
 import { IMPORT_REPORT } from '../../domain/products/import-report';
-import { foundProducts, postedProduct, postedProducts } from '../../domain/products/fields';
+import { foundProducts, postedProduct, postedProducts } from '../../domain/products/product-fields';
 import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
 import { CATEGORY_TREES } from '../../network/categories/category-tree';
 import { operationsById, type OperationText, type Shape } from '../../wire/api/description';

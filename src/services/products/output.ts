@@ -13,7 +13,7 @@ import {
   OFFER_TEXTS,
   type pastPrice,
   PRODUCT_TEXTS,
-} from '../../domain/products/fields';
+} from '../../domain/products/product-fields';
 import { groupingIdOf, type Offer } from '../../domain/products/offer';
 
 /**

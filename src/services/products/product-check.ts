@@ -4,7 +4,7 @@ import { isPosted, isUnset, type Origin, type Posted, Refusals } from '../../wir
 import { complete, type FoundIn, recordReader } from '../../wire/record/read';
 import { productFaults as fault } from '../../domain/products/faults';
 import { type Identifiers, type Product } from '../../domain/products/feed';
-import { IDENTIFIERS, MAX_ID, postedProduct } from '../../domain/products/fields';
+import { IDENTIFIERS, MAX_ID, postedProduct } from '../../domain/products/product-fields';
 
 /** A posted product that may be stored: its content as `ProductListed` has it, its price in minor units. */
 export interface CheckedProduct {

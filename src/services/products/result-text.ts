@@ -6,7 +6,7 @@ import {
   IDENTIFIERS,
   OFFER_TEXTS,
   PRODUCT_TEXTS,
-} from '../../domain/products/fields';
+} from '../../domain/products/product-fields';
 import { type Format } from '../../wire/api/format';
 import { type CsvCell, csvLines, type CsvSeparators } from '../../wire/csv/rows';
 import { date, text, wordOf } from '../../wire/record/kinds';

@@ -1,6 +1,6 @@
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
-import { postedTransaction, postedTransition } from '../../domain/transactions/fields';
-import { isReportInfo } from '../../domain/transactions/output';
+import { postedTransaction, postedTransition } from '../../domain/transactions/transaction-fields';
+import { isReportInfo } from '../../domain/transactions/transaction-output';
 import { type DeniedReasonId, EVENT_TYPES, RULING_REASONS } from '../../domain/transactions/states';
 import { surroundingsOf } from '../../domain/transactions/surroundings';
 import { type KnownTransaction, type TransactionCommand } from '../../domain/transactions/transaction';

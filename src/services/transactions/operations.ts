@@ -12,7 +12,7 @@ import {
   transactionResult,
   transactionResults,
   transactionTotals,
-} from '../../domain/transactions/fields';
+} from '../../domain/transactions/transaction-fields';
 
 const RESULTS = shape('TransactionResults', transactionResults, 'results');
 const RESULT = shape('TransactionResult', transactionResult, 'result');

@@ -9,9 +9,9 @@ import {
 } from '../../../projections/transactions';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { eventsOnDemand } from '../../kernel/history';
-import { type OutputTotal, type OutputTransaction } from '../../domain/transactions/fields';
+import { type OutputTotal, type OutputTransaction } from '../../domain/transactions/transaction-fields';
 import { onlyOne } from '../../domain/transactions/find-transaction';
-import { toOutput } from '../../domain/transactions/output';
+import { toOutput } from '../../domain/transactions/transaction-output';
 import { type StateId, STATES } from '../../domain/transactions/states';
 import {
   type ListedTransaction,

@@ -4,7 +4,7 @@ import {
   postedTransactions,
   postedTransitions,
   type TransactionResult,
-} from '../../domain/transactions/fields';
+} from '../../domain/transactions/transaction-fields';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { formatPrice, parsePrice } from '../../../src/domain/products/fields';
+import { formatPrice, parsePrice } from '../../../src/domain/products/product-fields';
 
 describe('a posted price (Document 1, Limits: Price format; decisions P25)', () => {
   test.each([

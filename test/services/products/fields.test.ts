@@ -6,7 +6,7 @@ import {
   postedProduct,
   PRODUCT_TEXTS,
   TEXTS,
-} from '../../../src/domain/products/fields';
+} from '../../../src/domain/products/product-fields';
 import { searchKeys } from '../../../src/services/products/keys';
 import { OFFER_FIELDS, OUTPUT_FIELDS, POSTED_FIELDS } from '../../api/document-tables';
 

@@ -3,7 +3,7 @@ import { note } from '../../../../wire/api/posted';
 import { type AnyScalar, valueInText } from '../../../../wire/xml/posted';
 import { type Field, type Fields } from '../../../../wire/record/record';
 import { productFaults as fault } from '../../../../domain/products/faults';
-import { postedProduct } from '../../../../domain/products/fields';
+import { postedProduct } from '../../../../domain/products/product-fields';
 import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
 
 const FIELDS = Object.entries(postedProduct.fields as Fields);

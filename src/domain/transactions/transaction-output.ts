@@ -1,6 +1,6 @@
 import { forbiddenCharacter } from '../../wire/xml/write';
 import { type DateFormat, writeDate } from '../../wire/date';
-import { listedTransaction, type OutputTransaction } from './fields';
+import { listedTransaction, type OutputTransaction } from './transaction-fields';
 import { type StateName, STATES } from './states';
 import { type ListedTransaction } from './stored-transaction';
 import { AMOUNTS, postedValue } from './transaction-facts';
