@@ -41,6 +41,7 @@ let app: NestFastifyApplication;
 let port: number;
 /** The server's side of all connections. */
 let serverSockets: Socket[];
+const clientSockets: Socket[] = [];
 beforeEach(async () => {
   received = () => Promise.resolve();
   asks = true;
@@ -51,7 +52,11 @@ beforeEach(async () => {
   app.getHttpServer().on('connection', (socket: Socket) => serverSockets.push(socket));
   port = (app.getHttpServer().address() as AddressInfo).port;
 });
-afterEach(() => app.close());
+afterEach(async () => {
+  // The server waits a while for those that are open.
+  for (const socket of clientSockets.splice(0)) socket.destroy();
+  await app.close();
+});
 
 interface Client {
   readonly socket: Socket;
@@ -62,6 +67,7 @@ interface Client {
 /** Sends the head of a post, and what follows it. */
 function post(token: string, headers: readonly string[], body = ''): Client {
   const socket = connect(port, '127.0.0.1');
+  clientSockets.push(socket);
   let text = '';
   socket.on('error', () => undefined);
   socket.on('data', (data) => (text += data.toString()));

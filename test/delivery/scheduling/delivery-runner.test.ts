@@ -57,6 +57,14 @@ describe('The runner of deliveries', () => {
   }
 
   const isPartition = (stream: string): boolean => stream !== MATCHED;
+
+  /** Lets the time pass for which a stop waits at most. */
+  async function firing(clock: HeldClock, stopping: Promise<void>): Promise<void> {
+    const passing = setInterval(() => clock.fire(STOP_MS), 20);
+    await stopping;
+    clearInterval(passing);
+  }
+
   const owners = async (prefix: string) => await world.engines.leases.owners(prefix, Date.now(), 60_000);
 
   it('never counts that the delivery log is unavailable, and sends nothing twice because of it', async () => {
@@ -99,10 +107,11 @@ describe('The runner of deliveries', () => {
         signal.addEventListener('abort', () => resolve({ end: 'aborted', at: Date.now(), ms: 1 }));
       });
     };
-    const first = start('one', hanging);
+    const clock = new HeldClock(STOP_MS);
+    const first = start('one', hanging, { clock });
     await due([target!], 1);
     await until(() => isStarted);
-    await first.stop();
+    await firing(clock, first.stop());
     expect(await outcomes()).toEqual([]);
     start('two', ending({}).attempt);
     await until(async () => (await outcomes()).length === 1);
@@ -203,14 +212,12 @@ describe('The runner of deliveries', () => {
     start('two', ending({}).attempt);
     // It has begun to hand over half of them.
     await until(async () => (await takenBy('two')) > 0);
-    const stopped = first.stop();
+    const stopping = first.stop();
     // Others count on it no more at once.
     await until(async () => !(await owners('notifier-member-')).includes('one'));
     expect(aborted).toBe(0);
     // A hand-over alone waits for 16 s, which never pass here.
-    const passing = setInterval(() => clock.fire(STOP_MS), 20);
-    await stopped;
-    clearInterval(passing);
+    await firing(clock, stopping);
     expect(aborted).toBe(targets.length);
     expect(await owners('notifier-')).toEqual(['two']);
   });

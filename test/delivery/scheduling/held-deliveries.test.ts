@@ -8,6 +8,7 @@ import { PartitionState } from '../../../src/delivery/scheduling/partition-state
 import { savePartition } from '../../../src/delivery/scheduling/saved-partition';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
+import { SkippingClock } from '../../support/clock';
 import { runnerWorld } from './runner-world';
 import { type Target } from '../../../bench/deliveries/due-messages';
 
@@ -143,7 +144,8 @@ describe('What is not attempted in the ordinary way', () => {
   it('is a redelivery to a receiver that is removed: the message is cancelled by its own schedule (decisions N8, N14)', async () => {
     const [target] = await targetsOf(1);
     const { attempts, attempt } = ending({ end: 'failure', status: 500 });
-    start('one', attempt);
+    const clock = new SkippingClock();
+    start('one', attempt, { clock }, { leaseMs: 60_000 });
     const [message] = await due([target!], 1, { at: AT });
     await until(async () => (await outcomes()).length === 1);
     await disable(target!);
@@ -151,6 +153,9 @@ describe('What is not attempted in the ordinary way', () => {
     const { log } = world.engines;
     await execute(SYSTEM_CLOCK, log, subscriptionDecider, target!.subscriptionId, { do: 'delete', at: AT });
     await world.subscriptions.reached(await log.head());
+    await until(async () => (await outcomes()).length === 2);
+    // The message would be attempted again then.
+    clock.skip(6_000);
     await until(async () => (await outcomes()).length === 3);
     expect(await outcomes()).toMatchObject([
       { outcome: 'failed', attempt: 1 },

@@ -54,6 +54,7 @@ export function runnerWorld() {
     owner: string,
     attempt: MakeAttempt,
     engine: Partial<Pick<DeliveryParts, 'clock' | 'log' | 'deliveries' | 'leases'>> = {},
+    times: { readonly leaseMs?: number } = {},
   ) {
     const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
     const report = (failure: unknown) => void reports.push(failure);
@@ -68,7 +69,7 @@ export function runnerWorld() {
       report,
       ...engine,
     };
-    const runner = new DeliveryRunner(parts, { owner, ...TIMES });
+    const runner = new DeliveryRunner(parts, { owner, ...TIMES, ...times });
     runners.push(runner);
     runner.start();
     return runner;

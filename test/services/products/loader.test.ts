@@ -1,4 +1,4 @@
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Directory } from '../../../src/network/directory';
@@ -25,6 +25,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await loader.close();
   await log.close();
+  await rm(folder, { recursive: true });
 });
 
 function makeLoader(over = log): Loader {
