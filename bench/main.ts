@@ -20,6 +20,7 @@ import { firstAttempt } from './first-attempt';
 import { Bench, type Figure } from './harness';
 import { loadJson } from './load-json';
 import { loadXml } from './load-xml';
+import { logExport } from './log-export';
 import { memory } from './memory';
 import { million } from './million';
 import { notifierStart } from './notifier-start';
@@ -61,6 +62,7 @@ const FIGURES = {
   wal,
   start,
   'feed-restart': feedRestart,
+  'log-export': logExport,
   'bulk-json': bulkJson,
   'bulk-xml': bulkXml,
   'bulk-csv': bulkCsv,

@@ -1,12 +1,13 @@
 import { type SingleBar } from 'cli-progress';
 import { type RebuildProgress } from '../projector/rebuild';
 import { type CopyProgress } from '../operations/copy-log';
+import { type ExportProgress } from '../operations/export-log';
 import { type ImportProgress } from '../operations/import-transactions';
 
 /** A terminal or a file. */
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
-type ShownProgress = RebuildProgress | CopyProgress | ImportProgress;
+type ShownProgress = RebuildProgress | CopyProgress | ExportProgress | ImportProgress;
 
 /** Shows the progress of a rebuild, a copy or an import: a bar in a terminal, otherwise a line every few seconds. */
 export interface ProgressDisplay {
@@ -17,6 +18,7 @@ export interface ProgressDisplay {
 const PHASES: Readonly<Record<ShownProgress['phase'], string>> = {
   copy: 'copying the log',
   verify: 'comparing the copy',
+  export: 'exporting the log',
   project: 'projecting the log',
   index: 'building indexes',
   compare: 'comparing with the live generation',

@@ -8,19 +8,11 @@ import { secretValue } from '../settings/settings';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
 import { addFeeds } from './feeds';
+import { addLog } from './log';
 import { addNetwork } from './network';
 import { addNotifications } from './notifications';
 import { addParked } from './parked';
-import {
-  addSettings,
-  addSettingsVerb,
-  type CliParts,
-  closeFolder,
-  configOf,
-  integerFrom,
-  noticesOf,
-  withEngines,
-} from './settings';
+import { addSettings, addSettingsVerb, type CliParts, configOf, integerFrom, withEngines } from './settings';
 import { addTokens } from './tokens';
 
 /** Success, failure, wrong usage. */
@@ -175,39 +167,6 @@ function addRebuild(affilog: Command, parts: CliParts): void {
           stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);
       };
       await withEngines(command, parts, work, threads);
-    });
-}
-
-function addLog(affilog: Command, parts: CliParts): void {
-  const { stdout, stderr, stopSignal } = parts;
-  affilog
-    .command('log')
-    .description('The event log.')
-    .command('copy')
-    .description('Copy the log from one engine to another. Run it again to continue an interrupted copy.')
-    .requiredOption(
-      '--from <url>',
-      'Source: sqlite: (in the data folder) or esdb://...; @FILE reads it from a file: `ps` shows a ' +
-        'password in a flag.',
-    )
-    .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source. @FILE too.')
-    .action(async ({ from, to }: { readonly from: string; readonly to: string }, command: Command) => {
-      const { dataDir } = await configOf(command, parts);
-      const { openLogAt } = await import('../engines/open.js');
-      const { copyLog } = await import('../operations/copy-log.js');
-      const { progressOn } = await import('./progress.js');
-      await closeFolder(dataDir, parts);
-      const urls = { from: secretValue(from, '--from'), to: secretValue(to, '--to') };
-      const source = await openLogAt(urls.from, dataDir, '--from', noticesOf(parts));
-      const target = await openLogAt(urls.to, dataDir, '--to', noticesOf(parts));
-      const display = await progressOn(stderr);
-      const options = { onProgress: display.show.bind(display), signal: stopSignal() };
-      const { events, before, digest } = await copyLog(source, target, options).finally(async () => {
-        display.end();
-        await target.close();
-        await source.close();
-      });
-      stdout.write(`${events} events in both logs, ${before} of them copied earlier; SHA-256 ${digest}\n`);
     });
 }
 

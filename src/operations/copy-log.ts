@@ -30,7 +30,11 @@ export interface Copied {
  * already has are compared, the others appended. Then the target is read again and verified by count and digest.
  * Events appended to the source meanwhile are copied too. Raises `CommandError`.
  */
-export async function copyLog(from: EventLog, to: EventLog, options: CopyOptions = {}): Promise<Copied> {
+export async function copyLog(
+  from: Pick<EventLog, 'head' | 'readAll'>,
+  to: EventLog,
+  options: CopyOptions = {},
+): Promise<Copied> {
   const { signal, onProgress } = options;
   const meter = new ProgressMeter(SYSTEM_CLOCK);
   const digest = new LogDigest();

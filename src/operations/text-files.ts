@@ -5,7 +5,7 @@ import { createGunzip, gunzip } from 'node:zlib';
 import { foreignByte } from '../wire/bytes';
 import { CommandError } from './command-error';
 
-/** A line without its end, or why it cannot be read: it is longer than `MAX_LINE_BYTES`, or not UTF-8. */
+/** A line without its end, or why it cannot be read: it is too long, or not UTF-8. */
 export type Line = { readonly line: number } & LineText;
 
 type LineText = { readonly text: string } | { readonly text: undefined; readonly problem: string };
@@ -13,10 +13,14 @@ type LineText = { readonly text: string } | { readonly text: undefined; readonly
 export const MAX_LINE_BYTES = 256 * 1024;
 
 /**
- * The lines of a file of any size, gzip-compressed or not. `onRead` receives the number of bytes of the file that have
+ * The lines of a file of any size, of at most `most` bytes each, gzip-compressed or not. `onRead` receives the number of bytes of the file that have
  * been read. Raises `CommandError` and system errors.
  */
-export async function* fileLines(path: string, onRead: (bytes: number) => void): AsyncGenerator<Line> {
+export async function* fileLines(
+  path: string,
+  onRead: (bytes: number) => void,
+  most = MAX_LINE_BYTES,
+): AsyncGenerator<Line> {
   const file = createReadStream(path);
   try {
     const onChunk = (): void => onRead(file.bytesRead);
@@ -24,8 +28,8 @@ export async function* fileLines(path: string, onRead: (bytes: number) => void):
       const bytes = createGunzip();
       // `pipe` does not pass on errors.
       file.on('error', (error) => bytes.destroy(error));
-      yield* linesOf(file.pipe(bytes), onChunk);
-    } else yield* linesOf(file, onChunk);
+      yield* linesOf(file.pipe(bytes), onChunk, most);
+    } else yield* linesOf(file, onChunk, most);
   } catch (error) {
     if (!isZlib(error)) throw error;
     throw new CommandError(`${path}: cannot be decompressed: ${error.message}`);
@@ -50,19 +54,24 @@ function isZlib(error: unknown): error is Error {
   return types.isNativeError(error) && 'code' in error && /^Z_/.test(String(error.code));
 }
 
-async function* linesOf(chunks: AsyncIterable<Buffer>, onChunk: () => void): AsyncGenerator<Line> {
+async function* linesOf(
+  chunks: AsyncIterable<Buffer>,
+  onChunk: () => void,
+  most: number,
+): AsyncGenerator<Line> {
+  const tooLong = { text: undefined, problem: `expected at most ${most} bytes` } as const;
   let line = 1;
   let parts: Buffer[] = [];
   let length = 0;
   const add = (part: Buffer): void => {
     length += part.length;
     // Of a line that is too long only the length matters.
-    if (length <= MAX_LINE_BYTES) parts.push(part);
+    if (length <= most) parts.push(part);
   };
   const end = (): Line => {
     const ended = {
       line,
-      ...(length > MAX_LINE_BYTES ? TOO_LONG : textOf(Buffer.concat(parts), line === 1)),
+      ...(length > most ? tooLong : textOf(Buffer.concat(parts), line === 1)),
     };
     line += 1;
     parts = [];
@@ -83,7 +92,6 @@ async function* linesOf(chunks: AsyncIterable<Buffer>, onChunk: () => void): Asy
 }
 
 const LINE_FEED = 0x0a;
-const TOO_LONG = { text: undefined, problem: `expected at most ${MAX_LINE_BYTES} bytes` } as const;
 
 function textOf(bytes: Buffer, isFirst: boolean): LineText {
   const foreign = foreignByte(bytes);

@@ -68,6 +68,8 @@ const AIMS = {
   'start later': 1,
   'feed-restart': 1,
   'feed-restart fold': 1,
+  'log-export ndjson': 1,
+  'log-export csv': 1,
   'bulk-json': 0.4,
   'bulk-json memory': 1,
   'bulk-xml': 0.4,

@@ -65,6 +65,8 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog claims release CLAIM': ['test/cli/claims.test.ts', "'release'"],
   'affilog claims reject CLAIM --status 211 [--message TEXT]': ['test/cli/claims.test.ts', "'reject'"],
   'affilog receiver': ['test/cli/receiver.test.ts', "'receiver'"],
+  'affilog log export FOLDER': ['test/program/kills/log-export.test.ts', "'export'"],
+  'affilog log import FOLDER': ['test/program/kills/log-export.test.ts', "'import'"],
   'affilog log copy': ['test/operations/copy-log.test.ts', 'copyLog'],
 };
 
@@ -259,6 +261,8 @@ describe('docs/operations.md', () => {
       stdout: '',
       stderr: '',
     });
+    expect(await step('affilog log stats')).toMatch(/^total\tall\t\d+\t\d+$/m);
+    expect(await step('affilog log check')).toMatch(/^\d+ events, no problems$/m);
     await stop();
   });
 

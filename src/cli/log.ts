@@ -1,0 +1,133 @@
+import { type Command, Option } from 'commander';
+import { CommandError } from '../operations/command-error';
+import { type RangeTexts } from '../operations/log-events';
+import { secretValue } from '../settings/settings';
+import { type CliParts, closeFolder, configOf, noticesOf, onEngines, printLines } from './settings';
+
+/** `affilog log copy|export|import|stats|check`. */
+export function addLog(affilog: Command, parts: CliParts): void {
+  const { stdout, stderr, stopSignal } = parts;
+  const log = affilog.command('log').description('The event log. Works while servers run.');
+  log
+    .command('copy')
+    .description('Copy the log from one engine to another. Run it again to continue an interrupted copy.')
+    .requiredOption(
+      '--from <url>',
+      'Source: sqlite: (in the data folder) or esdb://...; @FILE reads it from a file: `ps` shows a ' +
+        'password in a flag.',
+    )
+    .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source. @FILE too.')
+    .action(async ({ from, to }: { readonly from: string; readonly to: string }, command: Command) => {
+      const { dataDir } = await configOf(command, parts);
+      const { openLogAt } = await import('../engines/open.js');
+      const { copyLog } = await import('../operations/copy-log.js');
+      const { progressOn } = await import('./progress.js');
+      await closeFolder(dataDir, parts);
+      const urls = { from: secretValue(from, '--from'), to: secretValue(to, '--to') };
+      const source = await openLogAt(urls.from, dataDir, '--from', noticesOf(parts));
+      const target = await openLogAt(urls.to, dataDir, '--to', noticesOf(parts));
+      const display = await progressOn(stderr);
+      const options = { onProgress: display.show.bind(display), signal: stopSignal() };
+      const { events, before, digest } = await copyLog(source, target, options).finally(async () => {
+        display.end();
+        await target.close();
+        await source.close();
+      });
+      stdout.write(`${events} events in both logs, ${before} of them copied earlier; SHA-256 ${digest}\n`);
+    });
+  addRange(
+    log
+      .command('export')
+      .description(
+        'Write events to files, with a manifest. Run it again to continue an interrupted export. Unlike ' +
+          '/ops/1.0/log, it leaves nothing out: keep the files like the log.',
+      )
+      .argument('<folder>', 'an empty folder, or that of an interrupted export'),
+  )
+    .option('--up-to <position>', 'the last position; by default the end of the log')
+    .addOption(new Option('--format <format>').choices(['ndjson', 'csv']).default('ndjson'))
+    .option('--gzip', 'Compress the files.')
+    .action(
+      onEngines(parts, async (engines, folder: string, { format, gzip = false, ...flags }: ExportFlags) => {
+        const { exportLog } = await import('../operations/export-log.js');
+        const { rangeOf } = await import('../operations/log-events.js');
+        const { progressOn } = await import('./progress.js');
+        const range = rangeOf(flags);
+        const display = await progressOn(stderr);
+        const onProgress = display.show.bind(display);
+        const options = { format, gzip, range, onProgress, signal: stopSignal() };
+        const { events, files } = await exportLog(engines.log, folder, options).finally(() => display.end());
+        stdout.write(
+          `${events} events in ${files.length} files, listed with their SHA-256 in manifest.json\n`,
+        );
+      }),
+    );
+  log
+    .command('import')
+    .description(
+      'Append an export of a whole log (NDJSON) to the empty log of a new installation. Run it again to continue an ' +
+        'interrupted import.',
+    )
+    .argument('<folder>', 'folder of the export')
+    .action(
+      onEngines(parts, async (engines, folder: string) => {
+        const { importLog } = await import('../operations/export-log.js');
+        const { progressOn } = await import('./progress.js');
+        const display = await progressOn(stderr);
+        const options = { onProgress: display.show.bind(display), signal: stopSignal() };
+        const { events, before, digest } = await importLog(folder, engines.log, options).finally(() =>
+          display.end(),
+        );
+        stdout.write(`${events} events, ${before} of them imported earlier; SHA-256 ${digest}\n`);
+      }),
+    );
+  log
+    .command('stats')
+    .description('Print how many events and bytes the log has, by type, category of streams, and day.')
+    .action(
+      onEngines(parts, async ({ log: events }) => {
+        const { logStats } = await import('../operations/inspect-log.js');
+        const { total, types, categories, days } = await logStats(events, stopSignal());
+        const lines = Object.entries({ total: [total], types, categories, days }).flatMap(([of, counts]) =>
+          counts.map(({ name, events: count, bytes }) => [of, name, count, bytes].join('\t')),
+        );
+        await printLines(parts, [['by', 'name', 'events', 'bytes'].join('\t'), ...lines]);
+      }),
+    );
+  log
+    .command('check')
+    .description(
+      'Check positions, revisions and ids of all events, and that each is as docs/events.md describes it. Exits ' +
+        'with 1 if not.',
+    )
+    .action(
+      onEngines(parts, async ({ log: all }) => {
+        const { checkLog } = await import('../operations/inspect-log.js');
+        const { events, problems } = await checkLog(all, stopSignal());
+        const lines = problems.map(({ type, problem, events: count, position, stream, id }) =>
+          [type, problem, `${count} events`, `first at ${position}`, stream, id].join('\t'),
+        );
+        await printLines(parts, lines);
+        if (problems.length > 0) throw new CommandError(`${problems.length} problems in ${events} events`);
+        stdout.write(`${events} events, no problems\n`);
+      }),
+    );
+}
+
+interface ExportFlags extends RangeTexts {
+  readonly format: 'ndjson' | 'csv';
+  readonly gzip?: boolean;
+}
+
+function addRange(command: Command): Command {
+  return command
+    .option('--type <types>', 'only events of these types, separated by commas', listed)
+    .option('--stream <beginnings>', 'only of streams whose names begin with one of these', listed)
+    .option('--since <time>', 'only events from this time on, by the `at` of their data')
+    .option('--until <time>', 'only events up to this time')
+    .option('--after <position>', 'only events after this position');
+}
+
+function listed(text: string): readonly string[] {
+  return text.split(',').map((part) => part.trim());
+}

@@ -1,0 +1,277 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { z } from 'zod';
+import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { type EventBatch, type EventLog } from '../kernel/event-log';
+import { codeOf } from '../kernel/unknown';
+import { type Progress, ProgressMeter } from '../projector/progress-meter';
+import { SYSTEM_CLOCK } from '../runtime/clock';
+import { CommandError } from './command-error';
+import { type Copied, copyLog, type CopyOptions } from './copy-log';
+import { CSV_HEAD, fromLine, type LogRange, readRange, toCsvRow, toLine } from './log-events';
+import { fileLines } from './text-files';
+
+/** The end of the range and of each file is decided by the events alone: the same range gives the same bytes. */
+const EVENTS_PER_FILE = 100_000;
+const CHUNK = 1024 * 1024;
+
+const position = z.string().regex(/^\d{19}$/);
+const MANIFEST = z.strictObject({
+  format: z.enum(['ndjson', 'csv']),
+  gzip: z.boolean(),
+  range: z.strictObject({
+    types: z.array(z.string()),
+    streams: z.array(z.string()),
+    since: z.number().exactOptional(),
+    until: z.number().exactOptional(),
+    after: position,
+    upTo: position,
+  }),
+  isComplete: z.boolean(),
+  /** Of all files. */
+  events: z.int(),
+  /** In order; positions are those of the first and the last event. */
+  files: z.array(
+    z.strictObject({
+      name: z.string().regex(/^[\w.-]+$/),
+      events: z.int(),
+      bytes: z.int(),
+      sha256: z.string(),
+      first: position,
+      last: position,
+    }),
+  ),
+});
+
+/** What an export consists of: `manifest.json` in its folder. */
+export type Manifest = z.output<typeof MANIFEST>;
+type ExportedFile = Manifest['files'][number];
+
+export interface ExportProgress extends Progress {
+  readonly phase: 'export';
+}
+
+export interface ExportOptions {
+  readonly format: Manifest['format'];
+  readonly gzip: boolean;
+  readonly range: LogRange;
+  readonly onProgress?: (progress: ExportProgress) => void;
+  /** Stops; a further call continues. */
+  readonly signal?: AbortSignal;
+  /** Tests have smaller files. */
+  readonly eventsPerFile?: number;
+}
+
+/**
+ * Writes the events of a range to files in a folder, and continues an interrupted export there. Files are complete
+ * once the manifest names them. Raises `CommandError` and system errors.
+ */
+export async function exportLog(
+  log: EventLog,
+  folder: string,
+  { format, gzip, range, onProgress, signal, eventsPerFile = EVENTS_PER_FILE }: ExportOptions,
+): Promise<Manifest> {
+  await mkdir(folder, { recursive: true });
+  const begun = await manifestIn(folder);
+  if (begun === undefined && (await readdir(folder)).length > 0)
+    throw new CommandError(`${folder}: expected an empty folder, or one with an export to continue`);
+  const upTo = range.upTo ?? begun?.range.upTo ?? (await log.head());
+  if (upTo > (await log.head())) throw new CommandError(`position ${upTo} is after the end of the log`);
+  let manifest: Manifest = {
+    ...{ format, gzip, range: { ...range, upTo, types: [...range.types], streams: [...range.streams] } },
+    ...{ isComplete: false, events: 0, files: [] },
+  };
+  if (begun !== undefined) {
+    if (!isDeepStrictEqual([begun.format, begun.gzip, begun.range], [format, gzip, manifest.range]))
+      throw new CommandError(`${folder} has an export with other options: choose another folder`);
+    await requireSizes(folder, begun);
+    manifest = begun;
+  }
+  if (manifest.isComplete) return manifest;
+  if (begun === undefined) await writeManifest(folder, manifest);
+  const meter = new ProgressMeter(SYSTEM_CLOCK);
+  const onBatch = ({ events, position: at }: EventBatch): void => {
+    meter.count(events.length);
+    onProgress?.({ phase: 'export', ...meter.towards(upTo, at) });
+  };
+  const after = manifest.files.at(-1)?.last ?? range.after;
+  const source = new Source(readRange(log, { ...manifest.range, after }, { signal }), onBatch);
+  while (!(await source.isOver())) {
+    const name = `events-${String(manifest.files.length + 1).padStart(6, '0')}.${format}${gzip ? '.gz' : ''}`;
+    const file = await writeFile(folder, name, source.take(eventsPerFile), manifest);
+    manifest = { ...manifest, events: manifest.events + file.events, files: [...manifest.files, file] };
+    await writeManifest(folder, manifest);
+  }
+  manifest = { ...manifest, isComplete: true };
+  await writeManifest(folder, manifest);
+  return manifest;
+}
+
+/** Hands out the events of batches, a file at a time. */
+class Source {
+  private readonly batches: AsyncIterator<EventBatch>;
+  private ready: readonly RecordedEvent[] = [];
+
+  constructor(
+    batches: AsyncIterable<EventBatch>,
+    private readonly onBatch: (batch: EventBatch) => void,
+  ) {
+    this.batches = batches[Symbol.asyncIterator]();
+  }
+
+  async isOver(): Promise<boolean> {
+    while (this.ready.length === 0) {
+      const { done, value } = await this.batches.next();
+      if (done === true) return true;
+      this.onBatch(value);
+      this.ready = value.events;
+    }
+    return false;
+  }
+
+  /** At most so many events, in runs. */
+  async *take(most: number): AsyncGenerator<readonly RecordedEvent[]> {
+    for (let left = most; left > 0 && !(await this.isOver());) {
+      const run = this.ready.slice(0, left);
+      this.ready = this.ready.slice(left);
+      left -= run.length;
+      yield run;
+    }
+  }
+}
+
+async function writeFile(
+  folder: string,
+  name: string,
+  runs: AsyncIterable<readonly RecordedEvent[]>,
+  { format, gzip }: Manifest,
+): Promise<ExportedFile> {
+  const part = join(folder, `${name}.part`);
+  const hash = createHash('sha256');
+  let bytes = 0;
+  const seen = { events: 0, first: START, last: START };
+  async function* chunks(): AsyncGenerator<Buffer> {
+    let text = format === 'csv' ? CSV_HEAD : '';
+    const write = format === 'csv' ? toCsvRow : toLine;
+    for await (const run of runs) {
+      if (seen.events === 0) seen.first = run[0]?.position ?? START;
+      seen.events += run.length;
+      seen.last = run.at(-1)?.position ?? START;
+      for (const event of run) {
+        text += write(event);
+        if (text.length < CHUNK) continue;
+        yield Buffer.from(text);
+        text = '';
+      }
+    }
+    yield Buffer.from(text);
+  }
+  async function* measured(written: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of written) {
+      hash.update(chunk);
+      bytes += chunk.length;
+      yield chunk;
+    }
+  }
+  const out = createWriteStream(part, { flush: true });
+  if (gzip) await pipeline(chunks, createGzip(), measured, out);
+  else await pipeline(chunks, measured, out);
+  await rename(part, join(folder, name));
+  return { name, events: seen.events, bytes, sha256: hash.digest('hex'), first: seen.first, last: seen.last };
+}
+
+const FILE = 'manifest.json';
+
+async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
+  const part = join(folder, `${FILE}.part`);
+  const file = await open(part, 'w');
+  await file.writeFile(`${JSON.stringify(manifest, null, 2)}\n`);
+  await file.sync();
+  await file.close();
+  // The files that it names are in the folder before it is.
+  await syncFolder(folder);
+  await rename(part, join(folder, FILE));
+  await syncFolder(folder);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder);
+  await handle.sync().finally(() => handle.close());
+}
+
+/** Undefined if there is none. Raises `CommandError` for an unusable one. */
+async function manifestIn(folder: string): Promise<Manifest | undefined> {
+  const path = join(folder, FILE);
+  try {
+    return MANIFEST.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    if (error instanceof z.ZodError || error instanceof SyntaxError)
+      throw new CommandError(`${path}: expected the manifest of \`affilog log export\`: ${error.message}`);
+    throw error;
+  }
+}
+
+async function requireSizes(folder: string, { files }: Manifest): Promise<void> {
+  for (const { name, bytes } of files) {
+    const { size } = await stat(join(folder, name));
+    if (size !== bytes) throw new CommandError(`${join(folder, name)} has ${size} bytes: expected ${bytes}`);
+  }
+}
+
+/**
+ * Appends the events of a complete export of a whole log to an empty log; continues an interrupted import. The files
+ * are verified by the manifest before anything is appended. Raises `CommandError` and system errors.
+ */
+export async function importLog(folder: string, to: EventLog, options: CopyOptions = {}): Promise<Copied> {
+  const manifest = await manifestIn(folder);
+  if (manifest === undefined) throw new CommandError(`${join(folder, FILE)} is missing: expected an export`);
+  const { format, isComplete, events, range, files } = manifest;
+  if (!isComplete)
+    throw new CommandError(`${folder}: the export was interrupted; run it again to complete it`);
+  const isWhole = range.types.length + range.streams.length === 0 && range.after === START;
+  if (format !== 'ndjson' || !isWhole || range.since !== undefined || range.until !== undefined)
+    throw new CommandError(`${folder}: expected an export of the whole log in NDJSON, without a selection`);
+  for (const file of files) await verify(folder, file, options.signal);
+  const copied = await copyLog(
+    { head: async () => files.at(-1)?.last ?? START, readAll: () => batchesIn(folder, files) },
+    to,
+    options,
+  );
+  if (copied.events === events) return copied;
+  throw new CommandError(`${folder} has ${copied.events} events: expected ${events}`);
+}
+
+async function verify(folder: string, { name, sha256 }: ExportedFile, signal?: AbortSignal): Promise<void> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(join(folder, name)), hash, { signal });
+  if (hash.digest('hex') !== sha256)
+    throw new CommandError(`${join(folder, name)} is damaged: its SHA-256 is not that of the manifest`);
+}
+
+async function* batchesIn(folder: string, files: readonly ExportedFile[]): AsyncGenerator<EventBatch> {
+  for (const { name } of files) {
+    let events: RecordedEvent[] = [];
+    let at: Position = START;
+    for await (const { line, text } of fileLines(join(folder, name), () => undefined, MAX_EVENT)) {
+      const event = text === undefined ? undefined : fromLine(text);
+      if (event === undefined)
+        throw new CommandError(`${join(folder, name)}, line ${line}: expected an event`);
+      events.push(event);
+      at = event.position;
+      if (events.length < BATCH) continue;
+      yield { events, position: at, caughtUp: false };
+      events = [];
+    }
+    if (events.length > 0) yield { events, position: at, caughtUp: false };
+  }
+}
+
+/** Events that are appended or compared at a time, and bytes of a line: more than an append may have. */
+const BATCH = 500;
+const MAX_EVENT = 4 * 1024 * 1024;

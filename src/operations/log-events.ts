@@ -1,0 +1,167 @@
+import { type Position, type RecordedEvent, START } from '../kernel/event';
+import { type EventBatch, type EventLog } from '../kernel/event-log';
+import { isObject, isTime } from '../kernel/unknown';
+import { asUpperBound, readDate } from '../wire/date';
+import { UsageError } from './command-error';
+import { EVENTS } from './events/schemas';
+
+/** As they are sent: all texts, an empty list selects all. */
+export interface RangeTexts {
+  readonly type?: readonly string[] | undefined;
+  /** Beginnings of the names of streams. */
+  readonly stream?: readonly string[] | undefined;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly after?: string | undefined;
+  readonly upTo?: string | undefined;
+}
+
+/** Some events of a log. Times are in milliseconds since 1970, both included. */
+export interface LogRange {
+  readonly types: readonly string[];
+  readonly streams: readonly string[];
+  readonly since?: number;
+  readonly until?: number;
+  readonly after: Position;
+  /** By default the end of the log. */
+  readonly upTo?: Position;
+}
+
+/** Raises `UsageError`. */
+export function rangeOf({ type = [], stream = [], since, until, after, upTo }: RangeTexts): LogRange {
+  const unknown = type.find((name) => EVENTS[name] === undefined);
+  if (unknown !== undefined)
+    throw new UsageError(`type=${unknown.slice(0, 100)}: expected a type of event (docs/events.md)`);
+  if (stream.includes(''))
+    throw new UsageError('stream is empty: expected the beginning of the names of streams');
+  return {
+    types: type,
+    streams: stream,
+    after: after === undefined ? START : positionIn('after', after),
+    ...(upTo === undefined ? {} : { upTo: positionIn('upTo', upTo) }),
+    ...(since === undefined ? {} : { since: timeIn('since', since, readDate(since)) }),
+    ...(until === undefined ? {} : { until: timeIn('until', until, asUpperBound(until, readDate(until))) }),
+  };
+}
+
+function positionIn(name: string, sent: string): Position {
+  if (/^\d{1,19}$/.test(sent)) return sent.padStart(START.length, '0');
+  throw new UsageError(`${name}=${sent.slice(0, 100)}: expected a log position, up to 19 digits`);
+}
+
+function timeIn(name: string, sent: string, time: number | undefined): number {
+  if (time !== undefined) return time;
+  throw new UsageError(`${name}=${sent.slice(0, 100)}: expected a time, such as 2026-01-31T12:00:00Z`);
+}
+
+interface ReadOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Waits for new events at the end of the log, until `signal` is aborted. */
+  readonly follow?: boolean;
+}
+
+/** The events of a range, in batches, each with the position up to which everything was read. */
+export async function* readRange(
+  log: EventLog,
+  range: LogRange,
+  { signal, follow = false }: ReadOptions = {},
+): AsyncGenerator<EventBatch> {
+  const { after, upTo } = range;
+  if (upTo !== undefined && upTo <= after) return;
+  const prefixes = prefixesOf(range);
+  const options = { after, ...(prefixes.length === 0 ? {} : { prefixes }) };
+  const batches = follow
+    ? log.subscribe({ ...options, ...(signal === undefined ? {} : { signal }) })
+    : log.readAll(options);
+  for await (const { events, position, caughtUp } of batches) {
+    signal?.throwIfAborted();
+    const isOver = upTo !== undefined && position >= upTo;
+    yield {
+      events: events.filter((event) => isIn(event, range)),
+      position: isOver ? upTo : position,
+      caughtUp: isOver || caughtUp,
+    };
+    if (isOver) return;
+  }
+}
+
+/** Streams that have the types, so that others are not read. */
+function prefixesOf({ streams, types }: LogRange): readonly string[] {
+  if (streams.length > 0) return streams;
+  return [...new Set(types.flatMap((type) => EVENTS[type]?.streams ?? []))].map(
+    (name) => name.split('<')[0] ?? '',
+  );
+}
+
+function isIn(event: RecordedEvent, { types, since, until, upTo }: LogRange): boolean {
+  if (types.length > 0 && !types.includes(event.type)) return false;
+  if (upTo !== undefined && event.position > upTo) return false;
+  if (since === undefined && until === undefined) return true;
+  const at = timeOf(event);
+  if (at === undefined) return false;
+  const time = Date.parse(at);
+  return (since === undefined || time >= since) && (until === undefined || time <= until);
+}
+
+/** The time in the data of an event, which some types do not have. */
+export function timeOf({ data }: RecordedEvent): string | undefined {
+  const value: unknown = JSON.parse(data);
+  return isObject(value) && isTime(value['at']) ? value['at'] : undefined;
+}
+
+/** An event as a line of JSON; its data and meta as they are stored. */
+export function toLine({ position, stream, revision, id, type, data, meta }: RecordedEvent): string {
+  return (
+    `{"position":"${position}","stream":${JSON.stringify(stream)},"revision":${revision},"id":${JSON.stringify(id)},` +
+    `"type":${JSON.stringify(type)},"meta":${inLine(meta)},"data":${inLine(data)}}\n`
+  );
+}
+
+/** Line ends in JSON are white space. */
+function inLine(json: string): string {
+  return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json;
+}
+
+const TEXT = '("(?:[^"\\\\]|\\\\.)*")';
+const HEAD = new RegExp(
+  `^\\{"position":"(\\d{19})","stream":${TEXT},"revision":(\\d{1,15}),"id":${TEXT},"type":${TEXT},"meta":`,
+);
+
+/** The inverse of `toLine`, undefined if it is none. Data and meta keep their bytes. */
+export function fromLine(line: string): RecordedEvent | undefined {
+  const [head, position = '', stream = '', revision, id = '', type = ''] = HEAD.exec(line) ?? [];
+  if (head === undefined || !line.endsWith('}')) return undefined;
+  // Of all texts that could be the meta, only the right one is JSON.
+  for (let end = line.indexOf(DATA, head.length); end !== -1; end = line.indexOf(DATA, end + 1)) {
+    const [meta, data] = [line.slice(head.length, end), line.slice(end + DATA.length, -1)];
+    if (![meta, data].every(isJsonObject)) continue;
+    const [ofStream, ofId, ofType] = [stream, id, type].map((text) => JSON.parse(text) as string) as Three;
+    return { position, stream: ofStream, revision: Number(revision), id: ofId, type: ofType, meta, data };
+  }
+  return undefined;
+}
+
+const DATA = ',"data":';
+type Three = [string, string, string];
+
+function isJsonObject(text: string): boolean {
+  try {
+    return isObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+export const CSV_HEAD = 'position,stream,revision,id,type,at,meta,data\r\n';
+
+export function toCsvRow(event: RecordedEvent): string {
+  const { position, stream, revision, id, type, meta, data } = event;
+  const cells = [stream, revision, id, type, timeOf(event) ?? '', meta, data].map((cell) =>
+    quoted(String(cell)),
+  );
+  return `${position},${cells.join(',')}\r\n`;
+}
+
+function quoted(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

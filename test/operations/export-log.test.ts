@@ -1,0 +1,251 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { NO_STREAM, type RecordedEvent, START } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
+import { CommandError, UsageError } from '../../src/operations/command-error';
+import { exportLog, type ExportOptions, importLog, type Manifest } from '../../src/operations/export-log';
+import { fromLine, type LogRange, rangeOf, readRange, toLine } from '../../src/operations/log-events';
+import { fill, newEvents } from '../contracts/event-log/events';
+import { golden } from '../support/golden';
+import { removeFolder, temporaryFolder } from '../support/server';
+import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+afterEach(() => removeFolder(folder));
+
+const ALL = { types: [], streams: [], after: START };
+const NDJSON = { format: 'ndjson', gzip: false, range: ALL } satisfies ExportOptions;
+
+async function someEvents(log: EventLog): Promise<void> {
+  await fill(log, 'feed-1', 700);
+  await log.append('site-1', NO_STREAM, newEvents(1));
+  const { stream, event } = golden('ProductRepriced');
+  const data = (at: string) => JSON.stringify({ ...event.data, at });
+  const meta = '{"a": 1.0,\n ",\\"data\\":": {"data":{}}}';
+  await log.append(stream, NO_STREAM, [
+    {
+      id: 'b1f0c6a0-0000-4000-8000-000000000001',
+      type: event.type,
+      data: data('2026-01-31T23:59:59.999Z'),
+      meta,
+    },
+    {
+      id: 'b1f0c6a0-0000-4000-8000-000000000002',
+      type: event.type,
+      data: data('2026-02-01T00:00:00.000Z'),
+      meta: '{}',
+    },
+  ]);
+}
+
+async function textOf(of: string, { files, gzip }: Manifest): Promise<string> {
+  const parts = await Promise.all(files.map(({ name }) => readFile(join(of, name))));
+  return parts.map((part) => (gzip ? gunzipSync(part) : part).toString()).join('');
+}
+
+async function positionsIn(log: EventLog, range: LogRange): Promise<readonly string[]> {
+  const positions: string[] = [];
+  for await (const { events } of readRange(log, range))
+    positions.push(...events.map(({ position }) => position));
+  return positions;
+}
+
+/** The log, whose reads fail after so many batches. */
+function endingAfter(log: EventLog, most: number): EventLog {
+  return overrideLog(log, {
+    async *readAll(options) {
+      let read = 0;
+      for await (const batch of log.readAll({ ...options, batchSize: 120 })) {
+        if ((read += 1) > most) throw new Error('killed');
+        yield batch;
+      }
+    },
+  });
+}
+
+/** With line ends in the JSON as they are exported. */
+function inLines(events: readonly RecordedEvent[]): readonly RecordedEvent[] {
+  return events.map((event) => ({ ...event, meta: event.meta.replace('\n', ' ') }));
+}
+
+test('an event is the same after it was written and read, whatever its texts (decisions X105)', () => {
+  const json = fc.json().filter((text) => text.startsWith('{'));
+  const names = fc.string({ minLength: 1, unit: 'grapheme' });
+  fc.assert(
+    fc.property(names, names, fc.nat(), json, json, (stream, type, revision, data, meta) => {
+      const event = { position: START, stream, revision, id: 'x', type, data, meta };
+      expect(fromLine(toLine(event).trimEnd())).toEqual(event);
+    }),
+  );
+  const odd = { meta: '{"a":{"b":1,"data":{"c":2}}}', data: '{"meta":{},"d":",\\"data\\":{}"}' };
+  const event = { position: START, stream: 's', revision: 0, id: 'x', type: 't', ...odd };
+  expect(fromLine(toLine(event).trimEnd())).toEqual(event);
+  for (const line of ['', '{}', '{"position":"1"}', toLine(event).slice(0, -3)])
+    expect(fromLine(line)).toBeUndefined();
+});
+
+describe('an export of the log (decisions X105)', () => {
+  it.each([false, true])('has all events in order, and their bytes; gzip %s', (gzip) =>
+    withLog(async (log) => {
+      await someEvents(log);
+      const manifest = await exportLog(log, folder, { ...NDJSON, gzip });
+      const lines = (await textOf(folder, manifest)).split('\n').slice(0, -1);
+      const events = await eventsOf(log);
+      expect(lines.map(fromLine)).toEqual(inLines(events));
+      const [first, last] = [events[0]?.position, events.at(-1)?.position];
+      expect(manifest).toMatchObject({
+        isComplete: true,
+        events: 703,
+        range: { upTo: last },
+        files: [{ events: 703, first, last }],
+      });
+      const files = [`events-000001.ndjson${gzip ? '.gz' : ''}`, 'manifest.json'];
+      expect(await readdir(folder)).toEqual(files);
+    }),
+  );
+
+  it('has the time of each event in CSV', () =>
+    withLog(async (log) => {
+      await someEvents(log);
+      const manifest = await exportLog(log, folder, { ...NDJSON, format: 'csv' });
+      const rows: readonly Record<string, string>[] = parse(await textOf(folder, manifest), {
+        columns: true,
+      });
+      const timed = (await eventsOf(log)).map((event) => ({
+        ...event,
+        revision: String(event.revision),
+        at: (JSON.parse(event.data) as { at?: string }).at ?? '',
+      }));
+      expect(rows).toEqual(timed);
+    }));
+
+  it.each([
+    [{ type: ['ProductRepriced'] }, ['702', '703']],
+    [{ stream: ['site-', 'feed-301'] }, ['701', '702', '703']],
+    [{ since: '2026-02-01' }, ['703']],
+    [{ until: '2026-01-31' }, ['702']],
+    [{ since: '2026-01-31T23:59:59.999Z', until: '2026-02-01T00:00:00Z' }, ['702', '703']],
+    [{ after: '700', upTo: '702' }, ['701', '702']],
+    [{ after: '702', upTo: '702' }, []],
+    [{ type: ['ProductListed'] }, []],
+  ])('is a selection: %j', (texts, expected) =>
+    withLog(async (log) => {
+      await someEvents(log);
+      const range = rangeOf(texts);
+      expect((await positionsIn(log, range)).map((position) => position.replace(/^0+/, ''))).toEqual(
+        expected,
+      );
+      expect((await exportLog(log, folder, { ...NDJSON, range })).events).toBe(expected.length);
+    }),
+  );
+
+  it.each([
+    [{ type: ['ProductRenamed'] }, 'type=ProductRenamed: expected a type of event (docs/events.md)'],
+    [{ since: 'yesterday' }, 'since=yesterday: expected a time, such as 2026-01-31T12:00:00Z'],
+    [{ after: 'x' }, 'after=x: expected a log position, up to 19 digits'],
+    [{ stream: [''] }, 'stream is empty: expected the beginning of the names of streams'],
+  ])('refuses %j', (texts, message) => {
+    expect(() => rangeOf(texts)).toThrow(new UsageError(message));
+  });
+
+  it('continues after an interruption with the same bytes, also when the log has grown (decisions X105)', () =>
+    withLog(async (log) => {
+      await someEvents(log);
+      const whole = await exportLog(log, join(folder, 'whole'), { ...NDJSON, eventsPerFile: 100 });
+      expect(whole.files).toHaveLength(8);
+      const folders = [0, 1, 3].map((most) => join(folder, `${most}`));
+      for (const [at, most] of [0, 1, 3].entries())
+        await expect(
+          exportLog(endingAfter(log, most), folders[at]!, { ...NDJSON, eventsPerFile: 100 }),
+        ).rejects.toThrow('killed');
+      await log.append('feed-2', NO_STREAM, newEvents(1));
+      for (const into of folders) {
+        const continued = await exportLog(log, into, { ...NDJSON, eventsPerFile: 100 });
+        expect(continued).toEqual(whole);
+        expect(await textOf(into, continued)).toBe(await textOf(join(folder, 'whole'), whole));
+        expect(await exportLog(log, into, { ...NDJSON, eventsPerFile: 100 })).toEqual(whole);
+      }
+    }));
+
+  it('is not written over anything else (decisions X105)', () =>
+    withLog(async (log) => {
+      await someEvents(log);
+      await writeFile(join(folder, 'notes.txt'), '');
+      await expect(exportLog(log, folder, NDJSON)).rejects.toThrow('expected an empty folder');
+      const into = join(folder, 'export');
+      await exportLog(log, into, NDJSON);
+      await expect(exportLog(log, into, { ...NDJSON, gzip: true })).rejects.toThrow('other options');
+      await expect(
+        exportLog(log, into, { ...NDJSON, range: { ...ALL, upTo: '9'.repeat(19) } }),
+      ).rejects.toThrow('is after the end of the log');
+      await writeFile(join(into, 'events-000001.ndjson'), '');
+      await expect(exportLog(log, into, NDJSON)).rejects.toThrow('has 0 bytes: expected');
+      await writeFile(join(into, 'manifest.json'), '{}');
+      await expect(exportLog(log, into, NDJSON)).rejects.toThrow(
+        'expected the manifest of `affilog log export`',
+      );
+    }));
+});
+
+describe('an import of an export (decisions X105)', () => {
+  it.each([false, true])('makes the same log, also after interruptions; gzip %s', (gzip) =>
+    withLog((log) =>
+      withLog(async (to) => {
+        await someEvents(log);
+        await exportLog(log, folder, { ...NDJSON, gzip, eventsPerFile: 100 });
+        let appends = 0;
+        const killed = overrideLog(to, {
+          append: async (...args: Parameters<EventLog['append']>) => {
+            if ((appends += 1) % 2 === 0) throw new Error('killed');
+            return await to.append(...args);
+          },
+        });
+        while ((await eventsOf(to)).length < 701)
+          await expect(importLog(folder, killed)).rejects.toThrow('killed');
+        expect(await importLog(folder, to)).toMatchObject({ events: 703, before: 701 });
+        expect(await eventsOf(to)).toEqual(inLines(await eventsOf(log)));
+        expect(await importLog(folder, to)).toMatchObject({ events: 703, before: 703 });
+      }),
+    ),
+  );
+
+  it('refuses a log with other events, and appends nothing', () =>
+    withLog((log) =>
+      withLog(async (to) => {
+        await someEvents(log);
+        await exportLog(log, folder, NDJSON);
+        await fill(to, 'feed-1', 1);
+        const events = await eventsOf(to);
+        await expect(importLog(folder, to)).rejects.toThrow('expected an empty target');
+        expect(await eventsOf(to)).toEqual(events);
+      }),
+    ));
+
+  it('verifies all files before anything is appended, and takes complete exports only', () =>
+    withLog((log) =>
+      withLog(async (to) => {
+        await someEvents(log);
+        const into = (name: string): string => join(folder, name);
+        await exportLog(log, into('damaged'), NDJSON);
+        const file = join(into('damaged'), 'events-000001.ndjson');
+        await writeFile(file, (await readFile(file, 'utf8')).replace('"n":7', '"n":8'));
+        await expect(importLog(into('damaged'), to)).rejects.toThrow(
+          'its SHA-256 is not that of the manifest',
+        );
+        await exportLog(log, into('some'), { ...NDJSON, range: rangeOf({ stream: ['feed-'] }) });
+        await expect(importLog(into('some'), to)).rejects.toThrow(
+          'expected an export of the whole log in NDJSON',
+        );
+        await exportLog(log, into('csv'), { ...NDJSON, format: 'csv' });
+        await expect(importLog(into('csv'), to)).rejects.toThrow(CommandError);
+        await expect(importLog(into('none'), to)).rejects.toThrow('is missing: expected an export');
+        expect(await eventsOf(to)).toEqual([]);
+      }),
+    ));
+});
