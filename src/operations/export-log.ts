@@ -126,10 +126,10 @@ class Source {
 
   async isOver(): Promise<boolean> {
     while (this.ready.length === 0) {
-      const { done, value } = await this.batches.next();
-      if (done === true) return true;
-      this.onBatch(value);
-      this.ready = value.events;
+      const next = await this.batches.next();
+      if (next.done === true) return true;
+      this.onBatch(next.value);
+      this.ready = next.value.events;
     }
     return false;
   }
