@@ -1,0 +1,316 @@
+import { ByteReader, ByteWriter, compareBytes } from './bytes';
+import { decodeSet, encodeSet, type OrdinalSet, setOf } from './containers';
+import { type CheckedBlobs } from './storage';
+
+/**
+ * Sorted tokens, each with its ordinals. Blocks of 128 tokens are blobs: a token is stored without the bytes it shares
+ * with the one before, followed by its ordinals if they are few; other sets are blobs of their own. An index with the
+ * first token of each block is kept in memory.
+ */
+
+const PER_BLOCK = 128;
+/** Most ordinals within a block. */
+const MAX_INLINE = 64;
+
+/** A token as found in a block. */
+export interface Entry {
+  readonly count: number;
+  /** Its ordinals, ascending. */
+  readonly few?: Uint32Array;
+  /** Or the number of the blob that has them. */
+  readonly list?: number;
+}
+
+/** The blobs of one dictionary of one segment. */
+export interface DictionaryNames {
+  readonly block: (block: number) => string;
+  readonly list: (list: number) => string;
+  readonly index: string;
+}
+
+export function dictionaryNames(segment: number, name: string): DictionaryNames {
+  const prefix = `${segment}/${name}`;
+  return {
+    block: (block) => `${prefix}/${block}`,
+    list: (list) => `${prefix}/list/${list}`,
+    index: `${prefix}/index`,
+  };
+}
+
+/** Writes a dictionary, token by token in ascending order. `size`: the number of documents of the segment. */
+export class DictionaryWriter {
+  private readonly block = new ByteWriter();
+  private readonly firsts = new ByteWriter();
+  private readonly offsets: number[] = [];
+  private last = new Uint8Array(0);
+  private entries = 0;
+  private lists = 0;
+
+  constructor(
+    private readonly blobs: CheckedBlobs,
+    private readonly names: DictionaryNames,
+    private readonly size: number,
+  ) {}
+
+  /** Adds a token with the first `count` of these ascending ordinals. */
+  add(token: Uint8Array, ordinals: ArrayLike<number>, count: number): void {
+    const { block } = this;
+    if (this.entries % PER_BLOCK === 0) this.startBlock(token);
+    this.entries += 1;
+    const shared = sharedBytes(this.last, token);
+    block.number(shared);
+    block.number(token.length - shared);
+    block.append(token, shared);
+    this.last = token;
+    block.number(count);
+    if (count > MAX_INLINE) {
+      block.number(this.lists);
+      this.blobs.write(this.names.list(this.lists), encodeSet(setOf(this.size, ordinals, count)));
+      this.lists += 1;
+      return;
+    }
+    let before = 0;
+    for (let at = 0; at < count; at += 1) {
+      const ordinal = ordinals[at] ?? 0;
+      block.number(ordinal - before);
+      before = ordinal;
+    }
+  }
+
+  /** Writes what remains: the last block and the index. */
+  finish(): void {
+    this.endBlock();
+    const { offsets, firsts } = this;
+    const heads = new Uint32Array([this.entries, this.lists, offsets.length, ...offsets, firsts.length]);
+    const index = new ByteWriter();
+    index.append(new Uint8Array(heads.buffer));
+    index.append(firsts.take());
+    this.blobs.write(this.names.index, index.take());
+  }
+
+  private startBlock(token: Uint8Array): void {
+    this.endBlock();
+    this.offsets.push(this.firsts.length);
+    this.firsts.append(token);
+    this.last = new Uint8Array(0);
+  }
+
+  private endBlock(): void {
+    if (this.block.length > 0) this.blobs.write(this.names.block(this.offsets.length - 1), this.block.take());
+  }
+}
+
+function sharedBytes(a: Uint8Array, b: Uint8Array): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) if (a[at] !== b[at]) return at;
+  return length;
+}
+
+/** Reads a dictionary. Raises `DamagedIndex`. */
+export class Dictionary {
+  /** The number of tokens. */
+  readonly length: number;
+  readonly blocks: number;
+  private readonly lists: number;
+  private readonly offsets: Uint32Array;
+  private readonly firsts: Uint8Array;
+
+  constructor(
+    private readonly blobs: CheckedBlobs,
+    private readonly names: DictionaryNames,
+    private readonly size: number,
+  ) {
+    [this.length, this.lists, this.blocks, this.offsets, this.firsts] = blobs.readOnce(names.index, (bytes) => {
+      const [length = 0, lists = 0, blocks = 0] = new Uint32Array(bytes.buffer, bytes.byteOffset, 3);
+      const offsets = new Uint32Array(bytes.buffer, bytes.byteOffset + 12, blocks + 1);
+      return [length, lists, blocks, offsets, bytes.subarray(12 + (blocks + 1) * 4)] as const;
+    });
+  }
+
+  find(token: Uint8Array): Entry | undefined {
+    const block = this.blockOf(token);
+    return block < 0 ? undefined : findIn(this.block(block), token);
+  }
+
+  /** The entries whose tokens start with these bytes, at most `limit` of them. */
+  startingWith(prefix: Uint8Array, limit: number): readonly Entry[] {
+    const found: Entry[] = [];
+    for (let block = Math.max(0, this.blockOf(prefix)); block < this.blocks; block += 1) {
+      const entries = new BlockReader(this.block(block));
+      while (entries.next()) {
+        const start = entries.token.subarray(0, prefix.length);
+        const compared = compareBytes(start, prefix);
+        if (compared > 0 || found.length === limit) return found;
+        if (compared === 0) found.push(entries.entry());
+      }
+    }
+    return found;
+  }
+
+  /** The token at a position. */
+  tokenAt(position: number): Uint8Array {
+    const entries = new BlockReader(this.block(Math.floor(position / PER_BLOCK)));
+    for (let skipped = position % PER_BLOCK; skipped >= 0; skipped -= 1) entries.next();
+    return entries.token.slice();
+  }
+
+  set({ few, list }: Entry): OrdinalSet {
+    return few === undefined
+      ? this.blobs.read(this.names.list(list ?? 0), (bytes) => decodeSet(bytes, this.size))
+      : setOf(this.size, few);
+  }
+
+  /** Like `set`, but leaves the cache alone. */
+  setOnce({ few, list }: Entry): OrdinalSet {
+    return few === undefined
+      ? this.blobs.readOnce(this.names.list(list ?? 0), (bytes) => decodeSet(bytes, this.size))
+      : setOf(this.size, few);
+  }
+
+  /** All tokens in order, read once. */
+  all(): DictionaryReader {
+    return new DictionaryReader(this.blocks, (block) =>
+      this.blobs.readOnce(this.names.block(block), (bytes) => bytes),
+    );
+  }
+
+  /** The names of all its blobs. */
+  *blobNames(): Generator<string> {
+    for (let block = 0; block < this.blocks; block += 1) yield this.names.block(block);
+    for (let list = 0; list < this.lists; list += 1) yield this.names.list(list);
+    yield this.names.index;
+  }
+
+  private block(block: number): Uint8Array {
+    return this.blobs.read(this.names.block(block), (bytes) => bytes);
+  }
+
+  /** The last block that starts at or before a token; -1 if it is before all. */
+  private blockOf(token: Uint8Array): number {
+    let low = 0;
+    let high = this.blocks;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const first = this.firsts.subarray(this.offsets[middle], this.offsets[middle + 1]);
+      if (compareBytes(first, token) <= 0) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+}
+
+/**
+ * Finds a token in a block. The tokens before it are not decoded: as long as each shares more bytes with its predecessor
+ * than that does with the token, it is less too.
+ */
+function findIn(block: Uint8Array, token: Uint8Array): Entry | undefined {
+  const reader = new ByteReader(block);
+  let matched = 0;
+  while (reader.at < block.length) {
+    const shared = reader.number();
+    const length = reader.number();
+    const start = reader.at;
+    reader.at += length;
+    if (shared < matched) return undefined;
+    if (shared === matched) {
+      const most = Math.min(length, token.length - matched);
+      let same = 0;
+      while (same < most && block[start + same] === token[matched + same]) same += 1;
+      const isEnd = matched + same === token.length;
+      if (same === length && isEnd) return entryAt(reader);
+      if (same < length && (isEnd || (block[start + same] ?? 0) > (token[matched + same] ?? 0))) return undefined;
+      matched += same;
+    }
+    skipEntry(reader);
+  }
+  return undefined;
+}
+
+function entryAt(reader: ByteReader): Entry {
+  const count = reader.number();
+  if (count > MAX_INLINE) return { count, list: reader.number() };
+  const few = new Uint32Array(count);
+  let ordinal = 0;
+  for (let at = 0; at < count; at += 1) {
+    ordinal += reader.number();
+    few[at] = ordinal;
+  }
+  return { count, few };
+}
+
+function skipEntry(reader: ByteReader): void {
+  const count = reader.number();
+  let numbers = count > MAX_INLINE ? 1 : count;
+  const { bytes } = reader;
+  let { at } = reader;
+  for (; numbers > 0; at += 1) if ((bytes[at] ?? 0) < 0x80) numbers -= 1;
+  reader.at = at;
+}
+
+/** Reads a block from its start. */
+class BlockReader {
+  /** The current token, in a buffer that the next one overwrites. */
+  token = new Uint8Array(0);
+  private buffer = new Uint8Array(256);
+  private readonly reader: ByteReader;
+  private isRead = true;
+
+  constructor(bytes: Uint8Array) {
+    this.reader = new ByteReader(bytes);
+  }
+
+  next(): boolean {
+    const { reader } = this;
+    if (!this.isRead) skipEntry(reader);
+    if (reader.at >= reader.bytes.length) return false;
+    const shared = reader.number();
+    const length = reader.number();
+    if (shared + length > this.buffer.length) {
+      const larger = new Uint8Array((shared + length) * 2);
+      larger.set(this.buffer);
+      this.buffer = larger;
+    }
+    this.buffer.set(reader.bytes.subarray(reader.at, reader.at + length), shared);
+    reader.at += length;
+    this.token = this.buffer.subarray(0, shared + length);
+    this.isRead = false;
+    return true;
+  }
+
+  /** The entry of the current token; once. */
+  entry(): Entry {
+    this.isRead = true;
+    return entryAt(this.reader);
+  }
+}
+
+/** Reads all tokens of a dictionary in order. */
+export class DictionaryReader {
+  private block = new BlockReader(new Uint8Array(0));
+  private read = 0;
+
+  constructor(
+    private readonly blocks: number,
+    private readonly bytesOf: (block: number) => Uint8Array,
+  ) {}
+
+  /** Goes to the next token; false after the last one. */
+  next(): boolean {
+    while (!this.block.next()) {
+      if (this.read === this.blocks) return false;
+      this.block = new BlockReader(this.bytesOf(this.read));
+      this.read += 1;
+    }
+    return true;
+  }
+
+  /** The current token. The next one overwrites it. */
+  get token(): Uint8Array {
+    return this.block.token;
+  }
+
+  /** The entry of the current token; once. */
+  entry(): Entry {
+    return this.block.entry();
+  }
+}
