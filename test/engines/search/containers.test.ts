@@ -16,7 +16,10 @@ import { randomOf } from './random';
 const SIZE = 3 * 65_536 + 1_000;
 
 /** Sets of every kind: sparse, dense, ranges, nothing, everything, and a different kind per container. */
-function someSet(random: (below: number) => number): { readonly set: OrdinalSet; readonly members: Set<number> } {
+function someSet(random: (below: number) => number): {
+  readonly set: OrdinalSet;
+  readonly members: Set<number>;
+} {
   const members = new Set<number>();
   for (let from = 0; from < SIZE; from += 65_536) {
     const end = Math.min(from + 65_536, SIZE);
@@ -26,7 +29,8 @@ function someSet(random: (below: number) => number): { readonly set: OrdinalSet;
       const first = from + random(end - from);
       const last = first + random(end - first);
       for (let at = first; at < last; at += 1) members.add(at);
-    } else if (kind > 0) for (let at = from + random(one); at < end; at += 1 + random(2 * one - 1)) members.add(at);
+    } else if (kind > 0)
+      for (let at = from + random(one); at < end; at += 1 + random(2 * one - 1)) members.add(at);
   }
   const sorted = Uint32Array.from(members).sort();
   return { set: setOf(SIZE, sorted), members };

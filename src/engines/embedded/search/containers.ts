@@ -331,7 +331,12 @@ function mergeFew(containers: readonly Container[], total: number): Container {
  * Writes the numbers of a container, each plus `base`, to the start of `into`, and returns how many there are. `part`: only
  * those of this 32nd of the container.
  */
-export function decode({ count, sorted, words }: Container, base: number, into: Int32Array, part?: number): number {
+export function decode(
+  { count, sorted, words }: Container,
+  base: number,
+  into: Int32Array,
+  part?: number,
+): number {
   const from = part === undefined ? 0 : part * PART;
   const to = part === undefined ? SPAN : from + PART;
   let at = 0;

@@ -42,7 +42,7 @@ export class DictionaryWriter {
   private readonly block = new ByteWriter();
   private readonly firsts = new ByteWriter();
   private readonly offsets: number[] = [];
-  private last = new Uint8Array(0);
+  private last: Uint8Array = new Uint8Array(0);
   private entries = 0;
   private lists = 0;
 
@@ -81,7 +81,7 @@ export class DictionaryWriter {
   finish(): void {
     this.endBlock();
     const { offsets, firsts } = this;
-    const heads = new Uint32Array([this.entries, this.lists, offsets.length, ...offsets, firsts.length]);
+    const heads = new Uint32Array([this.entries, offsets.length, ...offsets, firsts.length]);
     const index = new ByteWriter();
     index.append(new Uint8Array(heads.buffer));
     index.append(firsts.take());
@@ -110,8 +110,7 @@ function sharedBytes(a: Uint8Array, b: Uint8Array): number {
 export class Dictionary {
   /** The number of tokens. */
   readonly length: number;
-  readonly blocks: number;
-  private readonly lists: number;
+  private readonly blocks: number;
   private readonly offsets: Uint32Array;
   private readonly firsts: Uint8Array;
 
@@ -120,10 +119,10 @@ export class Dictionary {
     private readonly names: DictionaryNames,
     private readonly size: number,
   ) {
-    [this.length, this.lists, this.blocks, this.offsets, this.firsts] = blobs.readOnce(names.index, (bytes) => {
-      const [length = 0, lists = 0, blocks = 0] = new Uint32Array(bytes.buffer, bytes.byteOffset, 3);
-      const offsets = new Uint32Array(bytes.buffer, bytes.byteOffset + 12, blocks + 1);
-      return [length, lists, blocks, offsets, bytes.subarray(12 + (blocks + 1) * 4)] as const;
+    [this.length, this.blocks, this.offsets, this.firsts] = blobs.readOnce(names.index, (bytes) => {
+      const [length = 0, blocks = 0] = new Uint32Array(bytes.buffer, bytes.byteOffset, 2);
+      const offsets = new Uint32Array(bytes.buffer, bytes.byteOffset + 8, blocks + 1);
+      return [length, blocks, offsets, bytes.subarray(8 + (blocks + 1) * 4)] as const;
     });
   }
 
@@ -174,13 +173,6 @@ export class Dictionary {
     );
   }
 
-  /** The names of all its blobs. */
-  *blobNames(): Generator<string> {
-    for (let block = 0; block < this.blocks; block += 1) yield this.names.block(block);
-    for (let list = 0; list < this.lists; list += 1) yield this.names.list(list);
-    yield this.names.index;
-  }
-
   private block(block: number): Uint8Array {
     return this.blobs.read(this.names.block(block), (bytes) => bytes);
   }
@@ -218,7 +210,8 @@ function findIn(block: Uint8Array, token: Uint8Array): Entry | undefined {
       while (same < most && block[start + same] === token[matched + same]) same += 1;
       const isEnd = matched + same === token.length;
       if (same === length && isEnd) return entryAt(reader);
-      if (same < length && (isEnd || (block[start + same] ?? 0) > (token[matched + same] ?? 0))) return undefined;
+      if (same < length && (isEnd || (block[start + same] ?? 0) > (token[matched + same] ?? 0)))
+        return undefined;
       matched += same;
     }
     skipEntry(reader);

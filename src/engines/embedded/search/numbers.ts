@@ -20,11 +20,6 @@ export function writeNumbers(blobs: CheckedBlobs, name: string, numbers: Float64
     blobs.write(`${name}/${from / PIECE}`, encodePiece(numbers.subarray(from, from + PIECE)));
 }
 
-/** The names of the blobs of `length` numbers. */
-export function* numbersBlobs(name: string, length: number): Generator<string> {
-  for (let piece = 0; piece * PIECE < length; piece += 1) yield `${name}/${piece}`;
-}
-
 function encodePiece(numbers: Float64Array | Uint32Array): Uint8Array {
   let least = Infinity;
   let greatest = -Infinity;

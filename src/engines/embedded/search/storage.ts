@@ -7,7 +7,8 @@ import { crc32 } from 'node:zlib';
 export interface Blobs {
   get(name: string): Uint8Array | undefined;
   put(name: string, bytes: Uint8Array): void;
-  delete(name: string): void;
+  /** Removes at most `most` blobs whose names start with a prefix; false if there was none. */
+  remove(prefix: string, most: number): boolean;
 }
 
 /** A blob is missing, or is not what was written: the index must be built again. */
@@ -63,9 +64,16 @@ export class CheckedBlobs {
     this.forget(name);
   }
 
-  remove(name: string): void {
-    this.blobs.delete(name);
-    this.forget(name);
+  /** Removes some of the blobs whose names start with a prefix; false if there was none. */
+  remove(prefix: string): boolean {
+    for (const name of this.cached.keys()) if (name.startsWith(prefix)) this.forget(name);
+    return this.blobs.remove(prefix, REMOVED_AT_ONCE);
+  }
+
+  /** Forgets everything that is cached. */
+  clear(): void {
+    this.cached.clear();
+    this.used = 0;
   }
 
   /** Bytes of all cached blobs. */
@@ -91,6 +99,8 @@ export class CheckedBlobs {
     }
   }
 }
+
+const REMOVED_AT_ONCE = 1_000;
 
 /** What a cached blob takes besides its bytes, approximately. */
 const OVERHEAD = 200;

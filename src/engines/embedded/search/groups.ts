@@ -1,0 +1,305 @@
+import { compareTexts } from './bytes';
+import { decode, SPAN, Walk, type OrdinalSet } from './containers';
+import { FirstItems, merged } from './heap';
+import { compareIds, type Hit, idOf, Ordering, Ranked } from './hits';
+import { DECODED, firstWhere, type Matches } from './matches';
+import { type After, type Query } from './query';
+import { type Schema } from './segment';
+
+/** A group of hits: its members in order, at least one. */
+export interface Group {
+  /** The sort keys of the group. */
+  readonly keys: readonly number[];
+  readonly first: Hit;
+  readonly members: readonly Hit[];
+}
+
+/** Numbers below a limit that grows. */
+class Marks {
+  private words = new Int32Array(1_024);
+
+  has(number: number): boolean {
+    return ((this.words[number >>> 5] ?? 0) & (1 << (number & 31))) !== 0;
+  }
+
+  /** Marks a number; false if it was marked. */
+  add(number: number): boolean {
+    const index = number >>> 5;
+    if (index >= this.words.length) this.grow(index);
+    const word = this.words[index] ?? 0;
+    const bit = 1 << (number & 31);
+    this.words[index] = word | bit;
+    return (word & bit) === 0;
+  }
+
+  private grow(index: number): void {
+    const larger = new Int32Array(Math.max(this.words.length * 2, index + 1));
+    larger.set(this.words);
+    this.words = larger;
+  }
+}
+
+/** The number of distinct groups of all matches. */
+export function countGroups(all: readonly Matches[], column: string, check: () => void): number {
+  const marks = new Marks();
+  let count = 0;
+  for (const matches of all) {
+    if (matches.count === 0) continue;
+    const { numbers } = matches.segment.groupsOf(column);
+    for (const [span, container] of matches.set.containers.entries()) {
+      check();
+      const decoded = decode(container, span * SPAN, DECODED);
+      for (let at = 0; at < decoded; at += 1) {
+        const number = numbers[DECODED[at] ?? 0] ?? 0;
+        if (number === 0 || marks.add(number)) count += 1;
+      }
+    }
+  }
+  return count;
+}
+
+/** Comparing the groups of one candidate takes as long as visiting so many hits. */
+const VISITS = 20;
+
+/**
+ * Finds groups in order. The hits are visited in the order of the groups, and a group is taken at the hit that has its
+ * sort keys: it is one of its members. Groups with equal keys are collected and sorted by the ids of their first members.
+ */
+export class GroupSearch {
+  private readonly ordering: Ordering;
+  private readonly ranked: readonly Ranked[];
+  private readonly inside: readonly Ranked[];
+  private readonly within: Ordering;
+  private readonly column: string;
+  private readonly last: readonly boolean[];
+  /** Whether the first member of a group is the one that has the group's keys, so that nothing is left to sort. */
+  private readonly isOrderWithin: boolean;
+  private readonly done = new Marks();
+
+  constructor(
+    matches: readonly Matches[],
+    schema: Schema,
+    query: Query,
+    group: NonNullable<Query['group']>,
+    private readonly check: () => void,
+  ) {
+    this.column = group.column;
+    this.last = group.last ?? [];
+    this.ordering = new Ordering(query.order);
+    this.within = new Ordering(group.within);
+    this.ranked = matches.map((one) => new Ranked(one, this.ordering, schema, check));
+    this.inside = matches.map((one) => new Ranked(one, this.within, schema, check));
+    this.isOrderWithin =
+      !this.last.includes(true) && JSON.stringify(query.order) === JSON.stringify(group.within);
+  }
+
+  /** At least the first `wanted` groups after a cursor, in order, if there are so many. */
+  groups(wanted: number, after: After | null): readonly Group[] {
+    const found: Group[] = [];
+    const kind = this.ranked[0]?.kind;
+    const groups =
+      kind === 'default' || kind === 'stored'
+        ? this.inOrder(this.hits(wanted, after), after)
+        : kind === 'relevance' && !this.last.includes(true)
+          ? this.byRelevance(wanted, after)
+          : this.firstOf(
+              this.ranked.map(({ matches }) => matches.set),
+              wanted,
+              after,
+            );
+    for (const group of groups) {
+      found.push(group);
+      if (found.length === wanted) break;
+    }
+    return found;
+  }
+
+  private hits(wanted: number, after: After | null): Iterator<Hit, unknown> {
+    // Of groups with the cursor's keys, the hits that have these may come before it.
+    const from = after === null || this.isOrderWithin ? after : { keys: after.keys, id: '' };
+    return merged(
+      this.ranked.map((one) => one.hits(wanted, from)),
+      this.ordering.compare,
+    );
+  }
+
+  private *inOrder(
+    hits: Iterator<Hit, unknown>,
+    after: After | null,
+    isCandidate?: (hit: Hit, number: number) => boolean,
+  ): Generator<Group, undefined> {
+    let equal: Group[] = [];
+    for (let next = hits.next(); next.done !== true; next = hits.next()) {
+      const hit = next.value;
+      const [before] = equal;
+      if (before !== undefined && this.ordering.compareKeys(before.keys, hit.keys) !== 0) {
+        yield* this.sorted(equal, after);
+        equal = [];
+      }
+      const number = this.numberOf(hit);
+      if (number > 0 && this.done.has(number)) continue;
+      if (isCandidate?.(hit, number) === false) continue;
+      const group = this.groupOf(hit, number);
+      if (this.ordering.compareKeys(group.keys, hit.keys) !== 0) continue;
+      if (number > 0) this.done.add(number);
+      if (!this.isOrderWithin) equal.push(group);
+      else if (group.first.searched === hit.searched && group.first.ordinal === hit.ordinal) yield group;
+    }
+    yield* this.sorted(equal, after);
+  }
+
+  /** Groups with equal keys. */
+  private *sorted(groups: readonly Group[], after: After | null): Generator<Group, undefined> {
+    const later = after === null ? groups : groups.filter((group) => this.isAfter(group, after));
+    yield* later.toSorted(byFirst);
+  }
+
+  private isAfter({ keys, first }: Group, after: After): boolean {
+    const compared = this.ordering.compareKeys(keys, after.keys);
+    return compared > 0 || (compared === 0 && compareTexts(idOf(first), after.id) > 0);
+  }
+
+  /**
+   * Level by level: a group is at the level of its best member, and there by its other keys, which may be those of any
+   * member. Marks the groups of a level, then visits all hits by these keys; or compares the groups if they are few.
+   */
+  private *byRelevance(wanted: number, after: After | null): Generator<Group, undefined> {
+    const from = after === null ? Infinity : (after.keys[0] ?? 0);
+    const highest = Math.max(...this.ranked.map((one) => one.atLeast().length - 1));
+    const total = this.ranked.reduce((sum, { matches }) => sum + matches.count, 0);
+    for (let level = highest; level >= 0; level -= 1) {
+      const sets = this.ranked.map((one) => one.level(level));
+      const count = sets.reduce((sum, set) => sum + (set?.count ?? 0), 0);
+      // If they are spread evenly among all hits.
+      const isFew = count * count * VISITS <= wanted * total;
+      this.check();
+      if (level > from) this.finish(sets);
+      else if (isFew) yield* this.firstOf(sets, wanted, after);
+      else yield* this.walk(sets, level, level === from ? after : null);
+    }
+  }
+
+  /** Leaves out the groups of these hits from now on. */
+  private finish(sets: readonly (OrdinalSet | undefined)[]): void {
+    for (const hit of this.eachOf(sets)) {
+      const number = this.numberOf(hit);
+      if (number > 0) this.done.add(number);
+    }
+  }
+
+  /** The first groups of these hits, by comparing all. The hits are at the best level of groups that are not done. */
+  private *firstOf(
+    sets: readonly (OrdinalSet | undefined)[],
+    wanted: number,
+    after: After | null,
+  ): Generator<Group, undefined> {
+    const first = new FirstItems<Group>(
+      wanted,
+      (a, b) => this.ordering.compareKeys(a.keys, b.keys) || byFirst(a, b),
+    );
+    for (const hit of this.eachOf(sets)) {
+      const number = this.numberOf(hit);
+      if (number > 0 && !this.done.add(number)) continue;
+      const group = this.groupOf(hit, number);
+      if (after === null || this.isAfter(group, after)) first.add(group);
+    }
+    yield* first.sorted();
+  }
+
+  private *walk(
+    sets: readonly (OrdinalSet | undefined)[],
+    level: number,
+    after: After | null,
+  ): Generator<Group, undefined> {
+    const marked = new Marks();
+    const alone = new Map<unknown, OrdinalSet>();
+    for (const [at, set] of sets.entries()) {
+      const one = this.ranked[at];
+      if (set === undefined || one === undefined) continue;
+      alone.set(one.matches.searched, set);
+      const { numbers } = one.matches.segment.groupsOf(this.column);
+      for (const [span, container] of set.containers.entries()) {
+        this.check();
+        const decoded = decode(container, span * SPAN, DECODED);
+        for (let index = 0; index < decoded; index += 1) {
+          const number = numbers[DECODED[index] ?? 0] ?? 0;
+          if (number > 0) marked.add(number);
+        }
+      }
+    }
+    const from = after === null ? null : { keys: after.keys, id: '' };
+    // The level of a hit is that of its group here.
+    const hits = this.ranked.map((one) => atLevel(one.byDefault(one.matches.set, from), level));
+    yield* this.inOrder(merged(hits, this.ordering.compare), after, (hit, number) =>
+      number > 0 ? marked.has(number) : alone.get(hit.searched)?.has(hit.ordinal) === true,
+    );
+    // Those that are left were before the cursor.
+    this.finish(sets);
+  }
+
+  private *eachOf(sets: readonly (OrdinalSet | undefined)[]): Generator<Hit, undefined> {
+    for (const [at, set] of sets.entries()) {
+      const one = this.ranked[at];
+      if (set === undefined || one === undefined) continue;
+      const walk = new Walk(set);
+      for (let ordinal = walk.next(); ordinal >= 0; ordinal = walk.next())
+        yield { searched: one.matches.searched, ordinal, keys: [] };
+    }
+  }
+
+  /** The number of a hit's group plus one; 0 if it is alone. */
+  private numberOf({ searched, ordinal }: Hit): number {
+    return searched.segment.groupsOf(this.column).numbers[ordinal] ?? 0;
+  }
+
+  private groupOf(hit: Hit, number: number): Group {
+    const ordinals = number === 0 ? [] : this.membersOf(number);
+    if (number === 0) {
+      const at = this.ranked.findIndex(({ matches }) => matches.searched === hit.searched);
+      ordinals.push([at, hit.ordinal]);
+    }
+    const members = ordinals
+      .flatMap(([at, ordinal]) => this.inside[at]?.hit(ordinal) ?? [])
+      .sort(this.within.compare);
+    const keys = this.keysOf(ordinals.flatMap(([at, ordinal]) => [this.ranked[at]?.keysOf(ordinal) ?? []]));
+    return { keys, members, first: members[0] ?? hit };
+  }
+
+  /** Per key, the first or the last value of all members. */
+  private keysOf(members: readonly (readonly number[])[]): readonly number[] {
+    return this.ordering.order.map((_, key) => {
+      const sign = this.last[key] === true ? -1 : 1;
+      let best = NaN;
+      for (const keys of members) {
+        const value = keys[key] ?? NaN;
+        if (Number.isNaN(value)) continue;
+        if (Number.isNaN(best) || sign * this.ordering.compareValues(key, value, best) < 0) best = value;
+      }
+      return best;
+    });
+  }
+
+  /** The matching documents of a group: places among the segments, and ordinals. */
+  private membersOf(number: number): [at: number, ordinal: number][] {
+    const found: [number, number][] = [];
+    for (const [at, { matches }] of this.ranked.entries()) {
+      if (matches.count === 0) continue;
+      const { numbers, members } = matches.segment.groupsOf(this.column);
+      const start = firstWhere(members.length, (index) => (numbers[members[index] ?? 0] ?? 0) >= number);
+      for (let index = start; index < members.length; index += 1) {
+        const ordinal = members[index] ?? 0;
+        if (numbers[ordinal] !== number) break;
+        if (matches.has(ordinal)) found.push([at, ordinal]);
+      }
+    }
+    return found;
+  }
+}
+
+function byFirst(a: Group, b: Group): number {
+  return compareIds(a.first, b.first);
+}
+
+function* atLevel(hits: Iterable<Hit>, level: number): Generator<Hit, undefined> {
+  for (const hit of hits) yield { ...hit, keys: [level, ...hit.keys.slice(1)] };
+}

@@ -1,0 +1,108 @@
+/** A binary heap: `least` is before all others by `compare`. */
+export class Heap<Item> {
+  private readonly items: Item[] = [];
+
+  constructor(private readonly compare: (a: Item, b: Item) => number) {}
+
+  get size(): number {
+    return this.items.length;
+  }
+
+  get least(): Item | undefined {
+    return this.items[0];
+  }
+
+  add(item: Item): void {
+    const { items } = this;
+    let at = items.length;
+    items.push(item);
+    while (at > 0) {
+      const parent = (at - 1) >>> 1;
+      const above = items[parent];
+      if (above === undefined || this.compare(item, above) >= 0) break;
+      items[at] = above;
+      at = parent;
+    }
+    items[at] = item;
+  }
+
+  /** Puts an item in the place of the least one, for instance after that has changed. */
+  replaceLeast(item: Item): void {
+    const { items } = this;
+    let at = 0;
+    for (;;) {
+      let child = at * 2 + 1;
+      let below = items[child];
+      if (below === undefined) break;
+      const other = items[child + 1];
+      if (other !== undefined && this.compare(other, below) < 0) {
+        below = other;
+        child += 1;
+      }
+      if (this.compare(item, below) <= 0) break;
+      items[at] = below;
+      at = child;
+    }
+    items[at] = item;
+  }
+
+  removeLeast(): Item | undefined {
+    const [least] = this.items;
+    const last = this.items.pop();
+    if (last !== undefined && this.items.length > 0) this.replaceLeast(last);
+    return least;
+  }
+}
+
+/** Visits the items of sorted iterators in order. */
+export function* merged<Item>(
+  sorted: readonly Iterator<Item, unknown>[],
+  compare: (a: Item, b: Item) => number,
+): Generator<Item, undefined> {
+  const [only] = sorted;
+  if (sorted.length === 1 && only !== undefined) {
+    for (let next = only.next(); next.done !== true; next = only.next()) yield next.value;
+    return;
+  }
+  const heap = new Heap<{ item: Item; readonly rest: Iterator<Item, unknown> }>((a, b) =>
+    compare(a.item, b.item),
+  );
+  for (const rest of sorted) {
+    const { done, value } = rest.next();
+    if (done !== true) heap.add({ item: value, rest });
+  }
+  for (let least = heap.least; least !== undefined; least = heap.least) {
+    yield least.item;
+    const next = least.rest.next();
+    if (next.done === true) heap.removeLeast();
+    else {
+      least.item = next.value;
+      heap.replaceLeast(least);
+    }
+  }
+}
+
+/** The first `size` of any number of items, by `compare`. */
+export class FirstItems<Item> {
+  private readonly heap: Heap<Item>;
+
+  constructor(
+    private readonly size: number,
+    private readonly compare: (a: Item, b: Item) => number,
+  ) {
+    this.heap = new Heap((a, b) => compare(b, a));
+  }
+
+  add(item: Item): void {
+    const { heap, size } = this;
+    if (heap.size < size) heap.add(item);
+    else if (heap.least !== undefined && this.compare(item, heap.least) < 0) heap.replaceLeast(item);
+  }
+
+  sorted(): readonly Item[] {
+    const items: Item[] = [];
+    for (let last = this.heap.removeLeast(); last !== undefined; last = this.heap.removeLeast())
+      items.push(last);
+    return items.reverse();
+  }
+}

@@ -1,0 +1,234 @@
+import { bytesOf } from './bytes';
+import {
+  type Container,
+  decode,
+  difference,
+  emptySet,
+  everything,
+  intersection,
+  OrdinalSet,
+  rangeSet,
+  setOf,
+  SPAN,
+  union,
+} from './containers';
+import { type Filter, MAX_PREFIXED } from './query';
+import { type Schema, type Segment, type StoredOrder } from './segment';
+
+/** A segment as a query sees it. */
+export interface Searched {
+  readonly segment: Segment;
+  readonly partition: number;
+  readonly deleted: OrdinalSet;
+}
+
+/** Positions of a stored order, from `low` to before `high`. */
+interface Interval {
+  readonly column: string;
+  readonly order: StoredOrder;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** The matching documents of one segment. A range of one stored order alone is not made into a set until needed. */
+export class Matches {
+  readonly count: number;
+
+  constructor(
+    readonly searched: Searched,
+    private made: OrdinalSet | undefined,
+    readonly interval?: Interval,
+  ) {
+    if (made !== undefined) this.count = made.count;
+    else
+      this.count =
+        interval === undefined ? 0 : interval.high - interval.low - deletedIn(searched.deleted, interval);
+  }
+
+  get segment(): Segment {
+    return this.searched.segment;
+  }
+
+  get set(): OrdinalSet {
+    const { interval, searched } = this;
+    this.made ??=
+      interval === undefined
+        ? emptySet(searched.segment.docs)
+        : difference(setOfInterval(interval), searched.deleted);
+    return this.made;
+  }
+
+  has(ordinal: number): boolean {
+    const { interval, searched, made } = this;
+    if (made !== undefined || interval === undefined) return this.set.has(ordinal);
+    return isWithin(interval, ordinal) && !searched.deleted.has(ordinal);
+  }
+}
+
+/** Finds the documents that match a filter. */
+export function matchesOf(searched: Searched, schema: Schema, filter: Filter, check: () => void): Matches {
+  const { segment, deleted } = searched;
+  const parts = conjuncts(filter);
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined && 'column' in only) {
+    const order = segment.order(only.column);
+    if (order !== undefined) return new Matches(searched, undefined, intervalOf(segment, order, only));
+  }
+  return new Matches(searched, difference(new Evaluation(segment, schema, check).all(parts), deleted));
+}
+
+function conjuncts(filter: Filter): readonly Filter[] {
+  if ('all' in filter) return filter.all.flatMap(conjuncts);
+  if ('any' in filter && filter.any.length === 1) return filter.any.flatMap(conjuncts);
+  return [filter];
+}
+
+type Range = Extract<Filter, { readonly column: string }>;
+
+class Evaluation {
+  constructor(
+    private readonly segment: Segment,
+    private readonly schema: Schema,
+    private readonly check: () => void,
+  ) {}
+
+  /** What meets all parts: the smallest sets first, ranges last. */
+  all(parts: readonly Filter[]): OrdinalSet {
+    const { docs } = this.segment;
+    const ranges = parts.filter((part): part is Range => 'column' in part);
+    const sets: OrdinalSet[] = [];
+    for (const part of parts) {
+      if ('column' in part) continue;
+      const set = this.set(part);
+      if (set.count === 0) return set;
+      sets.push(set);
+    }
+    let found = everything(docs);
+    for (const set of sets.sort((a, b) => a.count - b.count)) {
+      this.check();
+      if (set.count < docs) found = found.count === docs ? set : intersection(found, set);
+    }
+    for (const range of ranges) found = this.within(found, range);
+    return found;
+  }
+
+  private set(filter: Filter): OrdinalSet {
+    const { segment } = this;
+    this.check();
+    if ('all' in filter) return this.all(conjuncts(filter));
+    if ('any' in filter) {
+      const sets = filter.any.map((part) => this.set(part)).filter(({ count }) => count > 0);
+      return sets.length === 0 ? emptySet(segment.docs) : union(segment.docs, sets);
+    }
+    if ('column' in filter) return this.within(everything(segment.docs), filter);
+    if ('token' in filter) return tokenSet(segment, filter.token);
+    const entries = segment.terms.startingWith(bytesOf(filter.prefix), MAX_PREFIXED);
+    return union(
+      segment.docs,
+      entries.map((entry) => segment.terms.set(entry)),
+    );
+  }
+
+  /** Those of a set that are in a range. */
+  private within(set: OrdinalSet, range: Range): OrdinalSet {
+    const { segment } = this;
+    if (set.count === 0) return set;
+    if (range.column === this.schema.defaultOrder.column) return intersection(set, this.firstRange(range));
+    const order = segment.order(range.column);
+    if (order !== undefined) {
+      const interval = intervalOf(segment, order, range);
+      const { low, high } = interval;
+      if (low === 0 && high === segment.docs) return set;
+      if (high - low < set.count / 4) return intersection(set, setOfInterval(interval));
+      const { places } = order;
+      return this.filtered(set, (ordinal) => {
+        const place = places[ordinal] ?? 0;
+        return place >= low && place < high;
+      });
+    }
+    const { min = -Infinity, max = Infinity } = range;
+    const numbers = segment.column(range.column);
+    return this.filtered(set, (ordinal) => {
+      const value = numbers.get(ordinal);
+      return value >= min && value <= max;
+    });
+  }
+
+  /** A range of the column of the default order: adjacent ordinals. */
+  private firstRange({ column, min = -Infinity, max = Infinity }: Range): OrdinalSet {
+    const { docs } = this.segment;
+    const numbers = this.segment.column(column);
+    const present = firstWhere(docs, (ordinal) => Number.isNaN(numbers.get(ordinal)));
+    const { descending } = this.schema.defaultOrder;
+    const isReached = (ordinal: number): boolean =>
+      descending === true ? numbers.get(ordinal) <= max : numbers.get(ordinal) >= min;
+    const isBeyond = (ordinal: number): boolean =>
+      descending === true ? numbers.get(ordinal) < min : numbers.get(ordinal) > max;
+    return rangeSet(docs, firstWhere(present, isReached), firstWhere(present, isBeyond));
+  }
+
+  private filtered(set: OrdinalSet, isIn: (ordinal: number) => boolean): OrdinalSet {
+    const containers: Container[] = [];
+    for (const [span, container] of set.containers.entries()) {
+      this.check();
+      const count = decode(container, span * SPAN, DECODED);
+      let kept = 0;
+      for (let at = 0; at < count; at += 1) {
+        const ordinal = DECODED[at] ?? 0;
+        DECODED[kept] = ordinal;
+        if (isIn(ordinal)) kept += 1;
+      }
+      const alone = setOf(set.size, DECODED, kept);
+      const own = alone.containers[span];
+      if (own !== undefined) containers.push(own);
+    }
+    return new OrdinalSet(set.size, containers);
+  }
+}
+
+/** For one container at a time. */
+export const DECODED = new Int32Array(SPAN);
+
+/** The documents that have a token. */
+export function tokenSet(segment: Segment, token: string): OrdinalSet {
+  const entry = segment.terms.find(bytesOf(token));
+  return entry === undefined ? emptySet(segment.docs) : segment.terms.set(entry);
+}
+
+/** The first of `count` ascending positions at which a condition holds, from which on it does; else `count`. */
+export function firstWhere(count: number, condition: (at: number) => boolean): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (condition(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function intervalOf(segment: Segment, order: StoredOrder, { column, min, max }: Range): Interval {
+  const numbers = segment.column(column);
+  const value = (place: number): number => numbers.get(order.ordinals[place] ?? 0);
+  const low = min === undefined ? 0 : firstWhere(order.present, (place) => value(place) >= min);
+  const high = max === undefined ? order.present : firstWhere(order.present, (place) => value(place) > max);
+  return { column, order, low, high: Math.max(low, high) };
+}
+
+function isWithin({ order, low, high }: Interval, ordinal: number): boolean {
+  const place = order.places[ordinal] ?? 0;
+  return place >= low && place < high;
+}
+
+function deletedIn(deleted: OrdinalSet, interval: Interval): number {
+  let count = 0;
+  for (const [span, container] of deleted.containers.entries()) {
+    const decoded = decode(container, span * SPAN, DECODED);
+    for (let at = 0; at < decoded; at += 1) if (isWithin(interval, DECODED[at] ?? 0)) count += 1;
+  }
+  return count;
+}
+
+function setOfInterval({ order, low, high }: Interval): OrdinalSet {
+  return setOf(order.places.length, order.ordinals.slice(low, high).sort());
+}

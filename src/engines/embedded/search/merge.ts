@@ -1,0 +1,252 @@
+import { compareBytes } from './bytes';
+import { type OrdinalSet, setOf, Walk } from './containers';
+import { type DictionaryReader, dictionaryNames, DictionaryWriter, type Dictionary } from './dictionary';
+import { Heap } from './heap';
+import { comparing, mergeParts, type Schema, type Segment, writeSegmentNumbers } from './segment';
+import { type CheckedBlobs } from './storage';
+
+/** A segment to merge, without its deleted documents. It reads without the cache. */
+export interface Source {
+  readonly segment: Segment;
+  readonly deleted: OrdinalSet;
+}
+
+/** A value for documents that are left out. */
+const NOWHERE = 0xffff_ffff;
+
+/**
+ * Merges segments into a new one, in steps of some milliseconds. The documents of all sources are numbered through: those
+ * of a source start at its `base`. Memory: some 30 bytes per document.
+ */
+export class SegmentMerge {
+  /** The documents of the new segment. */
+  readonly docs: number;
+  private readonly bases: readonly number[];
+  private readonly total: number;
+  /** The ordinal of each document in the new segment, or `NOWHERE`. */
+  private readonly moved: Uint32Array;
+
+  constructor(
+    private readonly blobs: CheckedBlobs,
+    private readonly schema: Schema,
+    private readonly sources: readonly Source[],
+    private readonly target: number,
+  ) {
+    const bases: number[] = [];
+    let total = 0;
+    let deleted = 0;
+    for (const source of sources) {
+      bases.push(total);
+      total += source.segment.docs;
+      deleted += source.deleted.count;
+    }
+    this.bases = bases;
+    this.total = total;
+    this.docs = total - deleted;
+    this.moved = new Uint32Array(total).fill(NOWHERE);
+  }
+
+  /** Writes the new segment. */
+  *steps(): Generator<undefined> {
+    const { schema, blobs, target, docs, sources } = this;
+    const ranks = yield* this.rankIds();
+    yield* this.order(ranks);
+    yield* this.writeIds();
+    yield* this.writeTerms();
+    yield* writeSegmentNumbers(blobs, target, schema, {
+      rows: this.gather((segment) => segment.rows),
+      ranks: this.inNewOrder(ranks),
+      valuesOf: (column) => this.gather((segment) => segment.column(column)),
+      sortedParts: (column) =>
+        sources.map(({ segment }, at) => this.newOrdinals(segment.order(column)?.ordinals ?? [], at)),
+    });
+    if (docs === 0) throw new Error('a merge needs documents');
+  }
+
+  /** Which documents of the new segment these of a source are. */
+  movedSet(source: number, ordinals: OrdinalSet): OrdinalSet {
+    return setOf(this.docs, this.newOrdinals(walked(ordinals), source).sort());
+  }
+
+  /** The position of each document among all ids. */
+  private *rankIds(): Generator<undefined, Uint32Array> {
+    const ranks = new Uint32Array(this.total);
+    const ids = new MergedTokens(this.sources.map(({ segment }) => segment.ids));
+    for (let rank = 0; ids.next();) {
+      for (const { source, reader } of ids.equal) {
+        const ordinal = reader.entry().few?.[0] ?? 0;
+        if (this.sources[source]?.deleted.has(ordinal) === true) continue;
+        ranks[(this.bases[source] ?? 0) + ordinal] = rank;
+        rank += 1;
+      }
+      if (rank % STEP === 0) yield;
+    }
+    return ranks;
+  }
+
+  /** Finds the new ordinals: the sources are in the default order already. */
+  private *order(ranks: Uint32Array): Generator<undefined> {
+    const { column, descending } = this.schema.defaultOrder;
+    const values = new Float64Array(this.total);
+    const parts: Uint32Array[] = [];
+    for (const [at, { segment, deleted }] of this.sources.entries()) {
+      const base = this.bases[at] ?? 0;
+      const part = new Uint32Array(segment.docs - deleted.count);
+      const numbers = segment.column(column);
+      let count = 0;
+      for (let ordinal = 0; ordinal < segment.docs; ordinal += 1) {
+        values[base + ordinal] = numbers.get(ordinal);
+        if (!deleted.has(ordinal)) part[count++] = base + ordinal;
+      }
+      parts.push(part);
+      yield;
+    }
+    const inOrder = mergeParts(parts, comparing(values, ranks, descending));
+    for (const [ordinal, document] of inOrder.entries()) this.moved[document] = ordinal;
+    yield;
+  }
+
+  private *writeIds(): Generator<undefined> {
+    const writer = new DictionaryWriter(this.blobs, dictionaryNames(this.target, 'ids'), this.docs);
+    const ids = new MergedTokens(this.sources.map(({ segment }) => segment.ids));
+    for (let count = 1; ids.next(); count += 1) {
+      for (const { source, reader } of ids.equal) {
+        const ordinal = this.moved[(this.bases[source] ?? 0) + (reader.entry().few?.[0] ?? 0)] ?? NOWHERE;
+        if (ordinal !== NOWHERE) writer.add(reader.token.slice(), [ordinal], 1);
+      }
+      if (count % STEP === 0) yield;
+    }
+    writer.finish();
+  }
+
+  private *writeTerms(): Generator<undefined> {
+    const writer = new DictionaryWriter(this.blobs, dictionaryNames(this.target, 'terms'), this.docs);
+    const terms = new MergedTokens(this.sources.map(({ segment }) => segment.terms));
+    const gathered = new Uint32Array(this.docs);
+    const bits = new Int32Array(Math.ceil(this.docs / 32));
+    let work = 0;
+    while (terms.next()) {
+      let count = 0;
+      for (const { source, reader } of terms.equal) {
+        const dictionary = this.sources[source]?.segment.terms;
+        const entry = reader.entry();
+        const base = this.bases[source] ?? 0;
+        const ordinals = entry.few ?? (dictionary === undefined ? [] : walked(dictionary.setOnce(entry)));
+        for (let at = 0; at < ordinals.length; at += 1) {
+          const ordinal = this.moved[base + (ordinals[at] ?? 0)] ?? NOWHERE;
+          if (ordinal !== NOWHERE) gathered[count++] = ordinal;
+        }
+      }
+      if (count === 0) continue;
+      // The documents of one source keep their order.
+      if (terms.equal.length > 1) sortFirst(gathered, count, bits);
+      writer.add(terms.token, gathered, count);
+      work += count + 20;
+      if (work < STEP * 20) continue;
+      work = 0;
+      yield;
+    }
+    writer.finish();
+  }
+
+  /** Numbers of all documents in the new order. Sources are read from start to end. */
+  private gather(numbersOf: (segment: Segment) => { get(ordinal: number): number }): Float64Array {
+    const values = new Float64Array(this.docs);
+    for (const [at, { segment }] of this.sources.entries()) {
+      const numbers = numbersOf(segment);
+      const base = this.bases[at] ?? 0;
+      for (let ordinal = 0; ordinal < segment.docs; ordinal += 1) {
+        const to = this.moved[base + ordinal] ?? NOWHERE;
+        if (to !== NOWHERE) values[to] = numbers.get(ordinal);
+      }
+    }
+    return values;
+  }
+
+  private inNewOrder(numbers: Uint32Array): Uint32Array {
+    const values = new Uint32Array(this.docs);
+    for (const [document, to] of this.moved.entries())
+      if (to !== NOWHERE) values[to] = numbers[document] ?? 0;
+    return values;
+  }
+
+  /** The new ordinals of documents of a source, without those left out. */
+  private newOrdinals(ordinals: ArrayLike<number>, source: number): Uint32Array {
+    const base = this.bases[source] ?? 0;
+    const found = new Uint32Array(ordinals.length);
+    let count = 0;
+    for (let at = 0; at < ordinals.length; at += 1) {
+      const ordinal = this.moved[base + (ordinals[at] ?? 0)] ?? NOWHERE;
+      if (ordinal !== NOWHERE) found[count++] = ordinal;
+    }
+    return found.subarray(0, count);
+  }
+}
+
+/** Tokens per step. */
+const STEP = 4_096;
+
+/** The ordinals of a set. */
+function walked(set: OrdinalSet): Uint32Array {
+  const ordinals = new Uint32Array(set.count);
+  const walk = new Walk(set);
+  for (let at = 0; at < ordinals.length; at += 1) ordinals[at] = walk.next();
+  return ordinals;
+}
+
+/** Sorts the first `count` of distinct numbers. `bits`, all clear, has room for each of them. */
+function sortFirst(numbers: Uint32Array, count: number, bits: Int32Array): void {
+  if (count < bits.length / 4) {
+    numbers.subarray(0, count).sort();
+    return;
+  }
+  for (let at = 0; at < count; at += 1) {
+    const number = numbers[at] ?? 0;
+    bits[number >>> 5] = (bits[number >>> 5] ?? 0) | (1 << (number & 31));
+  }
+  let at = 0;
+  for (let index = 0; index < bits.length; index += 1) {
+    let word = bits[index] ?? 0;
+    while (word !== 0) {
+      const lowest = word & -word;
+      numbers[at++] = index * 32 + 31 - Math.clz32(lowest);
+      word ^= lowest;
+    }
+    bits[index] = 0;
+  }
+}
+
+interface SourceReader {
+  readonly source: number;
+  readonly reader: DictionaryReader;
+}
+
+/** The tokens of several dictionaries in order. */
+class MergedTokens {
+  /** A copy of the current token. */
+  token = new Uint8Array(0);
+  /** The readers that are at this token, in the order of the sources. */
+  equal: SourceReader[] = [];
+  private readonly heap = new Heap<SourceReader>(
+    (a, b) => compareBytes(a.reader.token, b.reader.token) || a.source - b.source,
+  );
+
+  constructor(dictionaries: readonly Dictionary[]) {
+    this.equal = dictionaries.map((dictionary, source) => ({ source, reader: dictionary.all() }));
+  }
+
+  /** Goes to the next token; false after the last one. */
+  next(): boolean {
+    for (const one of this.equal) if (one.reader.next()) this.heap.add(one);
+    this.equal = [];
+    const first = this.heap.least;
+    if (first === undefined) return false;
+    this.token = first.reader.token.slice();
+    for (let least = this.heap.least; least !== undefined; least = this.heap.least) {
+      if (compareBytes(least.reader.token, this.token) !== 0) break;
+      this.equal.push(least);
+      this.heap.removeLeast();
+    }
+    return true;
+  }
+}

@@ -1,0 +1,73 @@
+/** Selects documents. */
+export type Filter =
+  | { readonly all: readonly Filter[] }
+  | { readonly any: readonly Filter[] }
+  | { readonly token: string }
+  /** A token that starts with this: of the first `MAX_PREFIXED` in the order of their bytes, in each segment. */
+  | { readonly prefix: string }
+  /** A column's value is within these bounds, inclusive; a missing one never is. */
+  | { readonly column: string; readonly min?: number | undefined; readonly max?: number | undefined };
+
+export const MAX_PREFIXED = 1_000;
+
+/** A sort key; missing values come last in either direction. Ties are ordered by id. */
+export type Order =
+  | { readonly column: string; readonly descending?: boolean }
+  /** How many of these distinct tokens a document has, most first. */
+  | { readonly matches: readonly string[] }
+  /** A function of the column's value. */
+  | { readonly column: string; readonly by: (value: number) => number };
+
+/** The sort keys of a result, NaN for a missing one, and its id. */
+export interface After {
+  readonly keys: readonly number[];
+  readonly id: string;
+}
+
+export interface Query {
+  readonly filter: Filter;
+  readonly order: readonly Order[];
+  /** Results to skip; 0 with `after`. */
+  readonly offset: number;
+  readonly size: number;
+  /** Returns the results after this one; null is before the first. */
+  readonly after?: After | null;
+  /** Groups are counted and paged instead of documents. */
+  readonly group?: {
+    readonly column: string;
+    /** The order of the members of a group. */
+    readonly within: readonly Order[];
+    /** Most members returned. */
+    readonly members: number;
+    /**
+     * Per sort key, whether that of a group is the first or the last one of its members: by default the first, in the
+     * direction of the key.
+     */
+    readonly last?: readonly boolean[];
+  };
+  /** Columns whose values to count among all matching documents: those of most documents, at most `size` of each. */
+  readonly facets?: readonly { readonly column: string; readonly size: number }[];
+}
+
+/** A value of a column, and how many of the matching documents have it. */
+export interface Count {
+  readonly value: number;
+  readonly count: number;
+}
+
+/** A document on the page, by the caller's number. */
+export interface Result {
+  readonly partition: number;
+  readonly row: number;
+}
+
+export interface Answer {
+  /** All matching documents, or groups. */
+  readonly total: number;
+  /** The page: groups of documents, each of one document without `group`. */
+  readonly results: readonly (readonly Result[])[];
+  /** The last result of the page, if `after` is given and there are more. */
+  readonly next?: After;
+  /** In the order of the `facets`; equal counts by value. */
+  readonly facets: readonly (readonly Count[])[];
+}

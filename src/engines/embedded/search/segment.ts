@@ -1,0 +1,362 @@
+import { bytesOf, compareTexts, textOf } from './bytes';
+import { decodeSet, emptySet, encodeSet, type OrdinalSet } from './containers';
+import { Dictionary, dictionaryNames, DictionaryWriter } from './dictionary';
+import { Numbers, writeNumbers } from './numbers';
+import { type CheckedBlobs } from './storage';
+
+/** What the documents of an index have. */
+export interface Schema {
+  /** The names of their numbers, by which they are filtered and sorted. */
+  readonly columns: readonly string[];
+  /** Documents have ordinals in this order; ties by id. */
+  readonly defaultOrder: { readonly column: string; readonly descending?: boolean };
+  /** Columns by which results are often sorted, or filtered by range: their order is stored. */
+  readonly orders: readonly string[];
+  /**
+   * Columns whose numbers, integers from 0, are the groups of documents: small ones, as their bitmap is in memory. A
+   * document without one is a group of its own.
+   */
+  readonly groups: readonly string[];
+}
+
+export interface IndexedDocument {
+  /** Distinct within a partition. Ties are ordered by its bytes in UTF-8. */
+  readonly id: string;
+  /** The caller's number of the document, returned with results. */
+  readonly row: number;
+  /** Words and exact values: whatever documents are found by. */
+  readonly tokens: readonly string[];
+  /** A column that is absent, or NaN, is missing. */
+  readonly numbers: Readonly<Record<string, number>>;
+}
+
+/** A column's order: missing values last, ties by id. */
+export interface StoredOrder {
+  /** The ordinals in order. */
+  readonly ordinals: Uint32Array;
+  /** The position of each ordinal. */
+  readonly places: Uint32Array;
+  /** How many documents have a value. */
+  readonly present: number;
+}
+
+export interface StoredGroups {
+  /** By ordinal: the number of the group plus one; 0 for a document alone. */
+  readonly numbers: Uint32Array;
+  /** The ordinals of documents in groups, by number, then ordinal. */
+  readonly members: Uint32Array;
+}
+
+interface Head {
+  readonly docs: number;
+  /** Per stored order, how many documents have a value. */
+  readonly present: Readonly<Record<string, number>>;
+  /** Per column of groups, how many documents are in groups. */
+  readonly members: Readonly<Record<string, number>>;
+}
+
+/** The names of a segment's blobs. */
+const names = {
+  head: (segment: number) => `${segment}/head`,
+  rows: (segment: number) => `${segment}/rows`,
+  ranks: (segment: number) => `${segment}/ranks`,
+  column: (segment: number, column: string) => `${segment}/column/${column}`,
+  ordinals: (segment: number, column: string) => `${segment}/order/${column}`,
+  places: (segment: number, column: string) => `${segment}/place/${column}`,
+  members: (segment: number, column: string) => `${segment}/members/${column}`,
+  deleted: (segment: number, version: number) => `${segment}/deleted/${version}/`,
+};
+
+/** An immutable part of the index. Its documents have ordinals from 0 in the default order. Raises `DamagedIndex`. */
+export class Segment {
+  readonly docs: number;
+  readonly terms: Dictionary;
+  /** Each id with its ordinal. */
+  readonly ids: Dictionary;
+  readonly rows: Numbers;
+  /** The position of each ordinal among the sorted ids. */
+  readonly ranks: Numbers;
+  private readonly head: Head;
+  private readonly columns = new Map<string, Numbers>();
+  private readonly orders = new Map<string, StoredOrder>();
+  private readonly groups = new Map<string, StoredGroups>();
+
+  /** `isCached`: reads go through the cache. */
+  constructor(
+    private readonly blobs: CheckedBlobs,
+    readonly id: number,
+    private readonly schema: Schema,
+    private readonly isCached = true,
+  ) {
+    this.head = blobs.readOnce(names.head(id), (bytes) => JSON.parse(textOf(bytes)) as Head);
+    this.docs = this.head.docs;
+    this.terms = new Dictionary(blobs, dictionaryNames(id, 'terms'), this.docs);
+    this.ids = new Dictionary(blobs, dictionaryNames(id, 'ids'), this.docs);
+    this.rows = this.numbers(names.rows(id));
+    this.ranks = this.numbers(names.ranks(id));
+  }
+
+  column(name: string): Numbers {
+    return stored(this.columns, name, () => this.numbers(names.column(this.id, name)));
+  }
+
+  /** The stored order of a column; undefined if it has none. In memory from the first use on. */
+  order(column: string): StoredOrder | undefined {
+    if (!this.schema.orders.includes(column)) return undefined;
+    return stored(this.orders, column, () => ({
+      ordinals: this.numbers(names.ordinals(this.id, column)).whole(),
+      places: this.numbers(names.places(this.id, column)).whole(),
+      present: this.head.present[column] ?? 0,
+    }));
+  }
+
+  /** The groups by a column. In memory from the first use on. */
+  groupsOf(column: string): StoredGroups {
+    return stored(this.groups, column, () => ({
+      numbers: this.column(column).whole(1),
+      members: new Numbers(
+        this.blobs,
+        names.members(this.id, column),
+        this.head.members[column] ?? 0,
+        this.isCached,
+      ).whole(),
+    }));
+  }
+
+  idOf(ordinal: number): string {
+    return textOf(this.ids.tokenAt(this.ranks.get(ordinal)));
+  }
+
+  /** The ordinal of an id, deleted or not. */
+  ordinalOf(id: string): number | undefined {
+    return this.ids.find(bytesOf(id))?.few?.[0];
+  }
+
+  /** The deleted documents, as of a version: 0 is none. */
+  deleted(version: number): OrdinalSet {
+    return version === 0
+      ? emptySet(this.docs)
+      : this.blobs.readOnce(names.deleted(this.id, version), (bytes) => decodeSet(bytes, this.docs));
+  }
+
+  /** Replaces the deleted documents as of `version - 1`. */
+  writeDeleted(version: number, deleted: OrdinalSet): void {
+    this.blobs.write(names.deleted(this.id, version), encodeSet(deleted));
+    if (version > 1) this.blobs.remove(names.deleted(this.id, version - 1));
+  }
+
+  private numbers(name: string): Numbers {
+    return new Numbers(this.blobs, name, this.docs, this.isCached);
+  }
+}
+
+function stored<Value>(map: Map<string, Value>, name: string, make: () => Value): Value {
+  let value = map.get(name);
+  if (value === undefined) {
+    value = make();
+    map.set(name, value);
+  }
+  return value;
+}
+
+// Writing -----------------------------------------------------------------------------------------------------
+
+/** Everything about a segment's documents but their tokens and ids, by ordinal. */
+export interface SegmentNumbers {
+  readonly rows: Float64Array;
+  readonly ranks: Uint32Array;
+  /** NaN is missing. */
+  readonly valuesOf: (column: string) => Float64Array;
+  /** Ordinals that are already in a column's order, in several parts; by default they are sorted. */
+  readonly sortedParts?: (column: string) => readonly Uint32Array[];
+}
+
+/** Writes columns, orders, groups and the head, in steps. */
+export function* writeSegmentNumbers(
+  blobs: CheckedBlobs,
+  segment: number,
+  schema: Schema,
+  { rows, ranks, valuesOf, sortedParts }: SegmentNumbers,
+): Generator<undefined> {
+  const docs = rows.length;
+  const present: Record<string, number> = {};
+  const members: Record<string, number> = {};
+  writeNumbers(blobs, names.rows(segment), rows);
+  writeNumbers(blobs, names.ranks(segment), ranks);
+  for (const column of schema.columns) {
+    yield;
+    const values = valuesOf(column);
+    writeNumbers(blobs, names.column(segment, column), values);
+    if (schema.groups.includes(column)) {
+      const inGroups = membersOf(values);
+      members[column] = inGroups.length;
+      writeNumbers(blobs, names.members(segment, column), inGroups);
+      yield;
+    }
+    if (!schema.orders.includes(column)) continue;
+    const compare = comparing(values, ranks);
+    const ordinals =
+      sortedParts === undefined
+        ? ordinalsBelow(docs).sort(compare)
+        : mergeParts(sortedParts(column), compare);
+    yield;
+    writeNumbers(blobs, names.ordinals(segment, column), ordinals);
+    const places = new Uint32Array(docs);
+    for (let place = 0; place < docs; place += 1) places[ordinals[place] ?? 0] = place;
+    writeNumbers(blobs, names.places(segment, column), places);
+    let count = 0;
+    for (const value of values) if (!Number.isNaN(value)) count += 1;
+    present[column] = count;
+  }
+  blobs.write(names.head(segment), bytesOf(JSON.stringify({ docs, present, members } satisfies Head)));
+}
+
+/** Compares positions by their values, missing ones last, then by rank. */
+export function comparing(
+  values: Float64Array,
+  ranks: Uint32Array,
+  descending = false,
+): (a: number, b: number) => number {
+  const keys = new Float64Array(values.length);
+  for (let at = 0; at < keys.length; at += 1) {
+    const value = values[at] ?? NaN;
+    keys[at] = Number.isNaN(value) ? Infinity : descending ? -value : value;
+  }
+  return (a, b) => {
+    const x = keys[a] ?? 0;
+    const y = keys[b] ?? 0;
+    return x < y ? -1 : x > y ? 1 : (ranks[a] ?? 0) - (ranks[b] ?? 0);
+  };
+}
+
+/** Merges sorted arrays, two at a time. */
+export function mergeParts(
+  parts: readonly Uint32Array[],
+  compare: (a: number, b: number) => number,
+): Uint32Array {
+  let runs = parts;
+  while (runs.length > 1) {
+    const next: Uint32Array[] = [];
+    for (let at = 0; at < runs.length; at += 2) {
+      const a = runs[at] ?? new Uint32Array(0);
+      const b = runs[at + 1];
+      next.push(b === undefined ? a : mergeTwo(a, b, compare));
+    }
+    runs = next;
+  }
+  return runs[0] ?? new Uint32Array(0);
+}
+
+function mergeTwo(a: Uint32Array, b: Uint32Array, compare: (a: number, b: number) => number): Uint32Array {
+  const both = new Uint32Array(a.length + b.length);
+  let left = 0;
+  let right = 0;
+  for (let at = 0; at < both.length; at += 1) {
+    const isLeft = right === b.length || (left < a.length && compare(a[left] ?? 0, b[right] ?? 0) <= 0);
+    both[at] = (isLeft ? a[left++] : b[right++]) ?? 0;
+  }
+  return both;
+}
+
+/** Room for ordinals in one floating point number with the number of a group. */
+const ORDINALS = 2 ** 24;
+
+function membersOf(values: Float64Array): Uint32Array {
+  const keys: Float64Array = new Float64Array(values.length);
+  let count = 0;
+  for (let ordinal = 0; ordinal < values.length; ordinal += 1) {
+    const value = values[ordinal] ?? NaN;
+    if (!Number.isNaN(value)) keys[count++] = value * ORDINALS + ordinal;
+  }
+  const members = new Uint32Array(count);
+  for (const [at, key] of keys.subarray(0, count).sort().entries()) members[at] = key % ORDINALS;
+  return members;
+}
+
+export function ordinalsBelow(count: number): Uint32Array {
+  const ordinals = new Uint32Array(count);
+  for (let at = 0; at < count; at += 1) ordinals[at] = at;
+  return ordinals;
+}
+
+/** Writes the segment of some documents. */
+export function writeSegment(
+  blobs: CheckedBlobs,
+  segment: number,
+  schema: Schema,
+  documents: readonly IndexedDocument[],
+): void {
+  const byId = documents
+    .map((_, at) => at)
+    .sort((a, b) => compareTexts(documents[a]?.id ?? '', documents[b]?.id ?? ''));
+  const rankOf = new Uint32Array(documents.length);
+  for (const [rank, at] of byId.entries()) rankOf[at] = rank;
+  const { column, descending } = schema.defaultOrder;
+  const first = Float64Array.from(documents, ({ numbers }) => numbers[column] ?? NaN);
+  const inOrder = ordinalsBelow(documents.length).sort(comparing(first, rankOf, descending));
+  const sorted = Array.from(inOrder, (at) => documents[at]).filter((one) => one !== undefined);
+  const ordinalOf = new Uint32Array(documents.length);
+  for (const [ordinal, at] of inOrder.entries()) ordinalOf[at] = ordinal;
+
+  writeTerms(blobs, segment, sorted);
+  const ids = new DictionaryWriter(blobs, dictionaryNames(segment, 'ids'), documents.length);
+  for (const at of byId) ids.add(bytesOf(documents[at]?.id ?? ''), [ordinalOf[at] ?? 0], 1);
+  ids.finish();
+  const steps = writeSegmentNumbers(blobs, segment, schema, {
+    rows: Float64Array.from(sorted, ({ row }) => row),
+    ranks: Uint32Array.from(inOrder, (at) => rankOf[at] ?? 0),
+    valuesOf: (name) => Float64Array.from(sorted, ({ numbers }) => numbers[name] ?? NaN),
+  });
+  while (steps.next().done !== true);
+}
+
+/** Numbers the tokens as they come, then sorts the postings by counting, and only the distinct tokens by name. */
+function writeTerms(blobs: CheckedBlobs, segment: number, documents: readonly IndexedDocument[]): void {
+  const numbers = new Map<string, number>();
+  const counts: number[] = [];
+  const lasts: number[] = [];
+  let postings = 0;
+  const perDocument: number[][] = [];
+  for (const [ordinal, { tokens }] of documents.entries()) {
+    const own: number[] = [];
+    for (const token of tokens) {
+      let number = numbers.get(token);
+      if (number === undefined) {
+        number = numbers.size;
+        numbers.set(token, number);
+        counts.push(0);
+        lasts.push(-1);
+      }
+      if (lasts[number] === ordinal) continue;
+      lasts[number] = ordinal;
+      counts[number] = (counts[number] ?? 0) + 1;
+      own.push(number);
+    }
+    postings += own.length;
+    perDocument.push(own);
+  }
+  const starts = new Uint32Array(counts.length + 1);
+  for (const [number, count] of counts.entries()) starts[number + 1] = (starts[number] ?? 0) + count;
+  const ordinals = new Uint32Array(postings);
+  const ends = starts.slice();
+  for (const [ordinal, own] of perDocument.entries())
+    for (const number of own) {
+      const at = ends[number] ?? 0;
+      ordinals[at] = ordinal;
+      ends[number] = at + 1;
+    }
+  const writer = new DictionaryWriter(blobs, dictionaryNames(segment, 'terms'), documents.length);
+  for (const token of sortedTexts(numbers.keys())) {
+    const number = numbers.get(token) ?? 0;
+    const from = starts[number] ?? 0;
+    const count = counts[number] ?? 0;
+    writer.add(bytesOf(token), ordinals.subarray(from, from + count), count);
+  }
+  writer.finish();
+}
+
+/** Sorts as JavaScript does, which is the order of the bytes unless there are surrogates. */
+function sortedTexts(texts: Iterable<string>): readonly string[] {
+  const sorted = [...texts].sort();
+  return sorted.some((text) => /[\ud800-\udfff]/.test(text)) ? sorted.sort(compareTexts) : sorted;
+}

@@ -1,0 +1,137 @@
+import { type Filter, type Order, type Query } from '../../../src/engines/embedded/search/query';
+import { type Blobs } from '../../../src/engines/embedded/search/storage';
+import { type IndexedDocument } from '../../../src/engines/embedded/search/segment';
+
+/** Blobs in memory. `copy`: as of now, as in a transaction of a reader. */
+export class MemoryBlobs implements Blobs {
+  constructor(readonly stored = new Map<string, Uint8Array>()) {}
+
+  get(name: string): Uint8Array | undefined {
+    return this.stored.get(name);
+  }
+
+  put(name: string, bytes: Uint8Array): void {
+    this.stored.set(name, bytes);
+  }
+
+  remove(prefix: string, most: number): boolean {
+    let left = most;
+    for (const name of this.stored.keys()) {
+      if (!name.startsWith(prefix)) continue;
+      if (left === 0) break;
+      this.stored.delete(name);
+      left -= 1;
+    }
+    return left < most;
+  }
+
+  copy(): MemoryBlobs {
+    return new MemoryBlobs(new Map(this.stored));
+  }
+
+  get bytes(): number {
+    let sum = 0;
+    for (const { length } of this.stored.values()) sum += length;
+    return sum;
+  }
+}
+
+export interface Placed extends IndexedDocument {
+  readonly partition: number;
+}
+
+interface NaiveAnswer {
+  readonly total: number;
+  /** Rows of the page. */
+  readonly rows: readonly (readonly number[])[];
+  readonly next?: { readonly keys: readonly number[]; readonly id: string };
+  readonly facets: readonly (readonly { readonly value: number; readonly count: number }[])[];
+}
+
+/** What a query means: a plain computation over all documents. */
+export function naive(documents: readonly Placed[], query: Query): NaiveAnswer {
+  const matching = documents.filter((document) => passes(document, query.filter));
+  const { group, order, offset, size, after } = query;
+  const groups = new Map<unknown, Placed[]>();
+  for (const document of matching) {
+    const number = group === undefined ? undefined : document.numbers[group.column];
+    const key = number ?? document;
+    groups.set(key, [...(groups.get(key) ?? []), document]);
+  }
+  const within = group?.within ?? order;
+  const all = [...groups.values()].map((members) => {
+    const sorted = members.sort(
+      (a, b) => compareAll(within, keysOf(a, within), keysOf(b, within)) || byId(a, b),
+    );
+    const keys = order.map((key, at) => {
+      const values = members
+        .map((one) => keysOf(one, order)[at]!)
+        .filter((value) => !Number.isNaN(value))
+        .sort((a, b) => compareKey(key, a, b));
+      return (group?.last?.[at] === true ? values.at(-1) : values[0]) ?? NaN;
+    });
+    return { keys, members: sorted };
+  });
+  all.sort((a, b) => compareAll(order, a.keys, b.keys) || byId(a.members[0]!, b.members[0]!));
+  const rest =
+    after === undefined || after === null
+      ? all
+      : all.filter(
+          ({ keys, members }) =>
+            (compareAll(order, keys, after.keys) ||
+              Buffer.compare(Buffer.from(members[0]!.id), Buffer.from(after.id))) > 0,
+        );
+  const page = rest.slice(offset, offset + size);
+  const last = after === undefined || rest.length <= size ? undefined : page.at(-1);
+  return {
+    total: all.length,
+    rows: page.map(({ members }) => members.slice(0, group?.members ?? 1).map(({ row }) => row)),
+    facets: (query.facets ?? []).map((facet) => {
+      const counts = new Map<number, number>();
+      for (const { numbers } of matching) {
+        const value = numbers[facet.column];
+        if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+      }
+      return [...counts]
+        .map(([value, count]) => ({ value, count }))
+        .sort((a, b) => b.count - a.count || a.value - b.value)
+        .slice(0, facet.size);
+    }),
+    ...(last === undefined ? {} : { next: { keys: last.keys, id: last.members[0]!.id } }),
+  };
+}
+
+function passes(document: Placed, filter: Filter): boolean {
+  if ('all' in filter) return filter.all.every((part) => passes(document, part));
+  if ('any' in filter) return filter.any.some((part) => passes(document, part));
+  if ('token' in filter) return document.tokens.includes(filter.token);
+  if ('prefix' in filter) return document.tokens.some((token) => token.startsWith(filter.prefix));
+  const value = document.numbers[filter.column] ?? NaN;
+  return value >= (filter.min ?? -Infinity) && value <= (filter.max ?? Infinity);
+}
+
+function keysOf(document: Placed, order: readonly Order[]): readonly number[] {
+  return order.map((key) => {
+    if ('matches' in key) return new Set(key.matches.filter((token) => document.tokens.includes(token))).size;
+    const value = document.numbers[key.column] ?? NaN;
+    return 'by' in key && !Number.isNaN(value) ? key.by(value) : value;
+  });
+}
+
+function compareAll(order: readonly Order[], a: readonly number[], b: readonly number[]): number {
+  for (const [at, key] of order.entries()) {
+    const compared = compareKey(key, a[at]!, b[at]!);
+    if (compared !== 0) return compared;
+  }
+  return 0;
+}
+
+function compareKey(key: Order, a: number, b: number): number {
+  if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
+  const isDescending = 'matches' in key || ('descending' in key && key.descending === true);
+  return isDescending ? b - a : a - b;
+}
+
+function byId(a: Placed, b: Placed): number {
+  return Buffer.compare(Buffer.from(a.id), Buffer.from(b.id));
+}

@@ -1,0 +1,374 @@
+import { type Filter, type Order, type Query } from '../../../src/engines/embedded/search/query';
+import { type Merge, SearchIndex } from '../../../src/engines/embedded/search/search-index';
+import { type IndexedDocument, type Schema } from '../../../src/engines/embedded/search/segment';
+import { DamagedIndex } from '../../../src/engines/embedded/search/storage';
+import { MemoryBlobs, naive, type Placed } from './naive';
+import { randomOf } from './random';
+
+const SCHEMA: Schema = {
+  columns: ['price', 'modified', 'stock', 'group', 'brand'],
+  defaultOrder: { column: 'modified', descending: true },
+  orders: ['price'],
+  groups: ['group'],
+};
+
+type Random = ReturnType<typeof randomOf>;
+
+/** Ids with characters whose order in UTF-8 is not that in UTF-16. */
+function idOf(number: number): string {
+  return `${['', 'ä', '\u{1f600}', '\uff5e'][number % 4]}${number}`;
+}
+
+function someDocument(random: Random, row: number): IndexedDocument {
+  const id = idOf(row);
+  const tokens = [`i${row}`];
+  for (const [at, oneIn] of [1, 2, 3, 10, 30, 100].entries()) if (random(oneIn) === 0) tokens.push(`w${at}`);
+  for (let at = 0; at < 3; at += 1) tokens.push(`t${Math.floor(random(100) ** 2 / 100)}`);
+  if (random(20) === 0) tokens.push(`シューズ${random(3)}`, `\u{1f600}${random(5)}`, `\uff5e${random(5)}`);
+  return {
+    id,
+    row,
+    tokens,
+    numbers: {
+      ...(random(50) === 0 ? {} : { price: random(4) === 0 ? 999 : random(5_000) }),
+      ...(random(80) === 0
+        ? {}
+        : { modified: 1_700_000_000_000 + random(40) * 86_400_000 * (random(3) + 1) }),
+      ...(random(2) === 0 ? {} : { stock: random(20) - 5 }),
+      ...(random(3) === 0 ? {} : { group: random(200) }),
+      brand: random(7),
+    },
+  };
+}
+
+function someFilter(random: Random, depth = 0): Filter {
+  const kind = random(depth > 1 ? 6 : 10);
+  if (kind < 3) return { token: random(3) === 0 ? `t${random(100)}` : `w${random(6)}` };
+  if (kind === 3) {
+    const min = random(5_000);
+    return random(4) === 0
+      ? { column: 'price', min: 999, max: 999 }
+      : {
+          column: 'price',
+          ...(random(3) === 0 ? {} : { min }),
+          ...(random(3) === 0 ? {} : { max: min + random(3_000) }),
+        };
+  }
+  if (kind === 4) {
+    const min = 1_700_000_000_000 + random(60) * 86_400_000;
+    return random(2) === 0
+      ? { column: 'modified', min, max: min + random(40) * 86_400_000 }
+      : { column: 'stock', ...(random(2) === 0 ? { min: random(10) } : { max: random(10) }) };
+  }
+  if (kind === 5)
+    return random(2) === 0 ? { prefix: ['シュ', '\u{1f600}', 't9', 'w'][random(4)]! } : { all: [] };
+  const parts = Array.from({ length: random(4) }, () => someFilter(random, depth + 1));
+  return kind < 9 ? { all: parts } : { any: parts };
+}
+
+const NEWEST = { column: 'modified', descending: true } as const;
+
+function someOrder(random: Random): readonly Order[] {
+  const orders: readonly (readonly Order[])[] = [
+    [NEWEST],
+    [{ column: 'price' }],
+    [{ column: 'price', descending: true }],
+    [{ matches: ['w1', 'w3', 'w1'] }, NEWEST],
+    [{ matches: ['w1', 'w2', 't3', 'none'] }, NEWEST],
+    [{ column: 'modified' }],
+    [{ column: 'stock', descending: true }, { column: 'price' }],
+    [{ column: 'brand', by: (value) => (value * 5) % 7 }],
+    [{ matches: ['w1'] }, { column: 'price' }],
+    [],
+  ];
+  return orders[random(orders.length)]!;
+}
+
+function someQuery(random: Random): Query {
+  const order = someOrder(random);
+  const group = {
+    column: 'group',
+    within: random(4) === 0 ? [NEWEST] : [{ column: 'price' }],
+    members: random(2) === 0 ? 3 : 1_000,
+    last: order.map(() => random(3) === 0),
+  };
+  return {
+    filter: someFilter(random),
+    order,
+    offset: random(3) === 0 ? random(300) : 0,
+    size: [0, 1, 10, 100, 1_000][random(5)]!,
+    ...(random(2) === 0 ? {} : { group }),
+    ...(random(3) === 0
+      ? {
+          facets: [
+            { column: 'brand', size: 5 },
+            { column: 'stock', size: 3 },
+          ],
+        }
+      : {}),
+  };
+}
+
+function expectSame(
+  index: SearchIndex,
+  documents: readonly Placed[],
+  query: Query,
+  partitions?: Set<number>,
+): void {
+  const visible = documents.filter(({ partition }) => partitions?.has(partition) !== false);
+  const { results, ...found } = index.query(query, partitions);
+  const answer = { ...found, rows: results.map((group) => group.map(({ row }) => row)) };
+  const expected = naive(visible, query);
+  try {
+    expect(answer).toEqual(expected);
+  } catch (error) {
+    throw new Error(`${JSON.stringify(query)}: ${String(error).slice(0, 2_000)}`, { cause: error });
+  }
+}
+
+/** Pages through all results by cursors. */
+function expectSamePages(index: SearchIndex, documents: readonly Placed[], query: Query): void {
+  const size = Math.max(7, Math.ceil(naive(documents, query).total / 6));
+  for (let after: Query['after'] = null; after !== undefined;) {
+    const page: Query = { ...query, offset: 0, size, after };
+    expectSame(index, documents, page);
+    after = index.query(page).next;
+  }
+}
+
+function finish(merge: Merge | undefined): void {
+  if (merge === undefined) return;
+  const steps = merge.steps();
+  while (steps.next().done !== true);
+  merge.commit();
+}
+
+const ROUNDS = process.env['TEST_SIZE'] === 'full' ? 40 : 4;
+
+test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
+  'any search over segments with deleted documents gives what a plain computation gives (seed %s)',
+  (seed) => {
+    const random = randomOf(seed);
+    const blobs = new MemoryBlobs();
+    const index = new SearchIndex(blobs, SCHEMA, { cacheBytes: 100_000 });
+    const documents = new Map<string, Placed>();
+    const put = (partition: number, batch: readonly IndexedDocument[]): void => {
+      index.append(partition, batch);
+      for (const document of batch) documents.set(`${partition} ${document.id}`, { ...document, partition });
+    };
+    const remove = (partition: number, ids: readonly string[]): void => {
+      index.delete(partition, ids);
+      for (const id of ids) documents.delete(`${partition} ${id}`);
+    };
+    let row = 0;
+    let merge: { readonly merge: Merge; readonly steps: Generator<undefined> } | undefined;
+    for (let action = 0; action < 40; action += 1) {
+      const partition = random(2);
+      const own = [...documents.values()].filter((one) => one.partition === partition);
+      const kind = random(6);
+      if (kind < 3)
+        put(
+          partition,
+          Array.from({ length: 1 + random(200) }, () => someDocument(random, (row += 1))),
+        );
+      else if (kind === 3 && own.length > 0)
+        put(
+          partition,
+          Array.from({ length: random(60) }, () => ({
+            ...someDocument(random, (row += 1)),
+            id: own[random(own.length)]!.id,
+          })),
+        );
+      else if (kind === 4)
+        remove(
+          partition,
+          own
+            .filter(() => random(8) === 0)
+            .map(({ id }) => id)
+            .concat('unknown'),
+        );
+      else if (merge === undefined) {
+        const due = random(3) === 0 ? index.mergeAll(partition) : index.merge();
+        if (due !== undefined) merge = { merge: due, steps: due.steps() };
+      } else {
+        while (merge.steps.next().done !== true);
+        merge.merge.commit();
+        merge = undefined;
+        while (index.sweep());
+      }
+      const all = [...documents.values()];
+      expect(index.size().docs).toBe(all.length);
+      const reader = new SearchIndex(blobs.copy(), SCHEMA, { cacheBytes: 0 });
+      for (let query = 0; query < 6; query += 1) {
+        const partitions = random(3) === 0 ? new Set([random(3)]) : undefined;
+        expectSame(query === 0 ? reader : index, all, someQuery(random), partitions);
+      }
+      if (action % 10 === 9) expectSamePages(index, all, someQuery(random));
+    }
+    for (const partition of [0, 1]) finish(index.mergeAll(partition));
+    while (index.sweep());
+    expect(index.size().segments).toBe(2);
+    for (let query = 0; query < 60; query += 1) expectSame(index, [...documents.values()], someQuery(random));
+    for (let query = 0; query < 8; query += 1)
+      expectSamePages(index, [...documents.values()], someQuery(random));
+  },
+  60_000,
+);
+
+test('an index that was built at once answers like one of appended batches, and has one segment per partition', () => {
+  const random = randomOf(99);
+  const documents = Array.from({ length: 2_500 }, (_, row) => ({
+    ...someDocument(random, row),
+    partition: row % 3,
+  }));
+  const index = new SearchIndex(new MemoryBlobs(), SCHEMA, { cacheBytes: 1_000_000 });
+  const partitions = [0, 1, 2].map(
+    (partition) => [partition, documents.filter((one) => one.partition === partition)] as const,
+  );
+  const steps = index.build(partitions);
+  while (steps.next().done !== true);
+  expect(index.size()).toEqual({ docs: 2_500, segments: 3 });
+  for (let query = 0; query < 100; query += 1) expectSame(index, documents, someQuery(random));
+});
+
+test('segments of more than 65,536 documents answer alike', () => {
+  const random = randomOf(98);
+  const documents = Array.from({ length: 70_000 }, (_, row) => ({
+    ...someDocument(random, row),
+    partition: 0,
+  }));
+  const index = new SearchIndex(new MemoryBlobs(), SCHEMA, { cacheBytes: 10_000_000 });
+  const steps = index.build([[0, documents]]);
+  while (steps.next().done !== true);
+  const gone = new Set(documents.filter(() => random(30) === 0));
+  index.delete(
+    0,
+    Array.from(gone, ({ id }) => id),
+  );
+  const live = documents.filter((one) => !gone.has(one));
+  for (let query = 0; query < 12; query += 1) expectSame(index, live, { ...someQuery(random), size: 100 });
+}, 60_000);
+
+test('what is deleted or replaced while a merge is in progress stays so after it', () => {
+  const random = randomOf(5);
+  const index = new SearchIndex(new MemoryBlobs(), SCHEMA, { cacheBytes: 1_000_000 });
+  const documents = Array.from({ length: 300 }, (_, row) => ({ ...someDocument(random, row), partition: 0 }));
+  index.append(0, documents.slice(0, 100));
+  index.append(0, documents.slice(100));
+  index.delete(0, [documents[3]!.id]);
+  const merge = index.mergeAll(0)!;
+  const steps = merge.steps();
+  steps.next();
+  index.delete(0, [documents[5]!.id, documents[200]!.id]);
+  while (steps.next().done !== true);
+  const changed = { ...someDocument(random, 1_000), id: documents[7]!.id, partition: 0 };
+  index.append(0, [changed]);
+  merge.commit();
+  const live = documents.filter((_, at) => ![3, 5, 7, 200].includes(at)).concat(changed);
+  for (let query = 0; query < 50; query += 1) expectSame(index, live, someQuery(random));
+});
+
+test('a merge that a crash ended leaves the index as it was, and its blobs are swept', () => {
+  const random = randomOf(6);
+  const blobs = new MemoryBlobs();
+  const before = new SearchIndex(blobs, SCHEMA, { cacheBytes: 0 });
+  const documents = Array.from({ length: 200 }, (_, row) => ({ ...someDocument(random, row), partition: 0 }));
+  before.append(0, documents.slice(0, 100));
+  before.append(0, documents.slice(100));
+  const names = (): number => blobs.stored.size;
+  const usual = names();
+  const steps = before.mergeAll(0)!.steps();
+  while (steps.next().done !== true);
+  expect(names()).toBeGreaterThan(usual);
+  const after = new SearchIndex(blobs, SCHEMA, { cacheBytes: 0 });
+  after.recover();
+  while (after.sweep());
+  expect(names()).toBe(usual);
+  expectSame(after, documents, someQuery(random));
+});
+
+test('a deleted partition is gone, with its blobs', () => {
+  const random = randomOf(7);
+  const blobs = new MemoryBlobs();
+  const index = new SearchIndex(blobs, SCHEMA, { cacheBytes: 0 });
+  for (const partition of [0, 1]) index.append(partition, [someDocument(random, partition)]);
+  index.deletePartition(0);
+  index.delete(1, [idOf(1)]);
+  while (index.sweep());
+  expect(index.size()).toEqual({ docs: 0, segments: 0 });
+  expect([...blobs.stored.keys()]).toEqual(['manifest']);
+});
+
+test('any damaged or missing blob is refused where it is read, never half read', () => {
+  const random = randomOf(8);
+  const blobs = new MemoryBlobs();
+  const index = new SearchIndex(blobs, SCHEMA, { cacheBytes: 0 });
+  index.append(
+    0,
+    Array.from({ length: 300 }, (_, row) => someDocument(random, row)),
+  );
+  index.delete(0, [idOf(4)]);
+  const documents = random;
+  const wanted: Query = {
+    filter: { all: [{ token: 'w0' }, { column: 'price', min: 1 }, { column: 'stock', min: -5 }] },
+    order: [{ column: 'price', descending: true }],
+    offset: 0,
+    size: 100,
+    group: { column: 'group', within: [{ column: 'price' }], members: 10 },
+  };
+  const answer = (stored: MemoryBlobs): unknown =>
+    new SearchIndex(stored, SCHEMA, { cacheBytes: 0 }).query(wanted);
+  const expected = answer(blobs);
+  let refused = 0;
+  for (const [name, bytes] of blobs.stored) {
+    for (const damage of ['byte', 'cut', 'other', 'missing']) {
+      const damaged = blobs.copy();
+      if (damage === 'byte') {
+        const copy = bytes.slice();
+        const at = documents(copy.length);
+        copy[at] = copy[at]! ^ (1 << documents(8));
+        damaged.stored.set(name, copy);
+      } else if (damage === 'cut') damaged.stored.set(name, bytes.slice(0, documents(bytes.length)));
+      else if (damage === 'other') damaged.stored.set(name, blobs.stored.get('1/head')!);
+      else damaged.stored.delete(name);
+      if ((damage === 'other' && name === '1/head') || (damage === 'missing' && name === 'manifest'))
+        continue;
+      try {
+        expect(answer(damaged)).toEqual(expected);
+      } catch (error) {
+        if (!(error instanceof DamagedIndex)) throw error;
+        refused += 1;
+      }
+    }
+  }
+  expect(refused).toBeGreaterThan(40);
+});
+
+test('after a transaction was rolled back, nothing of it is remembered', () => {
+  const random = randomOf(9);
+  const blobs = new MemoryBlobs();
+  const index = new SearchIndex(blobs, SCHEMA, { cacheBytes: 1_000_000 });
+  const documents = Array.from({ length: 50 }, (_, row) => ({ ...someDocument(random, row), partition: 0 }));
+  index.append(0, documents.slice(0, 20));
+  const before = blobs.copy();
+  index.append(0, documents.slice(15, 40));
+  index.query(someQuery(random));
+  blobs.stored.clear();
+  for (const [name, bytes] of before.stored) blobs.stored.set(name, bytes);
+  index.rolledBack();
+  index.append(0, documents.slice(40));
+  const live = [...documents.slice(0, 20), ...documents.slice(40)];
+  for (let query = 0; query < 20; query += 1) expectSame(index, live, someQuery(random));
+});
+
+test('a query is stopped by what its check throws', () => {
+  const index = new SearchIndex(new MemoryBlobs(), SCHEMA, { cacheBytes: 0 });
+  index.append(0, [someDocument(randomOf(1), 1)]);
+  const query: Query = { filter: { token: 'w0' }, order: [NEWEST], offset: 0, size: 1 };
+  const stop = new Error('too long');
+  expect(() =>
+    index.query(query, undefined, () => {
+      throw stop;
+    }),
+  ).toThrow(stop);
+});
