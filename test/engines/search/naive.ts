@@ -128,7 +128,7 @@ function compareAll(order: readonly Order[], a: readonly number[], b: readonly n
 
 function compareKey(key: Order, a: number, b: number): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
-  const isDescending = 'matches' in key || ('descending' in key && key.descending === true);
+  const isDescending = 'matches' in key || ('descending' in key && key.descending);
   return isDescending ? b - a : a - b;
 }
 

@@ -63,9 +63,13 @@ function resultOf({ searched, ordinal }: Hit): Result {
   return { partition: searched.partition, row: searched.segment.rows.get(ordinal) };
 }
 
+/** Values below it are counted in an array. */
+const SMALL = 65_536;
+
 /** The values of a column that most matches have. */
 function counts(all: readonly Matches[], column: string, size: number, check: () => void): readonly Count[] {
-  const byValue = new Map<number, number>();
+  const small = new Uint32Array(SMALL);
+  const others = new Map<number, number>();
   for (const matches of all) {
     const numbers = matches.segment.column(column);
     for (const [span, container] of matches.set.containers.entries()) {
@@ -73,11 +77,16 @@ function counts(all: readonly Matches[], column: string, size: number, check: ()
       const decoded = decode(container, span * SPAN, DECODED);
       for (let at = 0; at < decoded; at += 1) {
         const value = numbers.get(DECODED[at] ?? 0);
-        if (!Number.isNaN(value)) byValue.set(value, (byValue.get(value) ?? 0) + 1);
+        if (value >>> 0 === value && value < SMALL) small[value] = (small[value] ?? 0) + 1;
+        else if (!Number.isNaN(value)) others.set(value, (others.get(value) ?? 0) + 1);
       }
     }
   }
-  return Array.from(byValue, ([value, count]) => ({ value, count }))
+  for (let value = 0; value < SMALL; value += 1) {
+    const count = small[value] ?? 0;
+    if (count > 0) others.set(value, count);
+  }
+  return Array.from(others, ([value, count]) => ({ value, count }))
     .sort((a, b) => b.count - a.count || a.value - b.value)
     .slice(0, size);
 }

@@ -97,6 +97,30 @@ export function setOf(size: number, ordinals: ArrayLike<number>, count = ordinal
   return new OrdinalSet(size, containers);
 }
 
+/** The set of distinct ordinals in any order. */
+export function unorderedSet(size: number, ordinals: Uint32Array): OrdinalSet {
+  if (ordinals.length <= MAX_SORTED) return setOf(size, ordinals.slice().sort());
+  const bitmaps: Int32Array[] = Array.from({ length: spansOf(size) }, () => new Int32Array(WORDS));
+  const counts = new Uint32Array(bitmaps.length);
+  for (let at = 0; at < ordinals.length; at += 1) {
+    const ordinal = ordinals[at] ?? 0;
+    const span = ordinal >>> 16;
+    const words = bitmaps[span];
+    if (words === undefined) continue;
+    setBit(words, ordinal & 0xffff);
+    counts[span] = (counts[span] ?? 0) + 1;
+  }
+  return new OrdinalSet(
+    size,
+    bitmaps.map((words, span) => {
+      const count = counts[span] ?? 0;
+      return count === spanLength(size, span)
+        ? new Container(count, undefined, undefined)
+        : compact(words, count);
+    }),
+  );
+}
+
 function containerOf(ordinals: ArrayLike<number>, from: number, to: number, length: number): Container {
   if (to - from === length) return new Container(length, undefined, undefined);
   if (to - from <= MAX_SORTED) {

@@ -263,8 +263,11 @@ class BlockReader {
       larger.set(this.buffer);
       this.buffer = larger;
     }
-    this.buffer.set(reader.bytes.subarray(reader.at, reader.at + length), shared);
-    reader.at += length;
+    const { bytes } = reader;
+    for (let to = shared; to < shared + length; to += 1) {
+      this.buffer[to] = bytes[reader.at] ?? 0;
+      reader.at += 1;
+    }
     this.token = this.buffer.subarray(0, shared + length);
     this.isRead = false;
     return true;

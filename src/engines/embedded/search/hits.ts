@@ -10,6 +10,8 @@ export interface Hit {
   readonly searched: Searched;
   readonly ordinal: number;
   readonly keys: readonly number[];
+  /** Read when it is first compared (`idOf`). */
+  id?: string;
 }
 
 /** Compares sort keys. */
@@ -17,9 +19,7 @@ export class Ordering {
   private readonly descending: readonly boolean[];
 
   constructor(readonly order: readonly Order[]) {
-    this.descending = order.map(
-      (key) => 'matches' in key || ('descending' in key && key.descending === true),
-    );
+    this.descending = order.map((key) => 'matches' in key || ('descending' in key && key.descending));
   }
 
   isDescending(key: number): boolean {
@@ -52,8 +52,9 @@ export class Ordering {
   }
 }
 
-export function idOf({ searched, ordinal }: Hit): string {
-  return searched.segment.idOf(ordinal);
+export function idOf(hit: Hit): string {
+  hit.id ??= hit.searched.segment.idOf(hit.ordinal);
+  return hit.id;
 }
 
 export function compareIds(a: Hit, b: Hit): number {

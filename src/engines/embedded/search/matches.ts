@@ -11,6 +11,7 @@ import {
   setOf,
   SPAN,
   union,
+  unorderedSet,
 } from './containers';
 import { type Filter, MAX_PREFIXED } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
@@ -30,19 +31,31 @@ interface Interval {
   readonly high: number;
 }
 
-/** The matching documents of one segment. A range of one stored order alone is not made into a set until needed. */
+/** An interval, and those documents in it that do not match. */
+interface OpenInterval extends Interval {
+  readonly excluded: OrdinalSet;
+}
+
+/**
+ * The matching documents of one segment. A range of one stored order, less a few documents, is not made into a set until
+ * needed.
+ */
 export class Matches {
   readonly count: number;
+  private made: OrdinalSet | undefined;
+  readonly interval: OpenInterval | undefined;
 
   constructor(
     readonly searched: Searched,
-    private made: OrdinalSet | undefined,
-    readonly interval?: Interval,
+    found: OrdinalSet | OpenInterval,
   ) {
-    if (made !== undefined) this.count = made.count;
-    else
-      this.count =
-        interval === undefined ? 0 : interval.high - interval.low - deletedIn(searched.deleted, interval);
+    if (found instanceof OrdinalSet) {
+      this.made = found;
+      this.count = found.count;
+    } else {
+      this.interval = found;
+      this.count = found.high - found.low - countWithin(found.excluded, found);
+    }
   }
 
   get segment(): Segment {
@@ -50,31 +63,43 @@ export class Matches {
   }
 
   get set(): OrdinalSet {
-    const { interval, searched } = this;
+    const { interval } = this;
     this.made ??=
       interval === undefined
-        ? emptySet(searched.segment.docs)
-        : difference(setOfInterval(interval), searched.deleted);
+        ? emptySet(this.segment.docs)
+        : difference(setOfInterval(interval), interval.excluded);
     return this.made;
   }
 
   has(ordinal: number): boolean {
-    const { interval, searched, made } = this;
+    const { interval, made } = this;
     if (made !== undefined || interval === undefined) return this.set.has(ordinal);
-    return isWithin(interval, ordinal) && !searched.deleted.has(ordinal);
+    return isWithin(interval, ordinal) && !interval.excluded.has(ordinal);
   }
 }
+
+/** If a range leaves out fewer than one document in so many, they are counted instead of those in it. */
+const FEW_EXCLUDED = 8;
 
 /** Finds the documents that match a filter. */
 export function matchesOf(searched: Searched, schema: Schema, filter: Filter, check: () => void): Matches {
   const { segment, deleted } = searched;
+  const evaluation = new Evaluation(segment, schema, check);
   const parts = conjuncts(filter);
-  const [only] = parts;
-  if (parts.length === 1 && only !== undefined && 'column' in only) {
-    const order = segment.order(only.column);
-    if (order !== undefined) return new Matches(searched, undefined, intervalOf(segment, order, only));
+  const stored = parts.filter(
+    (part): part is Range => 'column' in part && segment.order(part.column) !== undefined,
+  );
+  const [range] = stored;
+  if (range !== undefined && stored.length === 1) {
+    const others = difference(evaluation.all(parts.filter((part) => part !== range)), deleted);
+    const order = segment.order(range.column);
+    if (order !== undefined && (segment.docs - others.count) * FEW_EXCLUDED <= segment.docs) {
+      const excluded = difference(everything(segment.docs), others);
+      return new Matches(searched, { ...intervalOf(segment, order, range), excluded });
+    }
+    return new Matches(searched, evaluation.within(others, range));
   }
-  return new Matches(searched, difference(new Evaluation(segment, schema, check).all(parts), deleted));
+  return new Matches(searched, difference(evaluation.all(parts), deleted));
 }
 
 function conjuncts(filter: Filter): readonly Filter[] {
@@ -130,7 +155,7 @@ class Evaluation {
   }
 
   /** Those of a set that are in a range. */
-  private within(set: OrdinalSet, range: Range): OrdinalSet {
+  within(set: OrdinalSet, range: Range): OrdinalSet {
     const { segment } = this;
     if (set.count === 0) return set;
     if (range.column === this.schema.defaultOrder.column) return intersection(set, this.firstRange(range));
@@ -220,9 +245,9 @@ function isWithin({ order, low, high }: Interval, ordinal: number): boolean {
   return place >= low && place < high;
 }
 
-function deletedIn(deleted: OrdinalSet, interval: Interval): number {
+function countWithin(set: OrdinalSet, interval: Interval): number {
   let count = 0;
-  for (const [span, container] of deleted.containers.entries()) {
+  for (const [span, container] of set.containers.entries()) {
     const decoded = decode(container, span * SPAN, DECODED);
     for (let at = 0; at < decoded; at += 1) if (isWithin(interval, DECODED[at] ?? 0)) count += 1;
   }
@@ -230,5 +255,5 @@ function deletedIn(deleted: OrdinalSet, interval: Interval): number {
 }
 
 function setOfInterval({ order, low, high }: Interval): OrdinalSet {
-  return setOf(order.places.length, order.ordinals.slice(low, high).sort());
+  return unorderedSet(order.places.length, order.ordinals.subarray(low, high));
 }
