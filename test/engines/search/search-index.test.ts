@@ -205,6 +205,10 @@ test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
       }
       if (action % 10 === 9) expectSamePages(index, all, someQuery(random));
     }
+    if (merge !== undefined) {
+      while (merge.steps.next().done !== true);
+      merge.merge.commit();
+    }
     for (const partition of [0, 1]) finish(index.mergeAll(partition));
     while (index.sweep());
     expect(index.size().segments).toBe(2);
@@ -266,6 +270,29 @@ test('what is deleted or replaced while a merge is in progress stays so after it
   merge.commit();
   const live = documents.filter((_, at) => ![3, 5, 7, 200].includes(at)).concat(changed);
   for (let query = 0; query < 50; query += 1) expectSame(index, live, someQuery(random));
+});
+
+test('a segment that is emptied while it is merged can be read to the end, and its documents stay deleted', () => {
+  const random = randomOf(10);
+  const blobs = new MemoryBlobs();
+  const index = new SearchIndex(blobs, SCHEMA, { cacheBytes: 0 });
+  const documents = Array.from({ length: 100 }, (_, row) => ({ ...someDocument(random, row), partition: 0 }));
+  index.append(0, documents.slice(0, 50));
+  index.append(0, documents.slice(50));
+  const merge = index.mergeAll(0)!;
+  const steps = merge.steps();
+  steps.next();
+  expect(index.mergeAll(0)).toBeUndefined();
+  index.delete(
+    0,
+    documents.slice(0, 50).map(({ id }) => id),
+  );
+  while (index.sweep());
+  while (steps.next().done !== true);
+  merge.commit();
+  while (index.sweep());
+  expectSame(index, documents.slice(50), { filter: { all: [] }, order: [NEWEST], offset: 0, size: 100 });
+  expect([...blobs.stored.keys()].filter((name) => name.startsWith('1/'))).toEqual([]);
 });
 
 test('a merge that a crash ended leaves the index as it was, and its blobs are swept', () => {

@@ -22,7 +22,7 @@ export class Container {
   ) {}
 }
 
-export const EMPTY = new Container(0, new Uint16Array(0), undefined);
+const EMPTY = new Container(0, new Uint16Array(0), undefined);
 
 /** A set of ordinals below `size`: one container per 65,536. */
 export class OrdinalSet {
@@ -49,7 +49,7 @@ function spansOf(size: number): number {
 }
 
 /** The number of ordinals below `size` in a container. */
-export function spanLength(size: number, span: number): number {
+function spanLength(size: number, span: number): number {
   return Math.min(SPAN, size - span * SPAN);
 }
 
@@ -210,7 +210,7 @@ function isWhole({ sorted, words }: Container): boolean {
   return sorted === undefined && words === undefined;
 }
 
-export function has({ sorted, words, count }: Container, number: number): boolean {
+function has({ sorted, words, count }: Container, number: number): boolean {
   if (words !== undefined) return ((words[number >>> 5] ?? 0) & (1 << (number & 31))) !== 0;
   if (sorted === undefined) return number < count;
   const at = lowerBound(sorted, number);
@@ -229,7 +229,7 @@ function lowerBound(sorted: Uint16Array, number: number, from = 0): number {
   return low;
 }
 
-export function and(a: Container, b: Container): Container {
+function and(a: Container, b: Container): Container {
   if (a.count === 0 || b.count === 0) return EMPTY;
   if (isWhole(a)) return b;
   if (isWhole(b)) return a;
@@ -293,7 +293,7 @@ function keep({ sorted = EMPTY_NUMBERS }: Container, other: Container, isIn: boo
 
 const EMPTY_NUMBERS = new Uint16Array(0);
 
-export function andNot(a: Container, b: Container): Container {
+function andNot(a: Container, b: Container): Container {
   if (a.count === 0 || b.count === 0) return a;
   if (isWhole(b)) return EMPTY;
   if (a.sorted !== undefined) return keep(a, b, false);
@@ -319,7 +319,7 @@ export function andNot(a: Container, b: Container): Container {
 }
 
 /** The union of containers, none of them empty. */
-export function or(containers: readonly Container[]): Container {
+function or(containers: readonly Container[]): Container {
   const [first] = containers;
   if (first === undefined) return EMPTY;
   if (containers.length === 1) return first;

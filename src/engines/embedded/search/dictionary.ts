@@ -13,7 +13,7 @@ const PER_BLOCK = 128;
 const MAX_INLINE = 64;
 
 /** A token as found in a block. */
-export interface Entry {
+interface Entry {
   readonly count: number;
   /** Its ordinals, ascending. */
   readonly few?: Uint32Array;
@@ -22,7 +22,7 @@ export interface Entry {
 }
 
 /** The blobs of one dictionary of one segment. */
-export interface DictionaryNames {
+interface DictionaryNames {
   readonly block: (block: number) => string;
   readonly list: (list: number) => string;
   readonly index: string;

@@ -6,7 +6,7 @@ import { comparing, mergeParts, type Schema, type Segment, writeSegmentNumbers }
 import { type CheckedBlobs } from './storage';
 
 /** A segment to merge, without its deleted documents. It reads without the cache. */
-export interface Source {
+interface Source {
   readonly segment: Segment;
   readonly deleted: OrdinalSet;
 }
@@ -48,7 +48,7 @@ export class SegmentMerge {
 
   /** Writes the new segment. */
   *steps(): Generator<undefined> {
-    const { schema, blobs, target, docs, sources } = this;
+    const { schema, blobs, target, sources } = this;
     const ranks = yield* this.rankIds();
     yield* this.order(ranks);
     yield* this.writeIds();
@@ -60,7 +60,6 @@ export class SegmentMerge {
       sortedParts: (column) =>
         sources.map(({ segment }, at) => this.newOrdinals(segment.order(column)?.ordinals ?? [], at)),
     });
-    if (docs === 0) throw new Error('a merge needs documents');
   }
 
   /** Which documents of the new segment these of a source are. */

@@ -4,7 +4,7 @@ import { type CheckedBlobs } from './storage';
  * Numbers by ordinal or by position, in blobs of 8,192: as 32-bit offsets from the least one (0 is missing), or as
  * floating point numbers (NaN is missing) where these are too large.
  */
-export const PIECE = 8_192;
+const PIECE = 8_192;
 
 /** A blob of numbers. One of the arrays is empty. */
 interface Piece {
@@ -91,13 +91,6 @@ export class Numbers {
         all[from + at] = offset === 0 ? 0 : base + offset - 1 + plus;
       }
     }
-    return all;
-  }
-
-  /** All numbers; NaN where missing. */
-  wholeFloats(): Float64Array {
-    const all = new Float64Array(this.length);
-    for (let at = 0; at < this.length; at += 1) all[at] = this.get(at);
     return all;
   }
 }

@@ -4,7 +4,7 @@ import { SegmentMerge } from './merge';
 import { answer } from './answer';
 import { type Answer, type Query } from './query';
 import { type Searched } from './matches';
-import { type IndexedDocument, type Schema, Segment, writeSegment } from './segment';
+import { type IndexedDocument, ordinalsBelow, type Schema, Segment, writeSegment } from './segment';
 import { type Blobs, CheckedBlobs } from './storage';
 
 /** What the manifest says about a segment. */
@@ -46,7 +46,8 @@ export interface Merge {
 
 /**
  * A search index of immutable segments in blobs. Any number of threads may query it, each with its own `SearchIndex`; one
- * at a time may write. Reads see one moment if the caller's storage does within a transaction. Every method raises
+ * at a time may write: everything but `query` and `size` is called in a write transaction, and so is each step of a merge.
+ * Reads see one moment if the caller's storage does within a transaction. Every method raises
  * `DamagedIndex`.
  */
 export class SearchIndex {
@@ -137,9 +138,13 @@ export class SearchIndex {
     });
   }
 
-  /** A merge that is due: of segments of similar size, or of one that is mostly deleted. */
+  /**
+   * A merge that is due: of segments of similar size, or of one that is mostly deleted. There is one merge at a time:
+   * until it is committed, or given up by `recover`, there is no other.
+   */
   merge(): Merge | undefined {
-    const { segments } = this.read();
+    const { segments, writing } = this.read();
+    if (writing.length > 0) return undefined;
     const tiers = new Map<string, SegmentState[]>();
     for (const state of segments) {
       if (state.deleted * 2 > state.docs) return this.mergeOf([state]);
@@ -151,18 +156,23 @@ export class SearchIndex {
     return undefined;
   }
 
-  /** A merge of all segments of a partition; undefined if there is one without deleted documents. */
+  /** A merge of all segments of a partition; undefined if there is one without deleted documents, or as for `merge`. */
   mergeAll(partition: number): Merge | undefined {
-    const segments = this.read().segments.filter((state) => state.partition === partition);
-    const isMerged = segments.length === 0 || (segments.length === 1 && segments[0]?.deleted === 0);
+    const { writing, ...manifest } = this.read();
+    const segments = manifest.segments.filter((state) => state.partition === partition);
+    const isMerged =
+      writing.length > 0 || segments.length === 0 || (segments.length === 1 && segments[0]?.deleted === 0);
     return isMerged ? undefined : this.mergeOf(segments);
   }
 
-  /** Removes some blobs of segments that merges have replaced; false if there are none. */
+  /**
+   * Removes some blobs of segments that were replaced or emptied; false if there are none, or while a merge is in
+   * progress, which may read them.
+   */
   sweep(): boolean {
     const manifest = this.read();
     const [segment] = manifest.replaced;
-    if (segment === undefined) return false;
+    if (segment === undefined || manifest.writing.length > 0) return false;
     if (!this.blobs.remove(`${segment}/`))
       this.write({ ...manifest, replaced: manifest.replaced.filter((one) => one !== segment) });
     return true;
@@ -225,7 +235,7 @@ export class SearchIndex {
     const late: OrdinalSet[] = [];
     for (const [source, before] of merged.entries()) {
       const now = manifest.segments.find(({ id }) => id === before.id);
-      const all = now === undefined ? setOf(before.docs, allBelow(before.docs)) : this.open(now).deleted;
+      const all = now === undefined ? setOf(before.docs, ordinalsBelow(before.docs)) : this.open(now).deleted;
       late.push(merge.movedSet(source, all));
     }
     const { partition = 0 } = merged[0] ?? {};
@@ -307,8 +317,4 @@ function withoutEmpty(
 /** Sizes of one tier differ by less than the factor `TIER`. */
 function tierOf(docs: number): number {
   return Math.floor(Math.log(Math.max(docs, 1)) / Math.log(TIER));
-}
-
-function allBelow(count: number): Uint32Array {
-  return Uint32Array.from({ length: count }, (_, at) => at);
 }

@@ -40,7 +40,7 @@ export interface StoredOrder {
   readonly present: number;
 }
 
-export interface StoredGroups {
+interface StoredGroups {
   /** By ordinal: the number of the group plus one; 0 for a document alone. */
   readonly numbers: Uint32Array;
   /** The ordinals of documents in groups, by number, then ordinal. */
@@ -162,7 +162,7 @@ function stored<Value>(map: Map<string, Value>, name: string, make: () => Value)
 // Writing -----------------------------------------------------------------------------------------------------
 
 /** Everything about a segment's documents but their tokens and ids, by ordinal. */
-export interface SegmentNumbers {
+interface SegmentNumbers {
   readonly rows: Float64Array;
   readonly ranks: Uint32Array;
   /** NaN is missing. */

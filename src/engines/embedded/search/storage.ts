@@ -76,11 +76,6 @@ export class CheckedBlobs {
     this.used = 0;
   }
 
-  /** Bytes of all cached blobs. */
-  get cachedBytes(): number {
-    return this.used;
-  }
-
   private bytes(name: string): Uint8Array {
     const stored = this.blobs.get(name);
     if (stored === undefined) throw new DamagedIndex(`${name} is missing in the search index`);
