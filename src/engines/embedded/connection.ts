@@ -27,14 +27,10 @@ export class Connection {
   #session: Session | undefined;
   #closed = false;
 
-  /**
-   * `subject` is named in errors. `open` opens the file and configures it. `wasStopped` returns whether the caller just
-   * stopped the work: the connection is intact then, and keeps its cache and prepared statements.
-   */
+  /** `subject` is named in errors. `open` opens the file and configures it. */
   constructor(
     private readonly subject: string,
     private readonly open: () => DatabaseSyncInstance,
-    private readonly wasStopped: () => boolean = () => false,
   ) {}
 
   /** Runs `work`. If it fails, uncommitted changes are rolled back. Raises `EngineUnavailable`. */
@@ -45,7 +41,7 @@ export class Connection {
         this.#session ??= sessionOf(this.open());
         return work(this.#session);
       } catch (error) {
-        if (!this.wasStopped() || !this.#rollBack()) this.#drop();
+        this.#drop();
         throw toFailure(this.subject, error);
       }
     });
@@ -58,16 +54,6 @@ export class Connection {
   close(): void {
     this.#closed = true;
     this.#drop();
-  }
-
-  /** False if the rollback failed. */
-  #rollBack(): boolean {
-    try {
-      if (this.isTransaction) this.#session?.database.exec('ROLLBACK');
-      return true;
-    } catch {
-      return false;
-    }
   }
 
   #drop(): void {

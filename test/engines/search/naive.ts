@@ -1,4 +1,4 @@
-import { type Filter, type Order, type Query } from '../../../src/engines/embedded/search/query';
+import { type Filter, type Key, type Order, type Query } from '../../../src/engines/embedded/search/query';
 import { type Blobs } from '../../../src/engines/embedded/search/storage';
 import { type IndexedDocument } from '../../../src/engines/embedded/search/segment';
 
@@ -44,7 +44,7 @@ interface NaiveAnswer {
   readonly total: number;
   /** Rows of the page. */
   readonly rows: readonly (readonly number[])[];
-  readonly next?: { readonly keys: readonly number[]; readonly id: string };
+  readonly next?: { readonly keys: readonly Key[]; readonly id: string };
   readonly facets: readonly (readonly { readonly value: number; readonly count: number }[])[];
 }
 
@@ -55,7 +55,7 @@ export function naive(documents: readonly Placed[], query: Query): NaiveAnswer {
   const groups = new Map<unknown, Placed[]>();
   for (const document of matching) {
     const number = group === undefined ? undefined : document.numbers[group.column];
-    const key = number ?? document;
+    const key = number === undefined || number < 0 ? document : number;
     groups.set(key, [...(groups.get(key) ?? []), document]);
   }
   const within = group?.within ?? order;
@@ -110,15 +110,16 @@ function passes(document: Placed, filter: Filter): boolean {
   return value >= (filter.min ?? -Infinity) && value <= (filter.max ?? Infinity);
 }
 
-function keysOf(document: Placed, order: readonly Order[]): readonly number[] {
+function keysOf(document: Placed, order: readonly Order[]): readonly Key[] {
   return order.map((key) => {
     if ('matches' in key) return new Set(key.matches.filter((token) => document.tokens.includes(token))).size;
+    if ('ofRow' in key) return key.ofRow(document.row) ?? NaN;
     const value = document.numbers[key.column] ?? NaN;
     return 'by' in key && !Number.isNaN(value) ? key.by(value) : value;
   });
 }
 
-function compareAll(order: readonly Order[], a: readonly number[], b: readonly number[]): number {
+function compareAll(order: readonly Order[], a: readonly Key[], b: readonly Key[]): number {
   for (const [at, key] of order.entries()) {
     const compared = compareKey(key, a[at]!, b[at]!);
     if (compared !== 0) return compared;
@@ -126,10 +127,12 @@ function compareAll(order: readonly Order[], a: readonly number[], b: readonly n
   return 0;
 }
 
-function compareKey(key: Order, a: number, b: number): number {
+function compareKey(key: Order, a: Key, b: Key): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
-  const isDescending = 'matches' in key || ('descending' in key && key.descending);
-  return isDescending ? b - a : a - b;
+  const isDescending = 'matches' in key || ('descending' in key && key.descending === true);
+  const compared =
+    typeof a === 'string' ? Buffer.compare(Buffer.from(a), Buffer.from(String(b))) : a - Number(b);
+  return isDescending ? -compared : compared;
 }
 
 function byId(a: Placed, b: Placed): number {

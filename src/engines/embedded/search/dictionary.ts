@@ -1,6 +1,6 @@
 import { ByteReader, ByteWriter, compareBytes } from './bytes';
 import { decodeSet, encodeSet, type OrdinalSet, setOf } from './containers';
-import { type CheckedBlobs } from './storage';
+import { type BlobReader, type BlobWriter } from './storage';
 
 /**
  * Sorted tokens, each with its ordinals. Blocks of 128 tokens are blobs: a token is stored without the bytes it shares
@@ -47,7 +47,7 @@ export class DictionaryWriter {
   private lists = 0;
 
   constructor(
-    private readonly blobs: CheckedBlobs,
+    private readonly blobs: BlobWriter,
     private readonly names: DictionaryNames,
     private readonly size: number,
   ) {}
@@ -115,14 +115,15 @@ export class Dictionary {
   private readonly firsts: Uint8Array;
 
   constructor(
-    private readonly blobs: CheckedBlobs,
+    private readonly blobs: BlobReader,
     private readonly names: DictionaryNames,
     private readonly size: number,
   ) {
     [this.length, this.blocks, this.offsets, this.firsts] = blobs.readOnce(names.index, (bytes) => {
       const [length = 0, blocks = 0] = new Uint32Array(bytes.buffer, bytes.byteOffset, 2);
-      const offsets = new Uint32Array(bytes.buffer, bytes.byteOffset + 8, blocks + 1);
-      return [length, blocks, offsets, bytes.subarray(8 + (blocks + 1) * 4)] as const;
+      // Copies: what was read may be larger.
+      const offsets = new Uint32Array(bytes.buffer, bytes.byteOffset + 8, blocks + 1).slice();
+      return [length, blocks, offsets, bytes.slice(8 + (blocks + 1) * 4)] as const;
     });
   }
 
@@ -144,6 +145,16 @@ export class Dictionary {
       }
     }
     return found;
+  }
+
+  /** How many tokens are not after this one. */
+  positionAfter(token: Uint8Array): number {
+    const block = this.blockOf(token);
+    if (block < 0) return 0;
+    const entries = new BlockReader(this.block(block));
+    let position = block * PER_BLOCK;
+    while (entries.next() && compareBytes(entries.token, token) <= 0) position += 1;
+    return position;
   }
 
   /** The token at a position. */
@@ -284,6 +295,8 @@ class BlockReader {
 export class DictionaryReader {
   private block = new BlockReader(new Uint8Array(0));
   private read = 0;
+  /** Of the next token. */
+  private position = 0;
 
   constructor(
     private readonly blocks: number,
@@ -297,7 +310,19 @@ export class DictionaryReader {
       this.block = new BlockReader(this.bytesOf(this.read));
       this.read += 1;
     }
+    this.position += 1;
     return true;
+  }
+
+  /** Goes forwards to the token at a position. */
+  goTo(position: number): void {
+    const block = Math.floor(position / PER_BLOCK);
+    if (block >= this.read) {
+      this.block = new BlockReader(this.bytesOf(block));
+      this.read = block + 1;
+      this.position = block * PER_BLOCK;
+    }
+    while (this.position <= position) this.next();
   }
 
   /** The current token. The next one overwrites it. */

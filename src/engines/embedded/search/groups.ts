@@ -1,15 +1,15 @@
 import { compareTexts } from './bytes';
 import { decode, SPAN, Walk, type OrdinalSet } from './containers';
 import { FirstItems, merged } from './heap';
-import { compareIds, type Hit, idOf, Ordering, Ranked } from './hits';
+import { columnOf, compareIds, type Hit, idOf, isDescending, Ordering, Ranked } from './hits';
 import { DECODED, firstWhere, type Matches } from './matches';
-import { type After, type Query } from './query';
+import { type After, type Key, type Order, type Query } from './query';
 import { type Schema } from './segment';
 
 /** A group of hits: its members in order, at least one. */
 export interface Group {
   /** The sort keys of the group. */
-  readonly keys: readonly number[];
+  readonly keys: readonly Key[];
   readonly first: Hit;
   readonly members: readonly Hit[];
 }
@@ -89,8 +89,7 @@ export class GroupSearch {
     this.within = new Ordering(group.within);
     this.ranked = matches.map((one) => new Ranked(one, this.ordering, schema, check));
     this.inside = matches.map((one) => new Ranked(one, this.within, schema, check));
-    this.isOrderWithin =
-      !this.last.includes(true) && JSON.stringify(query.order) === JSON.stringify(group.within);
+    this.isOrderWithin = !this.last.includes(true) && isSameOrder(query.order, group.within);
   }
 
   /** At least the first `wanted` groups after a cursor, in order, if there are so many. */
@@ -164,7 +163,7 @@ export class GroupSearch {
    * member. Marks the groups of a level, then visits all hits by these keys; or compares the groups if they are few.
    */
   private *byRelevance(wanted: number, after: After | null): Generator<Group, undefined> {
-    const from = after === null ? Infinity : (after.keys[0] ?? 0);
+    const from = after === null ? Infinity : Number(after.keys[0] ?? 0);
     const highest = Math.max(...this.ranked.map((one) => one.atLeast().length - 1));
     const total = this.ranked.reduce((sum, { matches }) => sum + matches.count, 0);
     for (let level = highest; level >= 0; level -= 1) {
@@ -266,10 +265,10 @@ export class GroupSearch {
   }
 
   /** Per key, the first or the last value of all members. */
-  private keysOf(members: readonly (readonly number[])[]): readonly number[] {
+  private keysOf(members: readonly (readonly Key[])[]): readonly Key[] {
     return this.ordering.order.map((_, key) => {
       const sign = this.last[key] === true ? -1 : 1;
-      let best = NaN;
+      let best: Key = NaN;
       for (const keys of members) {
         const value = keys[key] ?? NaN;
         if (Number.isNaN(value)) continue;
@@ -294,6 +293,19 @@ export class GroupSearch {
     }
     return found;
   }
+}
+
+/** Whether both are by the same columns. */
+function isSameOrder(a: readonly Order[], b: readonly Order[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((key, at) => {
+      const other = b[at];
+      const column = columnOf(key);
+      if (other === undefined || column === undefined || columnOf(other) !== column) return false;
+      return isDescending(key) === isDescending(other);
+    })
+  );
 }
 
 function byFirst(a: Group, b: Group): number {

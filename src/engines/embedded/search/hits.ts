@@ -1,15 +1,15 @@
 import { compareTexts } from './bytes';
-import { difference, intersection, type OrdinalSet, SPAN, decode, union, Walk } from './containers';
+import { decode, difference, intersection, type OrdinalSet, setOf, SPAN, union, Walk } from './containers';
 import { FirstItems } from './heap';
 import { DECODED, firstWhere, type Matches, type Searched, tokenSet } from './matches';
-import { type After, type Order } from './query';
+import { type After, type Key, type Order } from './query';
 import { type Schema, type StoredOrder } from './segment';
 
-/** A matching document with its sort keys; NaN is a missing one. */
+/** A matching document with its sort keys. */
 export interface Hit {
   readonly searched: Searched;
   readonly ordinal: number;
-  readonly keys: readonly number[];
+  readonly keys: readonly Key[];
   /** Read when it is first compared (`idOf`). */
   id?: string;
 }
@@ -19,7 +19,7 @@ export class Ordering {
   private readonly descending: readonly boolean[];
 
   constructor(readonly order: readonly Order[]) {
-    this.descending = order.map((key) => 'matches' in key || ('descending' in key && key.descending));
+    this.descending = order.map(isDescending);
   }
 
   isDescending(key: number): boolean {
@@ -27,14 +27,16 @@ export class Ordering {
   }
 
   /** Values of one key, missing ones last. */
-  compareValues(key: number, a: number, b: number): number {
+  compareValues(key: number, a: Key, b: Key): number {
     if (a === b) return 0;
+    if (typeof a === 'string' && typeof b === 'string')
+      return this.isDescending(key) ? compareTexts(b, a) : compareTexts(a, b);
     if (Number.isNaN(a)) return Number.isNaN(b) ? 0 : 1;
     if (Number.isNaN(b)) return -1;
     return a < b === this.isDescending(key) ? 1 : -1;
   }
 
-  compareKeys(a: readonly number[], b: readonly number[]): number {
+  compareKeys(a: readonly Key[], b: readonly Key[]): number {
     for (let key = 0; key < this.order.length; key += 1) {
       const compared = this.compareValues(key, a[key] ?? NaN, b[key] ?? NaN);
       if (compared !== 0) return compared;
@@ -64,35 +66,44 @@ export function compareIds(a: Hit, b: Hit): number {
 }
 
 /**
- * What is stored for an order: the ordinals themselves, the order of a column, or, within the same number of tokens, the
- * ordinals again.
+ * What is stored for an order: the ordinals themselves, the order of a column (in either direction), or, within the same
+ * number of tokens, the ordinals again.
  */
 type OrderKind = 'default' | 'stored' | 'relevance' | 'other';
 
 function kindOf([first, second, third]: readonly Order[], { defaultOrder, orders }: Schema): OrderKind {
-  const isDefault = (order: Order | undefined): boolean =>
-    order !== undefined &&
-    'column' in order &&
-    !('by' in order) &&
-    order.column === defaultOrder.column &&
-    (order.descending ?? false) === (defaultOrder.descending ?? false);
-  if (first === undefined) return 'other';
+  const isDefault = (order: Order): boolean =>
+    columnOf(order) === defaultOrder?.column && isDescending(order) === (defaultOrder?.descending ?? false);
+  if (first === undefined) return defaultOrder === undefined ? 'default' : 'other';
   if (second === undefined) {
+    const column = columnOf(first);
+    if (column === undefined) return 'other';
     if (isDefault(first)) return 'default';
-    return 'column' in first && !('by' in first) && orders.includes(first.column) ? 'stored' : 'other';
+    return orders.includes(column) || column === defaultOrder?.column ? 'stored' : 'other';
   }
-  return 'matches' in first && third === undefined && isDefault(second) ? 'relevance' : 'other';
+  const isThen = third === undefined && columnOf(second) !== undefined && isDefault(second);
+  return 'matches' in first && isThen ? 'relevance' : 'other';
+}
+
+export function isDescending(key: Order): boolean {
+  return 'matches' in key || ('descending' in key && key.descending === true);
+}
+
+/** The column that a sort key is the value of. */
+export function columnOf(order: Order): string | undefined {
+  return 'column' in order && !('by' in order) ? order.column : undefined;
 }
 
 /** The matches of one segment in an order. */
 export class Ranked {
   readonly kind: OrderKind;
-  private levels: readonly OrdinalSet[] | undefined;
+  /** By sort key. */
+  private readonly levels: (readonly OrdinalSet[])[] = [];
 
   constructor(
     readonly matches: Matches,
     readonly ordering: Ordering,
-    private readonly schema: Schema,
+    readonly schema: Schema,
     private readonly check: () => void,
   ) {
     this.kind = kindOf(ordering.order, schema);
@@ -112,39 +123,65 @@ export class Ranked {
     if (kind === 'relevance') return this.byRelevance(after);
     if (kind === 'default') return this.byDefault(matches.set, after);
     const [first] = this.ordering.order;
-    if (kind === 'stored' && first !== undefined && 'column' in first) {
-      const order = matches.segment.order(first.column);
-      if (order !== undefined)
-        return new StoredHits(this, first.column, order, wanted, this.check).hits(after);
-    }
+    if (kind === 'stored' && first !== undefined && 'column' in first)
+      return new StoredHits(this, first.column, wanted, this.check).hits(after);
     return this.sorted(wanted, after)[Symbol.iterator]();
   }
 
-  /**
-   * How many of the tokens of the first key the matches have: those that have at least one, two, …; all matches come
-   * first.
-   */
-  atLeast(): readonly OrdinalSet[] {
-    if (this.levels !== undefined) return this.levels;
+  /** Which matches have at least one, two, … of the tokens of a sort key; all matches come first. */
+  atLeast(at = 0): readonly OrdinalSet[] {
+    const known = this.levels[at];
+    if (known !== undefined) return known;
+    const key = this.ordering.order[at];
+    const tokens = [...new Set(key !== undefined && 'matches' in key ? key.matches : [])];
+    const levels = tokens.length > FEW_TOKENS ? this.counted(tokens) : this.combined(tokens);
+    this.levels[at] = levels;
+    return levels;
+  }
+
+  private combined(tokens: readonly string[]): readonly OrdinalSet[] {
     const { segment, set } = this.matches;
     const levels: OrdinalSet[] = [set];
-    for (const key of this.ordering.order) {
-      if (!('matches' in key)) continue;
-      for (const token of new Set(key.matches)) {
+    for (const token of tokens) {
+      this.check();
+      const own = intersection(tokenSet(segment, token), set);
+      if (own.count === 0) continue;
+      for (let level = levels.length; level > 0; level -= 1) {
+        const more = intersection(levels[level - 1] ?? set, own);
+        const before = levels[level];
+        if (before === undefined) {
+          if (more.count > 0) levels.push(more);
+        } else levels[level] = union(segment.docs, [before, more]);
+      }
+    }
+    return levels;
+  }
+
+  /** The same for many tokens: counted per document. */
+  private counted(tokens: readonly string[]): readonly OrdinalSet[] {
+    const { segment, set } = this.matches;
+    const counts = new Uint16Array(segment.docs);
+    let most = 0;
+    for (const token of tokens)
+      for (const [span, container] of intersection(tokenSet(segment, token), set).containers.entries()) {
         this.check();
-        const own = intersection(tokenSet(segment, token), set);
-        if (own.count === 0) continue;
-        for (let level = levels.length; level > 0; level -= 1) {
-          const more = intersection(levels[level - 1] ?? set, own);
-          const before = levels[level];
-          if (before === undefined) {
-            if (more.count > 0) levels.push(more);
-          } else levels[level] = union(segment.docs, [before, more]);
+        const decoded = decode(container, span * SPAN, DECODED);
+        for (let at = 0; at < decoded; at += 1) {
+          const ordinal = DECODED[at] ?? 0;
+          const count = (counts[ordinal] ?? 0) + 1;
+          counts[ordinal] = count;
+          if (count > most) most = count;
         }
       }
-      break;
+    const levels: OrdinalSet[] = [set];
+    const ordinals = new Uint32Array(segment.docs);
+    for (let level = 1; level <= most; level += 1) {
+      this.check();
+      let count = 0;
+      for (let ordinal = 0; ordinal < counts.length; ordinal += 1)
+        if ((counts[ordinal] ?? 0) >= level) ordinals[count++] = ordinal;
+      levels.push(setOf(segment.docs, ordinals, count));
     }
-    this.levels = levels;
     return levels;
   }
 
@@ -154,15 +191,16 @@ export class Ranked {
     return own === undefined || more === undefined ? own : difference(own, more);
   }
 
-  keysOf(ordinal: number): readonly number[] {
-    return this.ordering.order.map((key) => {
-      if ('matches' in key) return this.levelOf(ordinal);
+  keysOf(ordinal: number): readonly Key[] {
+    return this.ordering.order.map((key, at) => {
+      if ('matches' in key) return this.levelOf(ordinal, at);
+      if ('ofRow' in key) return key.ofRow(this.matches.segment.rows.get(ordinal)) ?? NaN;
       const value = this.matches.segment.column(key.column).get(ordinal);
       return 'by' in key && !Number.isNaN(value) ? key.by(value) : value;
     });
   }
 
-  /** Hits of a set in the default order, after a cursor. The default order are the last keys. */
+  /** Hits of a set in the default order, after a cursor. The default order is the last key. */
   *byDefault(set: OrdinalSet, after: After | null): Generator<Hit, undefined> {
     const { docs } = this.matches.segment;
     const from = after === null ? 0 : firstWhere(docs, (at) => this.isAfterByDefault(at, after));
@@ -172,25 +210,28 @@ export class Ranked {
 
   private isAfterByDefault(ordinal: number, after: After): boolean {
     const { segment } = this.matches;
-    const { column } = this.schema.defaultOrder;
+    const { defaultOrder } = this.schema;
     const key = this.ordering.order.length - 1;
-    const compared = this.ordering.compareValues(
-      key,
-      segment.column(column).get(ordinal),
-      after.keys[key] ?? NaN,
-    );
+    const compared =
+      defaultOrder === undefined
+        ? 0
+        : this.ordering.compareValues(
+            key,
+            segment.column(defaultOrder.column).get(ordinal),
+            after.keys[key] ?? NaN,
+          );
     return compared > 0 || (compared === 0 && compareTexts(segment.idOf(ordinal), after.id) > 0);
   }
 
-  private levelOf(ordinal: number): number {
-    const levels = this.atLeast();
+  private levelOf(ordinal: number, key: number): number {
+    const levels = this.atLeast(key);
     let level = levels.length - 1;
     while (level > 0 && levels[level]?.has(ordinal) !== true) level -= 1;
     return level;
   }
 
   private *byRelevance(after: After | null): Generator<Hit, undefined> {
-    const from = after === null ? Infinity : (after.keys[0] ?? 0);
+    const from = after === null ? Infinity : Number(after.keys[0] ?? 0);
     for (let level = Math.min(from, this.atLeast().length - 1); level >= 0; level -= 1) {
       const set = this.level(level);
       this.check();
@@ -214,14 +255,20 @@ export class Ranked {
   }
 }
 
+/** With more tokens, they are counted per document. */
+const FEW_TOKENS = 6;
+
 /** How many positions are visited between checks. */
 const CHECKED = 4_096;
 
 /**
- * Hits in the stored order of a column: visits its positions and leaves out what does not match, or, with few matches,
- * sorts their positions.
+ * Hits in the stored order of a column, or in the default one: visits its positions and leaves out what does not match,
+ * or, with few matches, sorts their positions.
  */
 class StoredHits {
+  /** Undefined for the default order: each ordinal is its own position. */
+  private readonly order: StoredOrder | undefined;
+  private readonly isStoredDescending: boolean;
   private readonly few: Uint32Array | undefined;
   private readonly low: number;
   private readonly length: number;
@@ -232,33 +279,43 @@ class StoredHits {
   constructor(
     private readonly ranked: Ranked,
     private readonly column: string,
-    private readonly order: StoredOrder,
     wanted: number,
     private readonly check: () => void,
   ) {
     const { count, interval, segment } = ranked.matches;
+    const { defaultOrder } = ranked.schema;
+    this.order = segment.order(column);
+    this.isStoredDescending = this.order === undefined && defaultOrder?.descending === true;
     const own = interval?.column === column ? interval : undefined;
     const isFew = own === undefined && count * count <= wanted * segment.docs;
     this.few = isFew ? this.placesOf(ranked.matches.set) : undefined;
     this.low = own?.low ?? 0;
     this.length = this.few?.length ?? (own?.high ?? segment.docs) - this.low;
-    this.present = firstWhere(this.length, (at) => this.placeAt(at) >= order.present);
+    const numbers = segment.column(column);
+    const present =
+      this.order?.present ?? firstWhere(segment.docs, (ordinal) => Number.isNaN(numbers.get(ordinal)));
+    this.present = firstWhere(this.length, (at) => this.placeAt(at) >= present);
   }
 
   hits(after: After | null): Generator<Hit, undefined> {
-    return this.ranked.ordering.isDescending(0) ? this.descending(after) : this.ascending(after);
+    return this.ranked.ordering.isDescending(0) === this.isStoredDescending
+      ? this.forwards(after)
+      : this.backwards(after);
   }
 
-  private *ascending(after: After | null): Generator<Hit, undefined> {
+  private *forwards(after: After | null): Generator<Hit, undefined> {
     yield* this.between(this.firstAfter(0, this.length, after), this.length);
   }
 
   /** By equal values, backwards; the documents of one value and those without any forwards. */
-  private *descending(after: After | null): Generator<Hit, undefined> {
-    const value = after === null ? Infinity : (after.keys[0] ?? NaN);
-    let end = Number.isNaN(value) ? 0 : firstWhere(this.present, (at) => this.valueAt(at) > value);
+  private *backwards(after: After | null): Generator<Hit, undefined> {
+    const value = Number(after?.keys[0] ?? NaN);
+    const isMissing = after !== null && Number.isNaN(value);
+    let end = this.present;
+    if (isMissing) end = 0;
+    else if (after !== null) end = firstWhere(this.present, (at) => this.isBefore(value, this.valueAt(at)));
     if (after !== null && end > 0) {
-      const start = firstWhere(end, (at) => this.valueAt(at) >= value);
+      const start = this.startOf(value, end);
       yield* this.between(this.firstAfter(start, end, after), end);
       end = start;
     }
@@ -270,9 +327,19 @@ class StoredHits {
       end = start;
     }
     yield* this.between(
-      Number.isNaN(value) ? this.firstAfter(this.present, this.length, after) : this.present,
+      isMissing ? this.firstAfter(this.present, this.length, after) : this.present,
       this.length,
     );
+  }
+
+  /** Whether a value comes before another one in the stored order. */
+  private isBefore(a: number, b: number): boolean {
+    return this.isStoredDescending ? a > b : a < b;
+  }
+
+  /** The first position of a value, before `end`. */
+  private startOf(value: number, end: number): number {
+    return firstWhere(end, (at) => !this.isBefore(this.valueAt(at), value));
   }
 
   private *between(from: number, to: number): Generator<Hit, undefined> {
@@ -293,8 +360,8 @@ class StoredHits {
   private startOfValue(at: number): number {
     const value = this.valueAt(at);
     // Most values are of few documents.
-    if (at === 0 || this.valueAt(at - 1) < value) return at;
-    return firstWhere(at, (before) => this.valueAt(before) >= value);
+    if (at === 0 || this.isBefore(this.valueAt(at - 1), value)) return at;
+    return this.startOf(value, at);
   }
 
   private isMatch(at: number): boolean {
@@ -308,7 +375,8 @@ class StoredHits {
   }
 
   private ordinalAt(at: number): number {
-    return this.order.ordinals[this.placeAt(at)] ?? 0;
+    const place = this.placeAt(at);
+    return this.order === undefined ? place : (this.order.ordinals[place] ?? 0);
   }
 
   private valueAt(at: number): number {
@@ -320,7 +388,10 @@ class StoredHits {
     let count = 0;
     for (const [span, container] of set.containers.entries()) {
       const decoded = decode(container, span * SPAN, DECODED);
-      for (let at = 0; at < decoded; at += 1) places[count++] = this.order.places[DECODED[at] ?? 0] ?? 0;
+      for (let at = 0; at < decoded; at += 1) {
+        const ordinal = DECODED[at] ?? 0;
+        places[count++] = this.order === undefined ? ordinal : (this.order.places[ordinal] ?? 0);
+      }
     }
     return places.sort();
   }

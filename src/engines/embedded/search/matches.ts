@@ -158,7 +158,7 @@ class Evaluation {
   within(set: OrdinalSet, range: Range): OrdinalSet {
     const { segment } = this;
     if (set.count === 0) return set;
-    if (range.column === this.schema.defaultOrder.column) return intersection(set, this.firstRange(range));
+    if (range.column === this.schema.defaultOrder?.column) return intersection(set, this.firstRange(range));
     const order = segment.order(range.column);
     if (order !== undefined) {
       const interval = intervalOf(segment, order, range);
@@ -184,7 +184,7 @@ class Evaluation {
     const { docs } = this.segment;
     const numbers = this.segment.column(column);
     const present = firstWhere(docs, (ordinal) => Number.isNaN(numbers.get(ordinal)));
-    const { descending } = this.schema.defaultOrder;
+    const descending = this.schema.defaultOrder?.descending;
     const isReached = (ordinal: number): boolean =>
       descending === true ? numbers.get(ordinal) <= max : numbers.get(ordinal) >= min;
     const isBeyond = (ordinal: number): boolean =>

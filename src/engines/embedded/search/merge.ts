@@ -2,8 +2,15 @@ import { compareBytes } from './bytes';
 import { type OrdinalSet, setOf, Walk } from './containers';
 import { type DictionaryReader, dictionaryNames, DictionaryWriter, type Dictionary } from './dictionary';
 import { Heap } from './heap';
-import { comparing, mergeParts, type Schema, type Segment, writeSegmentNumbers } from './segment';
-import { type CheckedBlobs } from './storage';
+import {
+  comparing,
+  mergeParts,
+  type Schema,
+  type Segment,
+  writeSegment,
+  writeSegmentNumbers,
+} from './segment';
+import { type BlobWriter } from './storage';
 
 /** A segment to merge, without its deleted documents. It reads without the cache. */
 interface Source {
@@ -27,7 +34,7 @@ export class SegmentMerge {
   private readonly moved: Uint32Array;
 
   constructor(
-    private readonly blobs: CheckedBlobs,
+    private readonly blobs: BlobWriter,
     private readonly schema: Schema,
     private readonly sources: readonly Source[],
     private readonly target: number,
@@ -48,11 +55,15 @@ export class SegmentMerge {
 
   /** Writes the new segment. */
   *steps(): Generator<undefined> {
-    const { schema, blobs, target, sources } = this;
+    yield* writeSegment(this.blobs, this.target, this.docs, (into) => this.write(into));
+  }
+
+  private *write(blobs: BlobWriter): Generator<undefined> {
+    const { schema, target, sources } = this;
     const ranks = yield* this.rankIds();
     yield* this.order(ranks);
-    yield* this.writeIds();
-    yield* this.writeTerms();
+    yield* this.writeIds(blobs);
+    yield* this.writeTerms(blobs);
     yield* writeSegmentNumbers(blobs, target, schema, {
       rows: this.gather((segment) => segment.rows),
       ranks: this.inNewOrder(ranks),
@@ -85,16 +96,16 @@ export class SegmentMerge {
 
   /** Finds the new ordinals: the sources are in the default order already. */
   private *order(ranks: Uint32Array): Generator<undefined> {
-    const { column, descending } = this.schema.defaultOrder;
+    const { column, descending } = this.schema.defaultOrder ?? {};
     const values = new Float64Array(this.total);
     const parts: Uint32Array[] = [];
     for (const [at, { segment, deleted }] of this.sources.entries()) {
       const base = this.bases[at] ?? 0;
       const part = new Uint32Array(segment.docs - deleted.count);
-      const numbers = segment.column(column);
+      const numbers = column === undefined ? undefined : segment.column(column);
       let count = 0;
       for (let ordinal = 0; ordinal < segment.docs; ordinal += 1) {
-        values[base + ordinal] = numbers.get(ordinal);
+        values[base + ordinal] = numbers?.get(ordinal) ?? NaN;
         if (!deleted.has(ordinal)) part[count++] = base + ordinal;
       }
       parts.push(part);
@@ -105,8 +116,8 @@ export class SegmentMerge {
     yield;
   }
 
-  private *writeIds(): Generator<undefined> {
-    const writer = new DictionaryWriter(this.blobs, dictionaryNames(this.target, 'ids'), this.docs);
+  private *writeIds(blobs: BlobWriter): Generator<undefined> {
+    const writer = new DictionaryWriter(blobs, dictionaryNames(this.target, 'ids'), this.docs);
     const ids = new MergedTokens(this.sources.map(({ segment }) => segment.ids));
     for (let count = 1; ids.next(); count += 1) {
       for (const { source, reader } of ids.equal) {
@@ -118,8 +129,8 @@ export class SegmentMerge {
     writer.finish();
   }
 
-  private *writeTerms(): Generator<undefined> {
-    const writer = new DictionaryWriter(this.blobs, dictionaryNames(this.target, 'terms'), this.docs);
+  private *writeTerms(blobs: BlobWriter): Generator<undefined> {
+    const writer = new DictionaryWriter(blobs, dictionaryNames(this.target, 'terms'), this.docs);
     const terms = new MergedTokens(this.sources.map(({ segment }) => segment.terms));
     const gathered = new Uint32Array(this.docs);
     const bits = new Int32Array(Math.ceil(this.docs / 32));

@@ -1,4 +1,4 @@
-import { type CheckedBlobs } from './storage';
+import { type BlobReader, type BlobWriter } from './storage';
 
 /**
  * Numbers by ordinal or by position, in blobs of 8,192: as 32-bit offsets from the least one (0 is missing), or as
@@ -15,7 +15,7 @@ interface Piece {
 }
 
 /** Writes numbers; NaN is missing. */
-export function writeNumbers(blobs: CheckedBlobs, name: string, numbers: Float64Array | Uint32Array): void {
+export function writeNumbers(blobs: BlobWriter, name: string, numbers: Float64Array | Uint32Array): void {
   for (let from = 0; from < numbers.length; from += PIECE)
     blobs.write(`${name}/${from / PIECE}`, encodePiece(numbers.subarray(from, from + PIECE)));
 }
@@ -57,7 +57,7 @@ export class Numbers {
   private at = -1;
 
   constructor(
-    private readonly blobs: CheckedBlobs,
+    private readonly blobs: BlobReader,
     private readonly name: string,
     readonly length: number,
     private readonly isCached = true,
@@ -78,6 +78,11 @@ export class Numbers {
     if (floats.length > 0) return floats[within] ?? NaN;
     const offset = offsets[within] ?? 0;
     return offset === 0 ? NaN : base + offset - 1;
+  }
+
+  /** Forgets the piece that was read last, which may be out of the cache by now. */
+  release(): void {
+    this.piece = undefined;
   }
 
   /** All numbers; a missing one is 0, others are increased by `plus`. */

@@ -16,11 +16,16 @@ export type Order =
   /** How many of these distinct tokens a document has, most first. */
   | { readonly matches: readonly string[] }
   /** A function of the column's value. */
-  | { readonly column: string; readonly by: (value: number) => number };
+  | { readonly column: string; readonly by: (value: number) => number }
+  /** What the caller knows of a document by its row; undefined for a missing value. Texts are ordered by their bytes. */
+  | { readonly ofRow: (row: number) => Key | undefined; readonly descending?: boolean };
 
-/** The sort keys of a result, NaN for a missing one, and its id. */
+/** A sort key; NaN is a missing one. */
+export type Key = number | string;
+
+/** The sort keys of a result and its id. */
 export interface After {
-  readonly keys: readonly number[];
+  readonly keys: readonly Key[];
   readonly id: string;
 }
 

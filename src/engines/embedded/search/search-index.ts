@@ -2,10 +2,18 @@ import { bytesOf, textOf } from './bytes';
 import { type OrdinalSet, setOf, union } from './containers';
 import { SegmentMerge } from './merge';
 import { answer } from './answer';
-import { type Answer, type Query } from './query';
-import { type Searched } from './matches';
-import { type IndexedDocument, ordinalsBelow, type Schema, Segment, writeSegment } from './segment';
-import { type Blobs, CheckedBlobs } from './storage';
+import { matchesOf, type Searched } from './matches';
+import { type Answer, type Filter, type Query } from './query';
+import {
+  type IndexedDocument,
+  ordinalsBelow,
+  type Schema,
+  Segment,
+  writeDocuments,
+  writeSegment,
+} from './segment';
+import { type BlobCache, type Blobs, CheckedBlobs } from './storage';
+import { rowsById, type Walked, walked } from './walk';
 
 /** What the manifest says about a segment. */
 interface SegmentState {
@@ -31,16 +39,25 @@ interface Manifest {
 const EMPTY_MANIFEST: Manifest = { next: 1, segments: [], writing: [], replaced: [] };
 const MANIFEST = 'manifest';
 
-/** Documents per segment of `build`, before they are merged. */
-const BUILT_AT_ONCE = 20_000;
-/** Segments of a similar size that are merged into one. */
+/** Segments that are merged into one at a time. */
+const MOST_MERGED = 256;
+/** Segments of similar size, by a factor of so many, are one tier. */
 const TIER = 8;
+
+/** What a write does in one partition. */
+export interface Change {
+  readonly partition: number;
+  /** Ids of documents to delete; unknown ones are ignored. */
+  readonly deleted: readonly string[];
+  /** Documents whose ids are distinct, and are in the partition only if they are in `deleted` too. */
+  readonly added: readonly IndexedDocument[];
+}
 
 /** A merge in progress. */
 export interface Merge {
   /** Writes the new segment; nobody sees it yet. Between steps, anything may be read and written. */
   readonly steps: () => Generator<undefined>;
-  /** Replaces the merged segments by the new one, in a moment. */
+  /** Replaces the merged segments by the new one, in a moment; unless the merge was given up meanwhile (`recover`). */
   readonly commit: () => void;
 }
 
@@ -55,60 +72,153 @@ export class SearchIndex {
   private readonly opened = new Map<number, Opened>();
   private manifest: { readonly bytes: Uint8Array; readonly value: Manifest } | undefined;
 
-  /** `cacheBytes` limits what is cached of tokens and columns. */
+  /** `cache`: for tokens and columns. */
   constructor(
     blobs: Blobs,
     private readonly schema: Schema,
-    { cacheBytes }: { readonly cacheBytes: number },
+    cache: BlobCache,
   ) {
-    this.blobs = new CheckedBlobs(blobs, cacheBytes);
+    this.blobs = new CheckedBlobs(blobs, cache);
   }
 
-  /** Fills an empty index: the documents of each partition become one segment. Their ids are distinct. */
-  *build(
-    partitions: Iterable<readonly [partition: number, documents: Iterable<IndexedDocument>]>,
-  ): Generator<undefined> {
-    for (const [partition, documents] of partitions) {
-      let batch: IndexedDocument[] = [];
-      for (const document of documents) {
-        batch.push(document);
-        if (batch.length < BUILT_AT_ONCE) continue;
-        this.appendNew(partition, batch);
-        batch = [];
-        yield;
-      }
-      this.appendNew(partition, batch);
-      const merge = this.mergeAll(partition);
-      if (merge === undefined) continue;
-      yield* merge.steps();
-      merge.commit();
-      while (this.sweep()) yield;
+  /** Applies changes, one per partition. To be called in a write transaction. */
+  write(changes: readonly Change[]): void {
+    const before = this.read();
+    let manifest = before;
+    for (const { partition, deleted, added } of changes) {
+      manifest = this.withoutDocuments(manifest, partition, deleted);
+      manifest = this.withDocuments(manifest, partition, added);
+    }
+    if (manifest !== before) this.save(manifest);
+  }
+
+  /**
+   * A merge that is due: of `most` or more segments of a similar size, or of one that is mostly deleted. There is one
+   * merge at a time: until it is committed, or given up by `recover`, there is no other.
+   */
+  merge(most: number): Merge | undefined {
+    const { segments, writing } = this.read();
+    if (writing.length > 0) return undefined;
+    const tiers = new Map<string, SegmentState[]>();
+    for (const state of segments) {
+      if (state.deleted * 2 > state.docs) return this.mergeOf([state]);
+      const tier = `${state.partition} ${tierOf(state.docs - state.deleted)}`;
+      const similar = tiers.get(tier);
+      if (similar === undefined) tiers.set(tier, [state]);
+      else similar.push(state);
+    }
+    for (const similar of tiers.values())
+      if (similar.length >= most) return this.mergeOf(similar.slice(0, MOST_MERGED));
+    return undefined;
+  }
+
+  /** A merge of all segments of a partition; undefined if there is one without deleted documents, or as for `merge`. */
+  mergeAll(partition: number): Merge | undefined {
+    const { writing, ...manifest } = this.read();
+    const segments = manifest.segments.filter((state) => state.partition === partition);
+    const isMerged =
+      writing.length > 0 || segments.length === 0 || (segments.length === 1 && segments[0]?.deleted === 0);
+    return isMerged ? undefined : this.mergeOf(segments.slice(0, MOST_MERGED));
+  }
+
+  /** The partitions that have documents. */
+  partitions(): readonly number[] {
+    return [...new Set(this.read().segments.map(({ partition }) => partition))];
+  }
+
+  /**
+   * Removes some blobs of segments that were replaced or emptied; false if there are none, or while a merge is in
+   * progress, which may read them.
+   */
+  sweep(): boolean {
+    const manifest = this.read();
+    const [segment] = manifest.replaced;
+    if (segment === undefined || manifest.writing.length > 0) return false;
+    if (!this.blobs.remove(`${segment}/`))
+      this.save({ ...manifest, replaced: manifest.replaced.filter((one) => one !== segment) });
+    return true;
+  }
+
+  /** Gives up merges that a crash ended: their blobs are left to `sweep`. */
+  recover(): void {
+    const manifest = this.read();
+    if (manifest.writing.length > 0)
+      this.save({ ...manifest, writing: [], replaced: [...manifest.replaced, ...manifest.writing] });
+  }
+
+  /** `partitions`: those to search; by default all. `check` is called every few ms, and may throw to stop the query. */
+  query(query: Query, partitions?: ReadonlySet<number>, check: () => void = () => undefined): Answer {
+    return this.searching(partitions, (searched) => answer(searched, this.schema, query, check));
+  }
+
+  /** All matching documents in batches, in any order: their rows, and their numbers in some columns. */
+  *walk(
+    filter: Filter,
+    columns: readonly string[],
+    partitions?: ReadonlySet<number>,
+    check: () => void = () => undefined,
+  ): Generator<Walked, undefined> {
+    for (const one of this.searched(partitions)) {
+      yield* walked(matchesOf(one, this.schema, filter, check), columns, check);
+      one.segment.release();
     }
   }
 
-  /** Adds documents, or replaces those with the same ids. To be called in a write transaction. */
-  append(partition: number, documents: readonly IndexedDocument[]): void {
-    // Of several with one id, the last one counts.
-    const newest = [...new Map(documents.map((document) => [document.id, document])).values()];
-    this.delete(
-      partition,
-      newest.map(({ id }) => id),
+  /** The rows of all matching documents by id, ascending, from the first one after an id on. */
+  rows(filter: Filter, partitions?: ReadonlySet<number>, after?: string): Generator<number, undefined> {
+    const all = this.searched(partitions).map((one) => matchesOf(one, this.schema, filter, () => undefined));
+    return rowsById(all, after);
+  }
+
+  /** To be called after a write transaction was rolled back, or at the end: what was read is forgotten. */
+  forget(): void {
+    this.opened.clear();
+    this.blobs.clear();
+  }
+
+  /** Live documents and segments. */
+  size(): { readonly docs: number; readonly segments: number } {
+    const { segments } = this.read();
+    return {
+      docs: segments.reduce((sum, { docs, deleted }) => sum + docs - deleted, 0),
+      segments: segments.length,
+    };
+  }
+
+  private searching<Result>(
+    partitions: ReadonlySet<number> | undefined,
+    work: (searched: readonly Opened[]) => Result,
+  ): Result {
+    const searched = this.searched(partitions);
+    try {
+      return work(searched);
+    } finally {
+      for (const { segment } of searched) segment.release();
+    }
+  }
+
+  private searched(partitions: ReadonlySet<number> | undefined): readonly Opened[] {
+    return this.read()
+      .segments.filter(({ partition }) => partitions?.has(partition) !== false)
+      .map((state) => this.open(state));
+  }
+
+  private withDocuments(
+    manifest: Manifest,
+    partition: number,
+    documents: readonly IndexedDocument[],
+  ): Manifest {
+    if (documents.length === 0) return manifest;
+    const { next, segments } = manifest;
+    const steps = writeSegment(this.blobs, next, documents.length, (into) =>
+      writeDocuments(into, next, this.schema, documents),
     );
-    this.appendNew(partition, newest);
-  }
-
-  /** Like `append`, if none of the ids is in the partition. */
-  appendNew(partition: number, documents: readonly IndexedDocument[]): void {
-    if (documents.length === 0) return;
-    const { next, segments, ...rest } = this.read();
-    writeSegment(this.blobs, next, this.schema, documents);
+    while (steps.next().done !== true);
     const added = { id: next, partition, docs: documents.length, deleted: 0, version: 0 };
-    this.write({ ...rest, next: next + 1, segments: [...segments, added] });
+    return { ...manifest, next: next + 1, segments: [...segments, added] };
   }
 
-  /** Deletes documents; unknown ids are ignored. To be called in a write transaction. */
-  delete(partition: number, ids: readonly string[]): void {
-    const manifest = this.read();
+  private withoutDocuments(manifest: Manifest, partition: number, ids: readonly string[]): Manifest {
     let rest: readonly string[] = ids;
     const segments = manifest.segments.map((state) => {
       if (state.partition !== partition || rest.length === 0) return state;
@@ -123,101 +233,18 @@ export class SearchIndex {
       rest = others;
       return this.withDeleted(state, setOf(state.docs, Uint32Array.from(new Set(found)).sort()));
     });
-    if (segments.some((state, at) => state !== manifest.segments[at]))
-      this.write({ ...manifest, ...withoutEmpty(segments, manifest.replaced) });
-  }
-
-  /** Deletes a whole partition. */
-  deletePartition(partition: number): void {
-    const manifest = this.read();
-    const gone = manifest.segments.filter((state) => state.partition === partition);
-    this.write({
-      ...manifest,
-      segments: manifest.segments.filter((state) => state.partition !== partition),
-      replaced: [...manifest.replaced, ...gone.map(({ id }) => id)],
-    });
-  }
-
-  /**
-   * A merge that is due: of segments of similar size, or of one that is mostly deleted. There is one merge at a time:
-   * until it is committed, or given up by `recover`, there is no other.
-   */
-  merge(): Merge | undefined {
-    const { segments, writing } = this.read();
-    if (writing.length > 0) return undefined;
-    const tiers = new Map<string, SegmentState[]>();
-    for (const state of segments) {
-      if (state.deleted * 2 > state.docs) return this.mergeOf([state]);
-      const tier = `${state.partition} ${tierOf(state.docs - state.deleted)}`;
-      const similar = [...(tiers.get(tier) ?? []), state];
-      if (similar.length === TIER) return this.mergeOf(similar);
-      tiers.set(tier, similar);
-    }
-    return undefined;
-  }
-
-  /** A merge of all segments of a partition; undefined if there is one without deleted documents, or as for `merge`. */
-  mergeAll(partition: number): Merge | undefined {
-    const { writing, ...manifest } = this.read();
-    const segments = manifest.segments.filter((state) => state.partition === partition);
-    const isMerged =
-      writing.length > 0 || segments.length === 0 || (segments.length === 1 && segments[0]?.deleted === 0);
-    return isMerged ? undefined : this.mergeOf(segments);
-  }
-
-  /**
-   * Removes some blobs of segments that were replaced or emptied; false if there are none, or while a merge is in
-   * progress, which may read them.
-   */
-  sweep(): boolean {
-    const manifest = this.read();
-    const [segment] = manifest.replaced;
-    if (segment === undefined || manifest.writing.length > 0) return false;
-    if (!this.blobs.remove(`${segment}/`))
-      this.write({ ...manifest, replaced: manifest.replaced.filter((one) => one !== segment) });
-    return true;
-  }
-
-  /** Gives up merges that a crash ended: their blobs are left to `sweep`. No merge may be in progress. */
-  recover(): void {
-    const manifest = this.read();
-    if (manifest.writing.length > 0)
-      this.write({ ...manifest, writing: [], replaced: [...manifest.replaced, ...manifest.writing] });
-  }
-
-  /** `partitions`: those to search; by default all. `check` is called every few ms, and may throw to stop the query. */
-  query(query: Query, partitions?: ReadonlySet<number>, check: () => void = () => undefined): Answer {
-    const searched: Searched[] = [];
-    for (const state of this.read().segments) {
-      if (partitions !== undefined && !partitions.has(state.partition)) continue;
-      const { segment, deleted } = this.open(state);
-      searched.push({ segment, partition: state.partition, deleted });
-    }
-    return answer(searched, this.schema, query, check);
-  }
-
-  /** To be called after a write transaction was rolled back: what was read in it is forgotten. */
-  rolledBack(): void {
-    this.opened.clear();
-    this.blobs.clear();
-  }
-
-  /** Live documents and segments. */
-  size(): { readonly docs: number; readonly segments: number } {
-    const { segments } = this.read();
-    return {
-      docs: segments.reduce((sum, { docs, deleted }) => sum + docs - deleted, 0),
-      segments: segments.length,
-    };
+    return segments.every((state, at) => state === manifest.segments[at])
+      ? manifest
+      : { ...manifest, ...withoutEmpty(segments, manifest.replaced) };
   }
 
   private mergeOf(states: readonly SegmentState[]): Merge {
     const manifest = this.read();
     const target = manifest.next;
-    this.write({ ...manifest, next: target + 1, writing: [...manifest.writing, target] });
+    this.save({ ...manifest, next: target + 1, writing: [...manifest.writing, target] });
     const sources = states.map((state) => ({
       // One of its own, so that the cache stays as it is and its memory is freed with the merge.
-      segment: new Segment(this.blobs, state.id, this.schema, false),
+      segment: new Segment(this.blobs, state.id, state.docs, this.schema, false),
       deleted: this.open(state).deleted,
     }));
     const merge = new SegmentMerge(this.blobs, this.schema, sources, target);
@@ -232,6 +259,12 @@ export class SearchIndex {
   /** Documents that were deleted since the merge began are deleted in the new segment. */
   private commit(merged: readonly SegmentState[], merge: SegmentMerge, target: number): void {
     const manifest = this.read();
+    if (!manifest.writing.includes(target)) {
+      // Some of its blobs may have been written after those before were swept.
+      if (!manifest.replaced.includes(target))
+        this.save({ ...manifest, replaced: [...manifest.replaced, target] });
+      return;
+    }
     const late: OrdinalSet[] = [];
     for (const [source, before] of merged.entries()) {
       const now = manifest.segments.find(({ id }) => id === before.id);
@@ -246,7 +279,7 @@ export class SearchIndex {
     const ids = new Set(merged.map(({ id }) => id));
     const kept = manifest.segments.filter(({ id }) => !ids.has(id));
     const replaced = [...manifest.replaced, ...ids];
-    this.write({
+    this.save({
       ...manifest,
       writing: manifest.writing.filter((one) => one !== target),
       ...withoutEmpty([...kept, added], replaced),
@@ -269,7 +302,7 @@ export class SearchIndex {
   private open(state: SegmentState): Opened {
     const open = this.opened.get(state.id);
     if (open?.version === state.version) return open;
-    const segment = open?.segment ?? new Segment(this.blobs, state.id, this.schema);
+    const segment = open?.segment ?? new Segment(this.blobs, state.id, state.docs, this.schema);
     const opened = {
       segment,
       partition: state.partition,
@@ -292,7 +325,7 @@ export class SearchIndex {
     return value;
   }
 
-  private write(manifest: Manifest): void {
+  private save(manifest: Manifest): void {
     this.blobs.write(MANIFEST, bytesOf(JSON.stringify(manifest)));
   }
 }

@@ -2,19 +2,19 @@ import { bytesOf, compareTexts, textOf } from './bytes';
 import { decodeSet, emptySet, encodeSet, type OrdinalSet } from './containers';
 import { Dictionary, dictionaryNames, DictionaryWriter } from './dictionary';
 import { Numbers, writeNumbers } from './numbers';
-import { type CheckedBlobs } from './storage';
+import { type BlobReader, type BlobWriter, type CheckedBlobs, PackReader, PackWriter } from './storage';
 
 /** What the documents of an index have. */
 export interface Schema {
   /** The names of their numbers, by which they are filtered and sorted. */
   readonly columns: readonly string[];
-  /** Documents have ordinals in this order; ties by id. */
-  readonly defaultOrder: { readonly column: string; readonly descending?: boolean };
+  /** Documents have ordinals in this order; ties by id. By default they are ordered by id alone. */
+  readonly defaultOrder?: { readonly column: string; readonly descending?: boolean };
   /** Columns by which results are often sorted, or filtered by range: their order is stored. */
   readonly orders: readonly string[];
   /**
    * Columns whose numbers, integers from 0, are the groups of documents: small ones, as their bitmap is in memory. A
-   * document without one is a group of its own.
+   * document without one, or with a negative one, is a group of its own.
    */
   readonly groups: readonly string[];
 }
@@ -48,7 +48,6 @@ interface StoredGroups {
 }
 
 interface Head {
-  readonly docs: number;
   /** Per stored order, how many documents have a value. */
   readonly present: Readonly<Record<string, number>>;
   /** Per column of groups, how many documents are in groups. */
@@ -57,6 +56,7 @@ interface Head {
 
 /** The names of a segment's blobs. */
 const names = {
+  pack: (segment: number) => `${segment}/pack`,
   head: (segment: number) => `${segment}/head`,
   rows: (segment: number) => `${segment}/rows`,
   ranks: (segment: number) => `${segment}/ranks`,
@@ -77,21 +77,25 @@ export class Segment {
   /** The position of each ordinal among the sorted ids. */
   readonly ranks: Numbers;
   private readonly head: Head;
+  private readonly reader: BlobReader;
   private readonly columns = new Map<string, Numbers>();
   private readonly orders = new Map<string, StoredOrder>();
   private readonly groups = new Map<string, StoredGroups>();
 
-  /** `isCached`: reads go through the cache. */
+  /** `docs`: how many documents it has. `isCached`: reads go through the cache. */
   constructor(
     private readonly blobs: CheckedBlobs,
     readonly id: number,
+    docs: number,
     private readonly schema: Schema,
     private readonly isCached = true,
   ) {
-    this.head = blobs.readOnce(names.head(id), (bytes) => JSON.parse(textOf(bytes)) as Head);
-    this.docs = this.head.docs;
-    this.terms = new Dictionary(blobs, dictionaryNames(id, 'terms'), this.docs);
-    this.ids = new Dictionary(blobs, dictionaryNames(id, 'ids'), this.docs);
+    const reader = docs > PACKED ? blobs : new PackReader(blobs, names.pack(id), isCached);
+    this.reader = reader;
+    this.head = reader.readOnce(names.head(id), (bytes) => JSON.parse(textOf(bytes)) as Head);
+    this.docs = docs;
+    this.terms = new Dictionary(reader, dictionaryNames(id, 'terms'), docs);
+    this.ids = new Dictionary(reader, dictionaryNames(id, 'ids'), docs);
     this.rows = this.numbers(names.rows(id));
     this.ranks = this.numbers(names.ranks(id));
   }
@@ -115,7 +119,7 @@ export class Segment {
     return stored(this.groups, column, () => ({
       numbers: this.column(column).whole(1),
       members: new Numbers(
-        this.blobs,
+        this.reader,
         names.members(this.id, column),
         this.head.members[column] ?? 0,
         this.isCached,
@@ -145,8 +149,13 @@ export class Segment {
     if (version > 1) this.blobs.remove(names.deleted(this.id, version - 1));
   }
 
+  /** Forgets what need not stay in memory between queries. */
+  release(): void {
+    for (const numbers of [this.rows, this.ranks, ...this.columns.values()]) numbers.release();
+  }
+
   private numbers(name: string): Numbers {
-    return new Numbers(this.blobs, name, this.docs, this.isCached);
+    return new Numbers(this.reader, name, this.docs, this.isCached);
   }
 }
 
@@ -171,9 +180,28 @@ interface SegmentNumbers {
   readonly sortedParts?: (column: string) => readonly Uint32Array[];
 }
 
+/** The blobs of segments of at most so many documents are one: reading and writing each costs more than its bytes. */
+const PACKED = 256;
+
+/** Writes the blobs of a segment, in steps. */
+export function* writeSegment(
+  blobs: BlobWriter,
+  segment: number,
+  docs: number,
+  write: (into: BlobWriter) => Generator<undefined>,
+): Generator<undefined> {
+  if (docs > PACKED) {
+    yield* write(blobs);
+    return;
+  }
+  const pack = new PackWriter();
+  yield* write(pack);
+  pack.finish(blobs, names.pack(segment));
+}
+
 /** Writes columns, orders, groups and the head, in steps. */
 export function* writeSegmentNumbers(
-  blobs: CheckedBlobs,
+  blobs: BlobWriter,
   segment: number,
   schema: Schema,
   { rows, ranks, valuesOf, sortedParts }: SegmentNumbers,
@@ -208,7 +236,7 @@ export function* writeSegmentNumbers(
     for (const value of values) if (!Number.isNaN(value)) count += 1;
     present[column] = count;
   }
-  blobs.write(names.head(segment), bytesOf(JSON.stringify({ docs, present, members } satisfies Head)));
+  blobs.write(names.head(segment), bytesOf(JSON.stringify({ present, members } satisfies Head)));
 }
 
 /** Compares positions by their values, missing ones last, then by rank. */
@@ -266,7 +294,7 @@ function membersOf(values: Float64Array): Uint32Array {
   let count = 0;
   for (let ordinal = 0; ordinal < values.length; ordinal += 1) {
     const value = values[ordinal] ?? NaN;
-    if (!Number.isNaN(value)) keys[count++] = value * ORDINALS + ordinal;
+    if (value >= 0) keys[count++] = value * ORDINALS + ordinal;
   }
   const members = new Uint32Array(count);
   for (const [at, key] of keys.subarray(0, count).sort().entries()) members[at] = key % ORDINALS;
@@ -279,19 +307,19 @@ export function ordinalsBelow(count: number): Uint32Array {
   return ordinals;
 }
 
-/** Writes the segment of some documents. */
-export function writeSegment(
-  blobs: CheckedBlobs,
+/** Writes the blobs of the segment of some documents. */
+export function* writeDocuments(
+  blobs: BlobWriter,
   segment: number,
   schema: Schema,
   documents: readonly IndexedDocument[],
-): void {
+): Generator<undefined> {
   const byId = documents
     .map((_, at) => at)
     .sort((a, b) => compareTexts(documents[a]?.id ?? '', documents[b]?.id ?? ''));
   const rankOf = new Uint32Array(documents.length);
   for (const [rank, at] of byId.entries()) rankOf[at] = rank;
-  const { column, descending } = schema.defaultOrder;
+  const { column = '', descending } = schema.defaultOrder ?? {};
   const first = Float64Array.from(documents, ({ numbers }) => numbers[column] ?? NaN);
   const inOrder = ordinalsBelow(documents.length).sort(comparing(first, rankOf, descending));
   const sorted = Array.from(inOrder, (at) => documents[at]).filter((one) => one !== undefined);
@@ -302,16 +330,15 @@ export function writeSegment(
   const ids = new DictionaryWriter(blobs, dictionaryNames(segment, 'ids'), documents.length);
   for (const at of byId) ids.add(bytesOf(documents[at]?.id ?? ''), [ordinalOf[at] ?? 0], 1);
   ids.finish();
-  const steps = writeSegmentNumbers(blobs, segment, schema, {
+  yield* writeSegmentNumbers(blobs, segment, schema, {
     rows: Float64Array.from(sorted, ({ row }) => row),
     ranks: Uint32Array.from(inOrder, (at) => rankOf[at] ?? 0),
     valuesOf: (name) => Float64Array.from(sorted, ({ numbers }) => numbers[name] ?? NaN),
   });
-  while (steps.next().done !== true);
 }
 
 /** Numbers the tokens as they come, then sorts the postings by counting, and only the distinct tokens by name. */
-function writeTerms(blobs: CheckedBlobs, segment: number, documents: readonly IndexedDocument[]): void {
+function writeTerms(blobs: BlobWriter, segment: number, documents: readonly IndexedDocument[]): void {
   const numbers = new Map<string, number>();
   const counts: number[] = [];
   const lasts: number[] = [];

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { bytesOf, textOf } from './bytes';
 
 /**
  * Where an index keeps its bytes. Names are distinct; a blob is written once unless it is replaced whole. Reads and
@@ -16,36 +17,86 @@ export class DamagedIndex extends Error {
   override readonly name = 'DamagedIndex';
 }
 
-/** Blobs by name, with a checksum over name and bytes at the end of each. Caches what was read, up to a number of bytes. */
-export class CheckedBlobs {
+/** Where the blobs of a segment are read. Raises `DamagedIndex`. */
+export interface BlobReader {
+  /** The decoded blob, possibly cached: `decode` must always be the same for one name. */
+  read<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value;
+  /** The decoded blob, without caching. */
+  readOnce<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value;
+}
+
+/** Where the blobs of a segment are written. */
+export interface BlobWriter {
+  write(name: string, bytes: Uint8Array): void;
+}
+
+/** Decoded blobs, up to a number of bytes: the least recently used ones are forgotten. Indexes may share one. */
+export class BlobCache {
   private readonly cached = new Map<string, { readonly value: unknown; readonly bytes: number }>();
   private used = 0;
+  private owners = 0;
+
+  constructor(private readonly maxBytes: number) {}
+
+  /** A prefix for the names of one index. */
+  prefix(): string {
+    this.owners += 1;
+    return `${this.owners} `;
+  }
+
+  /** Wrapped, since a value may be anything. */
+  get(name: string): { readonly value: unknown } | undefined {
+    const found = this.cached.get(name);
+    if (found === undefined) return undefined;
+    this.cached.delete(name);
+    this.cached.set(name, found);
+    return found;
+  }
+
+  set(name: string, value: unknown, length: number): void {
+    const bytes = length + OVERHEAD;
+    if (bytes > this.maxBytes) return;
+    this.cached.set(name, { value, bytes });
+    this.used += bytes;
+    for (const oldest of this.cached.keys()) {
+      if (this.used <= this.maxBytes) return;
+      this.forget(oldest);
+    }
+  }
+
+  forget(name: string): void {
+    this.used -= this.cached.get(name)?.bytes ?? 0;
+    this.cached.delete(name);
+  }
+
+  forgetAll(prefix: string): void {
+    for (const name of this.cached.keys()) if (name.startsWith(prefix)) this.forget(name);
+  }
+}
+
+/** What a cached blob takes besides its bytes, approximately. */
+const OVERHEAD = 200;
+
+/** Blobs by name, with a checksum over name and bytes at the end of each. */
+export class CheckedBlobs implements BlobReader, BlobWriter {
+  private readonly prefix: string;
 
   constructor(
     private readonly blobs: Blobs,
-    private readonly maxBytes: number,
-  ) {}
+    private readonly cache: BlobCache,
+  ) {
+    this.prefix = cache.prefix();
+  }
 
-  /** The decoded blob. Raises `DamagedIndex`. `decode` must always be the same for one name. */
   read<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value {
-    const found = this.cached.get(name);
-    if (found !== undefined) {
-      // The least recently used ones come first.
-      this.cached.delete(name);
-      this.cached.set(name, found);
-      return found.value as Value;
-    }
+    const found = this.cache.get(this.prefix + name);
+    if (found !== undefined) return found.value as Value;
     const bytes = this.bytes(name);
     const value = decoded(name, bytes, decode);
-    if (bytes.length <= this.maxBytes) {
-      this.cached.set(name, { value, bytes: bytes.length + OVERHEAD });
-      this.used += bytes.length + OVERHEAD;
-      this.shrink();
-    }
+    this.cache.set(this.prefix + name, value, bytes.length);
     return value;
   }
 
-  /** The decoded blob, without caching. Raises `DamagedIndex`. */
   readOnce<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value {
     return decoded(name, this.bytes(name), decode);
   }
@@ -61,44 +112,103 @@ export class CheckedBlobs {
     sealed.set(bytes);
     new DataView(sealed.buffer).setUint32(bytes.length, checksum(name, bytes), true);
     this.blobs.put(name, sealed);
-    this.forget(name);
+    this.cache.forget(this.prefix + name);
   }
 
   /** Removes some of the blobs whose names start with a prefix; false if there was none. */
   remove(prefix: string): boolean {
-    for (const name of this.cached.keys()) if (name.startsWith(prefix)) this.forget(name);
+    this.cache.forgetAll(this.prefix + prefix);
     return this.blobs.remove(prefix, REMOVED_AT_ONCE);
   }
 
   /** Forgets everything that is cached. */
   clear(): void {
-    this.cached.clear();
-    this.used = 0;
+    this.cache.forgetAll(this.prefix);
   }
 
   private bytes(name: string): Uint8Array {
     const stored = this.blobs.get(name);
-    if (stored === undefined) throw new DamagedIndex(`${name} is missing in the search index`);
+    if (stored === undefined) throw missing(name);
     return unsealed(name, stored);
   }
+}
 
-  private forget(name: string): void {
-    this.used -= this.cached.get(name)?.bytes ?? 0;
-    this.cached.delete(name);
+/** Gathers the blobs of a small segment, which become one: `finish`. */
+export class PackWriter implements BlobWriter {
+  private readonly parts: (readonly [name: string, bytes: Uint8Array])[] = [];
+
+  write(name: string, bytes: Uint8Array): void {
+    this.parts.push([name, bytes]);
   }
 
-  private shrink(): void {
-    for (const name of this.cached.keys()) {
-      if (this.used <= this.maxBytes) return;
-      this.forget(name);
+  /** The directory (its length, then JSON of the names and lengths), then the parts, each at a multiple of eight. */
+  finish(blobs: BlobWriter, name: string): void {
+    const directory = bytesOf(JSON.stringify(this.parts.map(([part, { length }]) => [part, length])));
+    const start = padded(4 + directory.length);
+    const pack = new Uint8Array(this.parts.reduce((sum, [, { length }]) => sum + padded(length), start));
+    new DataView(pack.buffer).setUint32(0, directory.length, true);
+    pack.set(directory, 4);
+    let at = start;
+    for (const [, bytes] of this.parts) {
+      pack.set(bytes, at);
+      at += padded(bytes.length);
     }
+    blobs.write(name, pack);
   }
+}
+
+type Pack = ReadonlyMap<string, Uint8Array>;
+
+/** The blobs of a small segment, in one. */
+export class PackReader implements BlobReader {
+  private pack: Pack | undefined;
+
+  /** `isCached`: the pack is read through the cache; otherwise it is read once, and stays in memory with the reader. */
+  constructor(
+    private readonly blobs: CheckedBlobs,
+    private readonly name: string,
+    private readonly isCached: boolean,
+  ) {}
+
+  read<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value {
+    const bytes = this.parts().get(name);
+    if (bytes === undefined) throw missing(name);
+    return decoded(name, bytes, decode);
+  }
+
+  readOnce<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value {
+    return this.read(name, decode);
+  }
+
+  private parts(): Pack {
+    if (this.isCached) return this.blobs.read(this.name, decodePack);
+    this.pack ??= this.blobs.readOnce(this.name, decodePack);
+    return this.pack;
+  }
+}
+
+function decodePack(bytes: Uint8Array): Pack {
+  const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
+  const directory = JSON.parse(textOf(bytes.subarray(4, 4 + length))) as readonly [string, number][];
+  let at = padded(4 + length);
+  return new Map(
+    directory.map(([name, size]) => {
+      const part = bytes.subarray(at, at + size);
+      at += padded(size);
+      return [name, part];
+    }),
+  );
+}
+
+function padded(length: number): number {
+  return Math.ceil(length / 8) * 8;
 }
 
 const REMOVED_AT_ONCE = 1_000;
 
-/** What a cached blob takes besides its bytes, approximately. */
-const OVERHEAD = 200;
+function missing(name: string): DamagedIndex {
+  return new DamagedIndex(`${name} is missing in the search index`);
+}
 
 function checksum(name: string, bytes: Uint8Array): number {
   return crc32(bytes, crc32(name));

@@ -1,4 +1,5 @@
 import { type Found } from '../../../kernel/query';
+import { DamagedIndex } from '../search/storage';
 import { type GenerationFile } from './generation-file';
 import { type SqlRow, type SqlValue, type StoreFile } from './store-file';
 
@@ -30,6 +31,16 @@ export function get({ file }: GenerationFile, ids: readonly string[], bodyLimit?
     );
     return bodies.flatMap((body, at) => foundOf(rows[at], body));
   });
+}
+
+/** Id and version of each of these rows, in order. Raises `DamagedIndex` if one does not exist: the index named it. */
+export function keysOf(file: StoreFile, rows: readonly number[]): readonly SqlRow[] {
+  if (rows.length === 0) return [];
+  const query = `SELECT k.id, ${VERSION} FROM json_each(?) j CROSS JOIN keys k ON k.row = j.value`;
+  const keys = file.all(query, JSON.stringify(rows));
+  if (keys.length !== rows.length)
+    throw new DamagedIndex(`${rows.length - keys.length} documents of the search index do not exist`);
+  return keys;
 }
 
 /** The bodies of these rows, in order, up to about `limit` characters, but at least one. */

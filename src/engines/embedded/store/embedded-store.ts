@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { type Position } from '../../../kernel/event';
 import {
@@ -25,18 +26,22 @@ import {
   type Write,
 } from '../../../kernel/read-store';
 import { releaseClosedFiles } from '../connection';
-import { countGroups, searchGroups, totals } from './groups';
-import { GenerationFile } from './generation-file';
-import { countOf, hitsOf } from './hits';
+import { BlobCache, DamagedIndex } from '../search/storage';
 import { get } from './documents';
+import { GenerationFile } from './generation-file';
+import { countGroups, totals } from './groups';
 import { resumedScan, snapshot } from './long-reads';
 import { QueryClock } from './query-clock';
 import { type Registered, Registry } from './registry';
-import { search } from './search';
+import { count, search, searchGroups } from './search';
 import { type PreparedWrite, prepareWrites, writeBatch } from './writer';
 
 /** How long (ms) a snapshot may last. */
 const SNAPSHOT_MS = 5_000;
+/** Bytes of search indexes that a store caches. */
+const CACHE_BYTES = 8_000_000;
+/** How long (ms) after a write a generation counts as written to. */
+const WRITTEN_MS = 500;
 /** How often (ms) an idle store closes generations that another thread or process dropped. */
 const POLL_MS = 5_000;
 
@@ -47,17 +52,29 @@ export class EmbeddedStore extends ReadStore {
   /** Connections of long reads. */
   private readonly longReads = new Set<GenerationFile>();
   private readonly polling: NodeJS.Timeout;
+  private readonly cache: BlobCache;
+  /** Generations whose indexes are being kept in order, by their numbers, with the time of the last write. */
+  private readonly kept = new Map<number, number>();
+  private isClosed = false;
   private registered: ReadonlyMap<number, Registered> = new Map();
 
   private readonly clock: QueryClock;
   private readonly snapshotMs: number;
 
-  /** `clock` stops queries. `snapshotMs` limits how long a snapshot may block the reuse of the WAL. */
+  /**
+   * `clock` stops queries. `snapshotMs` limits how long a snapshot may block the reuse of the WAL. `cacheBytes`: of search
+   * indexes.
+   */
   constructor(
     directory: string,
-    options: { readonly clock?: QueryClock | undefined; readonly snapshotMs?: number | undefined } = {},
+    options: {
+      readonly clock?: QueryClock | undefined;
+      readonly snapshotMs?: number | undefined;
+      readonly cacheBytes?: number | undefined;
+    } = {},
   ) {
     super();
+    this.cache = new BlobCache(options.cacheBytes ?? CACHE_BYTES);
     this.clock = options.clock ?? new QueryClock();
     this.snapshotMs = options.snapshotMs ?? SNAPSHOT_MS;
     this.registry = new Registry(directory);
@@ -102,6 +119,7 @@ export class EmbeddedStore extends ReadStore {
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
     const prepared = this.at(target, ({ layout }) => prepareWrites(layout, writes));
     await this.writePrepared(target, prepared, checkpoint);
+    if (writes.length > 0) this.keepInOrder(target).catch(ignoreUnavailable);
   }
 
   /** The second half of `write`, after the documents are validated and prepared. */
@@ -140,10 +158,7 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async count(target: Target, filter: Filter): Promise<number> {
-    return this.query(target, {}, (generation) => {
-      const hits = hitsOf(requireFinished(generation), filter);
-      return hits === undefined ? 0 : countOf(generation, hits);
-    });
+    return this.query(target, {}, (generation) => count(requireFinished(generation), filter));
   }
 
   async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
@@ -174,7 +189,13 @@ export class EmbeddedStore extends ReadStore {
     this.registry.leases.release(lease);
   }
 
+  /** One step of keeping an index in order (`GenerationFile.keep`). */
+  async keep(target: Target, isWritten: boolean): Promise<boolean> {
+    return this.at(target, (generation) => generation.keep(isWritten));
+  }
+
   async close(): Promise<void> {
+    this.isClosed = true;
     clearInterval(this.polling);
     for (const generation of [...this.opened.values(), ...this.longReads]) generation.close();
     this.opened.clear();
@@ -192,6 +213,26 @@ export class EmbeddedStore extends ReadStore {
     if (dropped.length > 0) setImmediate(releaseClosedFiles);
   }
 
+  /** Keeps the index of a generation that was written to in order, in steps between other work. */
+  private async keepInOrder(written: Target): Promise<void> {
+    const generation = this.resolve(written);
+    const { number } = generation;
+    const isKept = this.kept.has(number);
+    this.kept.set(number, performance.now());
+    if (isKept) return;
+    const rest = (): number => (this.kept.get(number) ?? 0) + WRITTEN_MS - performance.now();
+    try {
+      for (let isResting = false; !isResting;) {
+        isResting = rest() <= 0;
+        while (!this.isClosed && (await this.keep(targetOf(generation), !isResting))) await nextTurn();
+        if (this.isClosed) return;
+        if (!isResting) await pause(Math.max(1, rest()), undefined, { ref: false });
+      }
+    } finally {
+      this.kept.delete(number);
+    }
+  }
+
   private poll(): void {
     try {
       if (this.opened.size > 0) this.closeDropped();
@@ -206,10 +247,14 @@ export class EmbeddedStore extends ReadStore {
     target: Target,
     read: (own: GenerationFile) => AsyncIterable<Batch>,
   ): AsyncGenerator<Batch> {
+    const registered = this.resolve(target);
     const own = this.at(target, (generation) => requireFinished(generation).openForScan());
     this.longReads.add(own);
     try {
       yield* read(own);
+    } catch (error) {
+      if (error instanceof DamagedIndex) this.refuse(registered, error);
+      throw error;
     } finally {
       own.close();
       this.longReads.delete(own);
@@ -232,9 +277,19 @@ export class EmbeddedStore extends ReadStore {
     try {
       return work(this.generation(registered));
     } catch (error) {
+      if (error instanceof DamagedIndex) this.refuse(registered, error);
       if (!(error instanceof EngineUnavailable) || this.registry.all().has(registered.number)) throw error;
       return work(this.generation(this.resolve(target)));
     }
+  }
+
+  /** Retires a generation with a damaged index, so that it is built again. */
+  private refuse(generation: Registered, error: DamagedIndex): never {
+    this.registry.retire(generation);
+    throw new EngineUnavailable(
+      `the read store is not available: ${generation.collection} is built again, as its file is damaged`,
+      { cause: error },
+    );
   }
 
   private generation(registered: Registered): GenerationFile {
@@ -243,6 +298,7 @@ export class EmbeddedStore extends ReadStore {
     if (open !== undefined) return open;
     const generation = new GenerationFile(this.registry.path(registered), registered.spec, {
       clock: this.clock,
+      cache: this.cache,
     });
     this.opened.set(number, generation);
     generation.checkpoint();
@@ -260,6 +316,11 @@ export class EmbeddedStore extends ReadStore {
     }
     throw new NoGeneration(target);
   }
+}
+
+/** The next write, or whoever reads, raises it. */
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof EngineUnavailable) && !(error instanceof NoGeneration)) throw error;
 }
 
 function withoutSpec({ collection, version, number, state }: Registered): Generation {

@@ -2,8 +2,11 @@ import { existsSync, statSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { type Position, START } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
+import { type Merge, SearchIndex } from '../search/search-index';
+import { BlobCache } from '../search/storage';
+import { BlobTable } from './blob-table';
 import { Layout } from './layout';
-import { type QueryClock } from './query-clock';
+import { QueryClock } from './query-clock';
 import { LOCK_TIMEOUT_MS, StoreFile } from './store-file';
 
 /**
@@ -24,22 +27,41 @@ export const PAGE_PRAGMA = 'PRAGMA page_size = 8192;';
 const SCAN_PRAGMAS = `${GENERATION_PRAGMAS}
   PRAGMA cache_size = -8000;`;
 
-/** Pages of the token index merged per transaction. */
-const MERGED_PAGES = 500;
+/** Bytes cached of the index for one scan. */
+const SCAN_CACHE = 8_000_000;
 
-/** One generation: its file and its layout. */
+/** How long (ms) a step of keeping the index in order takes, about. */
+const STEP_MS = 20;
+
+/** Segments of a similar size before they are merged: while the generation is at rest, is written to, or is built. */
+const MERGED = { resting: 8, written: 32, building: 256 } as const;
+
+/** One generation: its file, its layout and its search index. */
 export class GenerationFile {
   readonly layout: Layout;
   readonly file: StoreFile;
+  readonly index: SearchIndex;
+  /** Throws if the current query is to be stopped. */
+  readonly check: () => void;
   private isFinished = false;
+  private merging: { readonly merge: Merge; readonly steps: Generator<undefined> } | undefined;
 
+  /** `clock` stops queries. `cache` is for the search index. */
   constructor(
     private readonly path: string,
     private readonly spec: CollectionSpec,
-    { setUp = GENERATION_PRAGMAS, clock }: { readonly setUp?: string; readonly clock?: QueryClock } = {},
+    {
+      setUp = GENERATION_PRAGMAS,
+      clock = new QueryClock(),
+      cache = new BlobCache(SCAN_CACHE),
+    }: { readonly setUp?: string; readonly clock?: QueryClock; readonly cache?: BlobCache } = {},
   ) {
     this.layout = new Layout(spec);
-    this.file = new StoreFile(path, { create: false, setUp, ...(clock === undefined ? {} : { clock }) });
+    this.file = new StoreFile(path, { create: false, setUp });
+    this.index = new SearchIndex(new BlobTable(this.file), this.layout.schema, cache);
+    this.check = () => {
+      clock.check();
+    };
   }
 
   /** Creates the file of a new generation, with empty tables. */
@@ -64,32 +86,66 @@ export class GenerationFile {
     return this.readFact('checkpoint') ?? START;
   }
 
-  /** Whether the indexes for searches are built. */
+  /** Whether its index is complete. */
   finished(): boolean {
     this.isFinished ||= this.readFact('finished') !== undefined;
     return this.isFinished;
   }
 
-  /**
-   * Builds the indexes that bulk writes go without, and merges the token index into one segment, so that each token is
-   * looked up in one place. Other work of this thread runs between steps.
-   */
+  /** Runs `work` in a write transaction. */
+  writing<Result>(work: () => Result): Result {
+    try {
+      return this.file.writing(work);
+    } catch (error) {
+      // What was read of the index in the transaction may never have been written.
+      this.index.forget();
+      throw error;
+    }
+  }
+
+  /** Merges the index into one segment per partition. Other work of this thread runs between steps. */
   async finish(): Promise<void> {
-    const { file, layout } = this;
     if (this.finished()) return;
-    const changes = (): number => Number(file.first('SELECT total_changes()')?.[0]);
-    // A negative number starts a merge of everything, a positive one continues it. It is complete when hardly anything
-    // changes.
-    for (let pages = -MERGED_PAGES, before = -MERGED_PAGES; changes() - before >= 2; pages = MERGED_PAGES) {
-      before = changes();
-      file.run(`INSERT INTO tokens (tokens, rank) VALUES ('merge', ?)`, pages);
-      await setImmediate();
-    }
-    for (const index of layout.indexes()) {
-      file.execute(index);
-      await setImmediate();
-    }
+    for (const partition of this.index.partitions())
+      while (this.step(() => this.index.mergeAll(partition))) await setImmediate();
     this.recordFact('finished', 'yes');
+  }
+
+  /**
+   * One step of keeping the index in order after writes: of a merge that is due, or of removing what was replaced. False
+   * if nothing is left to do. `isWritten`: more writes are expected, so merges may wait.
+   */
+  keep(isWritten: boolean): boolean {
+    const most = !this.finished() ? MERGED.building : isWritten ? MERGED.written : MERGED.resting;
+    return this.step(() => this.index.merge(most));
+  }
+
+  private step(due: () => Merge | undefined): boolean {
+    const { index } = this;
+    try {
+      return this.writing(() => {
+        if (this.merging === undefined) {
+          // A merge that a crash ended, or that another process is still about to give up.
+          index.recover();
+          const merge = due();
+          if (merge === undefined) return index.sweep();
+          this.merging = { merge, steps: merge.steps() };
+        }
+        const { merge, steps } = this.merging;
+        const end = performance.now() + STEP_MS;
+        while (performance.now() < end) {
+          if (steps.next().done !== true) continue;
+          merge.commit();
+          this.merging = undefined;
+          break;
+        }
+        return true;
+      });
+    } catch (error) {
+      // The next step starts again.
+      this.merging = undefined;
+      throw error;
+    }
   }
 
   /** Records a fact within the current transaction. A checkpoint never moves backwards. */
@@ -127,6 +183,7 @@ export class GenerationFile {
   }
 
   close(): void {
+    this.index.forget();
     this.file.close();
   }
 }

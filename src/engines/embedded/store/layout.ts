@@ -6,21 +6,23 @@ import {
   UndeclaredField,
 } from '../../../kernel/read-store';
 import { checkId, Declaration, type Field, isOf } from '../../declaration';
+import { type Schema } from '../search/segment';
 import { type SqlValue } from './store-file';
-import { TOKENIZER, tokensOf } from './tokens';
+import { tokensOf } from './tokens';
 
 /**
- * Increment it with every change of the tables below, of tokens or of digests: files of another version are rebuilt.
+ * Increment it with every change of the tables below, of tokens, of digests or of the search index: files of another
+ * version are rebuilt.
  */
-export const LAYOUT_VERSION = 1;
+export const LAYOUT_VERSION = 2;
 
 /**
  * The tables of a collection:
- * - `keys`: narrow rows for sorting, grouping and comparing; `bodies`: the rest, with the same row number;
- * - `tokens`: one inverted index of all words and exact values;
+ * - `keys`: narrow rows, with the texts to sort by; `bodies`: the rest, with the same row number;
+ * - `blobs`: the search index (`../search`), which finds row numbers by words, values and numbers;
+ * - `groups`: the number that stands for a value of a `column` field in the index;
  * - `partitions`: each partition value has a slot of 2^32 consecutive row numbers, so that a query for some partitions
- *   reads
- *   only their part of every table and index.
+ *   reads only their part of every table.
  */
 export const SLOT = 2 ** 32;
 
@@ -28,17 +30,21 @@ const TABLES = `
   CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
   CREATE TABLE bodies (row INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
   CREATE TABLE removed (id TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-  CREATE TABLE partitions (value INTEGER PRIMARY KEY, slot INTEGER NOT NULL UNIQUE,
-    last INTEGER NOT NULL, documents INTEGER NOT NULL) STRICT;
-  CREATE VIRTUAL TABLE tokens USING fts5 (t, content = '', contentless_delete = 1, detail = none,
-    tokenize = "${TOKENIZER}");`;
+  CREATE TABLE partitions (value INTEGER PRIMARY KEY, slot INTEGER NOT NULL UNIQUE, last INTEGER NOT NULL) STRICT;
+  CREATE TABLE blobs (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
+  CREATE TABLE groups (number INTEGER PRIMARY KEY, field INTEGER NOT NULL, value TEXT NOT NULL,
+    UNIQUE (field, value)) STRICT;`;
 
-/** A document as stored in the tables. */
+/** A document as stored. Can be sent to another thread. */
 export interface DocumentRow {
   readonly partition: number;
-  /** The values of the columns, in order. */
-  readonly values: readonly SqlValue[];
-  /** The text to index; empty if there is nothing to search for. */
+  /** The texts to sort by, in the order of the columns of `keys`. */
+  readonly texts: readonly SqlValue[];
+  /** The values of the `number` fields, in order; NaN is missing. */
+  readonly numbers: readonly number[];
+  /** The values of the `column` fields, in order. */
+  readonly values: readonly (string | undefined)[];
+  /** The tokens, as one text. */
   readonly tokens: string;
 }
 
@@ -50,21 +56,39 @@ interface CodedField extends Field {
   readonly code: string;
 }
 
-/** Maps a collection's declaration to tables. */
+/**
+ * Maps a collection's declaration to tables and to the search index. The index has the numbers, and those of groups, as
+ * columns. Its default order is the first sort field, greatest first.
+ */
 export class Layout {
   readonly partition: string | undefined;
   readonly sorts: readonly string[];
-  /** The fields with a column in `keys`, in the order of the columns. */
-  readonly columns: readonly CodedField[];
+  /** The schema of the search index. */
+  readonly schema: Schema;
+  /** Fields by how they are stored, in the order of the declaration. */
+  readonly numbers: readonly CodedField[];
+  readonly groups: readonly CodedField[];
+  readonly texts: readonly CodedField[];
   private readonly declaration: Declaration;
   private readonly fields: readonly CodedField[];
 
   constructor(spec: CollectionSpec) {
     this.declaration = new Declaration(spec);
     this.fields = [...this.declaration.fields.values()].map((field) => this.coded(field));
-    this.columns = this.fields.filter(({ type }) => hasColumn(type));
+    const those = (wanted: FieldType): CodedField[] => this.fields.filter(({ type }) => type === wanted);
+    this.numbers = those('number');
+    this.groups = those('column');
+    this.texts = those('text');
     this.partition = spec.partition;
     this.sorts = spec.sorts ?? [];
+    const [first, ...orders] = this.sorts;
+    const groups = namesOf(this.groups);
+    this.schema = {
+      columns: [...namesOf(this.numbers), ...groups],
+      ...(first === undefined ? {} : { defaultOrder: { column: first, descending: true } }),
+      orders,
+      groups,
+    };
   }
 
   /** The declared field with this name and one of these types. */
@@ -79,42 +103,45 @@ export class Layout {
 
   /** Statements that create the tables. */
   tables(): string {
-    const columns = this.columns.map(({ name, type }) => `, ${column(name)} ${SQL_TYPES[type] ?? 'TEXT'}`);
+    // As bytes: the driver would cut a text at a U+0000.
+    const texts = this.texts.map(({ name }) => `, ${column(name)} BLOB`);
     return `${TABLES}
       CREATE TABLE keys (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, version INTEGER NOT NULL,
-        digest TEXT NOT NULL${columns.join('')}) STRICT;`;
-  }
-
-  /** Statements that create the indexes for listings: each by a sort field within the partitions. */
-  indexes(): readonly string[] {
-    const first = this.partition === undefined ? '' : `${column(this.partition)}, `;
-    return this.sorts.map(
-      (name) => `CREATE INDEX IF NOT EXISTS ${sortIndex(name)} ON keys (${first}${column(name)}, id);`,
-    );
+        digest TEXT NOT NULL${texts.join('')}) STRICT;`;
   }
 
   /**
-   * The row of a document. Raises `UndeclaredField`. The partition is indexed as a token too, for filters that combine
-   * it with others.
+   * Whether values of a field are found by their tokens: all but numbers that documents are sorted by, and texts. The
+   * partition has tokens too, for filters that combine it with others.
    */
+  hasTokens({ name, type }: Field): boolean {
+    return type === 'number' ? !this.sorts.includes(name) : type !== 'text';
+  }
+
+  /** The row of a document. Raises `UndeclaredField`. */
   row({ id, fields }: Document): DocumentRow {
     checkId(id);
-    const values: SqlValue[] = [];
     let tokens = '';
     let declared = 0;
-    for (const { name, type, code } of this.fields) {
+    for (const field of this.fields) {
+      const { name, type, code } = field;
       const value = fields[name];
-      if (hasColumn(type)) values.push(sqlValueOf(type, value));
       if (value === undefined) continue;
       if (!isOf(type, value)) throw undeclared(name, id, type);
       declared += 1;
-      if (type === 'text' || (type === 'number' && name !== this.partition)) continue;
-      tokens += tokensOf(code, typeof value === 'object' ? value : [String(value)]);
+      if (this.hasTokens(field))
+        tokens += tokensOf(code, typeof value === 'object' ? value : [String(value)]);
     }
     const names = Object.keys(fields);
     if (names.length > declared)
       throw undeclared(names.find((name) => !this.declaration.fields.has(name)) ?? '', id);
-    return { partition: this.partitionOf(fields, id), values, tokens };
+    return {
+      partition: this.partitionOf(fields, id),
+      texts: this.texts.map(({ name }) => bytesOf(fields[name])),
+      numbers: this.numbers.map(({ name }) => Number(fields[name] ?? NaN)),
+      values: this.groups.map(({ name }) => textOf(fields[name])),
+      tokens,
+    };
   }
 
   private partitionOf(fields: Document['fields'], id: string): number {
@@ -130,23 +157,18 @@ export function column(field: string): string {
   return `"f_${field.replaceAll('"', '""')}"`;
 }
 
-export function sortIndex(field: string): string {
-  return `"by_${field.replaceAll('"', '""')}"`;
+function namesOf(fields: readonly Field[]): readonly string[] {
+  return fields.map(({ name }) => name);
 }
-
-/** Whether fields of a type are columns of `keys`. */
-function hasColumn(type: FieldType): boolean {
-  return type === 'number' || type === 'column' || type === 'text';
-}
-
-/** Texts as bytes: the driver would cut one at a U+0000. */
-const SQL_TYPES: Readonly<Partial<Record<FieldType, string>>> = { number: 'INTEGER', text: 'BLOB' };
 
 const UTF8 = new TextEncoder();
 
-function sqlValueOf(type: FieldType, value: FieldValue | undefined): SqlValue {
-  if (type === 'text' && typeof value === 'string') return UTF8.encode(value);
-  return typeof value === 'number' || typeof value === 'string' ? value : null;
+function bytesOf(value: FieldValue | undefined): SqlValue {
+  return typeof value === 'string' ? UTF8.encode(value) : null;
+}
+
+function textOf(value: FieldValue | undefined): string | undefined {
+  return typeof value === 'string' ? value.toWellFormed() : undefined;
 }
 
 function undeclared(name: string, id: string, type?: FieldType): UndeclaredField {

@@ -2,11 +2,11 @@ import { setTimeout as pause, setImmediate as yieldToEventLoop } from 'node:time
 import { type Position } from '../../../kernel/event';
 import { type Filter, type Found } from '../../../kernel/query';
 import { type SnapshotBatch } from '../../../kernel/read-store';
-import { documentOf, VERSION } from './documents';
+import { documentOf, keysOf, VERSION } from './documents';
 import { type GenerationFile } from './generation-file';
-import { and, countOf, type Hits, hitsOf, matchingRows, withRanges } from './hits';
-import { column } from './layout';
-import { raw, sql, type Sql } from './sql';
+import { countedGroups } from './groups';
+import { countIn } from './search';
+import { selectionOf } from './selection';
 import { type SqlRow, type StoreFile } from './store-file';
 
 /** No long read starts while the WAL is larger (bytes), as it would block the reuse of the WAL. */
@@ -28,7 +28,7 @@ export async function* snapshot(
   const scan = new Scan(generation, filter);
   const timer = setTimeout(() => scan.copy(), maxMs).unref();
   try {
-    const summary = { total: scan.count(), checkpoint: scan.checkpoint };
+    const summary = { total: scan.total, checkpoint: scan.checkpoint };
     if (samplesOf !== undefined) scan.sample(samplesOf);
     for (let batch = await scan.nextSamples(); batch !== undefined; batch = await scan.nextSamples())
       yield { found: [], samples: batch, ...summary };
@@ -104,9 +104,10 @@ const SLICE_MS = 50;
  */
 class Scan {
   readonly checkpoint: Position;
+  /** The number of matching documents, whatever `after` is. */
+  readonly total: number;
   private readonly file: StoreFile;
-  private readonly hits: Hits | undefined;
-  private readonly all: Listing | undefined;
+  private readonly all: Listing;
   private samples: Listing | undefined;
   private copying: Promise<void> | undefined;
   private hasEnded = false;
@@ -114,43 +115,23 @@ class Scan {
   /** Starts the transaction. `after`: only documents with greater ids. */
   constructor(
     private readonly generation: GenerationFile,
-    filter: Filter,
+    private readonly filter: Filter,
     after?: string,
   ) {
     this.file = generation.file;
     this.file.execute('BEGIN');
     this.checkpoint = generation.checkpoint();
-    this.hits = hitsOf(generation, filter);
-    if (this.hits === undefined) return;
-    const { hits } = this;
-    const isAfter = and(after === undefined ? undefined : sql`k.id > ${after}`);
-    const rows =
-      hits.match === undefined && hits.values === undefined
-        ? sql`FROM keys k WHERE true${and(hits.where)}`
-        : matchingRows(hits, generation.layout);
-    const query = sql`${withRanges(hits)} SELECT k.id, ${raw(VERSION)}, k.row ${rows}${isAfter} ORDER BY k.id`;
-    this.all = new Listing(this.file, query, 'rest');
+    const selection = selectionOf(filter, generation.layout);
+    this.total = countIn(generation, selection);
+    const rows = generation.index.rows(selection.filter, selection.partitions, after);
+    this.all = new Listing(this.file, rows, 'rest');
   }
 
-  /** The number of matching documents, whatever `after` is. */
-  count(): number {
-    return this.hits === undefined ? 0 : countOf(this.generation, this.hits);
-  }
-
-  /**
-   * Finds one document per value of a field, for `nextSamples`. Records the first row of each value in one pass, which
-   * is three times as fast as sorting all rows by the value.
-   */
+  /** Finds one document per value of a field, for `nextSamples`. */
   sample(field: string): void {
-    const { hits, file, generation } = this;
-    if (hits === undefined) return;
-    const value = raw(`k.${column(generation.layout.field(field, 'column').name)}`);
-    file.execute('CREATE TEMP TABLE samples (value TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID');
-    const insert = sql`INSERT OR IGNORE INTO samples ${withRanges(hits)}
-      SELECT ${value}, k.row ${matchingRows(hits, generation.layout)} AND ${value} IS NOT NULL`;
-    file.run(insert.text, ...insert.values);
-    const query = sql`SELECT k.id, ${raw(VERSION)}, k.row FROM samples CROSS JOIN keys k USING (row) ORDER BY k.row`;
-    this.samples = new Listing(file, query, 'rest_of_samples');
+    const groups = countedGroups(this.generation, this.filter, field);
+    const rows = Array.from(groups.values(), ({ row }) => row).sort((a, b) => a - b);
+    this.samples = new Listing(this.file, rows.values(), 'rest_of_samples');
   }
 
   /** The next samples; undefined at the end. */
@@ -162,7 +143,7 @@ class Scan {
   /** The next documents; undefined at the end, and after `end`. */
   async next(): Promise<readonly Found[] | undefined> {
     await this.copying;
-    return this.all?.next();
+    return this.all.next();
   }
 
   /** Copies the rest into temporary tables and ends the transaction. `next` and `nextSamples` wait for it. */
@@ -176,7 +157,7 @@ class Scan {
   end(): void {
     this.hasEnded = true;
     this.samples?.end();
-    this.all?.end();
+    this.all.end();
     this.file.endReading();
   }
 
@@ -200,38 +181,36 @@ const BATCH = 100;
 /** Documents copied per statement. */
 const COPY_BATCH = 500;
 
-/** Documents in the order of a query, read in the current transaction, or from a copy that outlasts it. */
+/** Documents of these rows, read in the current transaction, or from a copy that outlasts it. */
 class Listing {
-  /** Rows of id, version and row number. */
-  private readonly keys: Generator<SqlRow, undefined>;
   /** Rows of id, version and body, if copied. */
   private copied: Generator<SqlRow, undefined> | undefined;
 
-  /** `query` selects id, version and row number; `table` is the name of the temporary table for the copy. */
+  /** `table` is the name of the temporary table for the copy. */
   constructor(
     private readonly file: StoreFile,
-    query: Sql,
+    private readonly rows: Iterator<number, undefined>,
     private readonly table: string,
-  ) {
-    this.keys = file.each(query.text, ...query.values);
-  }
+  ) {}
 
   /** The next documents; undefined after the last ones. */
   next(): readonly Found[] | undefined {
-    const rows = take(this.copied ?? this.keys, BATCH);
-    if (rows.length === 0) return undefined;
-    return this.copied === undefined ? withBodies(this.file, rows) : rows.map(documentOf);
+    const found =
+      this.copied === undefined
+        ? withBodies(this.file, take(this.rows, BATCH))
+        : take(this.copied, BATCH).map(documentOf);
+    return found.length === 0 ? undefined : found;
   }
 
   /** Copies the rest in steps. After the last step, the transaction may end. */
   *copy(): Generator<undefined> {
-    const { file, keys, table } = this;
+    const { file, table } = this;
     file.execute(`CREATE TEMP TABLE ${table} (n INTEGER PRIMARY KEY, id TEXT, version TEXT, body TEXT)`);
-    for (let rows = take(keys, COPY_BATCH); rows.length > 0; rows = take(keys, COPY_BATCH)) {
+    for (let rows = take(this.rows, COPY_BATCH); rows.length > 0; rows = take(this.rows, COPY_BATCH)) {
       file.run(
         `INSERT INTO ${table} (id, version, body)
          SELECT k.id, ${VERSION}, b.body FROM json_each(?) j CROSS JOIN keys k ON k.row = j.value CROSS JOIN bodies b USING (row)`,
-        JSON.stringify(rows.map(([, , row]) => row)),
+        JSON.stringify(rows),
       );
       yield;
     }
@@ -239,27 +218,29 @@ class Listing {
   }
 
   end(): void {
-    this.keys.return(undefined);
+    this.rows.return?.(undefined);
     this.copied?.return(undefined);
   }
 }
 
-function take(rows: Generator<SqlRow, undefined>, most: number): readonly SqlRow[] {
-  const next: SqlRow[] = [];
+function take<Item>(items: Iterator<Item, undefined>, most: number): readonly Item[] {
+  const next: Item[] = [];
   while (next.length < most) {
-    const { done, value } = rows.next();
+    const { done, value } = items.next();
     if (done === true) break;
     next.push(value);
   }
   return next;
 }
 
-/** Documents from rows of id, version and row number. */
-function withBodies(file: StoreFile, keys: readonly SqlRow[]): readonly Found[] {
+function withBodies(file: StoreFile, rows: readonly number[]): readonly Found[] {
+  const keys = keysOf(file, rows);
   const bodies = file.all(
     'SELECT b.row, b.body FROM json_each(?) j CROSS JOIN bodies b ON b.row = j.value',
-    JSON.stringify(keys.map(([, , row]) => row)),
+    JSON.stringify(rows),
   );
   const byRow = new Map(bodies.map(([row, body]) => [row, body]));
-  return keys.map(([id = null, version = null, row]) => documentOf([id, version, byRow.get(row) ?? null]));
+  return keys.map(([id = null, version = null], at) =>
+    documentOf([id, version, byRow.get(rows[at]) ?? null]),
+  );
 }

@@ -53,13 +53,16 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): ReadStore {
   return store;
 }
 
+/** Bytes of search indexes that all threads cache. */
+const CACHE_BYTES = 32_000_000;
+
 /** A store that leaves some of its work to threads, which have connections of their own. */
 abstract class ThreadedStore extends EmbeddedStore {
   protected readonly threads: StoreThreads;
 
   constructor({ directory, snapshotMs }: EmbeddedStoreOptions, count: number) {
     super(directory, { snapshotMs });
-    this.threads = new StoreThreads(directory, count);
+    this.threads = new StoreThreads(directory, count, Math.floor(CACHE_BYTES / count));
   }
 
   override async drop(generation: Generation): Promise<void> {
@@ -142,6 +145,11 @@ class WriterThread extends ThreadedStore {
     if (prepared.length < this.largeBatch) return super.writePrepared(target, prepared, checkpoint);
     return this.threads.run((store) => store.writePrepared(target, prepared, checkpoint));
   }
+
+  /** All in the thread: there is one merge at a time. */
+  override keep(target: Target, isWritten: boolean): Promise<boolean> {
+    return this.threads.run((store) => store.keep(target, isWritten));
+  }
 }
 
 interface StoreThread {
@@ -164,6 +172,7 @@ export class StoreThreads {
   constructor(
     private readonly directory: string,
     private readonly count: number,
+    private readonly cacheBytes: number,
   ) {
     this.queue = new FairQueue({ atOnce: count, perClient: Math.max(1, count - 1) });
   }
@@ -218,7 +227,8 @@ export class StoreThreads {
   private add(): void {
     const { port1: here, port2: there } = new MessageChannel();
     const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-    const data: StoreThreadData = { directory: this.directory, port: there, cancelled };
+    const { directory, cacheBytes } = this;
+    const data: StoreThreadData = { directory, port: there, cacheBytes, cancelled };
     const thread = new Worker(join(__dirname, 'store.thread.js'), {
       workerData: data,
       transferList: [there],

@@ -1,7 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { Connection, iterate, openDatabase } from '../connection';
-import { QueryClock } from './query-clock';
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type SqlRow = readonly SqlValue[];
@@ -14,32 +13,25 @@ export class StoreFile {
   private readonly connection: Connection;
 
   /**
-   * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `clock` stops queries.
-   * `subject` is named in errors.
+   * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `subject` is named in errors.
    */
   constructor(
     path: string,
     {
       create,
       setUp,
-      clock = new QueryClock(),
       subject = 'the read store',
     }: {
       readonly create: boolean;
       readonly setUp: string;
-      readonly clock?: QueryClock;
       readonly subject?: string;
     },
   ) {
     const url = `${pathToFileURL(path).href}?mode=${create ? 'rwc' : 'rw'}`;
-    this.connection = new Connection(
-      subject,
-      () =>
-        openDatabase(url, { timeout: LOCK_TIMEOUT_MS, returnArrays: true }, (database) => {
-          database.function('in_time', { directOnly: true }, () => clock.check());
-          database.exec(setUp);
-        }),
-      () => clock.hasStopped,
+    this.connection = new Connection(subject, () =>
+      openDatabase(url, { timeout: LOCK_TIMEOUT_MS, returnArrays: true }, (database) => {
+        database.exec(setUp);
+      }),
     );
   }
 

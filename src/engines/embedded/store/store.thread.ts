@@ -8,12 +8,14 @@ import { QueryClock } from './query-clock';
 export interface StoreThreadData {
   readonly directory: string;
   readonly port: MessagePort;
+  /** Bytes of search indexes to cache. */
+  readonly cacheBytes: number;
   /** Set to 1 to stop the current query. */
   readonly cancelled: Int32Array;
 }
 
-const { directory, port, cancelled } = workerData as StoreThreadData;
-const store = new EmbeddedStore(directory, { clock: new QueryClock(cancelled) });
+const { directory, port, cacheBytes, cancelled } = workerData as StoreThreadData;
+const store = new EmbeddedStore(directory, { clock: new QueryClock(cancelled), cacheBytes });
 serveCalls(port, store);
 port.on('close', () => {
   store.close().catch(crash);

@@ -1,46 +1,35 @@
 import { hash } from 'node:crypto';
 
 /**
- * The inverted index contains tokens: a field's code followed by a word or by a whole value. So words and exact values
- * are found, combined and counted in the same way, by merging sorted lists.
+ * The search index contains tokens: a field's code followed by a word or by a whole value. So words and exact values
+ * are found, combined and counted in the same way. The tokens of a document are one text, which is cheap to send to
+ * another thread: each preceded by a line feed.
  */
 
-/** Token characters: ASCII without capitals, blanks and control characters, and everything beyond ASCII. */
-export const TOKENIZER = `ascii tokenchars '!#$%&()*+,-./:;<=>?@[\\]^_\`{|}~'`;
-
-/**
- * Characters to escape: capitals (the index would fold them), quotes, blanks, control characters, and the escape `~`.
- */
-const ESCAPED = /["'A-Z~\u0000-\u0020\u007f]/;
 const MAX_LENGTH = 64;
+const SEPARATOR = '\n';
+/** The start of values that are hashed. */
+const HASHED = '~~';
 
-/** The escape sequence of each ASCII character, if it has one. */
-const ESCAPES = Array.from({ length: 128 }, (_, code) => {
-  const character = String.fromCharCode(code);
-  if (!ESCAPED.test(character)) return undefined;
-  return /[A-Z]/.test(character) ? `~${character.toLowerCase()}` : `~${code.toString(16).padStart(2, '0')}`;
-});
-
-/** Encodes a value in token characters. Different values have different encodings; long ones are hashed (160 bits). */
-export function encode(value: string): string {
-  if (value.length > MAX_LENGTH) return `~~${hash('sha1', value)}`;
-  if (!ESCAPED.test(value)) return value;
-  let encoded = '';
-  let from = 0;
-  for (let at = 0; at < value.length; at += 1) {
-    const escape = ESCAPES[value.charCodeAt(at)];
-    if (escape === undefined) continue;
-    encoded += value.slice(from, at) + escape;
-    from = at + 1;
-  }
-  return encoded + value.slice(from);
+/** The token of a value. Different values have different tokens; long ones are hashed (160 bits). */
+export function tokenOf(code: string, value: string): string {
+  return code + (isPlain(value) ? value : HASHED + hash('sha1', value.toWellFormed())).toWellFormed();
 }
 
-/** The tokens of a field's values, each preceded by a blank. */
+function isPlain(value: string): boolean {
+  return value.length <= MAX_LENGTH && !value.includes(SEPARATOR) && !value.startsWith(HASHED);
+}
+
+/** The text of the tokens of a field's values. */
 export function tokensOf(code: string, values: readonly string[]): string {
   if (values.length === 0) return '';
-  const before = ` ${code}`;
-  // Words rarely need escaping, so test all of them at once.
-  const isPlain = values.every(({ length }) => length <= MAX_LENGTH) && !ESCAPED.test(values.join(''));
-  return before + (isPlain ? values : values.map(encode)).join(before);
+  const before = SEPARATOR + code;
+  // Values rarely need hashing.
+  if (values.every(isPlain)) return before + values.join(before).toWellFormed();
+  return SEPARATOR + values.map((value) => tokenOf(code, value)).join(SEPARATOR);
+}
+
+/** The tokens of such texts, one after the other. */
+export function splitTokens(text: string): readonly string[] {
+  return text === '' ? [] : text.slice(SEPARATOR.length).split(SEPARATOR);
 }

@@ -2,9 +2,12 @@ import { hash } from 'node:crypto';
 import { type Position } from '../../../kernel/event';
 import { type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
-import { column, type DocumentRow, type Layout, SLOT } from './layout';
+import { type IndexedDocument } from '../search/segment';
+import { type Change, type SearchIndex } from '../search/search-index';
 import { VERSION } from './documents';
+import { column, type DocumentRow, type Layout, SLOT } from './layout';
 import { type SqlValue, type StoreFile } from './store-file';
+import { splitTokens } from './tokens';
 
 /** A write that is validated and ready for the tables; without `put` a removal. Can be sent to another thread. */
 export interface PreparedWrite {
@@ -38,7 +41,7 @@ export function writeBatch(
     if (checkpoint !== undefined) generation.recordFact('checkpoint', checkpoint);
     return;
   }
-  generation.file.writing(() => {
+  generation.writing(() => {
     new Batch(generation).write(writes);
     if (checkpoint !== undefined) generation.recordFact('checkpoint', checkpoint);
   });
@@ -53,30 +56,33 @@ interface StoredState {
 interface Partition {
   readonly slot: number;
   last: number;
-  documents: number;
 }
-
-/** The index requires integers, and the driver binds large numbers as floating point. */
-const INDEX = 'INSERT INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
-const REINDEX = 'INSERT OR REPLACE INTO tokens (rowid, t) VALUES (CAST(? AS INTEGER), ?)';
-const UNINDEX = 'DELETE FROM tokens WHERE rowid = CAST(? AS INTEGER)';
 
 const REMEMBER = 'INSERT OR REPLACE INTO removed VALUES (?, CAST(? AS INTEGER))';
 const FORGET = 'DELETE FROM removed WHERE id = ?';
 
-/** The digest of documents without tokens, which are not in the token index. */
-const NO_TOKENS = '';
+/** What becomes of the index of one partition. */
+interface IndexChange extends Change {
+  readonly deleted: string[];
+  readonly added: IndexedDocument[];
+}
 
 /** Reads all states at once, then writes table by table, for locality of pages. */
 class Batch {
   private readonly file: StoreFile;
+  private readonly index: SearchIndex;
+  private readonly layout: Layout;
   private readonly partitions = new Map<number, Partition>();
+  private readonly changes = new Map<number, IndexChange>();
+  private readonly groups = new Map<string, number>();
   private readonly insert: string;
   private readonly update: string;
 
-  constructor(generation: GenerationFile) {
-    this.file = generation.file;
-    const columns = generation.layout.columns.map(({ name }) => column(name));
+  constructor({ file, index, layout }: GenerationFile) {
+    this.file = file;
+    this.index = index;
+    this.layout = layout;
+    const columns = layout.texts.map(({ name }) => column(name));
     const set = ['version = CAST(? AS INTEGER)', 'digest = ?', ...columns.map((name) => `${name} = ?`)];
     this.insert = `INSERT INTO keys VALUES (?, ?, CAST(? AS INTEGER), ?${', ?'.repeat(columns.length)})`;
     this.update = `UPDATE keys SET ${set.join(', ')} WHERE row = ?`;
@@ -85,44 +91,78 @@ class Batch {
   write(writes: readonly PreparedWrite[]): void {
     const stored = this.storedStates(writes);
     const bodies: [sql: string, ...values: SqlValue[]][] = [];
-    const tokens: [sql: string, row: number, ...values: SqlValue[]][] = [];
     for (const { id, version, forget, put } of newest(writes, stored).values()) {
       const before = stored.get(id);
       if (put === undefined) {
-        if (before?.at !== undefined) this.removeRow(before.at);
+        if (before?.at !== undefined) this.removeRow(id, before.at);
         if (forget !== true) this.file.run(REMEMBER, id, version);
         else if (before !== undefined && before.at === undefined) this.file.run(FORGET, id);
         continue;
       }
-      const {
-        body,
-        row: { partition, values, tokens: text },
-      } = put;
-      const target = this.partition(partition);
-      const digest = digestOf(text);
+      const { body, row: document } = put;
+      const target = this.partition(document.partition);
+      const digest = digestOf(document);
       const { at } = before ?? {};
       if (at !== undefined && Math.floor(at.row / SLOT) === target.slot) {
-        this.file.run(this.update, version, digest, ...values, at.row);
+        this.file.run(this.update, version, digest, ...document.texts, at.row);
         bodies.push(['UPDATE bodies SET body = ?2 WHERE row = ?1', at.row, body]);
         if (digest === at.digest) continue;
-        tokens.push(digest === NO_TOKENS ? [UNINDEX, at.row] : [REINDEX, at.row, text]);
+        this.changeOf(document.partition).deleted.push(id.toWellFormed());
+        this.add(id, at.row, document);
         continue;
       }
-      if (at !== undefined) this.removeRow(at);
+      if (at !== undefined) this.removeRow(id, at);
       else if (before !== undefined) this.file.run(FORGET, id);
       target.last += 1;
-      target.documents += 1;
       const row = target.slot * SLOT + target.last;
-      this.file.run(this.insert, row, id, version, digest, ...values);
+      this.file.run(this.insert, row, id, version, digest, ...document.texts);
       bodies.push(['INSERT INTO bodies VALUES (?, ?)', row, body]);
-      if (digest !== NO_TOKENS) tokens.push([INDEX, row, text]);
+      this.add(id, row, document);
     }
     for (const [sql, ...values] of bodies) this.file.run(sql, ...values);
-    // The index flushes whenever a row number is less than the previous one.
-    tokens.sort(([, a], [, b]) => a - b);
-    for (const [sql, ...values] of tokens) this.file.run(sql, ...values);
-    for (const [value, { last, documents }] of this.partitions)
-      this.file.run('UPDATE partitions SET last = ?, documents = ? WHERE value = ?', last, documents, value);
+    for (const [value, { last }] of this.partitions)
+      this.file.run('UPDATE partitions SET last = ? WHERE value = ?', last, value);
+    this.index.write([...this.changes.values()]);
+  }
+
+  private changeOf(partition: number): IndexChange {
+    let change = this.changes.get(partition);
+    if (change === undefined) {
+      change = { partition, deleted: [], added: [] };
+      this.changes.set(partition, change);
+    }
+    return change;
+  }
+
+  private add(id: string, row: number, { partition, numbers, values, tokens }: DocumentRow): void {
+    const columns: Record<string, number> = {};
+    this.layout.numbers.forEach(({ name }, at) => {
+      columns[name] = numbers[at] ?? NaN;
+    });
+    this.layout.groups.forEach((field, at) => {
+      columns[field.name] = this.groupOf(field.index, values[at], id);
+    });
+    this.changeOf(partition).added.push({
+      id: id.toWellFormed(),
+      row,
+      tokens: splitTokens(tokens),
+      numbers: columns,
+    });
+  }
+
+  /** The number of a value; NaN is none, and a negative one stands for the document's own id. */
+  private groupOf(field: number, value: string | undefined, id: string): number {
+    if (value === undefined) return NaN;
+    if (value === id) return -1;
+    const key = `${field} ${value}`;
+    let number = this.groups.get(key);
+    if (number === undefined) {
+      const select = 'SELECT number FROM groups WHERE field = ? AND value = ?';
+      const insert = 'INSERT INTO groups (field, value) VALUES (?, ?) RETURNING number';
+      number = Number((this.file.first(select, field, value) ?? this.file.first(insert, field, value))?.[0]);
+      this.groups.set(key, number);
+    }
+    return number;
   }
 
   /** The stored states of the documents in a batch. */
@@ -142,25 +182,24 @@ class Batch {
     return states;
   }
 
-  private removeRow({ row, digest }: { readonly row: number; readonly digest: string }): void {
+  private removeRow(id: string, { row }: { readonly row: number }): void {
     this.file.run('DELETE FROM keys WHERE row = ?', row);
     this.file.run('DELETE FROM bodies WHERE row = ?', row);
-    if (digest !== NO_TOKENS) this.file.run(UNINDEX, row);
     const slot = Math.floor(row / SLOT);
     const [value] = this.file.first('SELECT value FROM partitions WHERE slot = ?', slot) as [number];
-    this.partition(value).documents -= 1;
+    this.changeOf(value).deleted.push(id.toWellFormed());
   }
 
   private partition(value: number): Partition {
     let partition = this.partitions.get(value);
     if (partition === undefined) {
       this.file.run(
-        'INSERT OR IGNORE INTO partitions SELECT ?, coalesce(max(slot) + 1, 0), 0, 0 FROM partitions',
+        'INSERT OR IGNORE INTO partitions SELECT ?, coalesce(max(slot) + 1, 0), 0 FROM partitions',
         value,
       );
-      const row = this.file.first('SELECT slot, last, documents FROM partitions WHERE value = ?', value);
-      const [slot, last, documents] = row as [number, number, number];
-      partition = { slot, last, documents };
+      const row = this.file.first('SELECT slot, last FROM partitions WHERE value = ?', value);
+      const [slot, last] = row as [number, number];
+      partition = { slot, last };
       this.partitions.set(value, partition);
     }
     return partition;
@@ -180,6 +219,7 @@ function newest(
   return newestById;
 }
 
-function digestOf(tokens: string): string {
-  return tokens === '' ? NO_TOKENS : hash('sha1', tokens).slice(0, 24);
+/** Of all that the search index has of a document. */
+function digestOf({ tokens, numbers, values }: DocumentRow): string {
+  return hash('sha1', JSON.stringify([tokens, numbers, values])).slice(0, 24);
 }
