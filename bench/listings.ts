@@ -3,6 +3,7 @@ import { openEngines } from '../src/engines/open';
 import { type Document, type Write } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { type BareQuery, BareSearch } from './bare/search';
+import { BareTables } from './bare/tables';
 import { type Bench, compareLatencies, type Figure, timed } from './harness';
 import { Server } from './server';
 
@@ -26,13 +27,15 @@ const WARM_UP = 5;
 
 /**
  * Ours: from the request to the complete JSON answer, over HTTP.
- * Bare: the same listing as SQL in the same file, in this process: the number of matches and the rows of the page with
- * stored bodies, without parsing or rendering.
+ * Bare: the same listing as SQL in tables with FTS5, in this process: the number of matches and the rows of the page with stored
+ * bodies, without parsing or rendering.
  */
 export async function compareListings(bench: Bench, listing: Listing): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, listing.name);
   await (await Server.start(dataDir, 'api')).stop();
-  const file = await fill(dataDir, listing);
+  await fill(dataDir, listing);
+  const file = join(bench.folder, `${listing.name}-bare.sqlite`);
+  fillBare(file, listing);
   const server = await Server.start(dataDir, 'api');
   const bare = new BareSearch(file);
   try {
@@ -70,11 +73,17 @@ async function listed(
 
 const BATCH = 1000;
 
-/** Writes the documents into a live generation; returns its file. */
+function fillBare(file: string, { projection: { collection }, documents, documentOf }: Listing): void {
+  const tables = new BareTables(file, collection);
+  tables.fill(Array.from({ length: documents }, (_, at) => documentOf(at + 1)));
+  tables.close();
+}
+
+/** Writes the documents into a live generation. */
 async function fill(
   dataDir: string,
   { projection: { collection }, documents, documentOf }: Listing,
-): Promise<string> {
+): Promise<void> {
   const settings = { dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
   const engines = await openEngines(settings);
   const { log, store } = engines;
@@ -89,5 +98,4 @@ async function fill(
   await store.finish(generation);
   await store.swap(generation);
   await engines.close();
-  return join(dataDir, 'read', `${collection.name}-g${generation.number}.sqlite`);
 }

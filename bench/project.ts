@@ -8,12 +8,13 @@ import { openLoaded, projected, type Wanted, wantedOf } from './read-models';
 const BATCH = 1000;
 
 /**
- * Projects all products of the log into live read models with existing indexes and FTS5.
+ * Projects all products of the log into live read models.
  *
- * Ours: the runner of the server's projector thread, here in this process, from its start until all read models have
- * reached the end of the log: read, parse, fold, describe, write in a thread of the store. (`npm run bench` gives this
- * process the young generation size of the projector thread.) Bare: inserts the resulting rows (already in memory) into
- * the same tables with indexes, in transactions of the same size, one read model after the other.
+ * Ours: the runner of the server's projector thread, here in this process, from its start until all read models have reached the
+ * end of the log: read, parse, fold, describe, write in a thread of the store. (`npm run bench` gives this process the young
+ * generation size of the projector thread.)
+ * Bare: inserts the resulting rows (already in memory) into tables with indexes and FTS5, in transactions of the same size, one
+ * read model after the other.
  */
 export async function project(bench: Bench): Promise<readonly Figure[]> {
   const loaded = await openLoaded(bench, 'project', true);
@@ -33,8 +34,8 @@ export async function project(bench: Bench): Promise<readonly Figure[]> {
 
 async function loadedBare(wanted: readonly Wanted[], path: string): Promise<number> {
   let ms = 0;
-  for (const [at, { rows, schema }] of wanted.entries()) {
-    const tables = new BareTables(`${path}-${at}.sqlite`, schema);
+  for (const [at, { rows, spec }] of wanted.entries()) {
+    const tables = new BareTables(`${path}-${at}.sqlite`, spec);
     tables.createIndexes();
     ms += await timed(() => {
       for (let from = 0; from < rows.keys.length; from += BATCH) {

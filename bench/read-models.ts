@@ -6,11 +6,18 @@ import { prepareParked } from '../src/projector/parked';
 import { type Projection } from '../src/projector/projection';
 import { Runner } from '../src/projector/runner';
 import { waitForPosition } from '../src/projector/wait';
-import { Layout } from '../src/engines/embedded/store/layout';
 import { type Engines, openEngines } from '../src/engines/open';
-import { type CollectionSpec, type Generation, type ReadStore } from '../src/kernel/read-store';
+import { EVERYTHING } from '../src/kernel/query';
+import {
+  type CollectionSpec,
+  type Document,
+  type Generation,
+  type ReadStore,
+  type Target,
+  targetOf,
+} from '../src/kernel/read-store';
 import { SYSTEM_CLOCK } from '../src/runtime/clock';
-import { type Rows, rowsIn, type Schema, schemaOf } from './bare/tables';
+import { type Rows, rowsOf } from './bare/tables';
 import { type Bench, timed } from './harness';
 import { Server } from './server';
 
@@ -43,36 +50,41 @@ async function createLive(store: ReadStore, collection: CollectionSpec): Promise
 
 /** The input of the bare side. */
 export interface Wanted {
-  /** The rows that our projection produces. */
+  readonly spec: CollectionSpec;
+  /** The rows of the documents that our projection produces. */
   readonly rows: Rows;
-  /** The tables and indexes of our engine. */
-  readonly schema: Schema;
 }
 
-export async function wantedOf(loaded: Loaded, projection: Projection): Promise<Wanted> {
-  const { log, store } = loaded.engines;
+export async function wantedOf(
+  { engines }: Loaded,
+  { collection, ...projection }: Projection,
+): Promise<Wanted> {
+  const { log, store } = engines;
   await prepareParked(store);
   const until = await log.head();
   const options = { code: 'bench', until, onBatch: async () => undefined };
-  const [filled] = await buildGenerations(log, store, [projection], options);
+  const [filled] = await buildGenerations(log, store, [{ collection, ...projection }], options);
   if (filled === undefined) throw new Error('nothing was filled');
-  const { keys, bodies } = rowsIn(fileOf(loaded, filled.generation));
+  await store.finish(filled.generation);
+  const documents = await documentsOf(engines, { collection, ...projection }, targetOf(filled.generation));
   await store.drop(filled.generation);
-  const layout = new Layout(projection.collection);
-  const directory = await directoryAt(log, until);
-  const tokens = bodies.map(([row = 0, body], at) => {
-    const id = String(keys[at]?.[1]);
-    const { fields } = projection.describe(JSON.parse(String(body)) as object, id, directory);
-    return [row, layout.row({ id, fields, body: '' }).tokens] as const;
-  });
-  return {
-    rows: { keys, bodies, tokens },
-    schema: schemaOf(fileOf(loaded, await createLive(store, projection.collection))),
-  };
+  return { spec: collection, rows: rowsOf(collection, documents) };
 }
 
-function fileOf({ dataDir }: Loaded, { collection, number }: Generation): string {
-  return join(dataDir, 'read', `${collection}-g${number}.sqlite`);
+/** All documents of a read model, as they were written. */
+export async function documentsOf(
+  { log, store }: Pick<Engines, 'log' | 'store'>,
+  projection: Projection,
+  target: Target = { collection: projection.collection.name },
+): Promise<readonly Document[]> {
+  const directory = await directoryAt(log, await log.head());
+  const documents: Document[] = [];
+  for await (const found of store.scan(target, EVERYTHING))
+    for (const { id, body } of found) {
+      const { fields } = projection.describe(JSON.parse(body) as object, id, directory);
+      documents.push({ id, fields, body });
+    }
+  return documents;
 }
 
 /** Projects the whole log into new live generations; returns ms. */

@@ -34,7 +34,7 @@ export async function rebuild(bench: Bench): Promise<readonly Figure[]> {
       { figure: 'rebuild', goal: 0.6, count: bench.count },
       () => timed(() => rebuildProjections(engines, products.collection.name)),
       (round) => {
-        const tables = new BareTables(join(bench.folder, `rebuild-${round}.sqlite`), wanted.schema);
+        const tables = new BareTables(join(bench.folder, `rebuild-${round}.sqlite`), wanted.spec);
         return timed(() => {
           loadBare(tables, wanted, foldBare(join(dataDir, 'log.sqlite'), directory));
         }).finally(() => tables.close());

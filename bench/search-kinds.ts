@@ -1,8 +1,7 @@
 import { products } from '../projections/products';
 import { type PostedProduct } from '../src/demo/products';
-import { Layout } from '../src/engines/embedded/store/layout';
-import { phrase } from '../src/engines/embedded/store/selection';
 import { foldCase, wordsOf } from '../src/wire/words';
+import { phrase } from './bare/tables';
 import {
   type BareQuery,
   byPrice,
@@ -30,7 +29,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     const word = wordOf(description, 5);
     return {
       keys: `q=${word}`,
-      bare: byTokens(anywhere(word), range, relevance(phrase(TITLE, word))),
+      bare: byTokens(anywhere(word), range, relevance(token('title', word))),
     };
   },
   'a word, by price': ({ description }, _, range) => {
@@ -78,18 +77,14 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
-const layout = new Layout(products.collection);
-const TITLE = layout.field('title', 'words').code;
-const DESCRIPTION = layout.field('description', 'words').code;
-
 function wordOf(text: string, at: number): string {
   return wordsOf(text)[at] ?? '';
 }
 
 function anywhere(word: string): string {
-  return `(${phrase(TITLE, word)} OR ${phrase(DESCRIPTION, word)})`;
+  return `(${token('title', word)} OR ${token('description', word)})`;
 }
 
 function token(field: string, value: string): string {
-  return phrase(layout.field(field, 'keyword').code, value);
+  return phrase(products.collection, field, value);
 }

@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import { type PostedProduct } from '../src/demo/products';
+import { products } from '../projections/products';
+import { openEngines } from '../src/engines/open';
 import { BareSearch } from './bare/search';
+import { BareTables } from './bare/tables';
 import { type Bench, compareLatencies, type Figure, timed } from './harness';
-import { liveProducts } from './live-products';
 import { FEEDS, PUBLISHER_TOKEN } from './network';
 import { sampleOf } from './products';
+import { documentsOf } from './read-models';
 import { KINDS } from './search-kinds';
 import { Server } from './server';
 
@@ -23,7 +26,7 @@ const FOUND_IN = 20;
  * and while the same products are loaded into other feeds, one after the other, and projected.
  *
  * Ours: from the request to the complete JSON answer, over HTTP.
- * Bare: the same search as SQL in the same file, in this process: the number of matches and the rows of the page with stored
+ * Bare: the same search as SQL in tables with FTS5, in this process: the number of matches and the rows of the page with stored
  * bodies, without parsing or rendering.
  */
 export async function* search(bench: Bench): AsyncGenerator<Figure> {
@@ -33,7 +36,7 @@ export async function* search(bench: Bench): AsyncGenerator<Figure> {
   const server = await Server.start(dataDir, 'api,projector');
   try {
     yield await untilFound(server, await server.post(FEED, 'json', path), bench.count);
-    const bare = new BareSearch(await liveProducts(join(dataDir, 'read')));
+    const bare = await bareOf(dataDir, join(bench.folder, 'search-bare.sqlite'));
     yield* searched(server, bare, sample, 'idle');
     let ends = false;
     const load = async (): Promise<void> => {
@@ -64,6 +67,21 @@ async function untilFound(server: Server, position: string, count: number): Prom
   return { figure: 'found', measured, limit: FOUND_IN, ratio: FOUND_IN / measured, goal: 1, unit: 's' };
 }
 
+/** The products of the feed in tables of SQLite alone. */
+async function bareOf(dataDir: string, file: string): Promise<BareSearch> {
+  const engines = await openEngines({ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false });
+  try {
+    const tables = new BareTables(file, products.collection);
+    tables.fill(await documentsOf(engines, products));
+    tables.close();
+  } finally {
+    await engines.close();
+  }
+  return new BareSearch(file);
+}
+
+const EVERYWHERE = [0, Number.MAX_SAFE_INTEGER] as const;
+
 function hitsOf(answer: string): number {
   return (JSON.parse(answer) as { productHeader: { totalHits: number } }).productHeader.totalHits;
 }
@@ -74,14 +92,13 @@ async function* searched(
   sample: readonly PostedProduct[],
   state: string,
 ): AsyncGenerator<Figure> {
-  const range = bare.rangeOf(FEED);
   for (const [kind, ask] of Object.entries(KINDS)) {
     const times: { ours: number[]; bare: number[] } = { ours: [], bare: [] };
     let searches = 0;
     const end = performance.now() + MOST_MS;
     for (const product of sample) {
       if (times.ours.length > 0 && performance.now() > end) break;
-      const { keys, bare: query } = ask(product, FEED, range);
+      const { keys, bare: query } = ask(product, FEED, EVERYWHERE);
       const path = `/1.0/products.json;fid=${FEED};${keys}?token=${PUBLISHER_TOKEN}`;
       let answer = '';
       const ours = await timed(async () => (answer = await server.get(path)));

@@ -2,14 +2,14 @@ import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } f
 
 type Values = readonly (string | number)[];
 
-/** A search in the tables of the live products: two statements, for someone who knows the tables. */
+/** A search in `BareTables`: two statements, for someone who knows the tables. */
 export interface BareQuery {
   readonly count: string;
   readonly page: string;
   readonly values: Values;
 }
 
-/** Range of a feed's row numbers. */
+/** Range of row numbers. */
 export type Range = readonly [first: number, last: number];
 
 const PAGE = 100;
@@ -77,19 +77,13 @@ function query(from: string, order: string, values: Values): BareQuery {
   };
 }
 
-/** Searches in a read store file with only SQLite. */
+/** Searches in `BareTables` with only SQLite. */
 export class BareSearch {
   private readonly database: DatabaseSyncInstance;
   private readonly statements = new Map<string, StatementSyncInstance>();
 
   constructor(file: string) {
     this.database = new DatabaseSync(file, { returnArrays: true, readOnly: true, timeout: 5000 });
-  }
-
-  /** The rows of a feed. */
-  rangeOf(feed: number): Range {
-    const [slot] = this.prepared('SELECT slot FROM partitions WHERE value = ?').get(feed) as [number];
-    return [slot * 2 ** 32, (slot + 1) * 2 ** 32 - 1];
   }
 
   /** Runs both statements on one snapshot and reads all rows of the page; returns the number of matches. */
