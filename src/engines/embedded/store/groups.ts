@@ -77,7 +77,10 @@ export function totals(generation: GenerationFile, { filter, by, sums }: TotalsS
   const summed = sums.map((name) => layout.field(name, 'number').name);
   return file.reading(() => {
     const selection = selectionOf(filter, layout);
-    const found = new Map<string, { readonly numbers: readonly number[]; count: number; sums: number[] }>();
+    const found = new Map<
+      string,
+      { readonly numbers: readonly number[]; count: number; readonly sums: readonly Sum[] }
+    >();
     const columns = [...names, ...summed];
     for (const { count, rows, values } of index.walk(selection.filter, columns, selection.partitions, check))
       for (let at = 0; at < count; at += 1) {
@@ -87,23 +90,39 @@ export function totals(generation: GenerationFile, { filter, by, sums }: TotalsS
         const key = numbers.join();
         let total = found.get(key);
         if (total === undefined) {
-          total = { numbers, count: 0, sums: summed.map(() => 0) };
+          total = { numbers, count: 0, sums: summed.map(() => new Sum()) };
           found.set(key, total);
         }
         total.count += 1;
         for (let sum = 0; sum < summed.length; sum += 1) {
           const value = values[names.length + sum]?.[at] ?? NaN;
-          if (!Number.isNaN(value)) total.sums[sum] = (total.sums[sum] ?? 0) + value;
+          if (!Number.isNaN(value)) total.sums[sum]?.add(value);
         }
       }
     return [...found.values()]
       .map((total) => ({
         values: total.numbers.map((number) => valueOf(generation, number)),
         count: total.count,
-        sums: total.sums,
+        sums: total.sums.map(({ value }) => value),
       }))
       .sort((a, b) => compareAll(a.values, b.values));
   });
+}
+
+/** A sum that carries what each addition rounds off (Neumaier). */
+class Sum {
+  private sum = 0;
+  private rest = 0;
+
+  add(value: number): void {
+    const next = this.sum + value;
+    this.rest += Math.abs(this.sum) >= Math.abs(value) ? this.sum - next + value : value - next + this.sum;
+    this.sum = next;
+  }
+
+  get value(): number {
+    return this.sum + this.rest;
+  }
 }
 
 /** The value of a group. */
