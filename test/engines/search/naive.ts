@@ -101,18 +101,23 @@ export function naive(documents: readonly Placed[], query: Query): NaiveAnswer {
   };
 }
 
+function tokensOf({ tokens }: Placed): readonly string[] {
+  return tokens.split('\n');
+}
+
 function passes(document: Placed, filter: Filter): boolean {
   if ('all' in filter) return filter.all.every((part) => passes(document, part));
   if ('any' in filter) return filter.any.some((part) => passes(document, part));
-  if ('token' in filter) return document.tokens.includes(filter.token);
-  if ('prefix' in filter) return document.tokens.some((token) => token.startsWith(filter.prefix));
+  if ('token' in filter) return tokensOf(document).includes(filter.token);
+  if ('prefix' in filter) return tokensOf(document).some((token) => token.startsWith(filter.prefix));
   const value = document.numbers[filter.column] ?? NaN;
   return value >= (filter.min ?? -Infinity) && value <= (filter.max ?? Infinity);
 }
 
 function keysOf(document: Placed, order: readonly Order[]): readonly Key[] {
   return order.map((key) => {
-    if ('matches' in key) return new Set(key.matches.filter((token) => document.tokens.includes(token))).size;
+    if ('matches' in key)
+      return new Set(key.matches.filter((token) => tokensOf(document).includes(token))).size;
     if ('ofRow' in key) return key.ofRow(document.row) ?? NaN;
     const value = document.numbers[key.column] ?? NaN;
     return 'by' in key && !Number.isNaN(value) ? key.by(value) : value;

@@ -28,7 +28,7 @@ function someDocument(random: Random, row: number): IndexedDocument {
   return {
     id,
     row,
-    tokens,
+    tokens: tokens.join('\n'),
     numbers: {
       ...(random(50) === 0 ? {} : { price: random(4) === 0 ? 999 : random(5_000) }),
       ...(random(80) === 0

@@ -2,6 +2,7 @@ import { bytesOf, compareTexts, textOf } from './bytes';
 import { decodeSet, emptySet, encodeSet, type OrdinalSet } from './containers';
 import { Dictionary, dictionaryNames, DictionaryWriter } from './dictionary';
 import { Numbers, writeNumbers } from './numbers';
+import { writeTerms } from './postings';
 import { type BlobReader, type BlobWriter, type CheckedBlobs, PackReader, PackWriter } from './storage';
 
 /** What the documents of an index have. */
@@ -24,8 +25,8 @@ export interface IndexedDocument {
   readonly id: string;
   /** The caller's number of the document, returned with results. */
   readonly row: number;
-  /** Words and exact values: whatever documents are found by. */
-  readonly tokens: readonly string[];
+  /** Words and exact values, one per line: whatever documents are found by. */
+  readonly tokens: string;
   /** A column that is absent, or NaN, is missing. */
   readonly numbers: Readonly<Record<string, number>>;
 }
@@ -326,7 +327,11 @@ export function* writeDocuments(
   const ordinalOf = new Uint32Array(documents.length);
   for (const [ordinal, at] of inOrder.entries()) ordinalOf[at] = ordinal;
 
-  writeTerms(blobs, segment, sorted);
+  writeTerms(
+    blobs,
+    segment,
+    sorted.map(({ tokens }) => tokens),
+  );
   const ids = new DictionaryWriter(blobs, dictionaryNames(segment, 'ids'), documents.length);
   for (const at of byId) ids.add(bytesOf(documents[at]?.id ?? ''), [ordinalOf[at] ?? 0], 1);
   ids.finish();
@@ -335,55 +340,4 @@ export function* writeDocuments(
     ranks: Uint32Array.from(inOrder, (at) => rankOf[at] ?? 0),
     valuesOf: (name) => Float64Array.from(sorted, ({ numbers }) => numbers[name] ?? NaN),
   });
-}
-
-/** Numbers the tokens as they come, then sorts the postings by counting, and only the distinct tokens by name. */
-function writeTerms(blobs: BlobWriter, segment: number, documents: readonly IndexedDocument[]): void {
-  const numbers = new Map<string, number>();
-  const counts: number[] = [];
-  const lasts: number[] = [];
-  let postings = 0;
-  const perDocument: number[][] = [];
-  for (const [ordinal, { tokens }] of documents.entries()) {
-    const own: number[] = [];
-    for (const token of tokens) {
-      let number = numbers.get(token);
-      if (number === undefined) {
-        number = numbers.size;
-        numbers.set(token, number);
-        counts.push(0);
-        lasts.push(-1);
-      }
-      if (lasts[number] === ordinal) continue;
-      lasts[number] = ordinal;
-      counts[number] = (counts[number] ?? 0) + 1;
-      own.push(number);
-    }
-    postings += own.length;
-    perDocument.push(own);
-  }
-  const starts = new Uint32Array(counts.length + 1);
-  for (const [number, count] of counts.entries()) starts[number + 1] = (starts[number] ?? 0) + count;
-  const ordinals = new Uint32Array(postings);
-  const ends = starts.slice();
-  for (const [ordinal, own] of perDocument.entries())
-    for (const number of own) {
-      const at = ends[number] ?? 0;
-      ordinals[at] = ordinal;
-      ends[number] = at + 1;
-    }
-  const writer = new DictionaryWriter(blobs, dictionaryNames(segment, 'terms'), documents.length);
-  for (const token of sortedTexts(numbers.keys())) {
-    const number = numbers.get(token) ?? 0;
-    const from = starts[number] ?? 0;
-    const count = counts[number] ?? 0;
-    writer.add(bytesOf(token), ordinals.subarray(from, from + count), count);
-  }
-  writer.finish();
-}
-
-/** Sorts as JavaScript does, which is the order of the bytes unless there are surrogates. */
-function sortedTexts(texts: Iterable<string>): readonly string[] {
-  const sorted = [...texts].sort();
-  return sorted.some((text) => /[\ud800-\udfff]/.test(text)) ? sorted.sort(compareTexts) : sorted;
 }

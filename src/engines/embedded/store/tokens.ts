@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 
 /**
  * The search index contains tokens: a field's code followed by a word or by a whole value. So words and exact values
- * are found, combined and counted in the same way. The tokens of a document are one text, which is cheap to send to
- * another thread: each preceded by a line feed.
+ * are found, combined and counted in the same way. The tokens of a document are one text, each preceded by a line
+ * feed, which is cheap to send to another thread.
  */
 
 const MAX_LENGTH = 64;
@@ -27,9 +27,4 @@ export function tokensOf(code: string, values: readonly string[]): string {
   // Values rarely need hashing.
   if (values.every(isPlain)) return before + values.join(before).toWellFormed();
   return SEPARATOR + values.map((value) => tokenOf(code, value)).join(SEPARATOR);
-}
-
-/** The tokens of such texts, one after the other. */
-export function splitTokens(text: string): readonly string[] {
-  return text === '' ? [] : text.slice(SEPARATOR.length).split(SEPARATOR);
 }

@@ -7,7 +7,6 @@ import { type Change, type SearchIndex } from '../search/search-index';
 import { VERSION } from './documents';
 import { column, type DocumentRow, type Layout, SLOT } from './layout';
 import { type SqlValue, type StoreFile } from './store-file';
-import { splitTokens } from './tokens';
 
 /** A write that is validated and ready for the tables; without `put` a removal. Can be sent to another thread. */
 export interface PreparedWrite {
@@ -145,7 +144,7 @@ class Batch {
     this.changeOf(partition).added.push({
       id: id.toWellFormed(),
       row,
-      tokens: splitTokens(tokens),
+      tokens,
       numbers: columns,
     });
   }
@@ -221,5 +220,5 @@ function newest(
 
 /** Of all that the search index has of a document. */
 function digestOf({ tokens, numbers, values }: DocumentRow): string {
-  return hash('sha1', JSON.stringify([tokens, numbers, values])).slice(0, 24);
+  return hash('sha1', `${numbers.join()}\n${JSON.stringify(values)}${tokens}`).slice(0, 24);
 }
