@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 export const SHUFFLE_PRIME = 67_108_859;
 
 /** The two summands of a seed. Permanent: a seed must always give the same order. */
-export function shuffleSummands(seed: number): readonly [number, number] {
+function shuffleSummands(seed: number): readonly [number, number] {
   const digest = hash('sha256', String(seed), 'buffer');
   return [digest.readUInt32BE(0) % SHUFFLE_PRIME, digest.readUInt32BE(4) % SHUFFLE_PRIME];
 }

@@ -134,7 +134,7 @@ function compareAll(order: readonly Order[], a: readonly Key[], b: readonly Key[
 
 function compareKey(key: Order, a: Key, b: Key): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number(Number.isNaN(a)) - Number(Number.isNaN(b));
-  const isDescending = 'matches' in key || ('descending' in key && key.descending === true);
+  const isDescending = 'matches' in key || ('descending' in key && key.descending);
   const compared =
     typeof a === 'string' ? Buffer.compare(Buffer.from(a), Buffer.from(String(b))) : a - Number(b);
   return isDescending ? -compared : compared;

@@ -86,7 +86,7 @@ function kindOf([first, second, third]: readonly Order[], { defaultOrder, orders
 }
 
 export function isDescending(key: Order): boolean {
-  return 'matches' in key || ('descending' in key && key.descending === true);
+  return 'matches' in key || ('descending' in key && key.descending);
 }
 
 /** The column that a sort key is the value of. */

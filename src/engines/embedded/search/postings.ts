@@ -59,7 +59,7 @@ class Numbers {
 const LINE_FEED = 10;
 
 class NumberedTokens {
-  private bytes = Buffer.alloc(65_536);
+  private bytes = new Uint8Array(65_536);
   /** The end of each token in `bytes`; each begins at the end of the one before. */
   private readonly ends = new Numbers();
   private readonly hashes = new Numbers();
@@ -162,11 +162,11 @@ class NumberedTokens {
     const from = this.startOf(number);
     const to = from + end - start;
     if (to > this.bytes.length) {
-      const larger = Buffer.alloc(to * 2);
+      const larger = new Uint8Array(to * 2);
       larger.set(this.bytes);
       this.bytes = larger;
     }
-    this.bytes.set(this.text.subarray(start, end), from);
+    for (let at = start; at < end; at += 1) this.bytes[from + at - start] = this.text[at] ?? 0;
     this.ends.add(to);
     this.hashes.add(hash);
     this.lasts.add(0);
