@@ -53,6 +53,9 @@ export class ByteReader {
   }
 }
 
+/** So few bytes are copied faster one by one. */
+const SHORT = 64;
+
 /** Bytes that grow. */
 export class ByteWriter {
   length = 0;
@@ -70,7 +73,9 @@ export class ByteWriter {
 
   append(part: Uint8Array, from = 0, to = part.length): void {
     this.reserve(to - from);
-    this.bytes.set(from === 0 && to === part.length ? part : part.subarray(from, to), this.length);
+    if (to - from > SHORT) this.bytes.set(part.subarray(from, to), this.length);
+    else
+      for (let at = from, end = this.length; at < to; at += 1, end += 1) this.bytes[end] = part[at] ?? 0;
     this.length += to - from;
   }
 

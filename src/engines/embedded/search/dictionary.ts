@@ -10,7 +10,7 @@ import { type BlobReader, type BlobWriter } from './storage';
 
 const PER_BLOCK = 128;
 /** Most ordinals within a block. */
-const MAX_INLINE = 64;
+export const MAX_INLINE = 64;
 
 /** A token as found in a block. */
 interface Entry {
@@ -42,7 +42,9 @@ export class DictionaryWriter {
   private readonly block = new ByteWriter();
   private readonly firsts = new ByteWriter();
   private readonly offsets: number[] = [];
-  private last: Uint8Array = new Uint8Array(0);
+  /** A copy of the last token. */
+  private last = new Uint8Array(256);
+  private length = 0;
   private entries = 0;
   private lists = 0;
 
@@ -52,29 +54,47 @@ export class DictionaryWriter {
     private readonly size: number,
   ) {}
 
-  /** Adds a token with the first `count` of these ascending ordinals. */
-  add(token: Uint8Array, ordinals: ArrayLike<number>, count: number): void {
+  /** Adds a token: the bytes from `from` to before `to`. Its ordinals follow. */
+  token(bytes: Uint8Array, from: number, to: number): void {
     const { block } = this;
-    if (this.entries % PER_BLOCK === 0) this.startBlock(token);
+    if (this.entries % PER_BLOCK === 0) this.startBlock(bytes, from, to);
     this.entries += 1;
-    const shared = sharedBytes(this.last, token);
+    const length = to - from;
+    if (length > this.last.length) this.last = enlarged(this.last, length);
+    const { last } = this;
+    const most = Math.min(this.length, length);
+    let shared = 0;
+    while (shared < most && last[shared] === bytes[from + shared]) shared += 1;
     block.number(shared);
-    block.number(token.length - shared);
-    block.append(token, shared);
-    this.last = token;
+    block.number(length - shared);
+    block.append(bytes, from + shared, to);
+    for (let at = shared; at < length; at += 1) last[at] = bytes[from + at] ?? 0;
+    this.length = length;
+  }
+
+  /** The ordinals of the token: ascending, from `from` to before `to`. */
+  ordinals(ordinals: Uint32Array, from: number, to: number): void {
+    const { block } = this;
+    const count = to - from;
     block.number(count);
     if (count > MAX_INLINE) {
       block.number(this.lists);
-      this.blobs.write(this.names.list(this.lists), encodeSet(setOf(this.size, ordinals, count)));
+      this.blobs.write(this.names.list(this.lists), encodeSet(setOf(this.size, ordinals.subarray(from, to))));
       this.lists += 1;
       return;
     }
     let before = 0;
-    for (let at = 0; at < count; at += 1) {
+    for (let at = from; at < to; at += 1) {
       const ordinal = ordinals[at] ?? 0;
       block.number(ordinal - before);
       before = ordinal;
     }
+  }
+
+  /** The only ordinal of the token. */
+  ordinal(ordinal: number): void {
+    this.block.number(1);
+    this.block.number(ordinal);
   }
 
   /** Writes what remains: the last block and the index. */
@@ -88,11 +108,11 @@ export class DictionaryWriter {
     this.blobs.write(this.names.index, index.take());
   }
 
-  private startBlock(token: Uint8Array): void {
+  private startBlock(bytes: Uint8Array, from: number, to: number): void {
     this.endBlock();
     this.offsets.push(this.firsts.length);
-    this.firsts.append(token);
-    this.last = new Uint8Array(0);
+    this.firsts.append(bytes, from, to);
+    this.length = 0;
   }
 
   private endBlock(): void {
@@ -100,10 +120,11 @@ export class DictionaryWriter {
   }
 }
 
-function sharedBytes(a: Uint8Array, b: Uint8Array): number {
-  const length = Math.min(a.length, b.length);
-  for (let at = 0; at < length; at += 1) if (a[at] !== b[at]) return at;
-  return length;
+/** A larger copy of some bytes, with room for `length`. */
+function enlarged(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(length * 2);
+  larger.set(bytes);
+  return larger;
 }
 
 /** Reads a dictionary. Raises `DamagedIndex`. */
@@ -251,11 +272,16 @@ function skipEntry(reader: ByteReader): void {
   reader.at = at;
 }
 
+/** Bytes of a token that are compared at once, as one number. */
+const KEY_BYTES = 6;
+
 /** Reads a block from its start. */
 class BlockReader {
-  /** The current token, in a buffer that the next one overwrites. */
-  token = new Uint8Array(0);
-  private buffer = new Uint8Array(256);
+  /** The current token: the first `length` of these bytes, which the next one overwrites. */
+  bytes = new Uint8Array(256);
+  length = 0;
+  /** Its first bytes as a number: tokens are in the order of their keys, but several may have the same. */
+  key = 0;
   private readonly reader: ByteReader;
   private isRead = true;
 
@@ -263,23 +289,23 @@ class BlockReader {
     this.reader = new ByteReader(bytes);
   }
 
+  get token(): Uint8Array {
+    return this.bytes.subarray(0, this.length);
+  }
+
   next(): boolean {
     const { reader } = this;
     if (!this.isRead) skipEntry(reader);
     if (reader.at >= reader.bytes.length) return false;
     const shared = reader.number();
-    const length = reader.number();
-    if (shared + length > this.buffer.length) {
-      const larger = new Uint8Array((shared + length) * 2);
-      larger.set(this.buffer);
-      this.buffer = larger;
-    }
-    const { bytes } = reader;
-    for (let to = shared; to < shared + length; to += 1) {
-      this.buffer[to] = bytes[reader.at] ?? 0;
-      reader.at += 1;
-    }
-    this.token = this.buffer.subarray(0, shared + length);
+    const length = shared + reader.number();
+    if (length > this.bytes.length) this.bytes = enlarged(this.bytes, length);
+    const { bytes } = this;
+    const from = reader.at - shared;
+    for (let to = shared; to < length; to += 1) bytes[to] = reader.bytes[from + to] ?? 0;
+    reader.at = from + length;
+    this.length = length;
+    if (shared < KEY_BYTES) this.key = keyOf(bytes, length);
     this.isRead = false;
     return true;
   }
@@ -289,6 +315,33 @@ class BlockReader {
     this.isRead = true;
     return entryAt(this.reader);
   }
+
+  /**
+   * Like `entry`, for a token with few ordinals: writes them to `into`, which has room for `MAX_INLINE`, and returns their
+   * number; 0 if they are many.
+   */
+  few(into: Uint32Array): number {
+    const { reader } = this;
+    const start = reader.at;
+    const count = reader.number();
+    if (count > MAX_INLINE) {
+      reader.at = start;
+      return 0;
+    }
+    let ordinal = 0;
+    for (let at = 0; at < count; at += 1) {
+      ordinal += reader.number();
+      into[at] = ordinal;
+    }
+    this.isRead = true;
+    return count;
+  }
+}
+
+function keyOf(bytes: Uint8Array, length: number): number {
+  let key = 0;
+  for (let at = 0; at < KEY_BYTES; at += 1) key = key * 257 + (at < length ? (bytes[at] ?? 0) + 1 : 0);
+  return key;
 }
 
 /** Reads all tokens of a dictionary in order. */
@@ -330,8 +383,30 @@ export class DictionaryReader {
     return this.block.token;
   }
 
+  /** Compares the current tokens of two readers. */
+  compare({ block: other }: DictionaryReader): number {
+    const { block } = this;
+    if (block.key !== other.key) return block.key < other.key ? -1 : 1;
+    const length = Math.min(block.length, other.length);
+    for (let at = KEY_BYTES; at < length; at += 1) {
+      const difference = (block.bytes[at] ?? 0) - (other.bytes[at] ?? 0);
+      if (difference !== 0) return difference;
+    }
+    return block.length - other.length;
+  }
+
+  /** Adds the current token to another dictionary; its ordinals follow. */
+  addTo(writer: DictionaryWriter): void {
+    writer.token(this.block.bytes, 0, this.block.length);
+  }
+
   /** The entry of the current token; once. */
   entry(): Entry {
     return this.block.entry();
+  }
+
+  /** The few ordinals of the current token (`BlockReader.few`), or 0: then there is `entry`. */
+  few(into: Uint32Array): number {
+    return this.block.few(into);
   }
 }

@@ -1,6 +1,11 @@
-import { compareBytes } from './bytes';
 import { type OrdinalSet, setOf, Walk } from './containers';
-import { type DictionaryReader, dictionaryNames, DictionaryWriter, type Dictionary } from './dictionary';
+import {
+  type Dictionary,
+  type DictionaryReader,
+  dictionaryNames,
+  DictionaryWriter,
+  MAX_INLINE,
+} from './dictionary';
 import { Heap } from './heap';
 import {
   comparing,
@@ -60,9 +65,11 @@ export class SegmentMerge {
 
   private *write(blobs: BlobWriter): Generator<undefined> {
     const { schema, target, sources } = this;
-    const ranks = yield* this.rankIds();
+    const byId = yield* this.documentsById();
+    const ranks = new Uint32Array(this.total);
+    for (let rank = 0; rank < byId.length; rank += 1) ranks[byId[rank] ?? 0] = rank;
     yield* this.order(ranks);
-    yield* this.writeIds(blobs);
+    yield* this.writeIds(blobs, byId);
     yield* this.writeTerms(blobs);
     yield* writeSegmentNumbers(blobs, target, schema, {
       rows: this.gather((segment) => segment.rows),
@@ -78,20 +85,21 @@ export class SegmentMerge {
     return setOf(this.docs, this.newOrdinals(walked(ordinals), source).sort());
   }
 
-  /** The position of each document among all ids. */
-  private *rankIds(): Generator<undefined, Uint32Array> {
-    const ranks = new Uint32Array(this.total);
+  /** The documents by id. */
+  private *documentsById(): Generator<undefined, Uint32Array> {
+    const documents = new Uint32Array(this.docs);
     const ids = new MergedTokens(this.sources.map(({ segment }) => segment.ids));
-    for (let rank = 0; ids.next();) {
+    let count = 0;
+    for (let work = 1; ids.next(); work += 1) {
       for (const { source, reader } of ids.equal) {
-        const ordinal = reader.entry().few?.[0] ?? 0;
+        const ordinal = ordinalOfId(reader);
         if (this.sources[source]?.deleted.has(ordinal) === true) continue;
-        ranks[(this.bases[source] ?? 0) + ordinal] = rank;
-        rank += 1;
+        documents[count] = (this.bases[source] ?? 0) + ordinal;
+        count += 1;
       }
-      if (rank % STEP === 0) yield;
+      if (work % STEP === 0) yield;
     }
-    return ranks;
+    return documents;
   }
 
   /** Finds the new ordinals: the sources are in the default order already. */
@@ -112,19 +120,25 @@ export class SegmentMerge {
       yield;
     }
     const inOrder = mergeParts(parts, comparing(values, ranks, descending));
-    for (const [ordinal, document] of inOrder.entries()) this.moved[document] = ordinal;
+    for (let ordinal = 0; ordinal < inOrder.length; ordinal += 1) this.moved[inOrder[ordinal] ?? 0] = ordinal;
     yield;
   }
 
-  private *writeIds(blobs: BlobWriter): Generator<undefined> {
+  private *writeIds(blobs: BlobWriter, byId: Uint32Array): Generator<undefined> {
     const writer = new DictionaryWriter(blobs, dictionaryNames(this.target, 'ids'), this.docs);
-    const ids = new MergedTokens(this.sources.map(({ segment }) => segment.ids));
-    for (let count = 1; ids.next(); count += 1) {
-      for (const { source, reader } of ids.equal) {
-        const ordinal = this.moved[(this.bases[source] ?? 0) + (reader.entry().few?.[0] ?? 0)] ?? NOWHERE;
-        if (ordinal !== NOWHERE) writer.add(reader.token.slice(), [ordinal], 1);
-      }
-      if (count % STEP === 0) yield;
+    const readers = this.sources.map(({ segment }) => segment.ids.all());
+    const sourceOf = new Uint8Array(this.total);
+    for (const [source, base] of this.bases.entries()) sourceOf.fill(source, base);
+    for (let at = 0; at < byId.length; at += 1) {
+      const document = byId[at] ?? 0;
+      const source = sourceOf[document] ?? 0;
+      const reader = readers[source];
+      const ordinal = document - (this.bases[source] ?? 0);
+      // Deleted documents are skipped.
+      while (reader?.next() === true) if (ordinalOfId(reader) === ordinal) break;
+      reader?.addTo(writer);
+      writer.ordinal(this.moved[document] ?? NOWHERE);
+      if (at % STEP === STEP - 1) yield;
     }
     writer.finish();
   }
@@ -138,11 +152,15 @@ export class SegmentMerge {
     while (terms.next()) {
       let count = 0;
       for (const { source, reader } of terms.equal) {
-        const dictionary = this.sources[source]?.segment.terms;
-        const entry = reader.entry();
         const base = this.bases[source] ?? 0;
-        const ordinals = entry.few ?? (dictionary === undefined ? [] : walked(dictionary.setOnce(entry)));
-        for (let at = 0; at < ordinals.length; at += 1) {
+        let ordinals: Uint32Array = FEW;
+        let length = reader.few(FEW);
+        if (length === 0) {
+          const { terms: dictionary } = this.sources[source]?.segment ?? {};
+          ordinals = dictionary === undefined ? FEW : walked(dictionary.setOnce(reader.entry()));
+          ({ length } = ordinals);
+        }
+        for (let at = 0; at < length; at += 1) {
           const ordinal = this.moved[base + (ordinals[at] ?? 0)] ?? NOWHERE;
           if (ordinal !== NOWHERE) gathered[count++] = ordinal;
         }
@@ -150,7 +168,8 @@ export class SegmentMerge {
       if (count === 0) continue;
       // The documents of one source keep their order.
       if (terms.equal.length > 1) sortFirst(gathered, count, bits);
-      writer.add(terms.token, gathered, count);
+      terms.addTo(writer);
+      writer.ordinals(gathered, 0, count);
       work += count + 20;
       if (work < STEP * 20) continue;
       work = 0;
@@ -175,8 +194,10 @@ export class SegmentMerge {
 
   private inNewOrder(numbers: Uint32Array): Uint32Array {
     const values = new Uint32Array(this.docs);
-    for (const [document, to] of this.moved.entries())
+    for (let document = 0; document < this.total; document += 1) {
+      const to = this.moved[document] ?? NOWHERE;
       if (to !== NOWHERE) values[to] = numbers[document] ?? 0;
+    }
     return values;
   }
 
@@ -226,6 +247,14 @@ function sortFirst(numbers: Uint32Array, count: number, bits: Int32Array): void 
   }
 }
 
+/** The few ordinals of a token (`DictionaryReader.few`). */
+const FEW = new Uint32Array(MAX_INLINE);
+
+/** The ordinal of the id that a reader is at. */
+function ordinalOfId(reader: DictionaryReader): number {
+  return reader.few(FEW) === 0 ? NOWHERE : (FEW[0] ?? NOWHERE);
+}
+
 interface SourceReader {
   readonly source: number;
   readonly reader: DictionaryReader;
@@ -233,13 +262,10 @@ interface SourceReader {
 
 /** The tokens of several dictionaries in order. */
 class MergedTokens {
-  /** A copy of the current token. */
-  token = new Uint8Array(0);
-  /** The readers that are at this token, in the order of the sources. */
-  equal: SourceReader[] = [];
-  private readonly heap = new Heap<SourceReader>(
-    (a, b) => compareBytes(a.reader.token, b.reader.token) || a.source - b.source,
-  );
+  /** The readers that are at the current token, in the order of the sources. */
+  readonly equal: SourceReader[];
+  /** The others. */
+  private readonly heap = new Heap<SourceReader>(compareSources);
 
   constructor(dictionaries: readonly Dictionary[]) {
     this.equal = dictionaries.map((dictionary, source) => ({ source, reader: dictionary.all() }));
@@ -247,16 +273,39 @@ class MergedTokens {
 
   /** Goes to the next token; false after the last one. */
   next(): boolean {
-    for (const one of this.equal) if (one.reader.next()) this.heap.add(one);
-    this.equal = [];
-    const first = this.heap.least;
+    const { equal, heap } = this;
+    const first = this.first();
+    equal.length = 0;
     if (first === undefined) return false;
-    this.token = first.reader.token.slice();
-    for (let least = this.heap.least; least !== undefined; least = this.heap.least) {
-      if (compareBytes(least.reader.token, this.token) !== 0) break;
-      this.equal.push(least);
-      this.heap.removeLeast();
+    equal.push(first);
+    for (let least = heap.least; least?.reader.compare(first.reader) === 0; least = heap.least) {
+      equal.push(least);
+      heap.removeLeast();
     }
     return true;
   }
+
+  addTo(writer: DictionaryWriter): void {
+    this.equal[0]?.reader.addTo(writer);
+  }
+
+  /** Takes the reader with the next token out of the heap, after the current ones have moved on. */
+  private first(): SourceReader | undefined {
+    const { equal, heap } = this;
+    const [only] = equal;
+    if (equal.length !== 1 || only === undefined) {
+      for (const one of equal) if (one.reader.next()) heap.add(one);
+      return heap.removeLeast();
+    }
+    if (!only.reader.next()) return heap.removeLeast();
+    // Most tokens are in one source only.
+    const { least } = heap;
+    if (least === undefined || compareSources(only, least) < 0) return only;
+    heap.replaceLeast(only);
+    return least;
+  }
+}
+
+function compareSources(a: SourceReader, b: SourceReader): number {
+  return a.reader.compare(b.reader) || a.source - b.source;
 }

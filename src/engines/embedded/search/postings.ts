@@ -1,4 +1,3 @@
-import { compareBytes } from './bytes';
 import { dictionaryNames, DictionaryWriter } from './dictionary';
 import { type BlobWriter } from './storage';
 
@@ -35,7 +34,8 @@ export function writeTerms(blobs: BlobWriter, segment: number, texts: readonly s
   for (const number of tokens.sorted()) {
     const from = starts[number] ?? 0;
     const to = starts[number + 1] ?? 0;
-    writer.add(tokens.bytesOf(number), ordinals.subarray(from, to), to - from);
+    tokens.addTo(writer, number);
+    writer.ordinals(ordinals, from, to);
   }
   writer.finish();
 }
@@ -57,6 +57,10 @@ class Numbers {
 }
 
 const LINE_FEED = 10;
+/** Values of a byte, and one for none. */
+const DIGITS = 257;
+/** So few tokens are sorted by insertion. */
+const FEW = 12;
 
 class NumberedTokens {
   private bytes = new Uint8Array(65_536);
@@ -98,37 +102,104 @@ class NumberedTokens {
     }
   }
 
-  bytesOf(number: number): Uint8Array {
-    return this.bytes.subarray(this.startOf(number), this.ends.values[number]);
+  /** The numbers in the order of the tokens' bytes. */
+  sorted(): Uint32Array {
+    const numbers = new Uint32Array(this.count);
+    for (let number = 0; number < numbers.length; number += 1) numbers[number] = number;
+    this.sort(numbers, 0);
+    return numbers;
   }
 
-  /** The numbers in the order of the tokens' bytes: sorted by their first bytes, then each run of equal ones. */
-  sorted(): Uint32Array {
-    const { count } = this;
-    const width = count > 2 ** 21 ? 3 : 4;
-    const room = 2 ** (53 - width * 8);
-    const keys: Float64Array = new Float64Array(count);
-    for (let number = 0; number < count; number += 1) {
-      const start = this.startOf(number);
-      const end = this.ends.values[number] ?? 0;
-      let key = 0;
-      for (let at = start; at < start + width; at += 1)
-        key = key * 256 + (at < end ? (this.bytes[at] ?? 0) : 0);
-      keys[number] = key * room + number;
+  /** Adds a token to a dictionary; its ordinals follow. */
+  addTo(writer: DictionaryWriter, number: number): void {
+    writer.token(this.bytes, this.startOf(number), this.endOf(number));
+  }
+
+  /**
+   * Sorts tokens whose first `depth` bytes are equal: by the bytes after these, as many as fit in a floating point number
+   * with a position; then those that are still equal by what follows. Tokens are distinct, so none of these has ended.
+   */
+  private sort(numbers: Uint32Array, depth: number): void {
+    const count = numbers.length;
+    if (count <= FEW) {
+      this.sortFew(numbers, depth);
+      return;
     }
+    const from = depth + this.sharedFrom(numbers, depth);
+    const room = 2 ** (32 - Math.clz32(count - 1));
+    const width = Math.floor(Math.log(2 ** 53 / room) / Math.log(DIGITS));
+    const keys: Float64Array = new Float64Array(count);
+    for (let at = 0; at < count; at += 1) keys[at] = this.digits(numbers[at] ?? 0, from, width) * room + at;
     keys.sort();
-    const numbers = new Uint32Array(count);
-    let runStart = 0;
+    const before = numbers.slice();
+    let start = 0;
+    let digits = Math.floor((keys[0] ?? 0) / room);
     for (let at = 0; at < count; at += 1) {
       const key = keys[at] ?? 0;
-      numbers[at] = key % room;
-      const isLast = at + 1 === count || Math.floor((keys[at + 1] ?? 0) / room) !== Math.floor(key / room);
-      if (!isLast) continue;
-      if (at > runStart)
-        numbers.subarray(runStart, at + 1).sort((a, b) => compareBytes(this.bytesOf(a), this.bytesOf(b)));
-      runStart = at + 1;
+      numbers[at] = before[key - digits * room] ?? 0;
+      const next = at + 1 === count ? -1 : Math.floor((keys[at + 1] ?? 0) / room);
+      if (next === digits) continue;
+      if (at > start) this.sort(numbers.subarray(start, at + 1), from + width);
+      start = at + 1;
+      digits = next;
     }
-    return numbers;
+  }
+
+  /** How many bytes from `depth` on these tokens share. */
+  private sharedFrom(numbers: Uint32Array, depth: number): number {
+    const { bytes } = this;
+    const first = this.startOf(numbers[0] ?? 0) + depth;
+    let shared = this.endOf(numbers[0] ?? 0) - first;
+    for (let at = 1; at < numbers.length && shared > 0; at += 1) {
+      const start = this.startOf(numbers[at] ?? 0) + depth;
+      const most = Math.min(shared, this.endOf(numbers[at] ?? 0) - start);
+      let same = 0;
+      while (same < most && bytes[first + same] === bytes[start + same]) same += 1;
+      shared = same;
+    }
+    return shared;
+  }
+
+  /** Bytes of a token as one number; those beyond its end come first. */
+  private digits(number: number, from: number, width: number): number {
+    const start = this.startOf(number) + from;
+    const end = Math.min(this.endOf(number), start + width);
+    let digits = 0;
+    for (let at = start; at < end; at += 1) digits = digits * DIGITS + (this.bytes[at] ?? 0) + 1;
+    for (let at = end; at < start + width; at += 1) digits *= DIGITS;
+    return digits;
+  }
+
+  /** Sorts by insertion. */
+  private sortFew(numbers: Uint32Array, depth: number): void {
+    for (let at = 1; at < numbers.length; at += 1) {
+      const number = numbers[at] ?? 0;
+      let to = at;
+      for (; to > 0; to -= 1) {
+        const above = numbers[to - 1] ?? 0;
+        if (this.compare(above, number, depth) <= 0) break;
+        numbers[to] = above;
+      }
+      numbers[to] = number;
+    }
+  }
+
+  private compare(a: number, b: number, depth: number): number {
+    const { bytes } = this;
+    const ofA = this.startOf(a);
+    const ofB = this.startOf(b);
+    const lengthA = this.endOf(a) - ofA;
+    const lengthB = this.endOf(b) - ofB;
+    const length = Math.min(lengthA, lengthB);
+    for (let at = depth; at < length; at += 1) {
+      const difference = (bytes[ofA + at] ?? 0) - (bytes[ofB + at] ?? 0);
+      if (difference !== 0) return difference;
+    }
+    return lengthA - lengthB;
+  }
+
+  private endOf(number: number): number {
+    return this.ends.values[number] ?? 0;
   }
 
   private startOf(number: number): number {

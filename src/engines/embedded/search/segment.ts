@@ -333,7 +333,11 @@ export function* writeDocuments(
     sorted.map(({ tokens }) => tokens),
   );
   const ids = new DictionaryWriter(blobs, dictionaryNames(segment, 'ids'), documents.length);
-  for (const at of byId) ids.add(bytesOf(documents[at]?.id ?? ''), [ordinalOf[at] ?? 0], 1);
+  for (const at of byId) {
+    const id = bytesOf(documents[at]?.id ?? '');
+    ids.token(id, 0, id.length);
+    ids.ordinal(ordinalOf[at] ?? 0);
+  }
   ids.finish();
   yield* writeSegmentNumbers(blobs, segment, schema, {
     rows: Float64Array.from(sorted, ({ row }) => row),
