@@ -1,6 +1,7 @@
 import { type Filter, type Key, type Order, type Query } from '../../../src/engines/embedded/search/query';
 import { type Blobs } from '../../../src/engines/embedded/search/storage';
-import { type IndexedDocument } from '../../../src/engines/embedded/search/segment';
+import { type IndexedDocument, type Schema } from '../../../src/engines/embedded/search/segment';
+import { bytesOf } from '../../../src/engines/embedded/search/bytes';
 
 /** Blobs in memory. `copy`: as of now, as in a transaction of a reader. */
 export class MemoryBlobs implements Blobs {
@@ -36,7 +37,21 @@ export class MemoryBlobs implements Blobs {
   }
 }
 
-export interface Placed extends IndexedDocument {
+export interface SomeDocument {
+  readonly id: string;
+  readonly row: number;
+  /** One per line. */
+  readonly tokens: string;
+  /** By column. */
+  readonly numbers: Readonly<Record<string, number>>;
+}
+
+/** The document as it is indexed. */
+export function indexed({ columns }: Schema, { id, row, tokens, numbers }: SomeDocument): IndexedDocument {
+  return { id, row, tokens: bytesOf(tokens), numbers: columns.map((column) => numbers[column] ?? NaN) };
+}
+
+export interface Placed extends SomeDocument {
   readonly partition: number;
 }
 

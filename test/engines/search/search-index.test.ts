@@ -1,8 +1,8 @@
 import { type Filter, type Order, type Query } from '../../../src/engines/embedded/search/query';
 import { type Merge, SearchIndex } from '../../../src/engines/embedded/search/search-index';
-import { type IndexedDocument, type Schema } from '../../../src/engines/embedded/search/segment';
+import { type Schema } from '../../../src/engines/embedded/search/segment';
 import { BlobCache, DamagedIndex } from '../../../src/engines/embedded/search/storage';
-import { MemoryBlobs, naive, type Placed } from './naive';
+import { indexed, MemoryBlobs, naive, type Placed, type SomeDocument } from './naive';
 import { randomOf } from './random';
 
 const SCHEMA: Schema = {
@@ -19,7 +19,7 @@ function idOf(number: number): string {
   return `${['', 'ä', '\u{1f600}', '\uff5e'][number % 4]}${number}`;
 }
 
-function someDocument(random: Random, row: number): IndexedDocument {
+function someDocument(random: Random, row: number): SomeDocument {
   const id = idOf(row);
   const tokens = [`i${row}`];
   for (const [at, oneIn] of [1, 2, 3, 10, 30, 100].entries()) if (random(oneIn) === 0) tokens.push(`w${at}`);
@@ -177,10 +177,12 @@ function expectSamePages(index: SearchIndex, documents: readonly Placed[], query
 }
 
 /** Adds documents, or replaces those with the same ids. */
-function append(index: SearchIndex, partition: number, documents: readonly IndexedDocument[]): void {
+function append(index: SearchIndex, partition: number, documents: readonly SomeDocument[]): void {
   // Of several with one id, the last one counts.
   const added = [...new Map(documents.map((document) => [document.id, document])).values()];
-  index.write([{ partition, deleted: added.map(({ id }) => id), added }]);
+  index.write([
+    { partition, deleted: added.map(({ id }) => id), added: added.map((one) => indexed(SCHEMA, one)) },
+  ]);
 }
 
 function remove(index: SearchIndex, partition: number, deleted: readonly string[]): void {
@@ -203,7 +205,7 @@ test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
     const blobs = new MemoryBlobs();
     const index = new SearchIndex(blobs, SCHEMA, new BlobCache(100_000));
     const documents = new Map<string, Placed>();
-    const put = (partition: number, batch: readonly IndexedDocument[]): void => {
+    const put = (partition: number, batch: readonly SomeDocument[]): void => {
       append(index, partition, batch);
       for (const document of batch) documents.set(`${partition} ${document.id}`, { ...document, partition });
     };

@@ -5,6 +5,12 @@ export function bytesOf(text: string): Uint8Array {
   return UTF8.encode(text);
 }
 
+/** Writes the bytes of a text to the start of `into`, which has room for them, and returns their number. */
+export function writeBytes(text: string, into: Uint8Array): number {
+  // Much faster than `Buffer.write`.
+  return UTF8.encodeInto(text, into).written;
+}
+
 export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }
@@ -74,8 +80,7 @@ export class ByteWriter {
   append(part: Uint8Array, from = 0, to = part.length): void {
     this.reserve(to - from);
     if (to - from > SHORT) this.bytes.set(part.subarray(from, to), this.length);
-    else
-      for (let at = from, end = this.length; at < to; at += 1, end += 1) this.bytes[end] = part[at] ?? 0;
+    else for (let at = from, end = this.length; at < to; at += 1, end += 1) this.bytes[end] = part[at] ?? 0;
     this.length += to - from;
   }
 

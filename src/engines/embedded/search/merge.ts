@@ -225,9 +225,29 @@ function walked(set: OrdinalSet): Uint32Array {
   return ordinals;
 }
 
+/** From so many numbers on, others sort faster than by insertion. */
+const MANY = 24;
+
+function insertionSort(numbers: Uint32Array, count: number): void {
+  for (let at = 1; at < count; at += 1) {
+    const number = numbers[at] ?? 0;
+    let to = at;
+    for (; to > 0; to -= 1) {
+      const above = numbers[to - 1] ?? 0;
+      if (above <= number) break;
+      numbers[to] = above;
+    }
+    numbers[to] = number;
+  }
+}
+
 /** Sorts the first `count` of distinct numbers. `bits`, all clear, has room for each of them. */
 function sortFirst(numbers: Uint32Array, count: number, bits: Int32Array): void {
-  if (count < bits.length / 4) {
+  if (count < MANY && count < bits.length / 4) {
+    insertionSort(numbers, count);
+    return;
+  }
+  if (count < bits.length / 16) {
     numbers.subarray(0, count).sort();
     return;
   }

@@ -2,42 +2,42 @@ import { dictionaryNames, DictionaryWriter } from './dictionary';
 import { type BlobWriter } from './storage';
 
 /**
- * Writes the dictionary of the tokens of documents, each a text with one token per line. Tokens are numbered as they
- * come, in a hash table of their bytes: no string is made of any. Then the postings are sorted by counting, and only the
- * distinct tokens by name.
+ * Writes the dictionary of the tokens of documents: bytes with one token per line. Tokens are numbered as they come, in a
+ * hash table: no string is made of any. Then the postings are sorted by counting, and only the distinct tokens by name.
  */
-export function writeTerms(blobs: BlobWriter, segment: number, texts: readonly string[]): void {
-  const tokens = new NumberedTokens();
-  const postings = new Numbers();
-  const ends = new Uint32Array(texts.length);
-  for (const [ordinal, text] of texts.entries()) {
-    tokens.ofText(text, ordinal, postings);
+export function writeTerms(blobs: BlobWriter, segment: number, documents: readonly Uint8Array[]): void {
+  const tokens = NumberedTokens.take();
+  const { postings } = tokens;
+  const ends = new Uint32Array(documents.length);
+  for (let ordinal = 0; ordinal < documents.length; ordinal += 1) {
+    const bytes = documents[ordinal];
+    if (bytes !== undefined) tokens.add(bytes, ordinal);
     ends[ordinal] = postings.length;
   }
   const starts = new Uint32Array(tokens.count + 1);
+  const numbers = postings.values;
   for (let at = 0; at < postings.length; at += 1) {
-    const next = (postings.values[at] ?? 0) + 1;
+    const next = (numbers[at] ?? 0) + 1;
     starts[next] = (starts[next] ?? 0) + 1;
   }
   for (let number = 0; number < tokens.count; number += 1)
     starts[number + 1] = (starts[number + 1] ?? 0) + (starts[number] ?? 0);
   const ordinals = new Uint32Array(postings.length);
   const filled = starts.slice();
-  for (let ordinal = 0, at = 0; ordinal < texts.length; ordinal += 1)
+  for (let ordinal = 0, at = 0; ordinal < documents.length; ordinal += 1)
     for (; at < (ends[ordinal] ?? 0); at += 1) {
-      const number = postings.values[at] ?? 0;
+      const number = numbers[at] ?? 0;
       const to = filled[number] ?? 0;
       ordinals[to] = ordinal;
       filled[number] = to + 1;
     }
-  const writer = new DictionaryWriter(blobs, dictionaryNames(segment, 'terms'), texts.length);
+  const writer = new DictionaryWriter(blobs, dictionaryNames(segment, 'terms'), documents.length);
   for (const number of tokens.sorted()) {
-    const from = starts[number] ?? 0;
-    const to = starts[number + 1] ?? 0;
     tokens.addTo(writer, number);
-    writer.ordinals(ordinals, from, to);
+    writer.ordinals(ordinals, starts[number] ?? 0, starts[number + 1] ?? 0);
   }
   writer.finish();
+  tokens.giveBack();
 }
 
 /** Integers from 0 that grow in number. */
@@ -62,26 +62,44 @@ const DIGITS = 257;
 /** So few tokens are sorted by insertion. */
 const FEW = 12;
 
+/** So many bytes of tokens, at most, are kept for the next segment. */
+const MOST_KEPT = 2 ** 20;
+
 class NumberedTokens {
+  private static spare: NumberedTokens | undefined;
+
+  /** The numbers of the tokens of all documents, each once per document. */
+  readonly postings = new Numbers();
   private bytes = new Uint8Array(65_536);
   /** The end of each token in `bytes`; each begins at the end of the one before. */
   private readonly ends = new Numbers();
   private readonly hashes = new Numbers();
-  /** The document that had each token last. */
+  /** The document that had each token last, plus one. */
   private readonly lasts = new Numbers();
   /** Numbers plus one, by hash; 0 is free. */
   private slots = new Int32Array(16_384);
-  private text = Buffer.alloc(16_384);
+
+  /** An empty one: typed arrays are expensive to make and to collect. */
+  static take(): NumberedTokens {
+    const tokens = NumberedTokens.spare ?? new NumberedTokens();
+    NumberedTokens.spare = undefined;
+    return tokens;
+  }
+
+  giveBack(): void {
+    if (this.bytes.length > MOST_KEPT) return;
+    for (const numbers of [this.postings, this.ends, this.hashes, this.lasts]) numbers.length = 0;
+    this.slots.fill(0);
+    NumberedTokens.spare = this;
+  }
 
   get count(): number {
     return this.ends.length;
   }
 
-  /** Adds the numbers of the tokens of a document, each once. */
-  ofText(text: string, ordinal: number, into: Numbers): void {
-    if (text.length * 3 > this.text.length) this.text = Buffer.alloc(text.length * 6);
-    const bytes = this.text;
-    const length = bytes.write(text);
+  /** Adds the tokens of a document. */
+  add(bytes: Uint8Array, ordinal: number): void {
+    const { length } = bytes;
     let start = 0;
     let hash = 0;
     for (let at = 0; at <= length; at += 1) {
@@ -91,10 +109,10 @@ class NumberedTokens {
         continue;
       }
       if (at > start) {
-        const number = this.numberOf(start, at, hash);
+        const number = this.numberOf(bytes, start, at, hash);
         if (this.lasts.values[number] !== ordinal + 1) {
           this.lasts.values[number] = ordinal + 1;
-          into.add(number);
+          this.postings.add(number);
         }
       }
       start = at + 1;
@@ -206,29 +224,31 @@ class NumberedTokens {
     return number === 0 ? 0 : (this.ends.values[number - 1] ?? 0);
   }
 
-  private numberOf(start: number, end: number, hash: number): number {
+  private numberOf(text: Uint8Array, start: number, end: number, hash: number): number {
     const mask = this.slots.length - 1;
     const wanted = hash >>> 0;
     let slot = (hash ^ (hash >>> 15)) & mask;
     for (let found = this.slots[slot] ?? 0; found !== 0; found = this.slots[slot] ?? 0) {
-      if (this.hashes.values[found - 1] === wanted && this.isEqual(found - 1, start, end)) return found - 1;
+      if (this.hashes.values[found - 1] === wanted && this.isEqual(found - 1, text, start, end))
+        return found - 1;
       slot = (slot + 1) & mask;
     }
-    const number = this.add(start, end, wanted);
+    const number = this.append(text, start, end, wanted);
     this.slots[slot] = number + 1;
     if (this.count * 2 > this.slots.length) this.grow();
     return number;
   }
 
-  private isEqual(number: number, start: number, end: number): boolean {
+  private isEqual(number: number, text: Uint8Array, start: number, end: number): boolean {
+    const { bytes } = this;
     const from = this.startOf(number);
     const length = end - start;
     if ((this.ends.values[number] ?? 0) - from !== length) return false;
-    for (let at = 0; at < length; at += 1) if (this.bytes[from + at] !== this.text[start + at]) return false;
+    for (let at = 0; at < length; at += 1) if (bytes[from + at] !== text[start + at]) return false;
     return true;
   }
 
-  private add(start: number, end: number, hash: number): number {
+  private append(text: Uint8Array, start: number, end: number, hash: number): number {
     const number = this.count;
     const from = this.startOf(number);
     const to = from + end - start;
@@ -237,7 +257,8 @@ class NumberedTokens {
       larger.set(this.bytes);
       this.bytes = larger;
     }
-    for (let at = start; at < end; at += 1) this.bytes[from + at - start] = this.text[at] ?? 0;
+    const { bytes } = this;
+    for (let at = start; at < end; at += 1) bytes[from + at - start] = text[at] ?? 0;
     this.ends.add(to);
     this.hashes.add(hash);
     this.lasts.add(0);

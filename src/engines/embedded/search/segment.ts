@@ -25,10 +25,10 @@ export interface IndexedDocument {
   readonly id: string;
   /** The caller's number of the document, returned with results. */
   readonly row: number;
-  /** Words and exact values, one per line: whatever documents are found by. */
-  readonly tokens: string;
-  /** A column that is absent, or NaN, is missing. */
-  readonly numbers: Readonly<Record<string, number>>;
+  /** Words and exact values in UTF-8, one per line: whatever documents are found by. */
+  readonly tokens: Uint8Array;
+  /** In the order of the columns; NaN is missing. */
+  readonly numbers: readonly number[];
 }
 
 /** A column's order: missing values last, ties by id. */
@@ -321,7 +321,7 @@ export function* writeDocuments(
   const rankOf = new Uint32Array(documents.length);
   for (const [rank, at] of byId.entries()) rankOf[at] = rank;
   const { column = '', descending } = schema.defaultOrder ?? {};
-  const first = Float64Array.from(documents, ({ numbers }) => numbers[column] ?? NaN);
+  const first = numbersOf(schema, column, documents);
   const inOrder = ordinalsBelow(documents.length).sort(comparing(first, rankOf, descending));
   const sorted = Array.from(inOrder, (at) => documents[at]).filter((one) => one !== undefined);
   const ordinalOf = new Uint32Array(documents.length);
@@ -342,6 +342,14 @@ export function* writeDocuments(
   yield* writeSegmentNumbers(blobs, segment, schema, {
     rows: Float64Array.from(sorted, ({ row }) => row),
     ranks: Uint32Array.from(inOrder, (at) => rankOf[at] ?? 0),
-    valuesOf: (name) => Float64Array.from(sorted, ({ numbers }) => numbers[name] ?? NaN),
+    valuesOf: (name) => numbersOf(schema, name, sorted),
   });
+}
+
+/** The numbers of documents in a column. */
+function numbersOf(schema: Schema, column: string, documents: readonly IndexedDocument[]): Float64Array {
+  const index = schema.columns.indexOf(column);
+  const numbers = new Float64Array(documents.length);
+  for (let at = 0; at < numbers.length; at += 1) numbers[at] = documents[at]?.numbers[index] ?? NaN;
+  return numbers;
 }

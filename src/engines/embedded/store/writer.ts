@@ -4,9 +4,10 @@ import { type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { type IndexedDocument } from '../search/segment';
 import { type Change, type SearchIndex } from '../search/search-index';
+import { writeBytes } from '../search/bytes';
 import { VERSION } from './documents';
 import { column, type DocumentRow, type Layout, SLOT } from './layout';
-import { type SqlValue, type StoreFile } from './store-file';
+import { type SqlRow, type SqlValue, type StoreFile } from './store-file';
 
 /** A write that is validated and ready for the tables; without `put` a removal. Can be sent to another thread. */
 export interface PreparedWrite {
@@ -73,7 +74,7 @@ class Batch {
   private readonly layout: Layout;
   private readonly partitions = new Map<number, Partition>();
   private readonly changes = new Map<number, IndexChange>();
-  private readonly groups = new Map<string, number>();
+  private readonly texts = new TokenTexts();
   private readonly insert: string;
   private readonly update: string;
 
@@ -90,6 +91,7 @@ class Batch {
   write(writes: readonly PreparedWrite[]): void {
     const stored = this.storedStates(writes);
     const bodies: [sql: string, ...values: SqlValue[]][] = [];
+    const indexed: Indexed[] = [];
     for (const { id, version, forget, put } of newest(writes, stored).values()) {
       const before = stored.get(id);
       if (put === undefined) {
@@ -100,14 +102,14 @@ class Batch {
       }
       const { body, row: document } = put;
       const target = this.partition(document.partition);
-      const digest = digestOf(document);
+      const { tokens, digest } = this.texts.add(document);
       const { at } = before ?? {};
       if (at !== undefined && Math.floor(at.row / SLOT) === target.slot) {
         this.file.run(this.update, version, digest, ...document.texts, at.row);
         bodies.push(['UPDATE bodies SET body = ?2 WHERE row = ?1', at.row, body]);
         if (digest === at.digest) continue;
         this.changeOf(document.partition).deleted.push(id.toWellFormed());
-        this.add(id, at.row, document);
+        indexed.push({ id, row: at.row, document, tokens });
         continue;
       }
       if (at !== undefined) this.removeRow(id, at);
@@ -116,11 +118,12 @@ class Batch {
       const row = target.slot * SLOT + target.last;
       this.file.run(this.insert, row, id, version, digest, ...document.texts);
       bodies.push(['INSERT INTO bodies VALUES (?, ?)', row, body]);
-      this.add(id, row, document);
+      indexed.push({ id, row, document, tokens });
     }
     for (const [sql, ...values] of bodies) this.file.run(sql, ...values);
     for (const [value, { last }] of this.partitions)
       this.file.run('UPDATE partitions SET last = ? WHERE value = ?', last, value);
+    this.addToIndex(indexed);
     this.index.write([...this.changes.values()]);
   }
 
@@ -133,35 +136,38 @@ class Batch {
     return change;
   }
 
-  private add(id: string, row: number, { partition, numbers, values, tokens }: DocumentRow): void {
-    const columns: Record<string, number> = {};
-    this.layout.numbers.forEach(({ name }, at) => {
-      columns[name] = numbers[at] ?? NaN;
-    });
-    this.layout.groups.forEach((field, at) => {
-      columns[field.name] = this.groupOf(field.index, values[at], id);
-    });
-    this.changeOf(partition).added.push({
-      id: id.toWellFormed(),
-      row,
-      tokens,
-      numbers: columns,
-    });
+  private addToIndex(indexed: readonly Indexed[]): void {
+    const groups = this.layout.groups.map(({ index }, at) => this.groupsOf(index, at, indexed));
+    for (const [position, { id, row, document, tokens }] of indexed.entries()) {
+      const numbers = document.numbers.slice();
+      for (const ofField of groups) numbers.push(ofField[position] ?? NaN);
+      this.changeOf(document.partition).added.push({ id: id.toWellFormed(), row, tokens, numbers });
+    }
   }
 
-  /** The number of a value; NaN is none, and a negative one stands for the document's own id. */
-  private groupOf(field: number, value: string | undefined, id: string): number {
-    if (value === undefined) return NaN;
-    if (value === id) return -1;
-    const key = `${field} ${value}`;
-    let number = this.groups.get(key);
-    if (number === undefined) {
-      const select = 'SELECT number FROM groups WHERE field = ? AND value = ?';
-      const insert = 'INSERT INTO groups (field, value) VALUES (?, ?) RETURNING number';
-      number = Number((this.file.first(select, field, value) ?? this.file.first(insert, field, value))?.[0]);
-      this.groups.set(key, number);
+  /** The number of each document's value of a field; NaN is none, and a negative one stands for the document's own id. */
+  private groupsOf(field: number, at: number, indexed: readonly Indexed[]): Float64Array {
+    const wanted = new Map<string, number>();
+    for (const { id, document } of indexed) {
+      const value = document.values[at];
+      if (value !== undefined && value !== id) wanted.set(value, NaN);
     }
-    return number;
+    if (wanted.size > 0) {
+      const values = [...wanted.keys()];
+      const numberOf = (array: string): readonly SqlRow[] => this.file.all(GROUPS, field, array);
+      for (const [number, key] of numberOf(JSON.stringify(values)))
+        wanted.set(values[Number(key)] ?? '', Number(number));
+      const missing = values.filter((value) => Number.isNaN(wanted.get(value)));
+      if (missing.length > 0) {
+        const array = JSON.stringify(missing);
+        this.file.run('INSERT INTO groups (field, value) SELECT ?, value FROM json_each(?)', field, array);
+        for (const [number, key] of numberOf(array)) wanted.set(missing[Number(key)] ?? '', Number(number));
+      }
+    }
+    return Float64Array.from(indexed, ({ id, document }) => {
+      const value = document.values[at];
+      return value === undefined ? NaN : value === id ? -1 : (wanted.get(value) ?? NaN);
+    });
   }
 
   /** The stored states of the documents in a batch. */
@@ -218,7 +224,39 @@ function newest(
   return newestById;
 }
 
-/** Of all that the search index has of a document. */
-function digestOf({ tokens, numbers, values }: DocumentRow): string {
-  return hash('sha1', `${numbers.join()}\n${JSON.stringify(values)}${tokens}`).slice(0, 24);
+/** A document that is to be added to the index. */
+interface Indexed {
+  readonly id: string;
+  readonly row: number;
+  readonly document: DocumentRow;
+  readonly tokens: Uint8Array;
+}
+
+/** The numbers of values of a field, each with its position in the array. */
+const GROUPS = `
+  SELECT number, j.key FROM json_each(?2) j CROSS JOIN groups g ON g.field = ?1 AND g.value = j.value`;
+
+/** Bytes that are allocated at once. */
+const CHUNK = 2 ** 20;
+
+/** The tokens of the documents of a batch as bytes. */
+class TokenTexts {
+  private chunk = new Uint8Array(0);
+  private at = 0;
+
+  /** The bytes of a document's tokens, and the digest of all that the search index has of it. */
+  add({ tokens, numbers }: DocumentRow): { readonly tokens: Uint8Array; readonly digest: string } {
+    const own = new Uint8Array(Float64Array.from(numbers).buffer);
+    const room = tokens.length * 3 + own.length;
+    if (this.at + room > this.chunk.length) {
+      this.chunk = new Uint8Array(Math.max(CHUNK, room));
+      this.at = 0;
+    }
+    const text = this.chunk.subarray(this.at);
+    const length = writeBytes(tokens, text);
+    text.set(own, length);
+    this.at += length;
+    const digest = hash('sha1', text.subarray(0, length + own.length)).slice(0, 24);
+    return { tokens: text.subarray(0, length), digest };
+  }
 }
