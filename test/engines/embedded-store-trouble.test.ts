@@ -154,11 +154,14 @@ async function writtenUntilKilled(lines: number): Promise<number> {
   return last;
 }
 
-test('generations with another layout version are removed, to be rebuilt', async () => {
+test.each([
+  ['an unknown one', 0],
+  ['that with FTS5 (ADR 41)', 1],
+])('generations with another layout version are removed, to be rebuilt: %s', async (_, layout) => {
   const generation = await live(store, OFFERS);
   await store.close();
   const registry = new DatabaseSync(join(directory, 'registry.sqlite'));
-  registry.exec('PRAGMA user_version = 0');
+  registry.exec(`PRAGMA user_version = ${layout}`);
   registry.close();
 
   store = open();
