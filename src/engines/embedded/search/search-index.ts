@@ -112,18 +112,23 @@ export class SearchIndex {
     return undefined;
   }
 
-  /** A merge of all segments of a partition; undefined if there is one without deleted documents, or as for `merge`. */
-  mergeAll(partition: number): Merge | undefined {
-    const { writing, ...manifest } = this.read();
-    const segments = manifest.segments.filter((state) => state.partition === partition);
-    const isMerged =
-      writing.length > 0 || segments.length === 0 || (segments.length === 1 && segments[0]?.deleted === 0);
-    return isMerged ? undefined : this.mergeOf(segments.slice(0, MOST_MERGED));
-  }
-
-  /** The partitions that have documents. */
-  partitions(): readonly number[] {
-    return [...new Set(this.read().segments.map(({ partition }) => partition))];
+  /**
+   * A merge of all segments of a partition, by default of any one; undefined if each has one segment without deleted
+   * documents, or as for `merge`.
+   */
+  mergeAll(wanted?: number): Merge | undefined {
+    const { segments, writing } = this.read();
+    if (writing.length > 0) return undefined;
+    const partitions = new Map<number, SegmentState[]>();
+    for (const state of segments) {
+      if (wanted !== undefined && state.partition !== wanted) continue;
+      const others = partitions.get(state.partition);
+      if (others === undefined) partitions.set(state.partition, [state]);
+      else others.push(state);
+    }
+    for (const states of partitions.values())
+      if (states.length > 1 || states[0]?.deleted !== 0) return this.mergeOf(states.slice(0, MOST_MERGED));
+    return undefined;
   }
 
   /**

@@ -91,7 +91,7 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async finish(generation: Generation): Promise<void> {
-    await this.at(targetOf(generation), (file) => file.finish());
+    while (await this.finishStep(targetOf(generation))) await nextTurn();
   }
 
   async swap(generation: Generation): Promise<void> {
@@ -187,6 +187,11 @@ export class EmbeddedStore extends ReadStore {
 
   async release(lease: Lease): Promise<void> {
     this.registry.leases.release(lease);
+  }
+
+  /** One step of `finish`; false after the last one. */
+  async finishStep(target: Target): Promise<boolean> {
+    return this.at(target, (file) => file.finish());
   }
 
   /** One step of keeping an index in order (`GenerationFile.keep`). */

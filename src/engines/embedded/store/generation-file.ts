@@ -1,5 +1,4 @@
 import { existsSync, statSync } from 'node:fs';
-import { setImmediate } from 'node:timers/promises';
 import { type Position, START } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
 import { type Merge, SearchIndex } from '../search/search-index';
@@ -103,12 +102,12 @@ export class GenerationFile {
     }
   }
 
-  /** Merges the index into one segment per partition. Other work of this thread runs between steps. */
-  async finish(): Promise<void> {
-    if (this.finished()) return;
-    for (const partition of this.index.partitions())
-      while (this.step(() => this.index.mergeAll(partition))) await setImmediate();
+  /** One step of merging the index into one segment per partition; false if it is finished. */
+  finish(): boolean {
+    if (this.finished()) return false;
+    if (this.step(() => this.index.mergeAll())) return true;
     this.recordFact('finished', 'yes');
+    return false;
   }
 
   /**

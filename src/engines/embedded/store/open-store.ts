@@ -146,7 +146,12 @@ class WriterThread extends ThreadedStore {
     return this.threads.run((store) => store.writePrepared(target, prepared, checkpoint));
   }
 
-  /** All in the thread: there is one merge at a time. */
+  // All merges are made in the thread: there is one at a time.
+
+  override finishStep(target: Target): Promise<boolean> {
+    return this.threads.run((store) => store.finishStep(target));
+  }
+
   override keep(target: Target, isWritten: boolean): Promise<boolean> {
     return this.threads.run((store) => store.keep(target, isWritten));
   }
