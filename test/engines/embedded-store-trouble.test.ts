@@ -156,7 +156,7 @@ async function writtenUntilKilled(lines: number): Promise<number> {
 
 test.each([
   ['an unknown one', 0],
-  ['that with FTS5 (ADR 41)', 1],
+  ['that with FTS5 (ADR 42)', 1],
 ])('generations with another layout version are removed, to be rebuilt: %s', async (_, layout) => {
   const generation = await live(store, OFFERS);
   await store.close();

@@ -46,8 +46,7 @@ export function callDriver<Result>(work: () => Result): Result {
   }
 }
 
-/** Whether the process exits: a query that takes long has to end. */
-export function isExiting(): boolean {
+function isExiting(): boolean {
   return Atomics.load(calls, EXITING) === 1;
 }
 
