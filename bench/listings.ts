@@ -27,8 +27,8 @@ const WARM_UP = 5;
 
 /**
  * Ours: from the request to the complete JSON answer, over HTTP.
- * Bare: the same listing as SQL in tables with FTS5, in this process: the number of matches and the rows of the page with stored
- * bodies, without parsing or rendering.
+ * Bare: the same listing as SQL in tables with FTS5, in this process: the number of matches and the rows of the page
+ * with stored bodies, without parsing or rendering.
  */
 export async function compareListings(bench: Bench, listing: Listing): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, listing.name);

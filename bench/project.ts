@@ -10,11 +10,11 @@ const BATCH = 1000;
 /**
  * Projects all products of the log into live read models.
  *
- * Ours: the runner of the server's projector thread, here in this process, from its start until all read models have reached the
- * end of the log: read, parse, fold, describe, write in a thread of the store. (`npm run bench` gives this process the young
- * generation size of the projector thread.)
- * Bare: inserts the resulting rows (already in memory) into tables with indexes and FTS5, in transactions of the same size, one
- * read model after the other.
+ * Ours: the runner of the server's projector thread, here in this process, from its start until all read models have
+ * reached the end of the log: read, parse, fold, describe, write in a thread of the store. (`npm run bench` gives this
+ * process the young generation size of the projector thread.)
+ * Bare: inserts the resulting rows (already in memory) into tables with indexes and FTS5, in transactions of the same
+ * size, one read model after the other.
  */
 export async function project(bench: Bench): Promise<readonly Figure[]> {
   const loaded = await openLoaded(bench, 'project', true);

@@ -22,12 +22,12 @@ const MOST_MS = 5_000;
 const FOUND_IN = 20;
 
 /**
- * Measures how soon after its answer all products of a load are found. Then ten kinds of search in this feed: on an idle server,
- * and while the same products are loaded into other feeds, one after the other, and projected.
+ * Measures how soon after its answer all products of a load are found. Then ten kinds of search in this feed: on an
+ * idle server, and while the same products are loaded into other feeds, one after the other, and projected.
  *
  * Ours: from the request to the complete JSON answer, over HTTP.
- * Bare: the same search as SQL in tables with FTS5, in this process: the number of matches and the rows of the page with stored
- * bodies, without parsing or rendering.
+ * Bare: the same search as SQL in tables with FTS5, in this process: the number of matches and the rows of the page
+ * with stored bodies, without parsing or rendering.
  */
 export async function* search(bench: Bench): AsyncGenerator<Figure> {
   const dataDir = join(bench.folder, 'search');

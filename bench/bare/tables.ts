@@ -68,7 +68,10 @@ export function rowsOf(spec: CollectionSpec, documents: readonly Document[]): Ro
   };
 }
 
-/** A read model with only SQLite: a table of keys with indexes to sort by, bodies, and an FTS5 index of words and values. */
+/**
+ * A read model with only SQLite: a table of keys with indexes to sort by, bodies, and an FTS5 index of words and
+ * values.
+ */
 export class BareTables {
   private readonly database: DatabaseSyncInstance;
   private readonly spec: CollectionSpec;

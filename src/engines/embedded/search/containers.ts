@@ -352,8 +352,8 @@ function mergeFew(containers: readonly Container[], total: number): Container {
 }
 
 /**
- * Writes the numbers of a container, each plus `base`, to the start of `into`, and returns how many there are. `part`: only
- * those of this 32nd of the container.
+ * Writes the numbers of a container, each plus `base`, to the start of `into`, and returns how many there are. `part`:
+ * only those of this 32nd of the container.
  */
 export function decode(
   { count, sorted, words }: Container,
@@ -479,7 +479,9 @@ function numbersOf(container: Container): Uint16Array {
   return Uint16Array.from(numbers);
 }
 
-/** A set whose arrays are views of these bytes, which start at a multiple of four. Raises `RangeError` if they are cut. */
+/**
+ * A set whose arrays are views of these bytes, which start at a multiple of four. Raises `RangeError` if they are cut.
+ */
 export function decodeSet(bytes: Uint8Array, size: number): OrdinalSet {
   const { buffer, byteOffset } = bytes;
   const length = new Uint32Array(buffer, byteOffset, 1)[0] ?? 0;

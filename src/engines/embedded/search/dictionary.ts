@@ -224,8 +224,8 @@ export class Dictionary {
 }
 
 /**
- * Finds a token in a block. The tokens before it are not decoded: as long as each shares more bytes with its predecessor
- * than that does with the token, it is less too.
+ * Finds a token in a block. The tokens before it are not decoded: as long as each shares more bytes with its
+ * predecessor than that does with the token, it is less too.
  */
 function findIn(block: Uint8Array, token: Uint8Array): Entry | undefined {
   const reader = new ByteReader(block);
@@ -317,8 +317,8 @@ class BlockReader {
   }
 
   /**
-   * Like `entry`, for a token with few ordinals: writes them to `into`, which has room for `MAX_INLINE`, and returns their
-   * number; 0 if they are many.
+   * Like `entry`, for a token with few ordinals: writes them to `into`, which has room for `MAX_INLINE`, and returns
+   * their number; 0 if they are many.
    */
   few(into: Uint32Array): number {
     const { reader } = this;

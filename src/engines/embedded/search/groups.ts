@@ -63,7 +63,8 @@ const VISITS = 20;
 
 /**
  * Finds groups in order. The hits are visited in the order of the groups, and a group is taken at the hit that has its
- * sort keys: it is one of its members. Groups with equal keys are collected and sorted by the ids of their first members.
+ * sort keys: it is one of its members. Groups with equal keys are collected and sorted by the ids of their first
+ * members.
  */
 export class GroupSearch {
   private readonly ordering: Ordering;

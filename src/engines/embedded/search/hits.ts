@@ -66,8 +66,8 @@ export function compareIds(a: Hit, b: Hit): number {
 }
 
 /**
- * What is stored for an order: the ordinals themselves, the order of a column (in either direction), or, within the same
- * number of tokens, the ordinals again.
+ * What is stored for an order: the ordinals themselves, the order of a column (in either direction), or, within the
+ * same number of tokens, the ordinals again.
  */
 type OrderKind = 'default' | 'stored' | 'relevance' | 'other';
 
@@ -114,8 +114,8 @@ export class Ranked {
   }
 
   /**
-   * The hits in order, from the first one after a cursor on. About `wanted` of them will be read: what is faster depends
-   * on it.
+   * The hits in order, from the first one after a cursor on. About `wanted` of them will be read: what is faster
+   * depends on it.
    */
   hits(wanted: number, after: After | null): Iterator<Hit, unknown> {
     const { matches, kind } = this;

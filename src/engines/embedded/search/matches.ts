@@ -37,8 +37,8 @@ interface OpenInterval extends Interval {
 }
 
 /**
- * The matching documents of one segment. A range of one stored order, less a few documents, is not made into a set until
- * needed.
+ * The matching documents of one segment. A range of one stored order, less a few documents, is not made into a set
+ * until needed.
  */
 export class Matches {
   readonly count: number;

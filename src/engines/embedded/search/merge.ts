@@ -27,8 +27,8 @@ interface Source {
 const NOWHERE = 0xffff_ffff;
 
 /**
- * Merges segments into a new one, in steps of some milliseconds. The documents of all sources are numbered through: those
- * of a source start at its `base`. Memory: some 30 bytes per document.
+ * Merges segments into a new one, in steps of some milliseconds. The documents of all sources are numbered through:
+ * those of a source start at its `base`. Memory: some 30 bytes per document.
  */
 export class SegmentMerge {
   /** The documents of the new segment. */

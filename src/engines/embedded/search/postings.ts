@@ -2,8 +2,9 @@ import { dictionaryNames, DictionaryWriter } from './dictionary';
 import { type BlobWriter } from './storage';
 
 /**
- * Writes the dictionary of the tokens of documents: bytes with one token per line. Tokens are numbered as they come, in a
- * hash table: no string is made of any. Then the postings are sorted by counting, and only the distinct tokens by name.
+ * Writes the dictionary of the tokens of documents: bytes with one token per line. Tokens are numbered as they come, in
+ * a hash table: no string is made of any. Then the postings are sorted by counting, and only the distinct tokens by
+ * name.
  */
 export function writeTerms(blobs: BlobWriter, segment: number, documents: readonly Uint8Array[]): void {
   const tokens = NumberedTokens.take();
@@ -134,8 +135,9 @@ class NumberedTokens {
   }
 
   /**
-   * Sorts tokens whose first `depth` bytes are equal: by the bytes after these, as many as fit in a floating point number
-   * with a position; then those that are still equal by what follows. Tokens are distinct, so none of these has ended.
+   * Sorts tokens whose first `depth` bytes are equal: by the bytes after these, as many as fit in a floating point
+   * number with a position; then those that are still equal by what follows. Tokens are distinct, so none of these has
+   * ended.
    */
   private sort(numbers: Uint32Array, depth: number): void {
     const count = numbers.length;

@@ -17,7 +17,9 @@ export type Order =
   | { readonly matches: readonly string[] }
   /** A function of the column's value. */
   | { readonly column: string; readonly by: (value: number) => number }
-  /** What the caller knows of a document by its row; undefined for a missing value. Texts are ordered by their bytes. */
+  /**
+   * What the caller knows of a document by its row; undefined for a missing value. Texts are ordered by their bytes.
+   */
   | { readonly ofRow: (row: number) => Key | undefined; readonly descending?: boolean };
 
 /** A sort key; NaN is a missing one. */

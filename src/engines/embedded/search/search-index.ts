@@ -62,10 +62,9 @@ export interface Merge {
 }
 
 /**
- * A search index of immutable segments in blobs. Any number of threads may query it, each with its own `SearchIndex`; one
- * at a time may write: everything but `query` and `size` is called in a write transaction, and so is each step of a merge.
- * Reads see one moment if the caller's storage does within a transaction. Every method raises
- * `DamagedIndex`.
+ * A search index of immutable segments in blobs. Any number of threads may query it, each with its own `SearchIndex`;
+ * one at a time may write: everything but `query` and `size` is called in a write transaction, and so is each step of a
+ * merge. Reads see one moment if the caller's storage does within a transaction. Every method raises `DamagedIndex`.
  */
 export class SearchIndex {
   private readonly blobs: CheckedBlobs;

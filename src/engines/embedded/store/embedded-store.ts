@@ -62,8 +62,8 @@ export class EmbeddedStore extends ReadStore {
   private readonly snapshotMs: number;
 
   /**
-   * `clock` stops queries. `snapshotMs` limits how long a snapshot may block the reuse of the WAL. `cacheBytes`: of search
-   * indexes.
+   * `clock` stops queries. `snapshotMs` limits how long a snapshot may block the reuse of the WAL. `cacheBytes`: of
+   * search indexes.
    */
   constructor(
     directory: string,

@@ -111,8 +111,8 @@ export class GenerationFile {
   }
 
   /**
-   * One step of keeping the index in order after writes: of a merge that is due, or of removing what was replaced. False
-   * if nothing is left to do. `isWritten`: more writes are expected, so merges may wait.
+   * One step of keeping the index in order after writes: of a merge that is due, or of removing what was replaced.
+   * False if nothing is left to do. `isWritten`: more writes are expected, so merges may wait.
    */
   keep(isWritten: boolean): boolean {
     const most = !this.finished() ? MERGED.building : isWritten ? MERGED.written : MERGED.resting;

@@ -13,7 +13,8 @@ export class StoreFile {
   private readonly connection: Connection;
 
   /**
-   * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `subject` is named in errors.
+   * `setUp` runs whenever the file is opened. A missing file is created only with `create`. `subject` is named in
+   * errors.
    */
   constructor(
     path: string,

@@ -145,7 +145,9 @@ class Batch {
     }
   }
 
-  /** The number of each document's value of a field; NaN is none, and a negative one stands for the document's own id. */
+  /**
+   * The number of each document's value of a field; NaN is none, and a negative one stands for the document's own id.
+   */
   private groupsOf(field: number, at: number, indexed: readonly Indexed[]): Float64Array {
     const wanted = new Map<string, number>();
     for (const { id, document } of indexed) {
