@@ -199,7 +199,7 @@ describe('the description of the interface (decisions A8)', () => {
     const untold = handlers.filter((handler) => !Reflect.hasMetadata(ApiOperation.KEY, handler as object));
     // What answers without a token belongs to no service (decisions A8).
     expect(untold.map((handler) => (handler as { name: string }).name).sort()).toEqual([
-      ...['file', 'index', 'live', 'page', 'ready', 'root', 'schema', 'send', 'version'],
+      ...['file', 'index', 'index', 'live', 'page', 'ready', 'root', 'schema', 'schema', 'send', 'version'],
     ]);
     expect(handlers.length).toBe(untold.length + operations.length);
   });
