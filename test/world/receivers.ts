@@ -63,7 +63,7 @@ export class Receivers {
   }
 
   private moodOf(url: string): Mood {
-    const { mood, until } = this.moods.get(url) ?? { mood: 'accepts' as const, until: 0 };
+    const { mood, until } = this.moods.get(url.split('?')[0] ?? '') ?? { mood: 'accepts' as const, until: 0 };
     return until > this.simulation.now ? mood : 'accepts';
   }
 

@@ -85,6 +85,8 @@ async function shrink(seed: number): Promise<void> {
 const WORLD_MS = 60_000;
 /** A world that does not end must not use up the memory of the machine. */
 const NO_END = 'no end';
+/** Worlds that a process runs: memory is measured, and garbage of others is not to be. */
+const WORLDS = 40;
 const NODE = ['--max-semi-space-size=64', '--max-old-space-size=2048'];
 
 interface Search {
@@ -118,7 +120,8 @@ async function runEverywhere({ seeds, until, mutant, failed }: Search) {
   const work = async (): Promise<void> => {
     for (let seed = next(); seed !== undefined;) {
       const worker = new Worker(mutant);
-      for (; seed !== undefined && worker.isAlive; seed = next()) await note(await worker.run(seed));
+      for (let left = WORLDS; seed !== undefined && worker.isAlive && left > 0; left -= 1, seed = next())
+        await note(await worker.run(seed));
       worker.end();
     }
   };

@@ -34,11 +34,11 @@ export const postVoucher: Command<Voucher, { readonly id: number }> = {
 
 export const withdrawVoucher: Command<{ readonly id: number; readonly organisationId: number }> = {
   name: 'withdraw voucher',
-  weight: 2,
+  weight: 5,
   draw: (random, clients) => {
     const posted = clients.done(postVoucher);
     if (posted.length === 0) return undefined;
-    const { what, result } = random.pick(posted.slice(-4));
+    const { what, result } = random.pick(posted.slice(-2));
     return { id: result.id, organisationId: what.organisationId };
   },
   run: (api, { id, organisationId }) => api.of(commands).withdraw(id, organisationId),
