@@ -16,7 +16,7 @@ exports.project = (displayName, folders) => ({
   rootDir: join(__dirname, '../..'),
   roots: folders.map((folder) => `<rootDir>/${folder}`),
   testMatch: ['**/*.test.ts'],
-  testEnvironment: 'node',
+  testEnvironment: join(__dirname, 'environment.cjs'),
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

@@ -1,0 +1,55 @@
+const vm = require('node:vm');
+const { createRequire } = require('node:module');
+const { setTimeout: pause } = require('node:timers/promises');
+
+const { TestEnvironment } = createRequire(require.resolve('jest'))('jest-environment-node');
+
+/** Where a file that leaves anything of these kinds behind fails: the next ones in this process would find it. */
+const GUARDED = ['core', 'api'];
+const KINDS = ['TCPSocketWrap', 'TCPServerWrap', 'UDPWrap', 'ProcessWrap'];
+
+/** How long a file may take to get rid of it (ms). */
+const LEFT_MS = 10_000;
+
+/**
+ * The environment of Jest for Node.js, whose global variables are those of an ordinary context: in Jest's own, each use of
+ * one (`Math`, `Buffer`) calls an interceptor, which takes a hundred times as long.
+ */
+module.exports = class extends TestEnvironment {
+  constructor(config, context) {
+    const { createContext } = vm;
+    // Node.js 22 has it from 22.8; without it the context is as before.
+    vm.createContext = () => createContext(vm.constants?.DONT_CONTEXTIFY);
+    try {
+      super(config, context);
+    } finally {
+      vm.createContext = createContext;
+    }
+    this.kinds = GUARDED.includes(config.projectConfig.displayName?.name) ? KINDS : [];
+    this.found = countOfKinds();
+  }
+
+  async teardown() {
+    await super.teardown();
+    let left = this.left();
+    for (
+      const end = performance.now() + LEFT_MS;
+      left.length > 0 && performance.now() < end;
+      left = this.left()
+    )
+      await pause(10);
+    if (left.length > 0) throw new Error(`these tests end but leave open: ${left.join(', ')}`);
+  }
+
+  left() {
+    const count = countOfKinds();
+    return this.kinds
+      .filter((kind) => count[kind] > this.found[kind])
+      .map((kind) => `${count[kind] - this.found[kind]} ${kind}`);
+  }
+};
+
+function countOfKinds() {
+  const all = process.getActiveResourcesInfo();
+  return Object.fromEntries(KINDS.map((kind) => [kind, all.filter((one) => one === kind).length]));
+}
