@@ -76,11 +76,11 @@ function word(random: Random): string {
 }
 
 /** A rank below `count`: the n-th is picked about 1/n as often as the first. */
-function zipf(random: Random, count: number): number {
+export function zipf(random: Random, count: number): number {
   return Math.min(count - 1, Math.floor(Math.exp(random.next() * Math.log(count + 1))) - 1);
 }
 
-function capital(text: string): string {
+export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
@@ -93,7 +93,7 @@ const WORDS = inventWords(5000, 7);
 const BRANDS = inventWords(50, 11).map(capital);
 
 /** Different words of two to four syllables. */
-function inventWords(count: number, seed: number): readonly string[] {
+export function inventWords(count: number, seed: number): readonly string[] {
   const random = seededRandom(seed);
   const words = new Set<string>();
   while (words.size < count) {

@@ -26,6 +26,8 @@ export class Bench {
     readonly count: number,
     /** For all files; removed after the run. */
     readonly folder: string,
+    /** For data that is kept after the run and used by the next one. */
+    readonly kept?: string,
   ) {}
 
   /** A file with the body of a post of all products, written once, before any measurement. */

@@ -29,6 +29,7 @@ import { rebuild } from './rebuild';
 import { reloadUnchanged } from './reload-unchanged';
 import { HEADING, lineOf } from './report';
 import { search } from './search';
+import { search200Feeds, search20Feeds, searchMillion } from './search-million';
 import { start } from './start';
 import { transactionsDue } from './transactions-due';
 import { transactionsList } from './transactions-list';
@@ -59,6 +60,9 @@ const FIGURES = {
   'notifier-start': notifierStart,
   'first-attempt': firstAttempt,
   million,
+  'search-million': searchMillion,
+  'search-20-feeds': search20Feeds,
+  'search-200-feeds': search200Feeds,
   wal,
   start,
   'feed-restart': feedRestart,
@@ -80,11 +84,12 @@ const FIGURES = {
   Record<string, (bench: Bench) => Promise<readonly Figure[]> | AsyncIterable<Figure>>
 >;
 
-const USAGE = `npm run bench -- <name>… [--count N] [--json]
+const USAGE = `npm run bench -- <name>… [--count N] [--keep FOLDER] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
---count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, wal and deliveries-restart have ten times as many,
+--count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, search-million, wal and deliveries-restart have ten times as many,
            transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages)
+--keep FOLDER  search-million, search-20-feeds and search-200-feeds keep their data there, and use what is there, since filling it takes minutes
 --json     one JSON object a line instead of a table
 Measured in a temporary folder of ${tmpdir()} (TMPDIR), which is removed afterwards.
 `;
@@ -95,7 +100,11 @@ type Name = keyof typeof FIGURES;
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { count: { type: 'string', default: '100000' }, json: { type: 'boolean', default: false } },
+    options: {
+      count: { type: 'string', default: '100000' },
+      json: { type: 'boolean', default: false },
+      keep: { type: 'string' },
+    },
   });
   const names = positionals.flatMap((name) => (name === 'all' ? allNames() : [name]));
   const count = Number(values.count);
@@ -106,7 +115,7 @@ async function main(): Promise<void> {
   }
   const folder = await mkdtemp(join(tmpdir(), 'affilog-bench-'));
   try {
-    const bench = new Bench(count, folder);
+    const bench = new Bench(count, folder, values.keep);
     if (!values.json) process.stdout.write(`${HEADING}\n`);
     for (const name of names) {
       for await (const figure of await FIGURES[name](bench)) {

@@ -18,8 +18,8 @@ export const SITES = Array.from({ length: 50 }, (_, site) => 21 + site);
 export const FEEDS = 12;
 
 /** A network file with one advertiser, one publisher and some feeds, each with all product categories mapped. */
-export function networkFile(): string {
-  const feeds = Array.from({ length: FEEDS }, (_, feed) => feed + 1);
+export function networkFile(feedCount = FEEDS): string {
+  const feeds = Array.from({ length: feedCount }, (_, feed) => feed + 1);
   const categories = CATEGORIES.map(({ name }, at) => ({ id: String(at + 1), name }));
   return JSON.stringify({
     organisations: [

@@ -6,12 +6,12 @@ import { type BodyFormat } from '../src/wire/api/format';
 /** Advertiser categories; each product has one. */
 export const CATEGORIES = Array.from({ length: 40 }, (_, at) => ({ name: `category ${at}` }));
 
-/** The body of a post with a number of products of about 1 KB, in chunks; deterministic. */
-export function* bodyOf(format: BodyFormat, count: number): Generator<string> {
+/** The body of a post with a number of products of about 1 KB, in chunks; the same for the same seed. */
+export function* bodyOf(format: BodyFormat, count: number, seed = 1): Generator<string> {
   yield format === 'json' ? '{"products":[' : XML_START;
   let piece = '';
   let separator = '\n';
-  for (const product of generateProducts({ count, categories: CATEGORIES })) {
+  for (const product of generateProducts({ count, seed, categories: CATEGORIES })) {
     piece += format === 'json' ? `${separator}${JSON.stringify(product)}` : toXml(product);
     separator = ',\n';
     if (piece.length < PIECE) continue;

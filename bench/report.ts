@@ -1,7 +1,7 @@
 import { type Figure } from './harness';
 
 const COLUMNS = ['figure', 'measured', 'bare', 'ratio', 'goal', ''] as const;
-const WIDTHS = [34, 20, 20, 7, 6, 5] as const;
+const WIDTHS = [52, 20, 20, 7, 6, 5] as const;
 
 export const HEADING = row(COLUMNS);
 

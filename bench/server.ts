@@ -1,18 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createReadStream, readFileSync, writeFileSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import { ADVERTISER_TOKEN, networkFile, PUBLISHER_TOKEN } from './network';
+import { memoryGrowth, memoryOf } from './process-memory';
 import { type BodyFormat } from '../src/wire/api/format';
 
 const PROGRAM = join(__dirname, '../src/main.js');
-
-/** What the system takes as that. */
-const RESET_PEAK = '5';
 
 /** Further settings, as environment variables. */
 type Settings = Readonly<Record<string, string>>;
@@ -29,14 +27,19 @@ export class Server {
   ) {}
 
   /**
-   * Starts it with a data folder (a new one gets the network of `networkFile` first) and some roles; without
-   * `projector` nothing is projected.
+   * Starts it with a data folder (a new one gets this network first) and some roles; without `projector` nothing is
+   * projected.
    */
-  static async start(dataDir: string, roles: string, settings: Settings = {}): Promise<Server> {
+  static async start(
+    dataDir: string,
+    roles: string,
+    settings: Settings = {},
+    networkText = networkFile(),
+  ): Promise<Server> {
     const made = await mkdir(dataDir, { recursive: true, mode: 0o700 });
     if (made !== undefined) {
       const network = join(dataDir, 'network.json');
-      await writeFile(network, networkFile());
+      await writeFile(network, networkText);
       await ended(launch(dataDir, ['network', 'import', network], settings));
     }
     const child = launch(dataDir, ['serve', '--roles', roles], settings);
@@ -118,14 +121,12 @@ export class Server {
 
   /** Peak resident memory so far, in MB. */
   peakMemory(): number {
-    return this.memory('VmHWM');
+    return memoryOf(this.child.pid ?? 0, 'VmHWM');
   }
 
   /** Returns a function for the growth, from now on, of peak resident memory in MB. */
   memoryGrowth(): () => number {
-    const before = this.memory('VmRSS');
-    writeFileSync(`/proc/${this.child.pid ?? 0}/clear_refs`, RESET_PEAK);
-    return () => this.peakMemory() - before;
+    return memoryGrowth(this.child.pid ?? 0);
   }
 
   /** The file of its event log. */
@@ -144,11 +145,6 @@ export class Server {
     await this.agent.close();
     this.child.kill('SIGTERM');
     if (this.child.exitCode === null) await once(this.child, 'exit');
-  }
-
-  private memory(which: 'VmHWM' | 'VmRSS'): number {
-    const status = readFileSync(`/proc/${this.child.pid ?? 0}/status`, 'utf8');
-    return Number(new RegExp(`^${which}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
   }
 
   private answerTo(

@@ -1,0 +1,115 @@
+import { type ProductCriteria, searchWindow } from '../projections/product-search';
+import { type Random } from '../src/demo/random';
+import { BRANDS, type Catalogue, COLOURS, PRICES, VOCABULARY } from './catalogue';
+import { CATEGORIES } from './products';
+
+/** Results on a page. */
+const PAGE_SIZE = 20;
+
+/** A search in a catalogue, by numbers. */
+export interface CatalogueSearch {
+  /** Alternatives, each of words that a product must all have. */
+  readonly words?: readonly (readonly number[])[];
+  readonly category?: number;
+  readonly brand?: number;
+  readonly colour?: number;
+  /** Bounds, inclusive. */
+  readonly prices?: readonly [least: number, most: number];
+  /** Those with the EAN of this product. */
+  readonly eanOf?: number;
+  /** This product alone. */
+  readonly only?: number;
+  readonly isByPrice?: true;
+  /** Groups by EAN, by the price of the cheapest of each. */
+  readonly isGrouped?: true;
+  /** From 1. */
+  readonly page?: number;
+}
+
+/**
+ * Kinds of search. By rank, the first words are in nearly all products, the third in 85 of 100, the hundredth in 6, the
+ * fifteen-thousandth in 1 of 2,400.
+ */
+export const KINDS: Readonly<Record<string, (random: Random, catalogue: Catalogue) => CatalogueSearch>> = {
+  'all, newest': () => ({}),
+  'all, by price': () => ({ isByPrice: true }),
+  'all, page 40': () => ({ page: 40 }),
+  'common word': (random) => ({ words: [[random.between(1, 3)]] }),
+  'usual word': (random) => ({ words: [[usual(random)]] }),
+  'usual word, by price': (random) => ({ words: [[usual(random)]], isByPrice: true }),
+  'usual word, page 40': (random) => ({ words: [[usual(random)]], page: 40 }),
+  'two words': (random) => ({ words: [[random.between(10, 20), random.between(21, 40)]] }),
+  'either of two': (random) => ({ words: [[random.between(20, 60)], [random.between(61, 200)]] }),
+  'custom field': (random) => ({ colour: random.between(0, COLOURS.length - 1) }),
+  'prices, by price': (random) => {
+    const least = random.between(PRICES.least, HALF);
+    return { prices: [least, least + HALF], isByPrice: true };
+  },
+  'word, category, prices': (random) => {
+    const least = random.between(PRICES.least, HALF);
+    const category = random.between(0, CATEGORIES.length - 1);
+    return { words: [[random.between(10, 40)]], category, prices: [least, least + HALF] };
+  },
+  'usual word, grouped': (random) => ({ words: [[usual(random)]], isByPrice: true, isGrouped: true }),
+  'common word, grouped': (random) => ({
+    words: [[random.between(1, 3)]],
+    isByPrice: true,
+    isGrouped: true,
+  }),
+  'rare word': (random) => ({ words: [[random.between(12_000, 19_000)]] }),
+  brand: (random) => ({ brand: random.between(50, 1_000) }),
+  'one id': (random, { size }) => ({ only: random.between(0, size - 1) }),
+  'an ean': (random, { size, eans }) => {
+    let eanOf = random.between(0, size - 1);
+    while (eans[eanOf] === 0) eanOf = (eanOf + 1) % size;
+    return { eanOf };
+  },
+};
+
+const HALF = 50_000;
+
+function usual(random: Random): number {
+  return random.between(80, 200);
+}
+
+/** The results of a page: those before it, and its size. */
+export function pageOf({ page = 1 }: CatalogueSearch): { readonly offset: number; readonly size: number } {
+  return { offset: (page - 1) * PAGE_SIZE, size: PAGE_SIZE };
+}
+
+/** The criteria of the read model, without feeds. */
+export function criteriaOf(wanted: CatalogueSearch, catalogue: Catalogue): Omit<ProductCriteria, 'feedIds'> {
+  const { category, brand, colour, prices, eanOf, only, isByPrice, page } = wanted;
+  const q = wordsOf(wanted);
+  return {
+    visibleOnly: true,
+    ...(q.length === 0 ? {} : { q }),
+    ...(category === undefined ? {} : { category: [CATEGORIES[category]?.name ?? ''] }),
+    ...(brand === undefined ? {} : { brand: [BRANDS[brand] ?? ''] }),
+    ...(colour === undefined ? {} : { field: [`colour=${COLOURS[colour] ?? ''}`] }),
+    ...(prices === undefined ? {} : { minPrice: prices[0], maxPrice: prices[1] }),
+    ...(eanOf === undefined ? {} : { ean: [catalogue.eanOf(eanOf)] }),
+    ...(only === undefined ? {} : { spId: [catalogue.nameOf(only)] }),
+    ...(isByPrice === undefined ? {} : { orderBy: 'priceAsc' }),
+    window: searchWindow(page, PAGE_SIZE),
+  };
+}
+
+/** The same search as matrix keys, without `fid`. */
+export function keysOf(wanted: CatalogueSearch, catalogue: Catalogue): string {
+  const { visibleOnly: _, window: __, ...criteria } = criteriaOf(wanted, catalogue);
+  const keys = Object.entries(criteria).map(([key, value]) => {
+    const values = [value].flat().map((one) => (key.endsWith('Price') ? euros(Number(one)) : String(one)));
+    return `${key}=${values.map((one) => encodeURIComponent(one)).join(',')}`;
+  });
+  if (wanted.isGrouped === true) keys.push('groupOffersByProduct=true');
+  return [...keys, `page=${wanted.page ?? 1}`, `pageSize=${PAGE_SIZE}`].join(';');
+}
+
+function wordsOf({ words = [] }: CatalogueSearch): readonly string[] {
+  return words.map((together) => together.map((word) => VOCABULARY[word]).join(' '));
+}
+
+function euros(cents: number): string {
+  return (cents / 100).toFixed(2);
+}

@@ -1,0 +1,305 @@
+import { existsSync } from 'node:fs';
+import { rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { DatabaseSync } from '@photostructure/sqlite';
+import { type FoundProducts, searchGroupedProducts, searchProducts } from '../projections/product-search';
+import { products } from '../projections/products';
+import { seededRandom } from '../src/demo/random';
+import { type Engines, openEngines } from '../src/engines/open';
+import { type Write } from '../src/kernel/read-store';
+import { directoryAt } from '../src/network/directory';
+import { CatalogueScan, type FoundInCatalogue } from './bare/scan-catalogue';
+import { Catalogue } from './catalogue';
+import { type CatalogueSearch, criteriaOf, KINDS, keysOf } from './catalogue-searches';
+import { type Bench, compareLatencies, type Figure, quantile, timed } from './harness';
+import { networkFile, PUBLISHER_TOKEN } from './network';
+import { memoryGrowth } from './process-memory';
+import { bodyOf } from './products';
+import { Server } from './server';
+
+/** With 100,000 products as the count: a million. */
+const TIMES = 10;
+
+/** A data folder with some feeds, which are all searched together. */
+interface Scenario {
+  readonly name: string;
+  /** The sizes of the feeds, from feed 1 on. */
+  readonly feeds: readonly number[];
+  /** Most ms until an answer over HTTP: with one connection, and with eight. */
+  readonly goals: { readonly p50: number; readonly p99: number; readonly together: number };
+}
+
+/** One feed of ten times the count. */
+export function searchMillion(bench: Bench): AsyncGenerator<Figure> {
+  const feeds = [bench.count * TIMES];
+  return searches(bench, { name: 'search-million', feeds, goals: { p50: 4, p99: 15, together: 25 } });
+}
+
+/** Twenty feeds of the count each. */
+export function search20Feeds(bench: Bench): AsyncGenerator<Figure> {
+  const feeds = Array.from({ length: 20 }, () => bench.count);
+  return searches(bench, { name: 'search-20-feeds', feeds, goals: { p50: 10, p99: 30, together: 65 } });
+}
+
+/** 200 feeds of a hundredth to half of the count: small ones are more frequent. */
+export function search200Feeds(bench: Bench): AsyncGenerator<Figure> {
+  const feeds = Array.from({ length: 200 }, (_, at) => Math.ceil((bench.count / 100) * 50 ** (at / 199)));
+  return searches(bench, { name: 'search-200-feeds', feeds, goals: { p50: 20, p99: 60, together: 125 } });
+}
+
+/** Searches of each kind: different ones, and how many are measured. */
+const DIFFERENT = 25;
+const COUNTED = 100;
+/** With 100,000 products, fewer are measured where the plain computation alone takes longer (ms). */
+const TOGETHER = 8;
+/** Slowdown (p99) while a load runs. */
+const SLOWDOWN = 3;
+
+/** Memory in MB: per million products, and the cache. */
+const MEMORY = { million: 40, cache: 32, building: 150 } as const;
+/** Products per second of filling the read model, and bytes per product of its search index. */
+const BUILD = { rate: 10_000, bytes: 290 } as const;
+
+/**
+ * Eighteen kinds of search: the read model's query in this process, through HTTP with one and with eight connections, and, with one
+ * connection, while products are loaded into another feed, again and again. The read model is filled directly, without events.
+ *
+ * Bare: a plain computation over the same products in memory, which visits each of them. All answers must be equal to its own: the
+ * number of results and the page.
+ */
+async function* searches(bench: Bench, scenario: Scenario): AsyncGenerator<Figure> {
+  const { name, feeds, goals } = scenario;
+  const catalogue = new Catalogue(feeds);
+  const dataDir = join(bench.kept ?? bench.folder, `${name}-${catalogue.size}`);
+  if (!existsSync(dataDir)) yield* build(dataDir, scenario, catalogue);
+  const scan = new CatalogueScan(catalogue);
+  const server = await Server.start(dataDir, 'api,projector');
+  const engines = await openEngines({ dataDir, ...EMBEDDED, threads: false });
+  try {
+    const growth = server.memoryGrowth();
+    const idle = new Map<string, readonly number[]>();
+    for (const [kind, wanted] of kindsOf(catalogue)) {
+      const compared = new ComparedSearches(scenario, catalogue, wanted);
+      yield* compareLatencies(`${name} ${kind}, called`, ...(await compared.calls(engines, scan)));
+      const alone = await compared.requests(server, 1);
+      idle.set(kind, alone);
+      yield atMost(`${name} ${kind} p50`, quantile(alone, 0.5), goals.p50);
+      yield atMost(`${name} ${kind} p99`, quantile(alone, 0.99), goals.p99);
+      const together = await compared.requests(server, TOGETHER);
+      yield atMost(`${name} ${kind}, ${TOGETHER} at once p50`, quantile(together, 0.5), goals.together);
+    }
+    const most = MEMORY.cache + (MEMORY.million * catalogue.size) / 1e6;
+    yield { ...atMost(`${name} memory`, Math.max(1, growth()), most), unit: 'MB' };
+    yield* whileLoading(bench, scenario, catalogue, server, idle);
+  } finally {
+    await engines.close();
+    await server.stop();
+  }
+}
+
+const EMBEDDED = { eventLog: 'sqlite:', readStore: 'sqlite:' } as const;
+
+/** The searches of each kind, the same in every run. */
+function* kindsOf(catalogue: Catalogue): Generator<[kind: string, wanted: readonly CatalogueSearch[]]> {
+  for (const [kind, one] of Object.entries(KINDS)) {
+    const random = seededRandom(kind.length * 31 + 7);
+    yield [kind, Array.from({ length: DIFFERENT }, () => one(random, catalogue))];
+  }
+}
+
+async function* whileLoading(
+  bench: Bench,
+  scenario: Scenario,
+  catalogue: Catalogue,
+  server: Server,
+  idle: ReadonlyMap<string, readonly number[]>,
+): AsyncGenerator<Figure> {
+  const feed = scenario.feeds.length + 1;
+  let ends = false;
+  let position = '';
+  const load = async (): Promise<void> => {
+    // Different ones in each run, as a data folder may be kept.
+    for (let seed = Date.now() % 2 ** 31; !ends; seed += 1)
+      position = await server.post(feed, 'json', Readable.from(bodyOf('json', bench.count, seed)));
+  };
+  const loading = load();
+  // Awaited below, where failures are raised.
+  loading.catch(() => undefined);
+  try {
+    for (const [kind, wanted] of kindsOf(catalogue)) {
+      const times = await new ComparedSearches(scenario, catalogue, wanted).requests(server, 1);
+      const figure = `${scenario.name} ${kind}, loading`;
+      const before = idle.get(kind) ?? [];
+      yield { ...atMost(`${figure} p50`, quantile(times, 0.5), quantile(before, 0.5)), goal: null };
+      yield atMost(`${figure} p99`, quantile(times, 0.99), SLOWDOWN * quantile(before, 0.99));
+    }
+  } finally {
+    ends = true;
+    await loading;
+    // A later run with the same folder begins at rest.
+    await server.shows(position);
+  }
+}
+
+/** Searches of one kind. The answers are compared. */
+class ComparedSearches {
+  private readonly feedIds: readonly number[];
+  /** What each finds, as texts. */
+  private readonly expected: string[] = [];
+
+  constructor(
+    { feeds }: Scenario,
+    private readonly catalogue: Catalogue,
+    private readonly wanted: readonly CatalogueSearch[],
+  ) {
+    this.feedIds = feeds.map((_, at) => at + 1);
+  }
+
+  /** ms of the read model's query, and of the plain computation. */
+  async calls({ store }: Engines, scan: CatalogueScan): Promise<[ours: number[], bare: number[]]> {
+    const times: [ours: number[], bare: number[]] = [[], []];
+    for (const wanted of this.wanted) {
+      let found: FoundInCatalogue = { total: NaN, page: [] };
+      times[1].push(await timed(() => (found = scan.run(wanted))));
+      this.expected.push(this.textOf(found));
+    }
+    for (let at = 0; at < COUNTED + DIFFERENT; at += 1) {
+      const wanted = this.wanted[at % DIFFERENT] ?? {};
+      const criteria = { ...criteriaOf(wanted, this.catalogue), feedIds: this.feedIds };
+      const search = wanted.isGrouped === true ? searchGroupedProducts : searchProducts;
+      let found: FoundProducts | undefined;
+      const ms = await timed(async () => (found = await search(store, criteria)));
+      if (at >= DIFFERENT) times[0].push(ms);
+      else if (found !== undefined) this.compare(at, await textOfOffers(found));
+    }
+    return times;
+  }
+
+  /** ms of requests over some connections. */
+  async requests(server: Server, connections: number): Promise<readonly number[]> {
+    const times: number[] = [];
+    let next = 0;
+    const connection = async (): Promise<void> => {
+      while (next < COUNTED + DIFFERENT) {
+        const at = next;
+        next += 1;
+        const keys = keysOf(this.wanted[at % DIFFERENT] ?? {}, this.catalogue);
+        const path = `/1.0/products.json;fid=${this.feedIds.join(',')};${keys}?token=${PUBLISHER_TOKEN}`;
+        let answer = '';
+        const ms = await timed(async () => (answer = await server.get(path)));
+        if (at >= DIFFERENT) times.push(ms);
+        this.compare(at % DIFFERENT, textOfAnswer(answer));
+      }
+    };
+    await Promise.all(Array.from({ length: connections }, connection));
+    return times;
+  }
+
+  private textOf({ total, page }: FoundInCatalogue): string {
+    return textOfPage(
+      total,
+      page.map((group) => group.map((product) => this.catalogue.nameOf(product))),
+    );
+  }
+
+  private compare(at: number, found: string): void {
+    const expected = this.expected[at];
+    if (expected === undefined || found === expected) return;
+    const wanted = keysOf(this.wanted[at] ?? {}, this.catalogue);
+    throw new Error(`${wanted}: found ${found}, expected ${expected}`);
+  }
+}
+
+async function textOfOffers({ total, groups }: FoundProducts): Promise<string> {
+  const page: (readonly string[])[] = [];
+  for await (const batch of groups)
+    for (const offers of batch) page.push(offers.map(({ sourceProductId }) => sourceProductId));
+  return textOfPage(total, page);
+}
+
+interface Answer {
+  readonly productHeader: { readonly totalHits: number };
+  readonly products: readonly { readonly offers: readonly { readonly sourceProductId: string }[] }[];
+}
+
+function textOfAnswer(text: string): string {
+  const { productHeader, products: found } = JSON.parse(text) as Answer;
+  return textOfPage(
+    productHeader.totalHits,
+    found.map(({ offers }) => offers.map(({ sourceProductId }) => sourceProductId)),
+  );
+}
+
+function textOfPage(total: number, groups: readonly (readonly string[])[]): string {
+  return `${total}: ${groups.map((names) => names.join('+')).join(' ')}`;
+}
+
+const BATCH = 1_000;
+
+/** Fills a new data folder, which appears when it is complete. */
+async function* build(
+  dataDir: string,
+  { name, feeds }: Scenario,
+  catalogue: Catalogue,
+): AsyncGenerator<Figure> {
+  const unfinished = `${dataDir}.unfinished`;
+  const network = networkFile(feeds.length + 1);
+  await (await Server.start(unfinished, 'api', {}, network)).stop();
+  const engines = await openEngines({ dataDir: unfinished, ...EMBEDDED, threads: true, readers: 0 });
+  const { log, store } = engines;
+  const version = await log.head();
+  const directory = await directoryAt(log, version);
+  const generation = await store.create(products.collection);
+  const target = { collection: generation.collection, generation: generation.number };
+  const growth = memoryGrowth(process.pid);
+  let writing = Promise.resolve();
+  const ms = await timed(async () => {
+    for (let first = 0; first < catalogue.size; first += BATCH) {
+      const numbers = Array.from({ length: Math.min(BATCH, catalogue.size - first) }, (_, at) => first + at);
+      const writes = numbers.map((at): Write => ({ version, put: catalogue.documentOf(at, directory) }));
+      await writing;
+      writing = store.write(target, writes, version);
+      // Awaited before the next one.
+      writing.catch(() => undefined);
+    }
+    await writing;
+  });
+  const finishing = await timed(() => store.finish(generation));
+  await store.swap(generation);
+  const most = MEMORY.building + MEMORY.cache + (MEMORY.million * catalogue.size) / 1e6;
+  const file = join(unfinished, 'read', `${products.collection.name}-g${generation.number}.sqlite`);
+  await engines.close();
+  const rate = (catalogue.size / (ms + finishing)) * 1000;
+  const figures: readonly Figure[] = [
+    {
+      figure: `${name} build`,
+      measured: rate,
+      limit: BUILD.rate,
+      ratio: rate / BUILD.rate,
+      goal: null,
+      unit: 'products/s',
+    },
+    { ...atMost(`${name} finish`, finishing / 1000, (ms + finishing) / 1000), unit: 's', goal: null },
+    { ...atMost(`${name} build memory`, Math.max(1, growth()), most), unit: 'MB' },
+    { ...atMost(`${name} index`, indexBytes(file) / catalogue.size, BUILD.bytes), unit: 'B/product' },
+    {
+      ...atMost(`${name} file`, (await stat(file)).size / catalogue.size, 2_000),
+      unit: 'B/product',
+      goal: null,
+    },
+  ];
+  await rename(unfinished, dataDir);
+  yield* figures;
+}
+
+function indexBytes(file: string): number {
+  const database = new DatabaseSync(file, { readOnly: true });
+  const row = database.prepare('SELECT sum(length(bytes) + length(name)) AS bytes FROM blobs').get();
+  database.close();
+  return Number(row?.['bytes']);
+}
+
+function atMost(figure: string, measured: number, limit: number): Figure {
+  return { figure, measured, limit, ratio: limit / measured, goal: 1, unit: 'ms' };
+}
