@@ -52,7 +52,7 @@ export const products: Projection<StoredOffer, OfferEvent> = {
     version: 6,
     fields: FIELDS,
     partition: 'feedId',
-    sorts: ['price', 'modified', 'changed'],
+    sorts: ['modified', 'price', 'changed'],
   },
   streams: FEED_STREAMS,
   handles: OFFER_EVENTS,

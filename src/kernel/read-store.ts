@@ -39,7 +39,10 @@ export interface CollectionSpec {
    * together.
    */
   readonly partition?: string;
-  /** `number` fields to index, within a partition, because listings are often sorted by them. */
+  /**
+   * `number` fields to index, within a partition, because listings are often sorted by them: first the one that most
+   * listings are sorted by, greatest first.
+   */
   readonly sorts?: readonly string[];
 }
 

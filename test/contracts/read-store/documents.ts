@@ -27,10 +27,10 @@ export const OFFERS: CollectionSpec = {
     description: 'words',
   },
   partition: 'feedId',
-  sorts: ['price', 'modified'],
+  sorts: ['modified', 'price'],
 };
 
-/** The same without a partition. */
+/** The same without a partition, and with the sorts in another order. */
 export const LOOSE: CollectionSpec = {
   name: 'test-loose',
   version: 1,

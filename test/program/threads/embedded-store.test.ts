@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { EVERYTHING } from '../../../src/kernel/query';
-import { type ReadStore } from '../../../src/kernel/read-store';
+import { type Generation, type ReadStore, targetOf } from '../../../src/kernel/read-store';
 import { readStoreContract } from '../../contracts/read-store';
-import { generatedDocuments, OFFERS } from '../../contracts/read-store/documents';
+import { FEEDS, generatedDocuments, OFFERS } from '../../contracts/read-store/documents';
 import { at, live, put } from '../../contracts/read-store/subject';
 import type * as OpenStore from '../../../src/engines/embedded/store/open-store';
 import { built } from '../../support/built';
@@ -113,6 +115,34 @@ test('large batches are written in another thread; if it ends meanwhile, a batch
   await again.close();
   await remove();
 });
+
+test('finishing a generation merges each partition once, although batches were written in a thread just before', async () => {
+  const { directory, remove } = await storeFolder();
+  const store = openWithWriter({ directory });
+  const generation = await store.create(OFFERS);
+  const documents = generatedDocuments(6_000);
+  for (let from = 0; from < documents.length; from += 300)
+    await store.write(
+      targetOf(generation),
+      documents.slice(from, from + 300).map((document) => ({ put: document, version: at(1) })),
+      at(1),
+    );
+  const written = nextSegment(directory, generation);
+  await store.finish(generation);
+  expect(nextSegment(directory, generation) - written).toBe(FEEDS.length);
+  await store.swap(generation);
+  expect(await store.count({ collection: OFFERS.name }, EVERYTHING)).toBe(6_000);
+  await store.close();
+  await remove();
+});
+
+/** The number that the next segment of a generation will have. */
+function nextSegment(directory: string, { collection, number }: Generation): number {
+  const database = new DatabaseSync(join(directory, `${collection}-g${number}.sqlite`), { readOnly: true });
+  const row = database.prepare("SELECT bytes FROM blobs WHERE name = 'manifest'").get();
+  database.close();
+  return Number(/"next":(\d+)/.exec(Buffer.from(row?.bytes as Uint8Array).toString())?.[1]);
+}
 
 test('a thread that dies is replaced: its callers get an error, the next call succeeds', async () => {
   const { directory, remove } = await storeFolder();
