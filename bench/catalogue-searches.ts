@@ -77,12 +77,11 @@ export function pageOf({ page = 1 }: CatalogueSearch): { readonly offset: number
   return { offset: (page - 1) * PAGE_SIZE, size: PAGE_SIZE };
 }
 
-/** The criteria of the read model, without feeds. */
-export function criteriaOf(wanted: CatalogueSearch, catalogue: Catalogue): Omit<ProductCriteria, 'feedIds'> {
-  const { category, brand, colour, prices, eanOf, only, isByPrice, page } = wanted;
+/** What the read model and the API call alike. */
+function commonKeys(wanted: CatalogueSearch, catalogue: Catalogue) {
+  const { category, brand, colour, prices, eanOf, only, isByPrice } = wanted;
   const q = wordsOf(wanted);
   return {
-    visibleOnly: true,
     ...(q.length === 0 ? {} : { q }),
     ...(category === undefined ? {} : { category: [CATEGORIES[category]?.name ?? ''] }),
     ...(brand === undefined ? {} : { brand: [BRANDS[brand] ?? ''] }),
@@ -90,15 +89,19 @@ export function criteriaOf(wanted: CatalogueSearch, catalogue: Catalogue): Omit<
     ...(prices === undefined ? {} : { minPrice: prices[0], maxPrice: prices[1] }),
     ...(eanOf === undefined ? {} : { ean: [catalogue.eanOf(eanOf)] }),
     ...(only === undefined ? {} : { spId: [catalogue.nameOf(only)] }),
-    ...(isByPrice === undefined ? {} : { orderBy: 'priceAsc' }),
-    window: searchWindow(page, PAGE_SIZE),
+    ...(isByPrice === undefined ? {} : { orderBy: 'priceAsc' as const }),
   };
+}
+
+/** The criteria of the read model, without feeds. */
+export function criteriaOf(wanted: CatalogueSearch, catalogue: Catalogue): Omit<ProductCriteria, 'feedIds'> {
+  const window = searchWindow(wanted.page, PAGE_SIZE);
+  return { ...commonKeys(wanted, catalogue), visibleOnly: true, window };
 }
 
 /** The same search as matrix keys, without `fid`. */
 export function keysOf(wanted: CatalogueSearch, catalogue: Catalogue): string {
-  const { visibleOnly: _, window: __, ...criteria } = criteriaOf(wanted, catalogue);
-  const keys = Object.entries(criteria).map(([key, value]) => {
+  const keys = Object.entries(commonKeys(wanted, catalogue)).map(([key, value]) => {
     const values = [value].flat().map((one) => (key.endsWith('Price') ? euros(Number(one)) : String(one)));
     return `${key}=${values.map((one) => encodeURIComponent(one)).join(',')}`;
   });

@@ -18,8 +18,8 @@ export const PRICES = { least: 100, most: 99_999 } as const;
 const START = Date.UTC(2026, 0, 1);
 
 /**
- * The products of some feeds in memory, as numbers: those of the first feed first. The same sizes give the same products. Words
- * follow Zipf's law; on average two products have the same EAN, one in eight has none.
+ * The products of some feeds in memory, as numbers: those of the first feed first. The same sizes give the same
+ * products. Words follow Zipf's law; on average two products have the same EAN, one in eight has none.
  */
 export class Catalogue {
   /** How many products there are. */

@@ -88,6 +88,7 @@ const USAGE = `npm run bench -- <name>… [--count N] [--keep FOLDER] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
 --count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, search-million, wal and deliveries-restart have ten times as many,
+           search-20-feeds twenty times, search-200-feeds 25 times,
            transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages)
 --keep FOLDER  search-million, search-20-feeds and search-200-feeds keep their data there, and use what is there, since filling it takes minutes
 --json     one JSON object a line instead of a table

@@ -1,7 +1,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
-import { DatabaseSync } from '@photostructure/sqlite';
+import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
 import fc from 'fast-check';
 import { products } from '../../projections/products';
 import { GenerationFile } from '../../src/engines/embedded/store/generation-file';
@@ -52,7 +52,7 @@ function writeSegments(spec: CollectionSpec, path: string, batches: readonly (re
 const put = (document: Document, version = 1): Write => ({ put: document, version: at(version) });
 
 /** Works with the blobs of a generation. */
-function withFile<Result>(path: string, work: (file: DatabaseSync) => Result): Result {
+function withFile<Result>(path: string, work: (file: DatabaseSyncInstance) => Result): Result {
   const file = new DatabaseSync(path);
   try {
     return work(file);

@@ -1,5 +1,5 @@
-// Writes to a collection until it is killed: with version n what `batchOf(n)` says, and n as the checkpoint; prints n when it is
-// written. Between writes, segments are merged.
+// Writes to a collection until it is killed: with version n what `batchOf(n)` says, and n as the checkpoint; prints n
+// when it is written. Between writes, segments are merged.
 // Usage: node write-segments.cjs <folder of the compiled program> <folder of the store> <collection>
 const { writeSync } = require('node:fs');
 const { join } = require('node:path');

@@ -164,7 +164,7 @@ export function union(size: number, sets: readonly OrdinalSet[]): OrdinalSet {
 
 /** Visits a set in ascending order from any ordinal on, decoding only as far as needed. */
 export class Walk {
-  private readonly decoded = new Int32Array(PART);
+  private readonly decoded: Int32Array;
   private at = 0;
   private end = 0;
   /** The next 2,048 ordinals to decode. */
@@ -174,6 +174,7 @@ export class Walk {
     private readonly set: OrdinalSet,
     from = 0,
   ) {
+    this.decoded = new Int32Array(Math.min(PART, set.count));
     this.part = Math.floor(from / PART);
     this.decodeNext();
     while (this.at < this.end && (this.decoded[this.at] ?? 0) < from) this.at += 1;
@@ -337,12 +338,42 @@ function or(containers: readonly Container[]): Container {
   return compact(words, countBits(words));
 }
 
+/** With more of them, arrays are sorted together instead of merged two by two. */
+const FEW_MERGED = 4;
+
 function mergeFew(containers: readonly Container[], total: number): Container {
+  const arrays = containers.map(({ sorted = EMPTY_NUMBERS }) => sorted);
+  if (arrays.length > FEW_MERGED) return sortTogether(arrays, total);
+  const merged = arrays.toSorted((a, b) => a.length - b.length).reduce(orSorted);
+  return ofSorted(merged, merged.length);
+}
+
+function orSorted(a: Uint16Array, b: Uint16Array): Uint16Array {
+  const numbers = new Uint16Array(a.length + b.length);
+  let count = 0;
+  let at = 0;
+  let other = 0;
+  while (at < a.length && other < b.length) {
+    const x = a[at] ?? 0;
+    const y = b[other] ?? 0;
+    numbers[count] = x <= y ? x : y;
+    count += 1;
+    at += x <= y ? 1 : 0;
+    other += y <= x ? 1 : 0;
+  }
+  numbers.set(a.subarray(at), count);
+  count += a.length - at;
+  numbers.set(b.subarray(other), count);
+  count += b.length - other;
+  return numbers.subarray(0, count);
+}
+
+function sortTogether(arrays: readonly Uint16Array[], total: number): Container {
   const numbers = new Uint16Array(total);
   let end = 0;
-  for (const { sorted = EMPTY_NUMBERS } of containers) {
-    numbers.set(sorted, end);
-    end += sorted.length;
+  for (const array of arrays) {
+    numbers.set(array, end);
+    end += array.length;
   }
   numbers.sort();
   let count = 0;
@@ -430,9 +461,9 @@ function ofSorted(numbers: Uint16Array, count: number): Container {
   return count === 0 ? EMPTY : new Container(count, numbers.subarray(0, count), undefined);
 }
 
-function countBits(words: Int32Array): number {
+export function countBits(words: Int32Array): number {
   let count = 0;
-  for (let at = 0; at < WORDS; at += 1) count += bitsIn((words[at] ?? 0) | 0);
+  for (let at = 0; at < words.length; at += 1) count += bitsIn((words[at] ?? 0) | 0);
   return count;
 }
 

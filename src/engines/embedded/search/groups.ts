@@ -1,5 +1,5 @@
 import { compareTexts } from './bytes';
-import { decode, SPAN, Walk, type OrdinalSet } from './containers';
+import { countBits, decode, SPAN, Walk, type OrdinalSet } from './containers';
 import { FirstItems, merged } from './heap';
 import { columnOf, compareIds, type Hit, idOf, isDescending, Ordering, Ranked } from './hits';
 import { DECODED, firstWhere, type Matches } from './matches';
@@ -32,6 +32,27 @@ class Marks {
     return (word & bit) === 0;
   }
 
+  /**
+   * Marks the numbers of some ordinals, but for 0, and returns how many of these have 0. Numbers are at most
+   * `greatest`. Without a branch per number, which would often be mispredicted.
+   */
+  addAll(numbers: Uint32Array, greatest: number, ordinals: Int32Array, count: number): number {
+    if (greatest >>> 5 >= this.words.length) this.grow(greatest >>> 5);
+    const { words } = this;
+    let zeros = 0;
+    for (let at = 0; at < count; at += 1) {
+      const number = numbers[ordinals[at] ?? 0] ?? 0;
+      words[number >>> 5] = (words[number >>> 5] ?? 0) | (1 << (number & 31));
+      zeros += (number - 1) >>> 31;
+    }
+    words[0] = (words[0] ?? 0) & ~1;
+    return zeros;
+  }
+
+  count(): number {
+    return countBits(this.words);
+  }
+
   private grow(index: number): void {
     const larger = new Int32Array(Math.max(this.words.length * 2, index + 1));
     larger.set(this.words);
@@ -42,20 +63,17 @@ class Marks {
 /** The number of distinct groups of all matches. */
 export function countGroups(all: readonly Matches[], column: string, check: () => void): number {
   const marks = new Marks();
-  let count = 0;
+  let alone = 0;
   for (const matches of all) {
     if (matches.count === 0) continue;
-    const { numbers } = matches.segment.groupsOf(column);
+    const { numbers, greatest } = matches.segment.groupsOf(column);
     for (const [span, container] of matches.set.containers.entries()) {
       check();
       const decoded = decode(container, span * SPAN, DECODED);
-      for (let at = 0; at < decoded; at += 1) {
-        const number = numbers[DECODED[at] ?? 0] ?? 0;
-        if (number === 0 || marks.add(number)) count += 1;
-      }
+      alone += marks.addAll(numbers, greatest, DECODED, decoded);
     }
   }
-  return count;
+  return alone + marks.count();
 }
 
 /** Comparing the groups of one candidate takes as long as visiting so many hits. */
@@ -217,14 +235,10 @@ export class GroupSearch {
       const one = this.ranked[at];
       if (set === undefined || one === undefined) continue;
       alone.set(one.matches.searched, set);
-      const { numbers } = one.matches.segment.groupsOf(this.column);
+      const { numbers, greatest } = one.matches.segment.groupsOf(this.column);
       for (const [span, container] of set.containers.entries()) {
         this.check();
-        const decoded = decode(container, span * SPAN, DECODED);
-        for (let index = 0; index < decoded; index += 1) {
-          const number = numbers[DECODED[index] ?? 0] ?? 0;
-          if (number > 0) marked.add(number);
-        }
+        marked.addAll(numbers, greatest, DECODED, decode(container, span * SPAN, DECODED));
       }
     }
     const from = after === null ? null : { keys: after.keys, id: '' };

@@ -46,6 +46,8 @@ interface StoredGroups {
   readonly numbers: Uint32Array;
   /** The ordinals of documents in groups, by number, then ordinal. */
   readonly members: Uint32Array;
+  /** The last of these numbers. */
+  readonly greatest: number;
 }
 
 interface Head {
@@ -117,15 +119,16 @@ export class Segment {
 
   /** The groups by a column. In memory from the first use on. */
   groupsOf(column: string): StoredGroups {
-    return stored(this.groups, column, () => ({
-      numbers: this.column(column).whole(1),
-      members: new Numbers(
+    return stored(this.groups, column, () => {
+      const numbers = this.column(column).whole(1);
+      const members = new Numbers(
         this.reader,
         names.members(this.id, column),
         this.head.members[column] ?? 0,
         this.isCached,
-      ).whole(),
-    }));
+      ).whole();
+      return { numbers, members, greatest: numbers[members.at(-1) ?? 0] ?? 0 };
+    });
   }
 
   idOf(ordinal: number): string {
