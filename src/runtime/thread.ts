@@ -173,7 +173,8 @@ function startWorker<T extends object, Data extends ThreadData>(
 /** What a thread serves until it is ended. */
 export interface Served {
   readonly calls: object;
-  readonly close: () => Promise<void>;
+  /** Called in this order at the end, each when the last one is done. */
+  readonly close: readonly (() => unknown)[];
 }
 
 /** Opens what a thread serves. `report` receives failures after which it continues. */
@@ -190,8 +191,7 @@ export function serveThread(clock: Clock, open: OpenServed<never>): void {
   const opened = Promise.resolve(open(data, report, name));
   serveCalls(control, {
     end: async () => {
-      const served = await opened;
-      const failure = await served.close().then(() => undefined, textOf);
+      const failure = await closeAll((await opened).close).then(() => undefined, textOf);
       // After the answer has been sent. Nothing else keeps the thread alive.
       clock.soon(() => {
         port.close();
@@ -201,6 +201,10 @@ export function serveThread(clock: Clock, open: OpenServed<never>): void {
     },
   } satisfies Control);
   opened.then(({ calls }) => serveCalls(port, calls)).catch(crash);
+}
+
+async function closeAll(close: Served['close']): Promise<void> {
+  for (const one of close) await one();
 }
 
 function textOf(error: unknown): string {

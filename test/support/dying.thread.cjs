@@ -16,6 +16,6 @@ serveThread(SYSTEM_CLOCK, ({ cannotOpen }, report) => {
           }),
         ),
     },
-    close: async () => report(new Error('it was closed')),
+    close: [() => report(new Error('it was closed'))],
   };
 });

@@ -20,13 +20,7 @@ export async function run({ ticket }: Ticketed, report: Report): Promise<Served>
     owner: clock.uuid(),
     report,
   });
-  return {
-    calls: runner,
-    close: async () => {
-      await runner.stop();
-      await base.close();
-    },
-  };
+  return { calls: runner, close: [() => runner.stop(), () => base.close()] };
 }
 
 /** Runs all automations in a thread; needs compiled code. `report` receives failures after which it continues. */

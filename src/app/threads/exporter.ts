@@ -11,13 +11,7 @@ import { startOver, type Ticketed } from '../start-thread';
 export async function run({ ticket }: Ticketed): Promise<Served> {
   const base = await joinBase(ticket);
   const exporter = new Exporter(SYSTEM_CLOCK, base.engines.store, base.follower);
-  return {
-    calls: exporter,
-    close: async () => {
-      await exporter.end();
-      await base.close();
-    },
-  };
+  return { calls: exporter, close: [() => exporter.end(), () => base.close()] };
 }
 
 /** An exporter in a thread of its own; needs compiled code. */

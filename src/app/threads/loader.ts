@@ -24,14 +24,7 @@ export async function run({ ticket, dataDir }: LoaderData, report: Report): Prom
     feedLock,
     validate: validators.validate,
   });
-  return {
-    calls: loader,
-    close: async () => {
-      await loader.close();
-      await validators.close();
-      await base.close();
-    },
-  };
+  return { calls: loader, close: [() => loader.close(), () => validators.close(), () => base.close()] };
 }
 
 /** A loader in a thread of its own; needs compiled code. */

@@ -38,14 +38,7 @@ export async function run({ ticket, config }: NotifierData, report: Report): Pro
     },
     { name: presence.name, code: await runningCode(), isGone: (owner) => presence.isGone(owner), report },
   );
-  return {
-    calls: notifier,
-    close: async () => {
-      await notifier.stop();
-      presence.close();
-      await engines.close();
-    },
-  };
+  return { calls: notifier, close: [() => notifier.stop(), () => presence.close(), () => engines.close()] };
 }
 
 /**

@@ -17,13 +17,7 @@ export async function run({ ticket, keepMs }: ProjectorData, report: Report): Pr
   const engines = await joinEngines(ticket, { writes: true });
   const options = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), code: await runningCode(), report };
   const models = await ReadModels.open(engines, options, keepMs);
-  return {
-    calls: models,
-    close: async () => {
-      await models.stop();
-      await engines.close();
-    },
-  };
+  return { calls: models, close: [() => models.stop(), () => engines.close()] };
 }
 
 /** A projector, in this thread or another. */

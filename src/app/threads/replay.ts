@@ -27,13 +27,7 @@ export async function run({ ticket, tcpPort }: ReplayData, report: Report): Prom
       return server.url;
     },
   };
-  return {
-    calls,
-    close: async () => {
-      await close();
-      await engines.close();
-    },
-  };
+  return { calls, close: [() => close(), () => engines.close()] };
 }
 
 /**
