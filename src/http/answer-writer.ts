@@ -12,7 +12,7 @@ import { Answer, ListAnswer, QueuedAnswer, StreamedAnswer } from './answer';
 import { ReadQueue } from './read-queue';
 import { checkJsonp, type Rendered, renderErrors, renderResult, type Representation } from './representation';
 import { admissionOf } from './request-state';
-import { dropIfSlow, streamOf } from './send-stream';
+import { dropIfSlow, streamOf, whenOver } from './send-stream';
 import { errorNamespace, HttpOptions } from './service';
 
 const compress = promisify(gzipped);
@@ -108,7 +108,8 @@ export class AnswerWriter {
   private async stream({ begin, details }: StreamedAnswer, reply: FastifyReply): Promise<Readable> {
     const { headers: sent, method } = reply.request;
     const view = representationFor(reply, details.format);
-    const gzip = details.gzip === true || acceptsGzip(sent['accept-encoding']?.toString());
+    const isLive = details.isLive === true;
+    const gzip = details.gzip === true || (!isLive && acceptsGzip(sent['accept-encoding']?.toString()));
     const ifNoneMatch = sent['if-none-match'];
     const headOnly = method === 'HEAD';
     const answer = await begin({ view, gzip, ifNoneMatch, headOnly });
@@ -116,7 +117,10 @@ export class AnswerWriter {
     describe(reply.code(status).headers(headers), contentTypeOf(view));
     if (gzip) reply.header('Content-Encoding', 'gzip');
     if (body === undefined) return Readable.from([]);
-    return streamOf(body, { gzip, leastRate: details.leastRate }).once('close', ended);
+    // A body that waits for something cannot be returned early: its producer is told.
+    if (isLive) whenOver(reply.raw, ended);
+    const stream = streamOf(body, { gzip, leastRate: details.leastRate }).once('close', ended);
+    return isLive ? stream.once('resume', () => reply.raw.flushHeaders()) : stream;
   }
 }
 

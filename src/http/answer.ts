@@ -156,6 +156,8 @@ interface StreamDetails {
   readonly format?: Format | undefined;
   /** Compress it even if the client does not accept that. */
   readonly gzip?: boolean;
+  /** Its chunks are sent at once, uncompressed, and its headers before the first one. */
+  readonly isLive?: boolean;
   /** Bytes a second, before they are compressed, below which a client is disconnected. */
   readonly leastRate: number;
 }

@@ -1,9 +1,10 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { isObject, isTime } from '../kernel/unknown';
+import { without } from '../kernel/without';
 import { asUpperBound, readDate } from '../wire/date';
 import { UsageError } from './command-error';
-import { EVENTS } from './events/schemas';
+import { EVENTS, problemsOf } from './events/schemas';
 
 /** As they are sent: all texts, an empty list selects all. */
 export interface RangeTexts {
@@ -105,8 +106,15 @@ function isIn(event: RecordedEvent, { types, since, until, upTo }: LogRange): bo
 
 /** The time in the data of an event, which some types do not have. */
 export function timeOf({ data }: RecordedEvent): string | undefined {
-  const value: unknown = JSON.parse(data);
-  return isObject(value) && isTime(value['at']) ? value['at'] : undefined;
+  const at = TIME.exec(data)?.[1] ?? atIn(JSON.parse(data));
+  return isTime(at) ? at : undefined;
+}
+
+/** `at` behind nothing but texts and numbers, as in most events: that is ten times as fast as parsing. */
+const TIME = /^\{(?:"[^"\\]*":(?:"[^"\\]*"|[\d.]+),)*"at":"([^"\\]*)"/;
+
+function atIn(data: unknown): unknown {
+  return isObject(data) ? data['at'] : undefined;
 }
 
 /** An event as a line of JSON; its data and meta as they are stored. */
@@ -120,6 +128,61 @@ export function toLine({ position, stream, revision, id, type, data, meta }: Rec
 /** Line ends in JSON are white space. */
 function inLine(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json;
+}
+
+/** What is left out of events that are read over HTTP: hashes of tokens and keys, and what may have receivers' secrets. */
+const MASKS: Readonly<Record<string, (data: Secretive) => object>> = {
+  TokenIssued: (data) => without(data, 'hash'),
+  TokenRevoked: (data) => without(data, 'hash'),
+  DeliveriesOwned: (data) => without(data, 'key'),
+  SubscriptionCreated: withoutReceivers,
+  SubscriptionReplaced: withoutReceivers,
+};
+
+interface Secretive {
+  readonly hash?: unknown;
+  readonly key?: unknown;
+  readonly subscription?: {
+    readonly receivers?: readonly { readonly receiverUrl?: unknown; readonly receiverBody?: unknown }[];
+  };
+}
+
+/** Address and body may have secrets of the receiver; of the address scheme and host are left. */
+function withoutReceivers(data: Secretive): object {
+  const receivers = data.subscription?.receivers?.map((receiver) => ({
+    ...without(receiver, 'receiverBody'),
+    receiverUrl: String(receiver.receiverUrl).replace(/^(\w+:\/\/)(?:[^/?#]*@)?([^/?#]*).*$/s, '$1$2'),
+  }));
+  return { ...data, subscription: { ...data.subscription, receivers } };
+}
+
+/** Of an event that only has the type of such events, another program's, all data is left out. */
+function masked(event: RecordedEvent): RecordedEvent {
+  const mask = MASKS[event.type];
+  if (mask === undefined) return event;
+  const data = problemsOf(event).length > 0 ? {} : mask(JSON.parse(event.data) as Secretive);
+  return { ...event, data: JSON.stringify(data) };
+}
+
+/** The events of a range as lines without secrets, at most so many (`docs/decisions.md#x107`). */
+export async function* maskedLines(
+  log: EventLog,
+  range: LogRange,
+  most: number,
+  options: ReadOptions,
+): AsyncGenerator<Buffer> {
+  let left = most;
+  try {
+    for await (const { events } of readRange(log, range, options)) {
+      const lines = events.slice(0, left).map((event) => toLine(masked(event)));
+      left -= lines.length;
+      if (lines.length > 0) yield Buffer.from(lines.join(''));
+      if (left <= 0) return;
+    }
+  } catch (error) {
+    // Whoever reads is gone, or the server stops.
+    if (options.signal?.aborted !== true) throw error;
+  }
 }
 
 const TEXT = '("(?:[^"\\\\]|\\\\.)*")';
@@ -163,5 +226,6 @@ export function toCsvRow(event: RecordedEvent): string {
 }
 
 function quoted(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  // JSON has many quotes: `replaceAll` takes twice as long.
+  return /[",\r\n]/.test(text) ? `"${text.split('"').join('""')}"` : text;
 }

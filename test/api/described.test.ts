@@ -192,6 +192,9 @@ const REQUESTS: readonly Asked[] = [
   ['getTransactionHistory', `${transactions}/7/transitions`],
   ...SUBSCRIPTION_REQUESTS,
   ...CLAIM_REQUESTS,
+  ['readLog', '/ops/1.0/log;type=ProductListed;limit=2'],
+  ['readLog', '/ops/1.0/log;type=ProductRenamed'],
+  ['readLog', '/ops/1.0/log;limit=0'],
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
   ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'text/csv' } }],
@@ -226,7 +229,13 @@ const asked = new Map<string, number[]>();
 const reads = new Map<string, Set<boolean>>();
 
 /** Their answers are short, or the file of a download. */
-const NOT_QUEUED = ['downloadFeed', 'getLastUpdated', 'listClaimStatuses', 'listLegacyClaimStatuses'];
+const NOT_QUEUED = [
+  'downloadFeed',
+  'getLastUpdated',
+  'listClaimStatuses',
+  'listLegacyClaimStatuses',
+  'readLog',
+];
 
 async function ask([id, target, details = {}]: Asked): Promise<Response> {
   const operation = operations.get(id);

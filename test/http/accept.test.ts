@@ -9,9 +9,12 @@ import { TestApp } from '../support/app';
 describe('Accept, without an extension, in every service (decisions A1)', () => {
   let app: TestApp;
   let reads: readonly Operation[];
+  let log: Operation;
   beforeAll(async () => {
     app = await TestApp.start({ network: CLAIM_NETWORK });
-    reads = operationsOf(app.http.get(ModulesContainer)).filter(({ method }) => method === 'GET');
+    const all = operationsOf(app.http.get(ModulesContainer)).filter(({ method }) => method === 'GET');
+    reads = all.filter(({ formats }) => formats.includes('json'));
+    log = all.find(({ formats }) => !formats.includes('json'))!;
   });
   afterAll(() => app.close());
 
@@ -69,6 +72,17 @@ describe('Accept, without an extension, in every service (decisions A1)', () => 
       ]);
     }
     expect([...kinds].sort()).toEqual(['current', 'legacy', 'other']);
+  });
+
+  it.each([
+    [undefined, 200],
+    ['*/*', 200],
+    ['application/x-ndjson', 200],
+    [BROWSER, 200],
+    ['text/html', 406],
+  ])('the log has no other format than lines of JSON: %s (decisions X107)', async (accept, status) => {
+    const type = status === 200 ? CONTENT_TYPES.ndjson : CONTENT_TYPES.json;
+    expect(await ask(log, accept)).toEqual([status, type]);
   });
 
   it('chooses CSV and calendars where there are any, if JSON is not admitted', async () => {

@@ -21,7 +21,7 @@ export const operatorService = defineService({
     title: 'Operations',
     description:
       'For operators of the network: mappings of advertisers’ category names, claims that are pending at the ' +
-      'network, and what has become of messages.',
+      'network, what has become of messages, and the event log.',
     faults: operatorFaultTable,
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',

@@ -11,6 +11,7 @@ export const CONTENT_TYPES = {
   xml: 'application/xml; charset=utf-8',
   csv: 'text/csv; charset=utf-8',
   ics: 'text/calendar; charset=utf-8',
+  ndjson: 'application/x-ndjson; charset=utf-8',
   jsonp: 'application/javascript; charset=utf-8',
 } as const;
 
@@ -19,6 +20,7 @@ const MEDIA_TYPES: Readonly<Record<Format, readonly [string, ...string[]]>> = {
   xml: ['application/xml', 'text/xml'],
   csv: ['text/csv'],
   ics: ['text/calendar'],
+  ndjson: ['application/x-ndjson'],
 };
 
 /** The media type of a format, as it is described: without a charset, which is UTF-8. */

@@ -39,6 +39,7 @@ interface DescribedView {
 
 export function viewsOf({ path: routed, formats, keys, text }: Operation): readonly DescribedView[] {
   const path = routed.replace(/:(\w+)/g, '{$1}');
+  if (!formats.includes('json')) return [{ path, isJson: true, formats, bodies: [], keys }];
   const bodies = text.body === undefined ? [] : formatsOf(text.body);
   const otherBodies = bodies.filter((format) => format !== 'json');
   const hasOthers = text.answer !== undefined || otherBodies.length > 0;
@@ -80,6 +81,7 @@ export function describeOperation(operation: Operation, view: DescribedView, ser
     security: [{ [service.system]: [] }],
     parameters: parametersOf({
       isRead: method === 'GET',
+      hasJson: formats.includes('json'),
       extensions: isJson ? undefined : formats,
       keys: view.keys,
       text,
@@ -178,11 +180,13 @@ export const sharedParameters = {
 /** The parameters of an operation: of its path, then its keys in the order of their table. */
 function parametersOf({
   isRead,
+  hasJson,
   extensions,
   keys,
   text: { path = {}, example: ofKeys = {} },
 }: {
   readonly isRead: boolean;
+  readonly hasJson: boolean;
   /** Those that its path may have; absent for JSON, which needs none. */
   readonly extensions: readonly Format[] | undefined;
   readonly keys: KeyTable;
@@ -204,7 +208,7 @@ function parametersOf({
     description: 'Format of the answer.',
     schema: { type: 'string', enum: extensions },
   };
-  const shared = ['pretty', ...(isRead && isJson ? ['jsonp'] : []), ...(isRead ? ['minPosition'] : [])];
+  const shared = ['pretty', ...(isRead && hasJson ? ['jsonp'] : []), ...(isRead ? ['minPosition'] : [])];
   return [
     ...inPath,
     ...(isJson ? [] : [extension]),

@@ -103,9 +103,9 @@ function responsesOf(services: readonly DescribedService[]): Json {
 function schemasOf(operations: readonly Operation[]): Json {
   const schemas = new JsonSchemas();
   schemas.add('ErrorList', errorList, 'answered');
-  for (const { text } of operations) {
+  for (const { text, formats } of operations) {
     const { answer, partly } = text;
-    if (answer !== undefined) schemas.add(answer.name, answer.kind, 'answered');
+    if (answer !== undefined && formats.includes('json')) schemas.add(answer.name, answer.kind, 'answered');
     if (answer?.kind.is === 'record' && partly !== undefined)
       schemas.add(
         partlyNamed(answer),

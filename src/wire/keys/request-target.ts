@@ -7,7 +7,7 @@ export interface SentKey {
   readonly sent: string;
 }
 
-const EXTENSIONS = ['json', 'xml', 'csv', 'ics'] as const;
+const EXTENSIONS = ['json', 'xml', 'csv', 'ics', 'ndjson'] as const;
 export type Extension = (typeof EXTENSIONS)[number];
 
 /** A parsed request target (`docs/decisions.md#a2`, `docs/decisions.md#a3`). */
