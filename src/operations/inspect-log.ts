@@ -1,9 +1,10 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { pacer } from '../runtime/slices';
 import { EVENTS, problemsOf } from './events/schemas';
 import { timeOf } from './log-events';
 
-export interface Count {
+interface Count {
   readonly name: string;
   events: number;
   /** Of data and meta. */
@@ -66,7 +67,7 @@ function categoryOf({ type, stream }: RecordedEvent): string {
 }
 
 /** The same problem of events of a type, and the first of them. */
-export interface LogProblem {
+interface LogProblem {
   readonly type: string;
   readonly problem: string;
   events: number;
@@ -134,8 +135,12 @@ async function* repeatedIn(
 }
 
 async function* eventsOf(log: EventLog, signal: AbortSignal | undefined): AsyncGenerator<RecordedEvent> {
+  const pace = pacer();
   for await (const { events } of log.readAll({ after: START })) {
     signal?.throwIfAborted();
-    yield* events;
+    for (const event of events) {
+      await pace();
+      yield event;
+    }
   }
 }

@@ -195,6 +195,8 @@ const REQUESTS: readonly Asked[] = [
   ['readLog', '/ops/1.0/log;type=ProductListed;limit=2'],
   ['readLog', '/ops/1.0/log;type=ProductRenamed'],
   ['readLog', '/ops/1.0/log;limit=0'],
+  ['getLogStats', '/ops/1.0/log/stats'],
+  ['checkLog', '/ops/1.0/log/check'],
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
   ['listMappings', `${mappings};fid=${german}`, { headers: { accept: 'text/csv' } }],

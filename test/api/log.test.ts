@@ -1,5 +1,6 @@
 import { NO_STREAM } from '../../src/kernel/event';
 import { eventSchemas } from '../../src/operations/events/schemas';
+import { checkLog, logStats } from '../../src/operations/inspect-log';
 import { tokenHash } from '../../src/network/organisations';
 import { newEvents } from '../contracts/event-log/events';
 import { golden } from '../support/golden';
@@ -90,6 +91,21 @@ describe('the log over HTTP (decisions X107)', () => {
   ])('refuses %s', async (keys, status, message) => {
     const { statusCode, body } = await ask(keys);
     expect([statusCode, body]).toEqual([status, expect.stringContaining(message)]);
+  });
+
+  it('is counted and checked by the functions of the command line, by one request at a time (decisions X106)', async () => {
+    const { log } = app.engines;
+    const path = '/ops/1.0/log';
+    const [stats, refused] = await Promise.all([
+      app.get(`${path}/stats`, { token }),
+      app.get(`${path}/check`, { token }),
+    ]);
+    expect(stats.json()).toEqual(await logStats(log));
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
+    const checked = await app.get(`${path}/check`, { token });
+    expect(checked.json()).toEqual(await checkLog(log));
+    expect(checked.json()).toMatchObject({ problems: [{ type: 'DeliveriesOwned' }] });
+    expect((await app.get(`${path}/stats`, { token: TOKENS.nord })).statusCode).toBe(403);
   });
 
   it('is for operators', async () => {

@@ -1,14 +1,16 @@
 import { Controller, Get, type OnModuleDestroy } from '@nestjs/common';
-import { StreamedAnswer } from '../../http/answer';
+import { QueuedAnswer, StreamedAnswer } from '../../http/answer';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { HttpOptions } from '../../http/service';
 import { EventLog } from '../../kernel/event-log';
 import { httpFaults } from '../../wire/api/errors';
-import { operationsById } from '../../wire/api/description';
+import { operationsById, type Shape } from '../../wire/api/description';
 import { BOOLEAN, INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { atLeast } from '../../wire/keys/pages';
-import { text } from '../../wire/record/kinds';
+import { integer, text } from '../../wire/record/kinds';
+import { listOf, record } from '../../wire/record/record';
 import { UsageError } from '../command-error';
+import { checkLog, logStats } from '../inspect-log';
 import { type LogRange, maskedLines, rangeOf } from '../log-events';
 import { operatorFaults as fault } from './operator-service';
 
@@ -23,6 +25,48 @@ const logKeys = {
   follow: { type: BOOLEAN, description: 'Waits for new events at the end of the log' },
 } as const satisfies KeyTable;
 
+const count = record(
+  {
+    name: { kind: text(), description: 'Type, category of streams, or day' },
+    events: { kind: integer(), description: 'Number of events' },
+    bytes: { kind: integer(), description: 'Bytes of their data and meta' },
+  },
+  { name: 'LogCount' },
+);
+
+const counts = (description: string) => ({ kind: listOf(count, { each: 'count' }), description });
+
+const STATS = {
+  name: 'LogStats',
+  kind: record({
+    total: { kind: count, description: 'All events' },
+    types: counts('By type, the most bytes first'),
+    categories: counts('By what the names of streams begin with, the most bytes first'),
+    days: counts('By day, in order'),
+  }),
+} as const satisfies Shape;
+
+const CHECK = {
+  name: 'LogCheck',
+  kind: record({
+    events: { kind: integer(), description: 'Events that were checked' },
+    problems: {
+      kind: listOf(
+        record({
+          type: { kind: text(), description: 'Type of the events' },
+          problem: { kind: text(), description: 'What is wrong' },
+          events: { kind: integer(), description: 'How many of them have it' },
+          position: { kind: text(), description: 'Position of the first one' },
+          stream: { kind: text(), description: 'Its stream' },
+          id: { kind: text(), description: 'Its id' },
+        }),
+        { each: 'problem' },
+      ),
+      description: 'One for each type and problem',
+    },
+  }),
+} as const satisfies Shape;
+
 export const logOperations = operationsById({
   readLog: {
     summary: 'Read the event log',
@@ -31,6 +75,16 @@ export const logOperations = operationsById({
       'continued after the position of its last line.',
     example: { type: ['ProductListed'], limit: 3 },
     answer: { name: 'LogLines', kind: text() },
+  },
+  getLogStats: {
+    summary: 'Count the events of the log',
+    description: 'Reads the whole log, one request at a time.',
+    answer: STATS,
+  },
+  checkLog: {
+    summary: 'Check the events of the log',
+    description: 'Positions, revisions, ids, and shapes. Reads the whole log, one request at a time.',
+    answer: CHECK,
   },
 });
 
@@ -43,6 +97,7 @@ const MOST_READS = 16;
 @Produces(['ndjson'])
 export class LogController implements OnModuleDestroy {
   private readonly reads = new Set<AbortController>();
+  private isInspecting = false;
 
   constructor(
     private readonly log: EventLog,
@@ -78,6 +133,30 @@ export class LogController implements OnModuleDestroy {
       };
       return { status: 200, headers, body, ended };
     }, details);
+  }
+
+  @Get('stats')
+  @ApiOperation(logOperations.getLogStats)
+  @Produces(['json'])
+  stats(): QueuedAnswer {
+    return QueuedAnswer.of(logOperations.getLogStats, ({ signal }) =>
+      this.inspecting(() => logStats(this.log, signal)),
+    );
+  }
+
+  @Get('check')
+  @ApiOperation(logOperations.checkLog)
+  @Produces(['json'])
+  check(): QueuedAnswer {
+    return QueuedAnswer.of(logOperations.checkLog, ({ signal }) =>
+      this.inspecting(() => checkLog(this.log, signal)),
+    );
+  }
+
+  private async inspecting<T>(inspect: () => Promise<T>): Promise<T> {
+    if (this.isInspecting) throw httpFaults.overloaded(undefined, { retryAfter: 1 });
+    this.isInspecting = true;
+    return await inspect().finally(() => (this.isInspecting = false));
   }
 }
 
