@@ -441,8 +441,13 @@ function extreme(group: readonly Document[], order: GroupSearch['order'][number]
   return keys.sort((a, b) => compareKeys(a, b, order.by === 'greatest'))[0] ?? null;
 }
 
+/** From here on, the order of code units is not that of characters. */
+const BEYOND = /[\ud800-\uffff]/;
+
 function compareTexts(a: string, b: string): number {
-  return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b));
+  if (a === b) return 0;
+  if (BEYOND.test(a) && BEYOND.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return a < b ? -1 : 1;
 }
 
 function compareKeys(a: Key, b: Key, descending: boolean): number {

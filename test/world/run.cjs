@@ -1,14 +1,37 @@
 // Runs run-world.ts, and what it needs, from source: `npm run world -- --seed N`.
-const { readFileSync } = require('node:fs');
+const { createHash } = require('node:crypto');
+const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
 const { join } = require('node:path');
-const { transformSync } = require('@swc/core');
+const { transformSync, version } = require('@swc/core');
 
-const jsc = {
-  parser: { syntax: 'typescript', decorators: true },
-  transform: { legacyDecorator: true, decoratorMetadata: true },
-  target: 'es2023',
+const isStory = process.argv.includes('--seed');
+const options = {
+  jsc: {
+    parser: { syntax: 'typescript', decorators: true },
+    transform: { legacyDecorator: true, decoratorMetadata: true },
+    target: 'es2023',
+  },
+  module: { type: 'commonjs' },
+  sourceMaps: isStory ? 'inline' : false,
 };
+/** What was compiled before, by any process. */
+const cache = join(__dirname, '../../node_modules/.cache/worlds');
+mkdirSync(cache, { recursive: true });
+
+function compiled(source, filename) {
+  const key = createHash('sha256').update(JSON.stringify([version, options, filename, source])).digest('hex');
+  const path = join(cache, `${key}.js`);
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    const { code } = transformSync(source, { filename, ...options });
+    writeFileSync(`${path}.${process.pid}`, code);
+    renameSync(`${path}.${process.pid}`, path);
+    return code;
+  }
+}
+
 const at = process.argv.indexOf('--mutant');
 const mutant = at === -1 ? undefined : require('./mutants.cjs')[process.argv[at + 1]];
 const mutated = mutant && join(__dirname, '../..', mutant.file);
@@ -19,13 +42,7 @@ require.extensions['.ts'] = (module, filename) => {
       throw new Error(`${mutant.file} has no single place for: ${mutant.name}`);
     source = source.replace(mutant.from, () => mutant.to);
   }
-  const { code } = transformSync(source, {
-    filename,
-    jsc,
-    module: { type: 'commonjs' },
-    sourceMaps: 'inline',
-  });
-  module._compile(code, filename);
+  module._compile(compiled(source, filename), filename);
 };
 const resolve = Module._resolveFilename;
 // What is loaded when it is needed is named as Node.js wants it: with the ending of the built file.
@@ -35,5 +52,5 @@ Module._resolveFilename = (request, parent, ...rest) =>
     parent,
     ...rest,
   );
-process.setSourceMapsEnabled(process.argv.includes('--seed'));
+process.setSourceMapsEnabled(isStory);
 require('./run-world.ts');

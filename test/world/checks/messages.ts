@@ -50,39 +50,42 @@ function receiversOf(subscription: string, content: SubscriptionContent | undefi
   }));
 }
 
-/** All messages of a log up to now, in their order, from the documents alone: whatever processes did. */
+/** All messages of a log, in their order, from the documents alone: whatever processes did. */
 class Model {
   readonly all = new Map<string, Expected>();
-  readonly head: string;
+  private read = 0;
   private readonly active = new Map<
     string,
     { readonly organisation: number; readonly content: SubscriptionContent }
   >();
 
-  constructor({ disks: { log }, unusable }: Observed) {
-    this.head = log.head;
-    for (const event of log.all) {
-      if (unusable.has(event.stream)) continue;
-      const [, category, id = ''] = /^(\w+)-(.*)$/.exec(event.stream) ?? [];
-      if (category === 'subscription')
-        this.subscription(id, event.type, dataOf(event), log.timeOf(event) - EPOCH);
-      if (category === 'deliveryrequests' && event.type === 'TestRequested') {
-        const one = receiversOf(id, this.active.get(id)?.content).find(
-          ({ receiver }) => receiver === dataOf(event)['receiver'],
-        );
-        if (one !== undefined) this.add(event.id, id, one, { subject: `test-${event.id}`, sequence: 1 });
-      }
-      const state = category === 'transaction' ? STATE[event.type] : undefined;
-      if (state === undefined) continue;
-      const { transaction } = dataOf(event) as {
-        readonly transaction: { readonly advertiserId: number; readonly publisherId: number };
-      };
-      for (const party of new Set([transaction.advertiserId, transaction.publisherId]))
-        for (const [subscription, { organisation, content }] of this.active)
-          if (organisation === party && content.filter.stateIds.includes(state))
-            for (const one of receiversOf(subscription, content))
-              this.add(event.id, subscription, one, { subject: id, sequence: event.revision + 1 });
+  /** Up to now. */
+  advance({ disks: { log }, unusable }: Observed): void {
+    for (; this.read < log.all.length; this.read += 1) {
+      const event = log.all[this.read]!;
+      if (!unusable.has(event.stream)) this.take(event, log.timeOf(event) - EPOCH);
     }
+  }
+
+  private take(event: RecordedEvent, time: number): void {
+    const [, category, id = ''] = /^(\w+)-(.*)$/.exec(event.stream) ?? [];
+    if (category === 'subscription') this.subscription(id, event.type, dataOf(event), time);
+    if (category === 'deliveryrequests' && event.type === 'TestRequested') {
+      const one = receiversOf(id, this.active.get(id)?.content).find(
+        ({ receiver }) => receiver === dataOf(event)['receiver'],
+      );
+      if (one !== undefined) this.add(event.id, id, one, { subject: `test-${event.id}`, sequence: 1 });
+    }
+    const state = category === 'transaction' ? STATE[event.type] : undefined;
+    if (state === undefined) return;
+    const { transaction } = dataOf(event) as {
+      readonly transaction: { readonly advertiserId: number; readonly publisherId: number };
+    };
+    for (const party of new Set([transaction.advertiserId, transaction.publisherId]))
+      for (const [subscription, { organisation, content }] of this.active)
+        if (organisation === party && content.filter.stateIds.includes(state))
+          for (const one of receiversOf(subscription, content))
+            this.add(event.id, subscription, one, { subject: id, sequence: event.revision + 1 });
   }
 
   private subscription(
@@ -118,8 +121,9 @@ class Model {
 const models = new WeakMap<Observed, Model>();
 
 export function expectedOf(world: Observed): ReadonlyMap<string, Expected> {
-  let model = models.get(world);
-  if (model?.head !== world.disks.log.head) models.set(world, (model = new Model(world)));
+  const model = models.get(world) ?? new Model();
+  models.set(world, model);
+  model.advance(world);
   return model.all;
 }
 
