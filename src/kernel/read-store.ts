@@ -147,8 +147,8 @@ export abstract class ReadStore {
    * affected, including those being built. To be called periodically; several processes may call it at once.
    */
   abstract sweep(): Promise<void>;
-  /** All generations of a collection, oldest first. */
-  abstract generations(collection: string): Promise<readonly Generation[]>;
+  /** All generations of some collections, those of each oldest first. */
+  abstract generations(...collections: readonly string[]): Promise<readonly Generation[]>;
 
   // Writing -------------------------------------------------------------------------------------------------
 

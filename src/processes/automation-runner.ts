@@ -82,6 +82,8 @@ export class AutomationRunner {
   private readonly report: (failure: unknown) => void;
   private readonly troubles: Troubles;
   private running: Promise<unknown> | undefined;
+  /** The next look of all automations that have nothing to do: they ask for the lease together. */
+  private nextLook: Promise<void> | undefined;
 
   constructor(
     private readonly parts: AutomationParts,
@@ -205,6 +207,13 @@ export class AutomationRunner {
     return last;
   }
 
+  private look(): Promise<void> {
+    return (this.nextLook ??= this.clock
+      .pause(LOOK_MS, this.stopping.signal)
+      .catch(() => undefined)
+      .finally(() => (this.nextLook = undefined)));
+  }
+
   private async repeat(automation: Automation): Promise<void> {
     const { signal } = this.stopping;
     const backoff = new Backoff(this.clock, BACKOFF_MS);
@@ -213,7 +222,7 @@ export class AutomationRunner {
         const hasActed = await this.turn(automation);
         this.troubles.clear(automation.name);
         backoff.reset();
-        if (!hasActed) await this.clock.pause(LOOK_MS, signal).catch(() => undefined);
+        if (!hasActed) await this.look();
       } catch (error) {
         // The projector is building the read model.
         if (!(error instanceof NoGeneration)) this.troubles.add(automation.name, error);

@@ -12,10 +12,21 @@ export function nameOf({ collection, number }: Generation): string {
 /** The live generation, if it has the version that the code declares. */
 export async function liveGeneration(
   store: ReadStore,
-  { name, version }: CollectionSpec,
+  spec: CollectionSpec,
 ): Promise<Generation | undefined> {
-  const generations = await store.generations(name);
-  return generations.find((generation) => generation.state === 'live' && generation.version === version);
+  const [live] = await liveGenerations(store, [{ collection: spec }]);
+  return live;
+}
+
+/** The live generation of each, if it has the version that the code declares. */
+export async function liveGenerations(
+  store: ReadStore,
+  projections: readonly { readonly collection: CollectionSpec }[],
+): Promise<readonly (Generation | undefined)[]> {
+  const generations = await store.generations(...projections.map(({ collection }) => collection.name));
+  return projections.map(({ collection: { name, version } }) =>
+    generations.find((one) => one.collection === name && one.state === 'live' && one.version === version),
+  );
 }
 
 /**
@@ -26,14 +37,11 @@ export async function availabilityOf(
   store: ReadStore,
   projections: readonly { readonly collection: CollectionSpec }[],
 ): Promise<'live' | 'building' | 'missing'> {
-  let isComplete = true;
-  for (const { collection } of projections) {
-    if ((await liveGeneration(store, collection)) !== undefined) continue;
-    const generations = await store.generations(collection.name);
-    if (generations.some(({ state }) => state === 'building')) return 'building';
-    isComplete = false;
-  }
-  return isComplete ? 'live' : 'missing';
+  const live = await liveGenerations(store, projections);
+  const missing = projections.filter((_, at) => live[at] === undefined);
+  if (missing.length === 0) return 'live';
+  const generations = await store.generations(...missing.map(({ collection }) => collection.name));
+  return generations.some(({ state }) => state === 'building') ? 'building' : 'missing';
 }
 
 /** Drops generations and their parked entries. */
@@ -101,9 +109,7 @@ export class Sweeper {
   }
 
   private async building(): Promise<readonly Generation[]> {
-    const all = await Promise.all(
-      this.projections.map(({ collection }) => this.store.generations(collection.name)),
-    );
-    return all.flat().filter(({ state }) => state === 'building');
+    const all = await this.store.generations(...this.projections.map(({ collection }) => collection.name));
+    return all.filter(({ state }) => state === 'building');
   }
 }

@@ -11,7 +11,7 @@ import {
 } from '../kernel/read-store';
 import { DIRECTORY_PREFIXES } from '../network/events';
 import { type Clock } from '../runtime/clock';
-import { dropGenerations, liveGeneration } from './generations';
+import { dropGenerations, liveGeneration, liveGenerations } from './generations';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 
 /** The read models were projected from another log, so their positions mean nothing in this one. */
@@ -81,15 +81,9 @@ async function takeStore(
   projections: readonly Projection[],
   source: Source,
 ): Promise<void> {
-  for (const { collection } of projections)
-    for (const generation of await store.generations(collection.name))
-      if (generation.state === 'live') await store.retire(generation);
+  for (const generation of await store.generations(...projections.map(({ collection }) => collection.name)))
+    if (generation.state === 'live') await store.retire(generation);
   await recordOrigin(log, store, projections, source);
-}
-
-/** False once the record has been replaced; `claimStore` checks the new one. */
-async function isClaimLive(store: ReadStore, claim: Generation, source = DOMAIN_LOG): Promise<boolean> {
-  return (await liveGeneration(store, collectionOf(source)))?.number === claim.number;
 }
 
 /** Records that all read models belong to this log. */
@@ -239,10 +233,16 @@ export class OriginRecord {
     }
   }
 
-  /** Claims the store if the log had no events before; false once the claim has been replaced. */
-  async isLive(): Promise<boolean> {
-    this.claimed ??= await claimStore(this.log, this.store, this.projections, this.source);
-    return this.claimed === undefined || (await isClaimLive(this.store, this.claimed, this.source));
+  /**
+   * What is live of each projection. Claims the store if the log had no events before; undefined once the claim has been
+   * replaced.
+   */
+  async live(): Promise<readonly (Generation | undefined)[] | undefined> {
+    const { store, projections, source } = this;
+    this.claimed ??= await claimStore(this.log, store, projections, source);
+    const own = { collection: collectionOf(source) };
+    const [claim, ...live] = await liveGenerations(store, [own, ...projections]);
+    return this.claimed === undefined || claim?.number === this.claimed.number ? live : undefined;
   }
 
   /** Records the last applied event, which identifies an older log; at most once per `intervalMs`. */

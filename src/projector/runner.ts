@@ -7,7 +7,7 @@ import { LeaseHolder } from '../runtime/lease-holder';
 import { reasonOf } from '../runtime/unavailable';
 import { Expiry, type ExpiryParts } from './expiry';
 import { GenerationProjector } from './generation-projector';
-import { liveGeneration, nameOf, Sweeper } from './generations';
+import { liveGenerations, nameOf, Sweeper } from './generations';
 import { lastEventUpTo, OriginRecord } from './origin';
 import { DocumentsParked, type Parked, prepareParked, TooManyParked } from './parked';
 import { DOMAIN_LOG, IncomingEvent, type Projection, type Source } from './projection';
@@ -176,12 +176,12 @@ export class Runner {
   private async mayLead(signal: AbortSignal): Promise<boolean> {
     for (const work of [this.sweeper.sweep(), this.expiry?.expire(this.projectors, signal)])
       await work?.catch((error: unknown) => this.parts.report?.(error));
-    if (!(await this.origin.isLive())) return false;
+    const live = await this.origin.live();
+    if (live === undefined) return false;
     await this.origin.record(this.applied, RECORD_MS);
-    for (const { collection } of this.projections) {
+    for (const [at, { collection }] of this.projections.entries()) {
       const projector = this.projectors.find(({ projection }) => projection.collection === collection);
-      const live = await liveGeneration(this.store, collection);
-      if (live?.number !== projector?.generation.number) return false;
+      if (live[at]?.number !== projector?.generation.number) return false;
       if ((await projector?.parked.isRetryRequested()) === true) return false;
     }
     return true;
@@ -218,16 +218,15 @@ export class Runner {
   }
 
   private async missing(): Promise<readonly Projection[]> {
-    const live = await Promise.all(
-      this.projections.map(({ collection }) => liveGeneration(this.store, collection)),
-    );
+    const live = await liveGenerations(this.store, this.projections);
     return this.projections.filter((_, at) => live[at] === undefined);
   }
 
   private async openProjectors(): Promise<readonly GenerationProjector[]> {
     const projectors: GenerationProjector[] = [];
-    for (const projection of this.projections) {
-      const generation = await liveGeneration(this.store, projection.collection);
+    const live = await liveGenerations(this.store, this.projections);
+    for (const [at, projection] of this.projections.entries()) {
+      const generation = live[at];
       if (generation === undefined && this.stopped.has(projection.collection.name)) continue;
       if (generation === undefined) throw new NoGeneration({ collection: projection.collection.name });
       projectors.push(

@@ -3,8 +3,8 @@ import { NoGeneration, type ReadStore, type Target } from '../kernel/read-store'
 import { type Clock } from '../runtime/clock';
 import { type Projection } from './projection';
 
-/** Polling intervals, which grow: each poll is a request when the store is a server. */
-const POLL_MS = { min: 5, max: 50 } as const;
+/** Polling intervals (ms), which grow: each poll is a request when the store is a server. */
+const POLL_MS = { min: 5, max: 200 } as const;
 
 interface PositionWaiter {
   readonly position: Position;
@@ -15,18 +15,20 @@ interface PositionWaiter {
 
 /** Waits until positions are visible to queries. All concurrent waiters share one poll of the store. */
 export class PositionWait {
-  private readonly targets: readonly Target[];
+  private readonly position: PositionOf;
   private readonly waiters = new Set<PositionWaiter>();
   private isPolling = false;
-  /** Aborts the pause before the next poll. */
-  private wakeUp = new AbortController();
+  /** Whether a waiter has arrived since the last look at all. */
+  private hasNew = false;
+  /** Shortens the pause before the next poll. */
+  private hurry: () => void = () => undefined;
 
   constructor(
     private readonly clock: Clock,
-    private readonly store: ReadStore,
+    store: ReadStore,
     projections: readonly Projection[],
   ) {
-    this.targets = targetsOf(projections);
+    this.position = new PositionOf(store, projections);
   }
 
   /**
@@ -35,8 +37,8 @@ export class PositionWait {
   until(position: Position, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.waiters.add({ position, deadline: this.clock.monotonic() + timeoutMs, resolve, reject });
-      // Check `aborted` first: each `abort()` creates an error with a stack trace.
-      if (this.isPolling && !this.wakeUp.signal.aborted) this.wakeUp.abort();
+      if (!this.hasNew) this.hurry();
+      this.hasNew = true;
       if (!this.isPolling) this.poll().catch((error: unknown) => this.fail([...this.waiters], error));
     });
   }
@@ -44,30 +46,44 @@ export class PositionWait {
   private async poll(): Promise<void> {
     this.isPolling = true;
     try {
-      for (let wait: number = POLL_MS.min; ; wait = Math.min(1.25 * wait, POLL_MS.max)) {
+      for (let wait: number = POLL_MS.min; ;) {
+        this.hasNew = false;
         await this.check([...this.waiters]);
         if (this.waiters.size === 0) break;
-        if (await this.isWoken(wait)) wait = POLL_MS.min;
+        await this.pause(wait);
+        this.hurry = () => undefined;
+        wait = this.hasArrived() ? POLL_MS.min : Math.min(1.25 * wait, POLL_MS.max);
       }
     } finally {
       this.isPolling = false;
     }
   }
 
-  /** Pauses, but no longer than the shortest interval when a new waiter arrives; true if one has. */
-  private async isWoken(wait: number): Promise<boolean> {
-    await this.clock.pause(POLL_MS.min);
-    const { signal } = this.wakeUp;
-    if (wait > POLL_MS.min) await this.clock.pause(wait - POLL_MS.min, signal).catch(() => undefined);
-    if (signal.aborted) this.wakeUp = new AbortController();
-    return signal.aborted;
+  private hasArrived(): boolean {
+    return this.hasNew;
+  }
+
+  /** Pauses, but only for the shortest interval once a new waiter has arrived, and not beyond the time of any. */
+  private pause(ms: number): Promise<void> {
+    const { clock } = this;
+    const began = clock.monotonic();
+    const left = Math.min(...Array.from(this.waiters, ({ deadline }) => deadline)) - began;
+    const usual = Math.max(POLL_MS.min, Math.min(ms, left));
+    return new Promise((resolve) => {
+      const timer = clock.timer(this.hasNew ? POLL_MS.min : usual, resolve);
+      this.hurry = () => {
+        timer.cancel();
+        clock.timer(Math.max(0, began + POLL_MS.min - clock.monotonic()), resolve);
+      };
+    });
   }
 
   private async check(waiters: readonly PositionWaiter[]): Promise<void> {
     try {
-      const visible = await positionOf(this.store, this.targets);
+      const least = waiters.map(({ position }) => position).reduce((a, b) => (a < b ? a : b));
+      const visible = await this.position.read(least);
       const reached = waiters.filter(({ position }) => visible !== undefined && visible >= position);
-      if (reached.length > 0) await Promise.all(this.targets.map((target) => this.store.refresh(target)));
+      if (reached.length > 0) await this.position.refresh();
       for (const waiter of reached) if (this.waiters.delete(waiter)) waiter.resolve(true);
       const now = this.clock.monotonic();
       const expired = waiters.filter(({ deadline }) => now >= deadline);
@@ -87,7 +103,7 @@ export async function visiblePosition(
   store: ReadStore,
   projections: readonly Projection[],
 ): Promise<Position | undefined> {
-  return await positionOf(store, targetsOf(projections));
+  return await new PositionOf(store, projections).read();
 }
 
 /** Waits for a single position; see `PositionWait.until`. */
@@ -101,17 +117,43 @@ export function waitForPosition(
   return new PositionWait(clock, store, projections).until(position, timeoutMs);
 }
 
-function targetsOf(projections: readonly Projection[]): readonly Target[] {
-  return projections.map(({ collection }) => ({ collection: collection.name }));
-}
+/** The lowest checkpoint of some collections. */
+class PositionOf {
+  private readonly targets: readonly Target[];
+  /** The collection that was behind the others when they were last read. */
+  private last = 0;
 
-/** The lowest checkpoint; undefined while one of the collections does not exist. */
-async function positionOf(store: ReadStore, targets: readonly Target[]): Promise<Position | undefined> {
-  try {
-    const checkpoints = await Promise.all(targets.map((target) => store.checkpoint(target)));
-    return checkpoints.reduce((lowest, one) => (one < lowest ? one : lowest), checkpoints[0] ?? START);
-  } catch (error) {
-    if (error instanceof NoGeneration) return undefined;
-    throw error;
+  constructor(
+    private readonly store: ReadStore,
+    projections: readonly Projection[],
+  ) {
+    this.targets = projections.map(({ collection }) => ({ collection: collection.name }));
+  }
+
+  /**
+   * Undefined while one of the collections does not exist. If the one that was last is still behind `least`, the others
+   * are not read: each is a request when the store is a server.
+   */
+  async read(least = START): Promise<Position | undefined> {
+    try {
+      const last = this.targets[this.last];
+      const position = last === undefined ? START : await this.store.checkpoint(last);
+      if (position < least) return position;
+      const all = await Promise.all(
+        this.targets.map(async (target) =>
+          target === last ? position : await this.store.checkpoint(target),
+        ),
+      );
+      const lowest = all.reduce((a, b) => (b < a ? b : a), position);
+      this.last = Math.max(0, all.indexOf(lowest));
+      return lowest;
+    } catch (error) {
+      if (error instanceof NoGeneration) return undefined;
+      throw error;
+    }
+  }
+
+  async refresh(): Promise<void> {
+    await Promise.all(this.targets.map((target) => this.store.refresh(target)));
   }
 }

@@ -226,9 +226,9 @@ export class MemoryStore extends ReadStore {
     this.open();
   }
 
-  async generations(collection: string): Promise<readonly Generation[]> {
+  async generations(...collections: readonly string[]): Promise<readonly Generation[]> {
     return this.open()
-      .tables.filter(({ spec }) => spec.name === collection)
+      .tables.filter(({ spec }) => collections.includes(spec.name))
       .map((table) => table.generation);
   }
 

@@ -87,23 +87,26 @@ export class Network {
     this.cuts.clear();
   }
 
-  isCut(engine: EngineName, { name }: Process): boolean {
-    return (this.cuts.get(`${name} ${engine}`)?.until ?? 0) > this.simulation.now;
-  }
-
-  isRefused(engine: EngineName, process: Process): boolean {
-    return this.isCut(engine, process) && this.cuts.get(`${process.name} ${engine}`)?.isRefused === true;
+  /** What is between a process and an engine, by both names, if it cannot be reached. */
+  cutOf(line: string): { readonly isRefused: boolean } | undefined {
+    const cut = this.cuts.get(line);
+    return cut !== undefined && cut.until > this.simulation.now ? cut : undefined;
   }
 
   /** An engine as a process reaches it. `iterated`: the methods that return iterables. */
   reached<Engine extends object>(name: EngineName, process: Process, engine: Engine): Engine {
     const line = new Line(this, name, process, new Random(`${this.seed} ${process.name} ${name}`));
+    const methods = new Map<string, unknown>();
     return new Proxy(engine, {
       get: (target, property) => {
         const method: unknown = Reflect.get(target, property);
         if (typeof method !== 'function' || typeof property !== 'string') return method;
-        return (...args: readonly unknown[]) =>
-          line.invoke(property, args, (sent) => Reflect.apply(method, target, sent));
+        const known = methods.get(property);
+        if (known !== undefined) return known;
+        const invoke = (sent: readonly unknown[]): unknown => Reflect.apply(method, target, sent);
+        const reached = (...args: readonly unknown[]): unknown => line.invoke(property, args, invoke);
+        methods.set(property, reached);
+        return reached;
       },
     });
   }
@@ -119,38 +122,53 @@ const ITERATED: ReadonlySet<string> = new Set([
 
 /** The way between one process and one engine. */
 class Line {
+  private readonly name: string;
+
   constructor(
     private readonly network: Network,
     private readonly engine: EngineName,
     private readonly process: Process,
     private readonly random: Random,
-  ) {}
+  ) {
+    this.name = `${process.name} ${engine}`;
+  }
 
   invoke(method: string, args: readonly unknown[], invoke: (args: readonly unknown[]) => unknown): unknown {
     // As sent: what the caller changes afterwards does not arrive.
-    const call = `${this.engine}.${method} by ${this.process.name}`;
     const sent = args.map((one) => (Array.isArray(one) ? [...(one as readonly unknown[])] : one));
-    if (method === 'subscribe') return this.subscription(call, this.cutBatches(method, sent), invoke);
-    if (ITERATED.has(method)) return this.iteration(call, this.cutBatches(method, sent), invoke);
-    return this.call(call, () => invoke(sent) as Promise<unknown>);
+    if (method === 'subscribe') return this.subscription(this.cutBatches(method, sent), invoke);
+    if (ITERATED.has(method)) return this.iteration(method, this.cutBatches(method, sent), invoke);
+    return this.call(method, () => invoke(sent) as Promise<unknown>);
   }
 
-  private async call<Answer>(call: string, work: () => Promise<Answer>): Promise<Answer> {
+  private call<Answer>(method: string, work: () => Promise<Answer>): Promise<Answer> {
+    if (!this.network.simulation.mayCall(this.engine, method)) return new Promise(() => undefined);
+    const cut = this.network.cutOf(this.name);
+    if (cut !== undefined) return this.cutOff(cut);
+    const fate = this.fate();
+    return fate === 'at once' ? work() : this.late(fate, method, work);
+  }
+
+  private async cutOff({ isRefused }: { readonly isRefused: boolean }): Promise<never> {
+    this.network.faults['cut off'] += 1;
+    const ms = this.random.time(PATIENCE_MS.least, PATIENCE_MS.most);
+    if (!isRefused) await this.network.simulation.pause(ms, this.process);
+    throw this.unavailable();
+  }
+
+  private async late<Answer>(
+    fate: Exclude<Fate, 'at once'>,
+    method: string,
+    work: () => Promise<Answer>,
+  ): Promise<Answer> {
     const { simulation, faults } = this.network;
     const { random, process } = this;
-    if (!simulation.mayCall(call)) return await new Promise(() => undefined);
-    if (this.network.isCut(this.engine, process)) {
-      faults['cut off'] += 1;
-      if (!this.network.isRefused(this.engine, process))
-        await simulation.pause(random.time(PATIENCE_MS.least, PATIENCE_MS.most), process);
-      throw this.unavailable();
-    }
-    const fate = this.fate();
-    if (fate === 'at once') return await work();
-    if (fate !== 'slow') faults[fate] += 1;
     const { epoch } = this.network;
     const trouble = fate === 'slow' ? undefined : this.network.trouble(process.name, 'lost', 0, this.engine);
-    if (fate !== 'slow') this.network.say(`${call} is ${fate}`);
+    if (fate !== 'slow') {
+      faults[fate] += 1;
+      this.network.say(`${this.engine}.${method} by ${process.name} is ${fate}`);
+    }
     // On the way it belongs to no process: what was sent takes effect although the sender was killed.
     await simulation.pause(random.time(1, 2_000));
     const takesEffect =
@@ -171,28 +189,24 @@ class Line {
   }
 
   private async *iteration(
-    call: string,
+    method: string,
     args: readonly unknown[],
     open: (args: readonly unknown[]) => unknown,
   ) {
     const batches = (open(args) as AsyncIterable<unknown>)[Symbol.asyncIterator]();
     for (;;) {
-      const next = await this.call(call, () => batches.next());
+      const next = await this.call(method, () => batches.next());
       if (next.done === true) return;
       yield next.value;
     }
   }
 
   /** It may be late, and end at any time, with an error or without. */
-  private async *subscription(
-    call: string,
-    args: readonly unknown[],
-    open: (args: readonly unknown[]) => unknown,
-  ) {
+  private async *subscription(args: readonly unknown[], open: (args: readonly unknown[]) => unknown) {
     const { simulation, faults, weather } = this.network;
     const { random, process } = this;
-    if (!simulation.mayCall(call)) await new Promise(() => undefined);
-    if (this.network.isRefused(this.engine, process)) throw this.unavailable();
+    if (!simulation.mayCall(this.engine, 'subscribe')) await new Promise(() => undefined);
+    if (this.network.cutOf(this.name)?.isRefused === true) throw this.unavailable();
     const [options] = args as [{ readonly signal?: AbortSignal }];
     const left = new AbortController();
     const signal =
@@ -209,7 +223,7 @@ class Line {
         // What others have appended arrives here by itself.
         await simulation.pause(random.chance(0.9) ? 0 : random.time(1, 5_000), process);
         if (options.signal?.aborted === true) return;
-        if (typeof next !== 'object' || this.network.isCut(this.engine, process)) {
+        if (typeof next !== 'object' || this.network.cutOf(this.name) !== undefined) {
           faults['subscription ended'] += 1;
           if (random.chance(0.3)) return;
           throw this.unavailable();

@@ -20,7 +20,9 @@ const cache = join(__dirname, '../../node_modules/.cache/worlds');
 mkdirSync(cache, { recursive: true });
 
 function compiled(source, filename) {
-  const key = createHash('sha256').update(JSON.stringify([version, options, filename, source])).digest('hex');
+  const key = createHash('sha256')
+    .update(JSON.stringify([version, options, filename, source]))
+    .digest('hex');
   const path = join(cache, `${key}.js`);
   try {
     return readFileSync(path, 'utf8');
@@ -32,15 +34,21 @@ function compiled(source, filename) {
   }
 }
 
+/** Worlds have few receivers: several share a partition all the same. */
+const FEW = {
+  name: 'few partitions',
+  file: 'src/domain/subscriptions/receiver-id.ts',
+  from: 'PARTITIONS = 64;',
+  to: 'PARTITIONS = 8;',
+};
 const at = process.argv.indexOf('--mutant');
-const mutant = at === -1 ? undefined : require('./mutants.cjs')[process.argv[at + 1]];
-const mutated = mutant && join(__dirname, '../..', mutant.file);
+const changes = at === -1 ? [FEW] : [FEW, require('./mutants.cjs')[process.argv[at + 1]]];
 require.extensions['.ts'] = (module, filename) => {
   let source = readFileSync(filename, 'utf8');
-  if (filename === mutated) {
-    if (source.split(mutant.from).length !== 2)
-      throw new Error(`${mutant.file} has no single place for: ${mutant.name}`);
-    source = source.replace(mutant.from, () => mutant.to);
+  for (const { name, file, from, to } of changes) {
+    if (filename !== join(__dirname, '../..', file)) continue;
+    if (source.split(from).length !== 2) throw new Error(`${file} has no single place for: ${name}`);
+    source = source.replace(from, () => to);
   }
   module._compile(compiled(source, filename), filename);
 };

@@ -180,10 +180,10 @@ export class Simulation {
    * Call it with each call of an engine. False: so many were made without any time passing that there is a loop
    * without end, which an answer would only continue.
    */
-  mayCall(call: string): boolean {
+  mayCall(engine: string, method: string): boolean {
     this.calls += 1;
     if (this.calls <= MOST.calls) return true;
-    this.crash ??= brokenBy(BOUNDED, `${MOST.calls} calls while no time passed, the last of ${call}`);
+    this.crash ??= brokenBy(BOUNDED, `${MOST.calls} calls while no time passed, the last of ${engine}.${method}`);
     return false;
   }
 

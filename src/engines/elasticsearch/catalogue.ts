@@ -87,9 +87,11 @@ export class Catalogue {
     this.cache.clear();
   }
 
-  async list(collection: string): Promise<readonly Generation[]> {
-    const found = Object.entries(await this.indices(this.names.all(collection))).flatMap(([index, state]) => {
-      const number = numberOf(index);
+  async list(...collections: readonly string[]): Promise<readonly Generation[]> {
+    if (collections.length === 0) return [];
+    const names = collections.map((collection) => this.names.all(collection)).join();
+    const found = Object.entries(await this.indices(names)).flatMap(([index, state]) => {
+      const [collection, number] = [collectionOf(index), numberOf(index)];
       const aliases = state.aliases ?? {};
       if (!(this.names.generation(collection, number) in aliases)) return [];
       const { version } = specOf(state);
@@ -176,6 +178,11 @@ export class Catalogue {
 
 function specOf({ mappings }: estypes.IndicesIndexState): CollectionSpec {
   return mappings?._meta?.['spec'] as CollectionSpec;
+}
+
+/** `Names.index` */
+function collectionOf(index: string): string {
+  return index.split('.').at(-2) ?? '';
 }
 
 function numberOf(index: string): number {

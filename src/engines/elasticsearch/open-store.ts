@@ -135,8 +135,8 @@ class ElasticsearchStore extends ReadStore {
     await this.catalogue.sweep();
   }
 
-  async generations(collection: string): Promise<readonly Generation[]> {
-    return await this.catalogue.list(collection);
+  async generations(...collections: readonly string[]): Promise<readonly Generation[]> {
+    return await this.catalogue.list(...collections);
   }
 
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {

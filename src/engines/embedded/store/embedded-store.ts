@@ -112,8 +112,9 @@ export class EmbeddedStore extends ReadStore {
     this.registry.sweep();
   }
 
-  async generations(collection: string): Promise<readonly Generation[]> {
-    return [...this.registry.all().values()].filter((one) => one.collection === collection).map(withoutSpec);
+  async generations(...collections: readonly string[]): Promise<readonly Generation[]> {
+    const all = [...this.registry.all().values()];
+    return all.filter(({ collection }) => collections.includes(collection)).map(withoutSpec);
   }
 
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
