@@ -243,15 +243,18 @@ async function main(): Promise<void> {
   else {
     const { from = '1', seeds = '100', also = '' } = values;
     const named = also.split(',').filter(Boolean).map(Number);
+    let first: number | undefined;
     const { count, failures, counts } = await runEverywhere({
       seeds: [...named, ...range(Number(from), Number(seeds))],
       until: minutes === undefined ? Infinity : performance.now() + Number(minutes) * 60_000,
       mutant,
       failed: ({ seed, failure }) => {
         print(`seed ${seed}: ${failure?.text ?? ''}`);
+        if (failure?.kind !== NO_END) first ??= seed;
         return mutant !== undefined;
       },
     });
+    if (first !== undefined && mutant === undefined) await tell(first);
     print(`${count} seeds, ${failures} failed: ${JSON.stringify(counts)}`);
     if (failures > 0) process.exitCode = 1;
   }

@@ -183,7 +183,10 @@ export class Simulation {
   mayCall(engine: string, method: string): boolean {
     this.calls += 1;
     if (this.calls <= MOST.calls) return true;
-    this.crash ??= brokenBy(BOUNDED, `${MOST.calls} calls while no time passed, the last of ${engine}.${method}`);
+    this.crash ??= brokenBy(
+      BOUNDED,
+      `${MOST.calls} calls while no time passed, the last of ${engine}.${method}`,
+    );
     return false;
   }
 

@@ -79,6 +79,8 @@ export class World {
   private readonly random: Random;
   private clockError = 0;
   private started = 0;
+  /** Starts that wait for a machine. */
+  private postponed = 0;
 
   constructor(
     readonly seed: string,
@@ -180,7 +182,11 @@ export class World {
   start(shape: HostShape, late = 0): void {
     // Nothing starts on a machine that is suspended.
     if (this.shape.isOneMachine && this.hosts.some(({ process }) => process.isAsleep)) {
-      this.simulation.after(500, undefined, () => this.start(shape, late));
+      this.postponed += 1;
+      this.simulation.after(500, undefined, () => {
+        this.postponed -= 1;
+        this.start(shape, late);
+      });
       return;
     }
     this.started += 1;
@@ -293,6 +299,7 @@ export class World {
     this.network.heal();
     this.receivers.cheerUp();
     for (const { process } of [...this.hosts, ...this.stopping]) process.thaw();
+    await this.untilSo('all have started', () => (this.postponed > 0 ? resting('one has not') : undefined));
     // Or everybody stops in the midst of it.
     if (this.random.chance(0.5)) await this.untilAtRest('after the faults');
     // What is due within days: nobody runs meanwhile, so that is no work.
