@@ -39,7 +39,7 @@ export function planOf(seed: string): readonly Step[] {
 function setWeather(world: World, random: Random): void {
   world.network.weather = {
     slow: random.time(2, 30) / 100,
-    lost: random.time(3, 120) / 1_000,
+    lost: random.time(3, 60) / 1_000,
     subscriptionMs: random.time(5_000, 300_000),
   };
   world.say(`weather: ${JSON.stringify(world.network.weather)}`);

@@ -85,8 +85,10 @@ function mayRepeat(troubles: readonly Trouble[], one: Received, next: Received):
   const isLearnt = one.end === 'success' && inFlight.every(({ kind }) => kind === 'stopped');
   if (inFlight.some(({ kind }) => kind === 'killed' || (kind === 'stopped' && !isLearnt))) return true;
   if (inFlight.some(({ kind }) => kind === 'set')) return true;
-  const away = (trouble: Trouble): boolean =>
-    trouble.kind === 'frozen' || (trouble.kind === 'cut' && /leases|deliveries/.test(trouble.engine ?? ''));
+  // A call that is not answered for as long as a lease is no better than a cut.
+  const away = ({ kind, engine = '', from, until }: Trouble): boolean =>
+    kind === 'frozen' ||
+    ((kind === 'cut' || (kind === 'lost' && until - from >= LEASE_MS)) && /leases|deliveries/.test(engine));
   const ms = own.filter(away).reduce((sum, one) => sum + overlap(one, end - 60_000, next.started), 0);
   return inFlight.some(away) && ms >= LEASE_MS;
 }
