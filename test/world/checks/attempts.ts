@@ -86,9 +86,10 @@ function mayRepeat(troubles: readonly Trouble[], one: Received, next: Received):
   if (inFlight.some(({ kind }) => kind === 'killed' || (kind === 'stopped' && !isLearnt))) return true;
   if (inFlight.some(({ kind }) => kind === 'set')) return true;
   // A call that is not answered for as long as a lease is no better than a cut.
-  const away = ({ kind, engine = '', from, until }: Trouble): boolean =>
+  const away = ({ kind, engine, from, until }: Trouble): boolean =>
     kind === 'frozen' ||
-    ((kind === 'cut' || (kind === 'lost' && until - from >= LEASE_MS)) && /leases|deliveries/.test(engine));
+    ((kind === 'cut' || (kind === 'lost' && until - from >= LEASE_MS)) &&
+      (engine === 'leases' || engine === 'deliveries'));
   const ms = own.filter(away).reduce((sum, one) => sum + overlap(one, end - 60_000, next.started), 0);
   return inFlight.some(away) && ms >= LEASE_MS;
 }
