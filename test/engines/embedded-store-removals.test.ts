@@ -47,3 +47,22 @@ test('one that is forgotten later takes the row of an earlier one along', async 
   await store.write(target, removals(true));
   expect(remembered()).toEqual([]);
 });
+
+test('pages that the merges of a build have freed are given back', async () => {
+  const documents = generatedDocuments(8_000);
+  const generation = await store.create(OFFERS);
+  for (let from = 0; from < documents.length; from += 100)
+    await store.write(
+      { collection: OFFERS.name, generation: generation.number },
+      documents.slice(from, from + 100).map((put) => ({ put, version: at(1) })),
+    );
+  await store.finish(generation);
+  const file = new DatabaseSync(join(directory, `${OFFERS.name}-g${generation.number}.sqlite`), {
+    returnArrays: true,
+  });
+  const count = (pragma: string): number =>
+    (file.prepare(`PRAGMA ${pragma}`).get() as unknown as readonly [number])[0];
+  expect(count('page_count')).toBeGreaterThan(200);
+  expect(count('freelist_count')).toBeLessThan(128);
+  file.close();
+});

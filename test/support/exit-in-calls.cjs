@@ -9,8 +9,8 @@ const { StoreFile } = require(join(dist, 'src/engines/embedded/store/store-file.
 /** Statements by how long they take, and how many are run before the end. */
 const CALLS = {
   short: [1000, 100],
-  // Some tenths of a second.
-  long: [3_000_000, 3],
+  // Some hundredths of a second: a process that exits waits up to a second.
+  long: [200_000, 20],
 };
 const [numbers, most] = CALLS[calls];
 

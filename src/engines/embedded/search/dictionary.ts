@@ -10,7 +10,7 @@ import { type BlobReader, type BlobWriter } from './storage';
 
 const PER_BLOCK = 128;
 /** Most ordinals within a block. */
-export const MAX_INLINE = 64;
+export const MAX_INLINE = 256;
 
 /** A token as found in a block. */
 interface Entry {

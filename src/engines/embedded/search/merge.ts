@@ -1,4 +1,4 @@
-import { type OrdinalSet, setOf, Walk } from './containers';
+import { decode, type OrdinalSet, setOf, SPAN } from './containers';
 import {
   type Dictionary,
   type DictionaryReader,
@@ -7,6 +7,7 @@ import {
   MAX_INLINE,
 } from './dictionary';
 import { Heap } from './heap';
+import { DECODED } from './matches';
 import {
   comparing,
   mergeParts,
@@ -82,7 +83,7 @@ export class SegmentMerge {
 
   /** Which documents of the new segment these of a source are. */
   movedSet(source: number, ordinals: OrdinalSet): OrdinalSet {
-    return setOf(this.docs, this.newOrdinals(walked(ordinals), source).sort());
+    return setOf(this.docs, this.newOrdinals(ordinalsOf(ordinals), source).sort());
   }
 
   /** The documents by id. */
@@ -157,7 +158,7 @@ export class SegmentMerge {
         let length = reader.few(FEW);
         if (length === 0) {
           const { terms: dictionary } = this.sources[source]?.segment ?? {};
-          ordinals = dictionary === undefined ? FEW : walked(dictionary.setOnce(reader.entry()));
+          ordinals = dictionary === undefined ? FEW : ordinalsOf(dictionary.setOnce(reader.entry()));
           ({ length } = ordinals);
         }
         for (let at = 0; at < length; at += 1) {
@@ -218,10 +219,13 @@ export class SegmentMerge {
 const STEP = 4_096;
 
 /** The ordinals of a set. */
-function walked(set: OrdinalSet): Uint32Array {
+function ordinalsOf(set: OrdinalSet): Uint32Array {
   const ordinals = new Uint32Array(set.count);
-  const walk = new Walk(set);
-  for (let at = 0; at < ordinals.length; at += 1) ordinals[at] = walk.next();
+  let count = 0;
+  for (const [span, container] of set.containers.entries()) {
+    const decoded = decode(container, span * SPAN, DECODED);
+    for (let at = 0; at < decoded; at += 1) ordinals[count++] = DECODED[at] ?? 0;
+  }
   return ordinals;
 }
 
@@ -295,7 +299,8 @@ class MergedTokens {
   next(): boolean {
     const { equal, heap } = this;
     const first = this.first();
-    equal.length = 0;
+    // Setting its length takes longer.
+    while (equal.length > 0) equal.pop();
     if (first === undefined) return false;
     equal.push(first);
     for (let least = heap.least; least?.reader.compare(first.reader) === 0; least = heap.least) {

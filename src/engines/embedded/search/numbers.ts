@@ -23,7 +23,8 @@ export function writeNumbers(blobs: BlobWriter, name: string, numbers: Float64Ar
 function encodePiece(numbers: Float64Array | Uint32Array): Uint8Array {
   let least = Infinity;
   let greatest = -Infinity;
-  for (const number of numbers) {
+  for (let at = 0; at < numbers.length; at += 1) {
+    const number = numbers[at] ?? NaN;
     if (number < least) least = number;
     if (number > greatest) greatest = number;
   }

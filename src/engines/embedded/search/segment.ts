@@ -185,7 +185,7 @@ interface SegmentNumbers {
 }
 
 /** The blobs of segments of at most so many documents are one: reading and writing each costs more than its bytes. */
-const PACKED = 256;
+const PACKED = 1_024;
 
 /** Writes the blobs of a segment, in steps. */
 export function* writeSegment(
@@ -301,7 +301,8 @@ function membersOf(values: Float64Array): Uint32Array {
     if (value >= 0) keys[count++] = value * ORDINALS + ordinal;
   }
   const members = new Uint32Array(count);
-  for (const [at, key] of keys.subarray(0, count).sort().entries()) members[at] = key % ORDINALS;
+  const sorted = keys.subarray(0, count).sort();
+  for (let at = 0; at < count; at += 1) members[at] = (sorted[at] ?? 0) % ORDINALS;
   return members;
 }
 

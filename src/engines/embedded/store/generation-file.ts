@@ -20,7 +20,7 @@ export const GENERATION_PRAGMAS = `
   PRAGMA journal_size_limit = 67108864;`;
 
 /** Must be set when the file is created. */
-export const PAGE_PRAGMA = 'PRAGMA page_size = 8192;';
+export const PAGE_PRAGMA = 'PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;';
 
 /** For reading the file once from end to end: the cache serves only for sorting. */
 const SCAN_PRAGMAS = `${GENERATION_PRAGMAS}
@@ -34,6 +34,11 @@ const STEP_MS = 20;
 
 /** Segments of a similar size before they are merged: while the generation is at rest, is written to, or is built. */
 const MERGED = { resting: 8, written: 32, building: 256 } as const;
+
+/** Pages that are given back in a step. */
+const SHRUNK_PAGES = 128;
+/** One page in so many may be free. */
+const MOST_FREE = 32;
 
 /** One generation: its file, its layout and its search index. */
 export class GenerationFile {
@@ -105,18 +110,27 @@ export class GenerationFile {
   /** One step of merging the index into one segment per partition; false if it is finished. */
   finish(): boolean {
     if (this.finished()) return false;
-    if (this.step(() => this.index.mergeAll())) return true;
+    if (this.step(() => this.index.mergeAll()) || this.shrink()) return true;
     this.recordFact('finished', 'yes');
     return false;
   }
 
   /**
-   * One step of keeping the index in order after writes: of a merge that is due, or of removing what was replaced.
-   * False if nothing is left to do. `isWritten`: more writes are expected, so merges may wait.
+   * One step of keeping the index in order after writes: of a merge that is due, of removing what was replaced, or of
+   * shrinking the file. False if nothing is left to do. `isWritten`: more writes are expected, so merges may wait.
    */
   keep(isWritten: boolean): boolean {
     const most = !this.finished() ? MERGED.building : isWritten ? MERGED.written : MERGED.resting;
-    return this.step(() => this.index.merge(most));
+    return this.step(() => this.index.merge(most)) || (!isWritten && this.finished() && this.shrink());
+  }
+
+  /** Gives some pages back that merges have freed; false if the next writes may well use what is free. */
+  private shrink(): boolean {
+    const pages = (pragma: string): number => Number(this.file.first(`PRAGMA ${pragma}`)?.[0]);
+    const free = pages('freelist_count');
+    if (free < SHRUNK_PAGES || free * MOST_FREE < pages('page_count')) return false;
+    this.file.execute(`PRAGMA incremental_vacuum(${SHRUNK_PAGES})`);
+    return pages('freelist_count') < free;
   }
 
   private step(due: () => Merge | undefined): boolean {
