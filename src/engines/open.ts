@@ -28,6 +28,8 @@ export interface EngineSettings {
    * Number of threads for queries of the embedded store (default 2). With 0, one thread writes large batches instead.
    */
   readonly readers?: number;
+  /** Bytes of search indexes that the embedded store caches (32 MB). */
+  readonly searchCache?: number;
   /** Start the thread for large batches at once, not with the first one. */
   readonly startEarly?: boolean;
 }
@@ -243,10 +245,10 @@ async function openStore(
   onRetry?: OnRetry,
 ): Promise<ReadStore> {
   if (readStore === 'sqlite:') {
-    const { dataDir, threads, readers = DEFAULT_READERS, startEarly = false } = settings;
+    const { dataDir, threads, readers = DEFAULT_READERS, startEarly = false, searchCache } = settings;
     const directory = join(dataDir, 'read');
     return await namingPath(directory, async () =>
-      openEmbeddedStore({ directory, threads, readers, startEarly }),
+      openEmbeddedStore({ directory, threads, readers, startEarly, cacheBytes: searchCache }),
     );
   }
   if (!/^https?:\/\//.test(readStore)) throw unknown('READ_STORE', 'sqlite:, http://…, https://…');

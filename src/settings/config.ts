@@ -134,6 +134,7 @@ const SHAPES = z.object({
   PRICE_HISTORY: oneOf(['asked', 'always']),
   SEARCH_ALL_FEEDS: oneOf(['true', 'false']).transform((value) => value === 'true'),
   SEARCH_TIME: time,
+  SEARCH_CACHE: sizeFrom('1MB'),
   DOWNLOAD_SPACE: size,
   DOWNLOAD_RATE: size,
   // The message omits the value.

@@ -111,6 +111,12 @@ export const SETTINGS = {
     description: 'Time limit of a search in the read store, such as 500ms or 5s.',
     serving: true,
   },
+  SEARCH_CACHE: {
+    default: '32MB',
+    description:
+      'Memory for what searches read of the search indexes of the embedded read store, of all threads for queries.',
+    serving: true,
+  },
   DOWNLOAD_SPACE: {
     default: '10GB',
     description:

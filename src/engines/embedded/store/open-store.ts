@@ -37,6 +37,8 @@ interface EmbeddedStoreOptions {
   readonly startEarly?: boolean;
   /** How long (ms) a snapshot may block the reuse of the WAL (5,000). */
   readonly snapshotMs?: number;
+  /** Bytes of search indexes that all threads cache (32 MB). */
+  readonly cacheBytes?: number | undefined;
   /** The number of documents from which a batch is written by the thread: smaller ones are written faster than sent. */
   readonly largeBatch?: number;
 }
@@ -53,16 +55,15 @@ export function openEmbeddedStore(options: EmbeddedStoreOptions): ReadStore {
   return store;
 }
 
-/** Bytes of search indexes that all threads cache. */
-const CACHE_BYTES = 32_000_000;
+const CACHE_BYTES = 32 * 1024 ** 2;
 
 /** A store that leaves some of its work to threads, which have connections of their own. */
 abstract class ThreadedStore extends EmbeddedStore {
   protected readonly threads: StoreThreads;
 
-  constructor({ directory, snapshotMs }: EmbeddedStoreOptions, count: number) {
+  constructor({ directory, snapshotMs, cacheBytes = CACHE_BYTES }: EmbeddedStoreOptions, count: number) {
     super(directory, { snapshotMs });
-    this.threads = new StoreThreads(directory, count, Math.floor(CACHE_BYTES / count));
+    this.threads = new StoreThreads(directory, count, Math.floor(cacheBytes / count));
   }
 
   override async drop(generation: Generation): Promise<void> {
