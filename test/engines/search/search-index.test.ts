@@ -396,7 +396,7 @@ test('a merge that was given up meanwhile replaces nothing, and what it writes a
 
 test.each([
   ['of small segments, in one', 100],
-  ['of others', 300],
+  ['of others', 1_100],
 ])('any damaged or missing blob %s is refused where it is read, never half read', (_, count) => {
   const random = randomOf(8);
   const blobs = new MemoryBlobs();
@@ -418,7 +418,7 @@ test.each([
   const answer = (stored: MemoryBlobs): unknown =>
     new SearchIndex(stored, SCHEMA, new BlobCache(0)).query(wanted);
   const expected = answer(blobs);
-  const other = blobs.stored.get(count > 256 ? '1/head' : '1/pack')!;
+  const other = blobs.stored.get(count > 1_024 ? '1/head' : '1/pack')!;
   let refused = 0;
   for (const [name, bytes] of blobs.stored) {
     for (const damage of ['byte', 'cut', 'other', 'missing']) {
