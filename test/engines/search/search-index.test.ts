@@ -440,7 +440,7 @@ test.each([
       }
     }
   }
-  expect(refused).toBeGreaterThan(count > 256 ? 40 : 6);
+  expect(refused).toBeGreaterThan(count > 1_024 ? 40 : 6);
 });
 
 test('after a transaction was rolled back, nothing of it is remembered', () => {
