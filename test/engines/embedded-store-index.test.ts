@@ -172,7 +172,7 @@ test('after hundreds of small writes, the segments are merged to a few by themse
 
 describe('a damaged index', () => {
   const target = { collection: LOOSE.name };
-  const documents = generatedDocuments(700);
+  const documents = generatedDocuments(1_200);
   const valuesOf = (field: string) => [...new Set(documents.flatMap(({ fields }) => fields[field] ?? []))];
   /** Filters by every word and value. */
   const FILTERS: readonly Filter[] = [
@@ -240,9 +240,9 @@ describe('a damaged index', () => {
   test('is refused whatever part is damaged and in whatever way, never half read, and its generation is retired', async () => {
     const generation = await live(store, LOOSE);
     writeSegments(LOOSE, pathOf(generation), [
-      documents.slice(0, 600).map((one) => put(one)),
-      documents.slice(600).map((one) => put(one)),
-      documents.slice(570, 640).map(({ id }): Write => ({ remove: id, version: at(2) })),
+      documents.slice(0, 1_100).map((one) => put(one)),
+      documents.slice(1_100).map((one) => put(one)),
+      documents.slice(1_070, 1_140).map(({ id }): Write => ({ remove: id, version: at(2) })),
     ]);
     const expected = [];
     for (const query of QUERIES) expected.push(await query(store));
