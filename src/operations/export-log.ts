@@ -13,7 +13,7 @@ import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { CommandError } from './command-error';
 import { type Copied, copyLog, type CopyOptions } from './copy-log';
-import { CSV_HEAD, fromLine, type LogRange, readRange, toCsvRow, toLine } from './log-events';
+import { CSV_HEAD, csvBytes, fromLine, type LogRange, readRange, toCsvRow, toLine } from './log-events';
 import { fileLines } from './text-files';
 
 /** The end of the range and of each file is decided by the events alone: the same range gives the same bytes. */
@@ -157,7 +157,8 @@ async function writeFile(
   const seen = { events: 0, first: START, last: START };
   async function* chunks(): AsyncGenerator<Buffer> {
     let text = format === 'csv' ? CSV_HEAD : '';
-    const write = format === 'csv' ? toCsvRow : toLine;
+    const [write, bytesOf] =
+      format === 'csv' ? [toCsvRow, csvBytes] : [toLine, (lines: string) => Buffer.from(lines)];
     for await (const run of runs) {
       if (seen.events === 0) seen.first = run[0]?.position ?? START;
       seen.events += run.length;
@@ -165,11 +166,11 @@ async function writeFile(
       for (const event of run) {
         text += write(event);
         if (text.length < CHUNK) continue;
-        yield Buffer.from(text);
+        yield bytesOf(text);
         text = '';
       }
     }
-    yield Buffer.from(text);
+    yield bytesOf(text);
   }
   async function* measured(written: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of written) {

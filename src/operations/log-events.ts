@@ -217,15 +217,30 @@ function isJsonObject(text: string): boolean {
 
 export const CSV_HEAD = 'position,stream,revision,id,type,at,meta,data\r\n';
 
+/** Stands for the quotes around a cell until `csvBytes`: no event contains it. */
+const BOUND = '\0';
+
+/** A row for `csvBytes`. */
 export function toCsvRow(event: RecordedEvent): string {
   const { position, stream, revision, id, type, meta, data } = event;
-  const cells = [stream, revision, id, type, timeOf(event) ?? '', meta, data].map((cell) =>
-    quoted(String(cell)),
-  );
+  const cells = [stream, String(revision), id, type, timeOf(event) ?? '', meta, data].map(bounded);
   return `${position},${cells.join(',')}\r\n`;
 }
 
-function quoted(text: string): string {
-  // JSON has many quotes: `replaceAll` takes twice as long.
-  return /[",\r\n]/.test(text) ? `"${text.split('"').join('""')}"` : text;
+function bounded(text: string): string {
+  return /[",\r\n]/.test(text) ? BOUND + text + BOUND : text;
+}
+
+const [QUOTE, NUL] = [0x22, 0x00];
+
+/** The bytes of many rows: JSON has so many quotes that doubling them as text takes ten times as long. */
+export function csvBytes(rows: string): Buffer {
+  const bytes = Buffer.from(rows);
+  const written = Buffer.allocUnsafe(bytes.length * 2);
+  let at = 0;
+  for (const byte of bytes) {
+    if (byte === QUOTE) written[at++] = QUOTE;
+    written[at++] = byte === NUL ? QUOTE : byte;
+  }
+  return written.subarray(0, at);
 }
