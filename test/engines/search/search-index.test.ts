@@ -471,3 +471,34 @@ test('a query is stopped by what its check throws', () => {
     }),
   ).toThrow(stop);
 });
+
+test('the members of a group are not compared again at each of them', () => {
+  const members = 2_000;
+  const index = new SearchIndex(new MemoryBlobs(), SCHEMA, new BlobCache(1_000_000));
+  append(
+    index,
+    0,
+    Array.from({ length: members }, (_, row) => ({
+      id: idOf(row),
+      row,
+      tokens: 'w0',
+      numbers: { price: row, modified: row, group: 1 },
+    })),
+  );
+  let read = 0;
+  const counting = (row: number): number => {
+    read += 1;
+    return row;
+  };
+  for (const column of ['price', 'modified']) {
+    const { results } = index.query({
+      filter: { token: 'w0' },
+      order: [{ column, descending: true }],
+      offset: 0,
+      size: 10,
+      group: { column: 'group', within: [{ ofRow: counting }], members: 1, last: [true] },
+    });
+    expect(results).toEqual([[{ partition: 0, row: 0 }]]);
+  }
+  expect(read).toBeLessThanOrEqual(4 * members);
+});

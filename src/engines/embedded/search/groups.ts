@@ -79,6 +79,9 @@ export function countGroups(all: readonly Matches[], column: string, check: () =
 /** Comparing the groups of one candidate takes as long as visiting so many hits. */
 const VISITS = 20;
 
+/** The keys of groups with at most so many members are found again at each of them. */
+const FEW_MEMBERS = 8;
+
 /**
  * Finds groups in order. The hits are visited in the order of the groups, and a group is taken at the hit that has its
  * sort keys: it is one of its members. Groups with equal keys are collected and sorted by the ids of their first
@@ -94,6 +97,8 @@ export class GroupSearch {
   /** Whether the first member of a group is the one that has the group's keys, so that nothing is left to sort. */
   private readonly isOrderWithin: boolean;
   private readonly done = new Marks();
+  /** The keys of larger groups that were met before the hit that has these. */
+  private readonly later = new Map<number, readonly Key[]>();
 
   constructor(
     matches: readonly Matches[],
@@ -157,9 +162,18 @@ export class GroupSearch {
       const number = this.numberOf(hit);
       if (number > 0 && this.done.has(number)) continue;
       if (isCandidate?.(hit, number) === false) continue;
+      const keys = this.later.get(number);
+      if (keys !== undefined && this.ordering.compareKeys(keys, hit.keys) > 0) continue;
       const group = this.groupOf(hit, number);
-      if (this.ordering.compareKeys(group.keys, hit.keys) !== 0) continue;
+      const compared = this.ordering.compareKeys(group.keys, hit.keys);
+      if (compared > 0) {
+        if (group.members.length > FEW_MEMBERS) this.later.set(number, group.keys);
+        continue;
+      }
+      this.later.delete(number);
       if (number > 0) this.done.add(number);
+      // It was before the cursor.
+      if (compared < 0) continue;
       if (!this.isOrderWithin) equal.push(group);
       else if (group.first.searched === hit.searched && group.first.ordinal === hit.ordinal) yield group;
     }
