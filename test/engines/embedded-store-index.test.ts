@@ -170,6 +170,25 @@ test('after hundreds of small writes, the segments are merged to a few by themse
   expect(await store.count(targetOf(generation), EVERYTHING)).toBe(600);
 }, 60_000);
 
+test('a process whose merge was given up by another reads nothing that is removed meanwhile, and leaves the index to it', async () => {
+  const generation = await live(store, LOOSE);
+  const path = pathOf(generation);
+  const documents = generatedDocuments(8_000);
+  const batches = Array.from({ length: 8 }, (_, batch) =>
+    documents.slice(1_000 * batch, 1_000 * (batch + 1)).map((document) => put(document)),
+  );
+  writeSegments(LOOSE, path, batches);
+  const paused = new GenerationFile(path, LOOSE);
+  const next = new GenerationFile(path, LOOSE);
+  expect(paused.keep(false)).toBe(true);
+  while (next.keep(false));
+  expect(segmentsOf(path)).toBe(1);
+  expect(paused.keep(false)).toBe(false);
+  while (paused.keep(false));
+  for (const file of [paused, next]) file.close();
+  expect(await store.count(targetOf(generation), EVERYTHING)).toBe(8_000);
+});
+
 describe('a damaged index', () => {
   const target = { collection: LOOSE.name };
   const documents = generatedDocuments(1_200);

@@ -57,6 +57,11 @@ export interface Change {
 export interface Merge {
   /** Writes the new segment; nobody sees it yet. Between steps, anything may be read and written. */
   readonly steps: () => Generator<undefined>;
+  /**
+   * Whether another writer has given it up (`recover`), and may remove what it reads: there must be no further step.
+   * To be asked in each write transaction.
+   */
+  readonly isGivenUp: () => boolean;
   /** Replaces the merged segments by the new one, in a moment; unless the merge was given up meanwhile (`recover`). */
   readonly commit: () => void;
 }
@@ -254,6 +259,7 @@ export class SearchIndex {
     const merge = new SegmentMerge(this.blobs, this.schema, sources, target);
     return {
       steps: () => merge.steps(),
+      isGivenUp: () => !this.read().writing.includes(target),
       commit: () => {
         this.commit(states, merge, target);
       },

@@ -259,8 +259,7 @@ export class EmbeddedStore extends ReadStore {
     try {
       yield* read(own);
     } catch (error) {
-      if (error instanceof DamagedIndex) this.refuse(registered, error);
-      throw error;
+      throw error instanceof DamagedIndex ? this.refused(registered, error) : error;
     } finally {
       own.close();
       this.longReads.delete(own);
@@ -283,16 +282,18 @@ export class EmbeddedStore extends ReadStore {
     try {
       return work(this.generation(registered));
     } catch (error) {
-      if (error instanceof DamagedIndex) this.refuse(registered, error);
-      if (!(error instanceof EngineUnavailable) || this.registry.all().has(registered.number)) throw error;
+      const isDamaged = error instanceof DamagedIndex;
+      if (!isDamaged && !(error instanceof EngineUnavailable)) throw error;
+      if (this.registry.all().has(registered.number))
+        throw isDamaged ? this.refused(registered, error) : error;
       return work(this.generation(this.resolve(target)));
     }
   }
 
   /** Retires a generation with a damaged index, so that it is built again. */
-  private refuse(generation: Registered, error: DamagedIndex): never {
+  private refused(generation: Registered, error: DamagedIndex): EngineUnavailable {
     this.registry.retire(generation);
-    throw new EngineUnavailable(
+    return new EngineUnavailable(
       `the read store is not available: ${generation.collection} is built again, as its file is damaged`,
       { cause: error },
     );

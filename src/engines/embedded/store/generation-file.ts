@@ -110,7 +110,7 @@ export class GenerationFile {
   /** One step of merging the index into one segment per partition; false if it is finished. */
   finish(): boolean {
     if (this.finished()) return false;
-    if (this.step(() => this.index.mergeAll()) || this.shrink()) return true;
+    if (this.step(() => this.index.mergeAll()) !== false || this.shrink()) return true;
     this.recordFact('finished', 'yes');
     return false;
   }
@@ -121,7 +121,8 @@ export class GenerationFile {
    */
   keep(isWritten: boolean): boolean {
     const most = !this.finished() ? MERGED.building : isWritten ? MERGED.written : MERGED.resting;
-    return this.step(() => this.index.merge(most)) || (!isWritten && this.finished() && this.shrink());
+    const isMore = this.step(() => this.index.merge(most));
+    return isMore === false ? !isWritten && this.finished() && this.shrink() : isMore === true;
   }
 
   /** Gives some pages back that merges have freed; false if the next writes may well use what is free. */
@@ -133,7 +134,8 @@ export class GenerationFile {
     return pages('freelist_count') < free;
   }
 
-  private step(due: () => Merge | undefined): boolean {
+  /** False if nothing is left to do; undefined if another process has taken over, and given up the merge of this one. */
+  private step(due: () => Merge | undefined): boolean | undefined {
     const { index } = this;
     try {
       return this.writing(() => {
@@ -145,6 +147,10 @@ export class GenerationFile {
           this.merging = { merge, steps: merge.steps() };
         }
         const { merge, steps } = this.merging;
+        if (merge.isGivenUp()) {
+          this.merging = undefined;
+          return undefined;
+        }
         const end = performance.now() + STEP_MS;
         while (performance.now() < end) {
           if (steps.next().done !== true) continue;
