@@ -57,6 +57,8 @@ const REST_MS = 15 * 60_000;
 /** How long nothing may happen until there is rest: as long as a slow append takes (ms). */
 const QUIET_MS = 6_000;
 const HOUR = 3_600_000;
+/** After a clock was set, leases count again once they are renewed: at the next look, or the one after a lost call (ms). */
+const RENEWED_MS = 5_000;
 
 /** A world of a seed: processes, engines, clients and receivers in one thread, where no real time passes. */
 export class World {
@@ -263,7 +265,7 @@ export class World {
     this.say(`the clock of ${isOneMachine ? 'the machine' : host.name} is set by ${ms} ms`);
     for (const { process, name } of set) {
       process.clockError += ms;
-      if (isOneMachine && (ms > 0 || ms <= -MAX_CLOCK_SKEW_MS)) this.network.trouble(name, 'set', 0);
+      if (isOneMachine && (ms > 0 || ms <= -MAX_CLOCK_SKEW_MS)) this.network.trouble(name, 'set', RENEWED_MS);
     }
     if (isOneMachine) this.clockError += ms;
   }
