@@ -58,7 +58,7 @@ export function addLog(affilog: Command, parts: CliParts): void {
         const options = { format, gzip, range, onProgress, signal: stopSignal() };
         const { events, files } = await exportLog(engines.log, folder, options).finally(() => display.end());
         stdout.write(
-          `${events} events in ${files.length} files, listed with their SHA-256 in manifest.json\n`,
+          `${events} events, files: ${files.length}, listed with their SHA-256 in manifest.json\n`,
         );
       }),
     );
