@@ -22,14 +22,16 @@ let remove: () => Promise<void>;
 let store: EmbeddedStore;
 let file: string;
 const cancelled = new Int32Array(1);
+let clock: QueryClock;
 beforeEach(async () => {
   ({ directory, remove } = await storeFolder());
-  store = new EmbeddedStore(directory, { clock: new QueryClock(cancelled) });
+  clock = new QueryClock(cancelled);
+  store = new EmbeddedStore(directory, { clock });
   store.clean();
   file = join(directory, `${LOOSE.name}-g${(await live(store, LOOSE)).number}.sqlite`);
   const documents = Array.from({ length: 600 }, (_, n) => ({
     id: `d${n}`,
-    fields: { title: WORDS.slice(n % 20) },
+    fields: { title: WORDS.slice(n % 20), groupId: `${n}` },
     body: '',
   }));
   await put(store, target, documents);
@@ -71,4 +73,13 @@ describe('stopped queries keep their connection and leave no file or transaction
     expect(isRead()).toBe(false);
     expect(await store.search(target, search)).toMatchObject({ total: 600 });
   });
+});
+
+test('counting groups and totals checks at each of them whether to go on', async () => {
+  const check = jest.spyOn(clock, 'check');
+  await store.countGroups(target, { filter: EVERYTHING, groupBy: 'groupId', size: 600 });
+  expect(check.mock.calls.length).toBeGreaterThanOrEqual(600);
+  check.mockClear();
+  await store.totals(target, { filter: EVERYTHING, by: ['groupId'], sums: [] });
+  expect(check.mock.calls.length).toBeGreaterThanOrEqual(600);
 });

@@ -502,3 +502,65 @@ test('the members of a group are not compared again at each of them', () => {
   }
   expect(read).toBeLessThanOrEqual(4 * members);
 });
+
+describe('every loop over many documents checks whether to go on', () => {
+  const documents = 40_000;
+  const blobs = new MemoryBlobs();
+  const schema: Schema = { ...SCHEMA, groups: ['group', 'brand'] };
+  const everything: Query = { filter: { all: [] }, order: [NEWEST], offset: 0, size: documents };
+  const grouped = { column: 'group', within: [{ column: 'price' }], members: 1 };
+  const slow = [{ ofRow: (row: number) => row }];
+  const checksOf = (work: (index: SearchIndex, check: () => void) => void): number => {
+    let checks = 0;
+    work(new SearchIndex(blobs, schema, new BlobCache(10_000_000)), () => (checks += 1));
+    return checks;
+  };
+  beforeAll(() => {
+    append(
+      new SearchIndex(blobs, schema, new BlobCache(0)),
+      0,
+      Array.from({ length: documents }, (_, row) => ({
+        id: idOf(row),
+        row,
+        tokens: row % 10 === 0 ? 'w1' : 'w0',
+        numbers: { price: row, modified: row, group: row, brand: 1, stock: row },
+      })),
+    );
+  });
+
+  test.each<[of: string, query: Query, least: number]>([
+    ['documents in the default order', everything, 1],
+    ['documents in a stored order', { ...everything, order: [{ column: 'price' }] }, 1],
+    ['documents in another order', { ...everything, order: [{ column: 'stock' }], size: 1 }, 1],
+    ['documents in the order of texts, which are read', { ...everything, order: slow, size: 1 }, 4],
+    ['groups in the default order', { ...everything, group: grouped }, 1],
+    ['groups in another order', { ...everything, order: [{ column: 'stock' }], size: 1, group: grouped }, 1],
+    [
+      'groups before a cursor',
+      {
+        ...everything,
+        order: [{ matches: ['w0'] }, NEWEST],
+        size: 1,
+        after: { keys: [0, 0], id: '' },
+        group: grouped,
+      },
+      0.9,
+    ],
+    [
+      'documents that a range leaves out',
+      { ...everything, filter: { all: [{ token: 'w0' }, { column: 'price', min: 0 }] }, size: 0 },
+      0.1,
+    ],
+    ['members of a group', { ...everything, size: 1, group: { ...grouped, column: 'brand' } }, 1],
+  ])('of %s', (_, query, least) => {
+    const checks = checksOf((index, check) => index.query(query, undefined, check));
+    expect(checks).toBeGreaterThanOrEqual((least * documents) / 1_100);
+  });
+
+  test('of rows by id', () => {
+    const checks = checksOf((index, check) => {
+      expect([...index.rows({ all: [] }, undefined, undefined, check)]).toHaveLength(documents);
+    });
+    expect(checks).toBeGreaterThanOrEqual(documents / 1_100);
+  });
+});

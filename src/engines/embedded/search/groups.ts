@@ -2,7 +2,7 @@ import { compareTexts } from './bytes';
 import { countBits, decode, SPAN, Walk, type OrdinalSet } from './containers';
 import { FirstItems, merged } from './heap';
 import { columnOf, compareIds, type Hit, idOf, isDescending, Ordering, Ranked } from './hits';
-import { DECODED, firstWhere, type Matches } from './matches';
+import { DECODED, everyFew, firstWhere, type Matches } from './matches';
 import { type After, type Key, type Order, type Query } from './query';
 import { type Schema } from './segment';
 
@@ -99,6 +99,7 @@ export class GroupSearch {
   private readonly done = new Marks();
   /** The keys of larger groups that were met before the hit that has these. */
   private readonly later = new Map<number, readonly Key[]>();
+  private readonly visit: () => void;
 
   constructor(
     matches: readonly Matches[],
@@ -107,6 +108,7 @@ export class GroupSearch {
     group: NonNullable<Query['group']>,
     private readonly check: () => void,
   ) {
+    this.visit = everyFew(check);
     this.column = group.column;
     this.last = group.last ?? [];
     this.ordering = new Ordering(query.order);
@@ -270,8 +272,10 @@ export class GroupSearch {
       const one = this.ranked[at];
       if (set === undefined || one === undefined) continue;
       const walk = new Walk(set);
-      for (let ordinal = walk.next(); ordinal >= 0; ordinal = walk.next())
+      for (let ordinal = walk.next(); ordinal >= 0; ordinal = walk.next()) {
+        this.visit();
         yield { searched: one.matches.searched, ordinal, keys: [] };
+      }
     }
   }
 
@@ -287,8 +291,14 @@ export class GroupSearch {
       ordinals.push([at, hit.ordinal]);
     }
     const members = ordinals
-      .flatMap(([at, ordinal]) => this.inside[at]?.hit(ordinal) ?? [])
-      .sort(this.within.compare);
+      .flatMap(([at, ordinal]) => {
+        this.visit();
+        return this.inside[at]?.hit(ordinal) ?? [];
+      })
+      .sort((a, b) => {
+        this.visit();
+        return this.within.compare(a, b);
+      });
     const keys = this.keysOf(ordinals.flatMap(([at, ordinal]) => [this.ranked[at]?.keysOf(ordinal) ?? []]));
     return { keys, members, first: members[0] ?? hit };
   }
@@ -317,6 +327,7 @@ export class GroupSearch {
       for (let index = start; index < members.length; index += 1) {
         const ordinal = members[index] ?? 0;
         if (numbers[ordinal] !== number) break;
+        this.visit();
         if (matches.has(ordinal)) found.push([at, ordinal]);
       }
     }

@@ -1,7 +1,7 @@
 import { compareTexts } from './bytes';
 import { decode, difference, intersection, type OrdinalSet, setOf, SPAN, union, Walk } from './containers';
 import { FirstItems } from './heap';
-import { DECODED, firstWhere, type Matches, type Searched, tokenSet } from './matches';
+import { CHECKED, DECODED, everyFew, firstWhere, type Matches, type Searched, tokenSet } from './matches';
 import { type After, type Key, type Order } from './query';
 import { type Schema, type StoredOrder } from './segment';
 
@@ -205,7 +205,11 @@ export class Ranked {
     const { docs } = this.matches.segment;
     const from = after === null ? 0 : firstWhere(docs, (at) => this.isAfterByDefault(at, after));
     const walk = new Walk(set, from);
-    for (let ordinal = walk.next(); ordinal >= 0; ordinal = walk.next()) yield this.hit(ordinal);
+    const visit = everyFew(this.check);
+    for (let ordinal = walk.next(); ordinal >= 0; ordinal = walk.next()) {
+      visit();
+      yield this.hit(ordinal);
+    }
   }
 
   private isAfterByDefault(ordinal: number, after: After): boolean {
@@ -242,11 +246,13 @@ export class Ranked {
   /** Any other order: all matches are compared. */
   private sorted(wanted: number, after: After | null): readonly Hit[] {
     const first = new FirstItems<Hit>(wanted, this.ordering.compare);
+    const isSlow = this.ordering.order.some((key) => 'ofRow' in key);
+    const visit = everyFew(this.check, isSlow ? CHECKED / 4 : CHECKED);
     for (const [span, container] of this.matches.set.containers.entries()) {
-      this.check();
       // The comparisons use the shared array too.
       const decoded = DECODED.slice(0, decode(container, span * SPAN, DECODED));
       for (const ordinal of decoded) {
+        visit();
         const hit = this.hit(ordinal);
         if (after === null || this.ordering.isAfter(hit, after)) first.add(hit);
       }
@@ -257,9 +263,6 @@ export class Ranked {
 
 /** With more tokens, they are counted per document. */
 const FEW_TOKENS = 6;
-
-/** How many positions are visited between checks. */
-const CHECKED = 4_096;
 
 /**
  * Hits in the stored order of a column, or in the default one: visits its positions and leaves out what does not match,
@@ -274,14 +277,15 @@ class StoredHits {
   private readonly length: number;
   /** The first position of a document without a value. */
   private readonly present: number;
-  private visited = 0;
+  private readonly visit: () => void;
 
   constructor(
     private readonly ranked: Ranked,
     private readonly column: string,
     wanted: number,
-    private readonly check: () => void,
+    check: () => void,
   ) {
+    this.visit = everyFew(check);
     const { count, interval, segment } = ranked.matches;
     const { defaultOrder } = ranked.schema;
     this.order = segment.order(column);
@@ -365,8 +369,7 @@ class StoredHits {
   }
 
   private isMatch(at: number): boolean {
-    this.visited += 1;
-    if (this.visited % CHECKED === 0) this.check();
+    this.visit();
     return this.few !== undefined || this.ranked.matches.has(this.ordinalAt(at));
   }
 

@@ -48,13 +48,14 @@ export class Matches {
   constructor(
     readonly searched: Searched,
     found: OrdinalSet | OpenInterval,
+    check: () => void,
   ) {
     if (found instanceof OrdinalSet) {
       this.made = found;
       this.count = found.count;
     } else {
       this.interval = found;
-      this.count = found.high - found.low - countWithin(found.excluded, found);
+      this.count = found.high - found.low - countWithin(found.excluded, found, check);
     }
   }
 
@@ -95,11 +96,11 @@ export function matchesOf(searched: Searched, schema: Schema, filter: Filter, ch
     const order = segment.order(range.column);
     if (order !== undefined && (segment.docs - others.count) * FEW_EXCLUDED <= segment.docs) {
       const excluded = difference(everything(segment.docs), others);
-      return new Matches(searched, { ...intervalOf(segment, order, range), excluded });
+      return new Matches(searched, { ...intervalOf(segment, order, range), excluded }, check);
     }
-    return new Matches(searched, evaluation.within(others, range));
+    return new Matches(searched, evaluation.within(others, range), check);
   }
-  return new Matches(searched, difference(evaluation.all(parts), deleted));
+  return new Matches(searched, difference(evaluation.all(parts), deleted), check);
 }
 
 function conjuncts(filter: Filter): readonly Filter[] {
@@ -211,6 +212,20 @@ class Evaluation {
   }
 }
 
+/** How many documents a loop may visit between checks: some milliseconds. */
+export const CHECKED = 1_024;
+
+/** To be called for each document that a loop visits: calls `check` every so many times. */
+export function everyFew(check: () => void, most = CHECKED): () => void {
+  let left = most;
+  return () => {
+    left -= 1;
+    if (left > 0) return;
+    left = most;
+    check();
+  };
+}
+
 /** For one container at a time. */
 export const DECODED = new Int32Array(SPAN);
 
@@ -245,11 +260,15 @@ function isWithin({ order, low, high }: Interval, ordinal: number): boolean {
   return place >= low && place < high;
 }
 
-function countWithin(set: OrdinalSet, interval: Interval): number {
+function countWithin(set: OrdinalSet, interval: Interval, check: () => void): number {
   let count = 0;
+  const visit = everyFew(check);
   for (const [span, container] of set.containers.entries()) {
     const decoded = decode(container, span * SPAN, DECODED);
-    for (let at = 0; at < decoded; at += 1) if (isWithin(interval, DECODED[at] ?? 0)) count += 1;
+    for (let at = 0; at < decoded; at += 1) {
+      visit();
+      if (isWithin(interval, DECODED[at] ?? 0)) count += 1;
+    }
   }
   return count;
 }

@@ -174,9 +174,14 @@ export class SearchIndex {
   }
 
   /** The rows of all matching documents by id, ascending, from the first one after an id on. */
-  rows(filter: Filter, partitions?: ReadonlySet<number>, after?: string): Generator<number, undefined> {
-    const all = this.searched(partitions).map((one) => matchesOf(one, this.schema, filter, () => undefined));
-    return rowsById(all, after);
+  rows(
+    filter: Filter,
+    partitions?: ReadonlySet<number>,
+    after?: string,
+    check: () => void = () => undefined,
+  ): Generator<number, undefined> {
+    const all = this.searched(partitions).map((one) => matchesOf(one, this.schema, filter, check));
+    return rowsById(all, after, check);
   }
 
   /** To be called after a write transaction was rolled back, or at the end: what was read is forgotten. */

@@ -1,7 +1,7 @@
 import { decode, SPAN } from './containers';
 import { merged } from './heap';
 import { compareBytes, bytesOf } from './bytes';
-import { DECODED, type Matches } from './matches';
+import { DECODED, everyFew, type Matches } from './matches';
 
 /** Some matching documents. The arrays are reused by the next ones. */
 export interface Walked {
@@ -41,20 +41,29 @@ interface Identified {
 }
 
 /** The rows of the matches of all segments by id. */
-export function* rowsById(all: readonly Matches[], after?: string): Generator<number, undefined> {
+export function* rowsById(
+  all: readonly Matches[],
+  after: string | undefined,
+  check: () => void,
+): Generator<number, undefined> {
   const from = after === undefined ? undefined : bytesOf(after);
   const inOrder = merged(
-    all.filter(({ count }) => count > 0).map((matches) => identified(matches, from)),
+    all.filter(({ count }) => count > 0).map((matches) => identified(matches, from, check)),
     (a, b) => compareBytes(a.id, b.id),
   );
   for (const { row } of inOrder) yield row;
 }
 
 /** Marks the positions of the matches among the sorted ids, then reads these ids in order. */
-function* identified(matches: Matches, after: Uint8Array | undefined): Generator<Identified, undefined> {
+function* identified(
+  matches: Matches,
+  after: Uint8Array | undefined,
+  check: () => void,
+): Generator<Identified, undefined> {
   const { segment, set } = matches;
   const marked = new Int32Array(Math.ceil(segment.docs / 32));
   for (const [span, container] of set.containers.entries()) {
+    check();
     const count = decode(container, span * SPAN, DECODED);
     for (let at = 0; at < count; at += 1) {
       const rank = segment.ranks.get(DECODED[at] ?? 0);
@@ -63,7 +72,9 @@ function* identified(matches: Matches, after: Uint8Array | undefined): Generator
   }
   const ids = segment.ids.all();
   const start = after === undefined ? 0 : segment.ids.positionAfter(after);
+  const visit = everyFew(check);
   for (let rank = start; rank < segment.docs; rank += 1) {
+    visit();
     const word = marked[rank >>> 5] ?? 0;
     if (word === 0) {
       rank |= 31;

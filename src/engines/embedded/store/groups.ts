@@ -51,7 +51,7 @@ export function countGroups(
   generation: GenerationFile,
   { groupBy, filter, after, size }: GroupCount,
 ): GroupCounts {
-  const { file } = generation;
+  const { file, check } = generation;
   return file.reading(() => {
     const start = after === undefined ? -Infinity : Number(after);
     const all = countedGroups(generation, filter, groupBy, (key) => key > start);
@@ -59,6 +59,7 @@ export function countGroups(
     const groups: GroupCounts['groups'][number][] = [];
     let characters = 0;
     for (const key of page) {
+      check();
       const { count = 0, row = 0 } = all.get(key) ?? {};
       const [body = ''] = bodiesOf(file, [row]);
       groups.push(...foundOf(keysOf(file, [row])[0], body).map((one) => ({ count, one })));
@@ -126,7 +127,8 @@ class Sum {
 }
 
 /** The value of a group. */
-function valueOf({ file }: GenerationFile, key: number): string {
+function valueOf({ file, check }: GenerationFile, key: number): string {
+  check();
   const [value] =
     key < 0
       ? (file.first('SELECT id FROM keys WHERE row = ?', -1 - key) ?? [])

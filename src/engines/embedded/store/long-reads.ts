@@ -123,7 +123,8 @@ class Scan {
     this.checkpoint = generation.checkpoint();
     const selection = selectionOf(filter, generation.layout);
     this.total = countIn(generation, selection);
-    const rows = generation.index.rows(selection.filter, selection.partitions, after);
+    const { index, check } = generation;
+    const rows = index.rows(selection.filter, selection.partitions, after, check);
     this.all = new Listing(this.file, rows, 'rest');
   }
 
