@@ -564,3 +564,40 @@ describe('every loop over many documents checks whether to go on', () => {
     expect(checks).toBeGreaterThanOrEqual(documents / 1_100);
   });
 });
+
+describe('segments have no more documents than their groups can be told apart of', () => {
+  test.each([
+    ['merge', (index: SearchIndex) => index.merge(2)],
+    ['mergeAll', (index: SearchIndex) => index.mergeAll(0)],
+  ])('%s leaves out segments with which it would make a larger one', (_, due) => {
+    const random = randomOf(12);
+    const index = new SearchIndex(new MemoryBlobs(), SCHEMA, new BlobCache(0), 250);
+    const documents = Array.from({ length: 600 }, (__, row) => ({
+      ...someDocument(random, row),
+      partition: 0,
+    }));
+    for (let from = 0; from < documents.length; from += 100)
+      append(index, 0, documents.slice(from, from + 100));
+    remove(index, 0, [documents[0]!.id]);
+    for (let merge = due(index); merge !== undefined; merge = due(index)) finish(merge);
+    expect(index.size()).toEqual({ docs: 599, segments: 3 });
+    for (let query = 0; query < 20; query += 1) expectSame(index, documents.slice(1), someQuery(random));
+  });
+
+  test('numbers of groups are exact up to 2^29, and greater ones are refused', () => {
+    const index = new SearchIndex(new MemoryBlobs(), SCHEMA, new BlobCache(0));
+    const most = 2 ** 29 - 1;
+    const documents = Array.from({ length: 40 }, (_, row) => ({
+      ...someDocument(randomOf(row), row),
+      numbers: { group: most - (row % 3), price: row },
+      partition: 0,
+    }));
+    append(index, 0, documents);
+    const group = { column: 'group', within: [{ column: 'price' }], members: 40 };
+    expectSame(index, documents, { filter: { all: [] }, order: [NEWEST], offset: 0, size: 10, group });
+    const greater = { id: 'x', row: 50, tokens: 'w0', numbers: { group: most + 1 } };
+    expect(() => append(index, 0, [greater])).toThrow(
+      new RangeError(`group: the number ${2 ** 29} of a group: expected less than ${2 ** 29}`),
+    );
+  });
+});

@@ -6,6 +6,7 @@ import { matchesOf, type Searched } from './matches';
 import { type Answer, type Filter, type Query } from './query';
 import {
   type IndexedDocument,
+  MOST_DOCUMENTS,
   ordinalsBelow,
   type Schema,
   Segment,
@@ -76,11 +77,12 @@ export class SearchIndex {
   private readonly opened = new Map<number, Opened>();
   private manifest: { readonly bytes: Uint8Array; readonly value: Manifest } | undefined;
 
-  /** `cache`: for tokens and columns. */
+  /** `cache`: for tokens and columns. `mostDocuments`: of a segment that a merge makes. */
   constructor(
     blobs: Blobs,
     private readonly schema: Schema,
     cache: BlobCache,
+    private readonly mostDocuments = MOST_DOCUMENTS,
   ) {
     this.blobs = new CheckedBlobs(blobs, cache);
   }
@@ -111,14 +113,16 @@ export class SearchIndex {
       if (similar === undefined) tiers.set(tier, [state]);
       else similar.push(state);
     }
-    for (const similar of tiers.values())
-      if (similar.length >= most) return this.mergeOf(similar.slice(0, MOST_MERGED));
+    for (const similar of tiers.values()) {
+      const together = this.together(similar);
+      if (similar.length >= most && together.length > 1) return this.mergeOf(together);
+    }
     return undefined;
   }
 
   /**
-   * A merge of all segments of a partition, by default of any one; undefined if each has one segment without deleted
-   * documents, or as for `merge`.
+   * A merge of all segments of a partition, by default of any one, or of as many as may become one; undefined if none of
+   * them may be merged with another or has deleted documents, or as for `merge`.
    */
   mergeAll(wanted?: number): Merge | undefined {
     const { segments, writing } = this.read();
@@ -130,9 +134,22 @@ export class SearchIndex {
       if (others === undefined) partitions.set(state.partition, [state]);
       else others.push(state);
     }
-    for (const states of partitions.values())
-      if (states.length > 1 || states[0]?.deleted !== 0) return this.mergeOf(states.slice(0, MOST_MERGED));
+    for (const states of partitions.values()) {
+      const together = this.together(states);
+      if (together.length > 1) return this.mergeOf(together);
+      const partial = states.find(({ deleted }) => deleted > 0);
+      if (partial !== undefined) return this.mergeOf([partial]);
+    }
     return undefined;
+  }
+
+  /** The smallest of some segments, as many as one may have the documents of. */
+  private together(states: readonly SegmentState[]): readonly SegmentState[] {
+    let docs = 0;
+    return states
+      .toSorted((a, b) => a.docs - a.deleted - (b.docs - b.deleted))
+      .slice(0, MOST_MERGED)
+      .filter((state) => (docs += state.docs - state.deleted) <= this.mostDocuments);
   }
 
   /**

@@ -220,7 +220,7 @@ export function* writeSegmentNumbers(
     const values = valuesOf(column);
     writeNumbers(blobs, names.column(segment, column), values);
     if (schema.groups.includes(column)) {
-      const inGroups = membersOf(values);
+      const inGroups = membersOf(values, column);
       members[column] = inGroups.length;
       writeNumbers(blobs, names.members(segment, column), inGroups);
       yield;
@@ -290,19 +290,26 @@ function mergeTwo(a: Uint32Array, b: Uint32Array, compare: (a: number, b: number
   return both;
 }
 
-/** Room for ordinals in one floating point number with the number of a group. */
-const ORDINALS = 2 ** 24;
+/** How many documents a segment may have: their ordinals share a floating point number with that of a group. */
+export const MOST_DOCUMENTS = 2 ** 24;
+/** How many groups there may be. */
+const MOST_GROUPS = 2 ** 29;
 
-function membersOf(values: Float64Array): Uint32Array {
+/** Raises `RangeError` for more documents, or a greater number of a group, than can be told apart. */
+function membersOf(values: Float64Array, column: string): Uint32Array {
+  if (values.length > MOST_DOCUMENTS)
+    throw new RangeError(`a segment of ${values.length} documents: expected at most ${MOST_DOCUMENTS}`);
   const keys: Float64Array = new Float64Array(values.length);
   let count = 0;
   for (let ordinal = 0; ordinal < values.length; ordinal += 1) {
     const value = values[ordinal] ?? NaN;
-    if (value >= 0) keys[count++] = value * ORDINALS + ordinal;
+    if (value >= MOST_GROUPS)
+      throw new RangeError(`${column}: the number ${value} of a group: expected less than ${MOST_GROUPS}`);
+    if (value >= 0) keys[count++] = value * MOST_DOCUMENTS + ordinal;
   }
   const members = new Uint32Array(count);
   const sorted = keys.subarray(0, count).sort();
-  for (let at = 0; at < count; at += 1) members[at] = (sorted[at] ?? 0) % ORDINALS;
+  for (let at = 0; at < count; at += 1) members[at] = (sorted[at] ?? 0) % MOST_DOCUMENTS;
   return members;
 }
 
