@@ -16,6 +16,10 @@ import { type Copied, copyLog, type CopyOptions } from './copy-log';
 import { CSV_HEAD, csvBytes, fromLine, type LogRange, readRange, toCsvRow, toLine } from './log-events';
 import { fileLines } from './text-files';
 
+/** For their owner only: exports have hashes of tokens, and URLs of receivers with secrets in them. */
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+
 /** The end of the range and of each file is decided by the events alone: the same range gives the same bytes. */
 const EVENTS_PER_FILE = 100_000;
 const CHUNK = 1024 * 1024;
@@ -76,7 +80,7 @@ export async function exportLog(
   folder: string,
   { format, gzip, range, onProgress, signal, eventsPerFile = EVENTS_PER_FILE }: ExportOptions,
 ): Promise<Manifest> {
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   const begun = await manifestIn(folder);
   if (begun === undefined && (await readdir(folder)).length > 0)
     throw new CommandError(`${folder}: expected an empty folder, or one with an export to continue`);
@@ -179,7 +183,7 @@ async function writeFile(
       yield chunk;
     }
   }
-  const out = createWriteStream(part, { flush: true });
+  const out = createWriteStream(part, { flush: true, mode: FILE_MODE });
   if (gzip) await pipeline(chunks, createGzip(), measured, out);
   else await pipeline(chunks, measured, out);
   await rename(part, join(folder, name));
@@ -190,7 +194,7 @@ const FILE = 'manifest.json';
 
 async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
   const part = join(folder, `${FILE}.part`);
-  const file = await open(part, 'w');
+  const file = await open(part, 'w', FILE_MODE);
   await file.writeFile(`${JSON.stringify(manifest, null, 2)}\n`);
   await file.sync();
   await file.close();

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
@@ -109,6 +109,18 @@ describe('an export of the log (decisions X105)', () => {
       expect(await readdir(folder)).toEqual(files);
     }),
   );
+
+  it('can be read by its owner only, whatever the umask (decisions X105)', () =>
+    withLog(async (log) => {
+      await someEvents(log);
+      const umask = process.umask(0o022);
+      const into = join(folder, 'parent', 'export');
+      await exportLog(log, into, NDJSON).finally(() => process.umask(umask));
+      const modes = ['', 'manifest.json', 'events-000001.ndjson'].map(
+        async (name) => (await stat(join(into, name))).mode & 0o777,
+      );
+      expect(await Promise.all(modes)).toEqual([0o700, 0o600, 0o600]);
+    }));
 
   it('has the time of each event in CSV', () =>
     withLog(async (log) => {

@@ -49,10 +49,7 @@ test('an export and an import that are killed lose and double nothing (decisions
   await runProgram(['log', 'export', join(folder, 'empty')], { DATA_DIR: data });
   await withLogIn(data, (log) => fill(log, 'feed-1', COUNT));
   const exported = await runProgram(['log', 'export', whole], { DATA_DIR: data });
-  expect([exported.code, exported.stdout]).toEqual([
-    0,
-    expect.stringContaining(`${COUNT} events in 3 files`),
-  ]);
+  expect([exported.code, exported.stdout]).toEqual([0, expect.stringContaining(`${COUNT} events, files: 3`)]);
 
   for (const name of ['events-000001.ndjson.part', 'events-000001.ndjson', 'events-000003.ndjson.part'])
     expect(await killed(['log', 'export', into], data, () => existsSync(join(into, name)))).toBe('SIGKILL');
