@@ -41,6 +41,8 @@ export async function takePartition(
 ): Promise<TakenPartition | undefined> {
   for (let attempt = 1; ; attempt += 1) {
     const { state, revision } = await readPartition(log, partition, report);
+    // A process that stops may have released the lease during the read: this would acquire it again.
+    signal?.throwIfAborted();
     if (!(await hasLease())) return undefined;
     signal?.throwIfAborted();
     try {

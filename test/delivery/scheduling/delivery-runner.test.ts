@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, START } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
@@ -233,6 +234,17 @@ describe('The runner of deliveries', () => {
     expect(await owners('notifier-')).toEqual([]);
     // It has taken none of them.
     expect(await takenBy('one')).toBe(0);
+  });
+
+  it('acquires no lease again when reads of partitions end after it has stopped (decisions N3)', async () => {
+    const { log, hanging, release } = hangingReads(isPartition);
+    const runner = start('one', ending({}).attempt, { deliveries: log });
+    await until(() => hanging.length > 0);
+    await runner.stop();
+    expect(await owners('notifier-partition-')).toEqual([]);
+    release();
+    await pause(100);
+    expect(await owners('notifier-partition-')).toEqual([]);
   });
 
   it('ends at once when it is stopped while reads of partitions hang (decisions N3)', async () => {
