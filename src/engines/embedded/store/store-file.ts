@@ -1,6 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { EngineUnavailable } from '../../../kernel/event-log';
 import { Connection, iterate, openDatabase } from '../connection';
+import { callDriver } from '../driver-calls';
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type SqlRow = readonly SqlValue[];
@@ -127,7 +128,7 @@ export class StoreFile {
 /** Resets a statement, unless its connection was closed meanwhile. */
 function endRows(rows: Iterator<SqlRow, undefined>): void {
   try {
-    rows.return?.();
+    callDriver(() => rows.return?.());
   } catch {
     // The connection is closed, and the statement with it.
   }
