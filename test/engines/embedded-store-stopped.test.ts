@@ -2,7 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { join } from 'node:path';
 import { EmbeddedStore } from '../../src/engines/embedded/store/embedded-store';
 import { QueryClock } from '../../src/engines/embedded/store/query-clock';
-import { EVERYTHING, QueryTooLong, type Search } from '../../src/kernel/query';
+import { EVERYTHING, type GroupCounts, QueryTooLong, type Search } from '../../src/kernel/query';
 import { LOOSE } from '../contracts/read-store/documents';
 import { live, put } from '../contracts/read-store/subject';
 import { openFilesIn } from '../support/open-files';
@@ -82,4 +82,40 @@ test('counting groups and totals checks at each of them whether to go on', async
   check.mockClear();
   await store.totals(target, { filter: EVERYTHING, by: ['groupId'], sums: [] });
   expect(check.mock.calls.length).toBeGreaterThanOrEqual(600);
+});
+
+test('a page of counted groups keeps not much more than its own in memory', async () => {
+  const size = 10;
+  let largest = 0;
+  const setIn: (this: Map<unknown, unknown>, key: unknown, value: unknown) => Map<unknown, unknown> =
+    Reflect.get(Map.prototype, 'set');
+  const spy = jest.spyOn(Map.prototype, 'set').mockImplementation(function (
+    this: Map<unknown, unknown>,
+    key: unknown,
+    value: unknown,
+  ) {
+    const isGroup = typeof value === 'object' && value !== null && 'row' in value && 'count' in value;
+    const map = setIn.call(this, key, value);
+    if (isGroup) largest = Math.max(largest, map.size);
+    return map;
+  });
+  const found = new Set<string>();
+  try {
+    for (let after: string | undefined, isMore = true; isMore;) {
+      const { groups, next }: GroupCounts = await store.countGroups(target, {
+        filter: EVERYTHING,
+        groupBy: 'groupId',
+        size,
+        ...(after === undefined ? {} : { after }),
+      });
+      for (const { count, one } of groups) if (count === 1) found.add(one.id);
+      after = next;
+      isMore = next !== undefined;
+    }
+  } finally {
+    spy.mockRestore();
+  }
+  expect(found.size).toBe(600);
+  expect(largest).toBeGreaterThanOrEqual(size);
+  expect(largest).toBeLessThanOrEqual(3 * size);
 });

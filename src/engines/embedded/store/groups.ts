@@ -20,17 +20,27 @@ function groupKeyOf(number: number, row: number): number {
   return number < 0 ? -1 - row : number;
 }
 
-/** The matching documents that have a value of a `column` field, by group. */
+/**
+ * The matching documents that have a value of a `column` field, by group: of all groups, or of the first `most` with
+ * keys after `start`. Some more than these may be in memory meanwhile, but not all.
+ */
 export function countedGroups(
   generation: GenerationFile,
   filter: GroupCount['filter'],
   groupBy: string,
-  isWanted: (key: number) => boolean = () => true,
+  { start = -Infinity, most = Infinity }: { readonly start?: number; readonly most?: number } = {},
 ): Map<number, Counted> {
   const { index, layout, check } = generation;
   const { name } = layout.field(groupBy, 'column');
   const selection = selectionOf(filter, layout);
-  const groups = new Map<number, Counted>();
+  let groups = new Map<number, Counted>();
+  /** All groups up to this key are counted. */
+  let end = Infinity;
+  const limit = (): void => {
+    const first = [...groups].sort(([a], [b]) => a - b).slice(0, most);
+    end = first.at(-1)?.[0] ?? end;
+    groups = new Map(first);
+  };
   for (const { count, rows, values } of index.walk(selection.filter, [name], selection.partitions, check)) {
     const numbers = values[0] ?? rows;
     for (let at = 0; at < count; at += 1) {
@@ -38,15 +48,19 @@ export function countedGroups(
       if (Number.isNaN(number)) continue;
       const row = rows[at] ?? 0;
       const key = groupKeyOf(number, row);
+      if (key <= start || key > end) continue;
       const group = groups.get(key);
       if (group !== undefined) group.count += 1;
-      else if (isWanted(key)) groups.set(key, { count: 1, row });
+      else groups.set(key, { count: 1, row });
+      // Seldom, since it sorts.
+      if (groups.size > most * 2) limit();
     }
   }
+  if (groups.size > most) limit();
   return groups;
 }
 
-/** One page of groups in the order of their numbers, each with the document of its first row. */
+/** One page of groups in the order of their numbers, each with any one of its documents. */
 export function countGroups(
   generation: GenerationFile,
   { groupBy, filter, after, size }: GroupCount,
@@ -54,7 +68,8 @@ export function countGroups(
   const { file, check } = generation;
   return file.reading(() => {
     const start = after === undefined ? -Infinity : Number(after);
-    const all = countedGroups(generation, filter, groupBy, (key) => key > start);
+    // One more, to find out whether there is a next page.
+    const all = countedGroups(generation, filter, groupBy, { start, most: size + 1 });
     const page = [...all.keys()].sort((a, b) => a - b).slice(0, size);
     const groups: GroupCounts['groups'][number][] = [];
     let characters = 0;
