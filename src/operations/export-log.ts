@@ -48,6 +48,8 @@ const MANIFEST = z.strictObject({
       sha256: z.string(),
       first: position,
       last: position,
+      /** By which an export is continued with its own log only. */
+      lastEvent: z.strictObject({ stream: z.string(), revision: z.int(), id: z.string() }),
     }),
   ),
 });
@@ -84,6 +86,7 @@ export async function exportLog(
   const begun = await manifestIn(folder);
   if (begun === undefined && (await readdir(folder)).length > 0)
     throw new CommandError(`${folder}: expected an empty folder, or one with an export to continue`);
+  if (begun !== undefined) await requireOwnLog(folder, begun, log);
   const upTo = range.upTo ?? begun?.range.upTo ?? (await log.head());
   if (upTo > (await log.head())) throw new CommandError(`position ${upTo} is after the end of the log`);
   let manifest: Manifest = {
@@ -114,6 +117,21 @@ export async function exportLog(
   manifest = { ...manifest, isComplete: true };
   await writeManifest(folder, manifest);
   return manifest;
+}
+
+async function requireOwnLog(folder: string, { files }: Manifest, log: EventLog): Promise<void> {
+  const file = files.at(-1);
+  if (file === undefined) return;
+  const { last, lastEvent } = file;
+  const { stream, revision, id } = lastEvent;
+  let found: RecordedEvent | undefined;
+  for await (const [event] of log.readStream(stream, { from: revision, limit: 1 })) found ??= event;
+  if (found?.id === id && found.position === last) return;
+  throw new CommandError(
+    `${folder} has an export of another log: its last event is ${id} of ${stream} at position ${last}, and in this log ` +
+      `${found === undefined ? 'there is none' : `it is ${found.id} at position ${found.position}`}: continue it with ` +
+      'its own log (EVENT_LOG, DATA_DIR), or export this one to an empty folder',
+  );
 }
 
 /** Hands out the events of batches, a file at a time. */
@@ -158,15 +176,17 @@ async function writeFile(
   const part = join(folder, `${name}.part`);
   const hash = createHash('sha256');
   let bytes = 0;
-  const seen = { events: 0, first: START, last: START };
+  let events = 0;
+  let first: RecordedEvent | undefined;
+  let last: RecordedEvent | undefined;
   async function* chunks(): AsyncGenerator<Buffer> {
     let text = format === 'csv' ? CSV_HEAD : '';
     const [write, bytesOf] =
       format === 'csv' ? [toCsvRow, csvBytes] : [toLine, (lines: string) => Buffer.from(lines)];
     for await (const run of runs) {
-      if (seen.events === 0) seen.first = run[0]?.position ?? START;
-      seen.events += run.length;
-      seen.last = run.at(-1)?.position ?? START;
+      events += run.length;
+      first ??= run[0];
+      last = run.at(-1) ?? last;
       for (const event of run) {
         text += write(event);
         if (text.length < CHUNK) continue;
@@ -187,7 +207,12 @@ async function writeFile(
   if (gzip) await pipeline(chunks, createGzip(), measured, out);
   else await pipeline(chunks, measured, out);
   await rename(part, join(folder, name));
-  return { name, events: seen.events, bytes, sha256: hash.digest('hex'), first: seen.first, last: seen.last };
+  if (first === undefined || last === undefined) throw new Error(`${name} has no events`);
+  const { stream, revision, id } = last;
+  return {
+    ...{ name, events, bytes, sha256: hash.digest('hex') },
+    ...{ first: first.position, last: last.position, lastEvent: { stream, revision, id } },
+  };
 }
 
 const FILE = 'manifest.json';

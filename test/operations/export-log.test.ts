@@ -185,6 +185,35 @@ describe('an export of the log (decisions X105)', () => {
       }
     }));
 
+  it('is not continued with another log (decisions X105)', () =>
+    withLog((log) =>
+      withLog(async (other) => {
+        await someEvents(log);
+        await expect(
+          exportLog(endingAfter(log, 3), folder, { ...NDJSON, eventsPerFile: 100 }),
+        ).rejects.toThrow('killed');
+        const manifest = await readFile(join(folder, 'manifest.json'), 'utf8');
+        const [last] = (await eventsOf(log)).slice(299);
+        const refused = async (found: string): Promise<void> => {
+          await expect(exportLog(other, folder, { ...NDJSON, eventsPerFile: 100 })).rejects.toThrow(
+            new CommandError(
+              `${folder} has an export of another log: its last event is ${last!.id} of ${last!.stream} at ` +
+                `position ${last!.position}, and in this log ${found}: continue it with its own log (EVENT_LOG, ` +
+                'DATA_DIR), or export this one to an empty folder',
+            ),
+          );
+        };
+        await fill(other, 'site-1', 800);
+        await refused('there is none');
+        await fill(other, 'feed-1', 700);
+        const found = (await eventsOf(other)).find(
+          ({ stream, revision }) => stream === last!.stream && revision === last!.revision,
+        );
+        await refused(`it is ${found!.id} at position ${found!.position}`);
+        expect(await readFile(join(folder, 'manifest.json'), 'utf8')).toBe(manifest);
+      }),
+    ));
+
   it('is not written over anything else (decisions X105)', () =>
     withLog(async (log) => {
       await someEvents(log);
