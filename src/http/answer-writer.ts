@@ -113,13 +113,16 @@ export class AnswerWriter {
     const ifNoneMatch = sent['if-none-match'];
     const headOnly = method === 'HEAD';
     const answer = await begin({ view, gzip, ifNoneMatch, headOnly });
-    const { status, headers, body, ended = () => undefined } = answer;
+    const { status, headers, body, ended } = answer;
     describe(reply.code(status).headers(headers), contentTypeOf(view));
     if (gzip) reply.header('Content-Encoding', 'gzip');
     if (body === undefined) return Readable.from([]);
-    // A body that waits for something cannot be returned early: its producer is told.
-    if (isLive) whenOver(reply.raw, ended);
-    const stream = streamOf(body, { gzip, leastRate: details.leastRate }).once('close', ended);
+    const stream = streamOf(body, { gzip, leastRate: details.leastRate });
+    if (ended !== undefined) {
+      // A body that waits, or that reads much between two chunks, cannot be returned early: its producer is notified.
+      whenOver(reply.raw, ended);
+      stream.once('close', ended);
+    }
     return isLive ? stream.once('resume', () => reply.raw.flushHeaders()) : stream;
   }
 }

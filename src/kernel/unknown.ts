@@ -5,6 +5,16 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null;
 }
 
+/** The object, not an array, that a text is in JSON; undefined if it is none. */
+export function jsonObject(json: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isObject(value) && !Array.isArray(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export function isText(value: unknown): value is string {
   return typeof value === 'string';
 }

@@ -62,7 +62,7 @@ export async function logStats(log: EventLog, signal?: AbortSignal): Promise<Log
 
 /** What its streams begin with: `claim-batch` of `claim-batch-7`. */
 function categoryOf({ type, stream }: RecordedEvent): string {
-  const beginnings = EVENTS[type]?.streams.map((name) => name.split('-<')[0] ?? '') ?? [];
+  const beginnings = EVENTS.get(type)?.streams.map((name) => name.split('-<')[0] ?? '') ?? [];
   return beginnings.find((one) => stream.startsWith(one)) ?? stream.split('-')[0] ?? stream;
 }
 

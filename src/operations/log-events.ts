@@ -1,6 +1,6 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
-import { isObject, isTime } from '../kernel/unknown';
+import { isObject, isTime, jsonObject } from '../kernel/unknown';
 import { without } from '../kernel/without';
 import { asUpperBound, readDate } from '../wire/date';
 import { UsageError } from './command-error';
@@ -30,7 +30,7 @@ export interface LogRange {
 
 /** Raises `UsageError`. */
 export function rangeOf({ type = [], stream = [], since, until, after, upTo }: RangeTexts): LogRange {
-  const unknown = type.find((name) => EVENTS[name] === undefined);
+  const unknown = type.find((name) => !EVENTS.has(name));
   if (unknown !== undefined)
     throw new UsageError(`type=${unknown.slice(0, 100)}: expected a type of event (docs/events.md)`);
   if (stream.includes(''))
@@ -89,7 +89,7 @@ export async function* readRange(
 /** Streams that have the types, so that others are not read. */
 function prefixesOf({ streams, types }: LogRange): readonly string[] {
   if (streams.length > 0) return streams;
-  return [...new Set(types.flatMap((type) => EVENTS[type]?.streams ?? []))].map(
+  return [...new Set(types.flatMap((type) => EVENTS.get(type)?.streams ?? []))].map(
     (name) => name.split('<')[0] ?? '',
   );
 }
@@ -106,16 +106,12 @@ function isIn(event: RecordedEvent, { types, since, until, upTo }: LogRange): bo
 
 /** The time in the data of an event, which some types do not have. */
 export function timeOf({ data }: RecordedEvent): string | undefined {
-  const at = TIME.exec(data)?.[1] ?? atIn(JSON.parse(data));
+  const at = TIME.exec(data)?.[1] ?? jsonObject(data)?.['at'];
   return isTime(at) ? at : undefined;
 }
 
 /** `at` behind nothing but texts and numbers, as in most events: that is ten times as fast as parsing. */
 const TIME = /^\{(?:"[^"\\]*":(?:"[^"\\]*"|[\d.]+),)*"at":"([^"\\]*)"/;
-
-function atIn(data: unknown): unknown {
-  return isObject(data) ? data['at'] : undefined;
-}
 
 /** An event as a line of JSON; its data and meta as they are stored. */
 export function toLine({ position, stream, revision, id, type, data, meta }: RecordedEvent): string {
@@ -131,13 +127,13 @@ function inLine(json: string): string {
 }
 
 /** What is left out of events that are read over HTTP: hashes of tokens and keys, and what may have receivers' secrets. */
-const MASKS: Readonly<Record<string, (data: Secretive) => object>> = {
-  TokenIssued: (data) => without(data, 'hash'),
-  TokenRevoked: (data) => without(data, 'hash'),
-  DeliveriesOwned: (data) => without(data, 'key'),
-  SubscriptionCreated: withoutReceivers,
-  SubscriptionReplaced: withoutReceivers,
-};
+const MASKS: ReadonlyMap<string, (data: Secretive) => object> = new Map<string, (data: Secretive) => object>([
+  ['TokenIssued', (data) => without(data, 'hash')],
+  ['TokenRevoked', (data) => without(data, 'hash')],
+  ['DeliveriesOwned', (data) => without(data, 'key')],
+  ['SubscriptionCreated', withoutReceivers],
+  ['SubscriptionReplaced', withoutReceivers],
+]);
 
 interface Secretive {
   readonly hash?: unknown;
@@ -158,7 +154,7 @@ function withoutReceivers(data: Secretive): object {
 
 /** Of an event that only has the type of such events, another program's, all data is left out. */
 function masked(event: RecordedEvent): RecordedEvent {
-  const mask = MASKS[event.type];
+  const mask = MASKS.get(event.type);
   if (mask === undefined) return event;
   const data = problemsOf(event).length > 0 ? {} : mask(JSON.parse(event.data) as Secretive);
   return { ...event, data: JSON.stringify(data) };

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { NO_STREAM } from '../../src/kernel/event';
 import { eventSchemas } from '../../src/operations/events/schemas';
 import { checkLog, logStats } from '../../src/operations/inspect-log';
@@ -5,7 +6,7 @@ import { tokenHash } from '../../src/network/organisations';
 import { newEvents } from '../contracts/event-log/events';
 import { golden } from '../support/golden';
 import { type Response, TestApp } from '../support/app';
-import { eventsOf } from '../support/temporary-log';
+import { eventsOf, overrideLog } from '../support/temporary-log';
 import { NETWORK, OTHER_TOKENS, TOKENS } from './network';
 
 let app: TestApp;
@@ -84,6 +85,7 @@ describe('the log over HTTP (decisions X107)', () => {
 
   it.each([
     [';type=ProductRenamed', 400, 'type=ProductRenamed: expected a type of event'],
+    [';type=constructor', 400, 'type=constructor: expected a type of event'],
     [';since=yesterday', 400, 'since=yesterday: expected a time'],
     [';after=x', 400, 'after=x: expected a log position'],
     [';limit=0', 400, 'limit=0'],
@@ -135,5 +137,39 @@ describe('the log over HTTP (decisions X107)', () => {
     const ended = reader.read();
     await own.close();
     expect((await ended).done).toBe(true);
+  });
+
+  it.each(['gzip', 'identity'])('is read no further for a reader that has left (%s)', async (encoding) => {
+    let reading = 0;
+    const endless = overrideLog(app.engines.log, {
+      async *readAll({ after }) {
+        reading += 1;
+        try {
+          for (;;) {
+            await turn();
+            yield { events: [], position: after, caughtUp: false };
+          }
+        } finally {
+          reading -= 1;
+        }
+      },
+    });
+    const own = await app.again({ eventLog: endless });
+    await own.listen(0, '127.0.0.1');
+    const url = `${await own.getUrl()}/ops/1.0/log;since=2020-01-01?token=${token}`;
+    const leaving = new AbortController();
+    const readers = Array.from({ length: 16 }, () =>
+      fetch(url, { signal: leaving.signal, headers: { 'Accept-Encoding': encoding } }),
+    );
+    while (reading < 16) await turn();
+    expect((await fetch(url)).status).toBe(503);
+    leaving.abort();
+    await Promise.allSettled(readers);
+    while (reading > 0) await turn();
+    const another = fetch(url, { headers: { 'Accept-Encoding': encoding } });
+    while (reading < 1) await turn();
+    await own.close();
+    expect(await (await another).text()).toBe('');
+    expect(reading).toBe(0);
   });
 });

@@ -200,7 +200,7 @@ it('the index of the schemas links all of them (decisions X85)', async () => {
 it('the index of the events links the schema of each (decisions X85, X104)', async () => {
   const listed = targetsOf(EVENTS, await app.get(EVENTS)).filter((target) => target.includes(EVENTS));
   expect(listed).toEqual(
-    expect.arrayContaining(Object.keys(DESCRIBED).map((type) => `/prefix${EVENTS}${type}.json`)),
+    expect.arrayContaining([...DESCRIBED.keys()].map((type) => `/prefix${EVENTS}${type}.json`)),
   );
   const { statusCode, body, headers } = await app.get(`${EVENTS}ProductRepriced.json`);
   expect([statusCode, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);

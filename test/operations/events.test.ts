@@ -66,7 +66,7 @@ describe('the description of events', () => {
   test('has no field that no sample has (decisions X104)', () => {
     const paths = new Map<z.ZodType, string>();
     const met = new Set<z.ZodType>();
-    for (const [type, { data, meta }] of Object.entries(EVENTS)) {
+    for (const [type, { data, meta }] of EVENTS) {
       const of = samples.filter(([, sample]) => sample.type === type).map(([, sample]) => sample);
       expect([type, of.length]).not.toEqual([type, 0]);
       note(
@@ -98,6 +98,10 @@ describe('the description of events', () => {
       'data.price: Invalid input: expected number, received string',
       'data: Unrecognized key: "colour"',
     ]);
+    for (const type of ['constructor', 'toString', '__proto__'])
+      expect(problemsOf(recorded({ ...sample, type }))).toEqual(['unknown type']);
+    for (const data of ['{oops', '[]', 'null', ''])
+      expect(problemsOf({ ...recorded(sample), data })).toEqual(['data: expected a JSON object']);
   });
 
   test('is of events that the sources know (decisions X104)', () => {
@@ -110,7 +114,7 @@ describe('the description of events', () => {
       .filter((file) => file.endsWith('.ts') && !file.includes('operations/events'))
       .map((file) => readFileSync(file, 'utf8'))
       .join('\n');
-    expect(Object.keys(EVENTS).filter((type) => !sources.includes(`'${type}'`))).toEqual([]);
+    expect([...EVENTS.keys()].filter((type) => !sources.includes(`'${type}'`))).toEqual([]);
   });
 
   test('docs/events.md is current: `npm run events` writes it (decisions X104)', () => {

@@ -68,6 +68,23 @@ describe('log check (decisions X106)', () => {
       const problem = { type: 'Happened', problem: 'unknown type', events: 3, position, stream, id };
       expect(await checkLog(log)).toEqual({ events: 3, problems: [problem] });
     }));
+
+  it.each<[Partial<EventOfLog>, readonly string[]]>([
+    [{ type: 'constructor' }, ['unknown type']],
+    [{ type: 'toString', data: '{oops' }, ['unknown type']],
+    [{ type: 'ProductRepriced', stream: 'feed-1', data: '{oops' }, ['data: expected a JSON object']],
+    [{ type: 'ProductRepriced', stream: 'feed-1', meta: 'oops' }, ['meta: expected a JSON object']],
+  ])('reports and counts %j of another program', (change, problems) =>
+    withLog(async (log) => {
+      await log.append('other-1', NO_STREAM, newEvents(1));
+      const odd = changed(log, () => change);
+      const checked = await checkLog(odd);
+      expect(checked.problems.map(({ problem }) => problem)).toEqual(expect.arrayContaining(problems));
+      const { types, categories } = await logStats(odd);
+      expect(types).toMatchObject([{ name: change.type, events: 1 }]);
+      expect(categories).toMatchObject([{ name: (change.stream ?? 'other-1').split('-')[0], events: 1 }]);
+    }),
+  );
 });
 
 test('log stats counts events and bytes by type, category and day (decisions X106)', () =>

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type RecordedEvent } from '../../kernel/event';
+import { jsonObject } from '../../kernel/unknown';
 import { ORGANISATION_KINDS, SYSTEMS } from '../../network/events';
 import {
   type DescribedEvent,
@@ -59,8 +60,7 @@ const tokenHash = text('SHA-256 of the token; not in `GET /ops/1.0/log`');
 const connection = { siteId: int('Site'), programId: int('Program') };
 const mapped = { feedId, name: text('The advertiser’s category name') };
 
-/** By type. */
-export const EVENTS: Readonly<Record<string, DescribedEvent>> = {
+const TYPES: Readonly<Record<string, DescribedEvent>> = {
   // Products
   ProductListed: event(
     'feed-<feedId>',
@@ -319,10 +319,13 @@ export const EVENTS: Readonly<Record<string, DescribedEvent>> = {
   }),
 };
 
+/** By type. A map, since the types of other programs' events may be any text, such as `constructor`. */
+export const EVENTS: ReadonlyMap<string, DescribedEvent> = new Map(Object.entries(TYPES));
+
 /** The JSON Schemas of events as `affilog log export` and `GET /ops/1.0/log` write them, by type. */
 export function eventSchemas(): ReadonlyMap<string, object> {
   return new Map(
-    Object.entries(EVENTS).map(([type, { streams, description, data, meta }]) => {
+    [...EVENTS].map(([type, { streams, description, data, meta }]) => {
       const recorded = z
         .strictObject({
           position: position('Position in the log'),
@@ -348,7 +351,7 @@ function withoutBounds({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.
 
 /** What an event has that is not described, such as `data.price: expected number`; empty if all is well. */
 export function problemsOf({ type, stream, data, meta }: RecordedEvent): readonly string[] {
-  const described = EVENTS[type];
+  const described = EVENTS.get(type);
   if (described === undefined) return ['unknown type'];
   if (!isIn(stream, described)) return [`stream: expected ${described.streams.join(' or ')}`];
   return [...issuesIn('data', data, described.data), ...issuesIn('meta', meta, described.meta)];
@@ -362,7 +365,9 @@ function isIn(stream: string, { streams }: DescribedEvent): boolean {
 }
 
 function issuesIn(part: string, json: string, kind: z.ZodObject): readonly string[] {
-  const { error } = kind.safeParse(JSON.parse(json));
+  const value = jsonObject(json);
+  if (value === undefined) return [`${part}: expected a JSON object`];
+  const { error } = kind.safeParse(value);
   return error === undefined
     ? []
     : error.issues.map(({ path, message }) => `${[part, ...path].join('.')}: ${message}`);
