@@ -1,4 +1,4 @@
-import { type IsGone, type Lease, type Leases } from '../kernel/leases';
+import { type IsGone, type Lease, type Leases, MAX_CLOCK_SKEW_MS } from '../kernel/leases';
 import { type Clock } from './clock';
 
 /** A lease by name, with its time in ms. */
@@ -60,7 +60,8 @@ export class LeaseHolder {
   /**
    * For how long the lease is certain unless it is renewed (ms); not positive without one. Both clocks count: the one
    * that nobody can set stands still while the machine is suspended. By how much the system clock was ahead of it at one
-   * look is over for good: setting that clock back afterwards does not revive the lease.
+   * look is over for good: setting that clock back afterwards does not revive the lease. Neither does setting it ahead
+   * again after it was set back so far that the lease is void for others (`isLeaseActive`).
    */
   get leftMs(): number {
     const { granted } = this;
@@ -69,6 +70,7 @@ export class LeaseHolder {
     const now = this.clocks();
     const aheadMs = now.wall - seen.wall - (now.monotonic - seen.monotonic);
     if (aheadMs > APART_MS) granted.end -= aheadMs;
+    if (now.wall < granted.asked.wall - MAX_CLOCK_SKEW_MS) granted.end = Math.min(granted.end, now.monotonic);
     granted.seen = now;
     return granted.end - now.monotonic;
   }

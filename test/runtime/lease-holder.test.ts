@@ -1,5 +1,6 @@
 import { LeaseHolder } from '../../src/runtime/lease-holder';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
+import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
 import { type ReadStore } from '../../src/kernel/read-store';
 import { TestClock } from '../support/clock';
 import { storeFolder } from '../support/store-folder';
@@ -101,16 +102,11 @@ test('a lease is renewed no more once the work has failed', async () => {
 
 test('a lease that was over since the machine was suspended is not revived when the clock is set back', async () => {
   let [wall, monotonic] = [3_600_000, 0];
-  const mine = new LeaseHolder(
-    new TestClock(
-      () => wall,
-      () => monotonic,
-    ),
-    store,
-    'work',
-    'a',
-    TTL_MS,
+  const clock = new TestClock(
+    () => wall,
+    () => monotonic,
   );
+  const mine = new LeaseHolder(clock, store, 'work', 'a', TTL_MS);
   await mine.acquire();
   expect(mine.leftMs).toBe(TTL_MS);
   wall += 10 * TTL_MS;
@@ -120,4 +116,23 @@ test('a lease that was over since the machine was suspended is not revived when 
   await mine.acquire();
   monotonic += 100;
   expect(mine.leftMs).toBe(TTL_MS - 100);
+});
+
+test('a lease is over once the clock was set back so far that others may acquire it, also when it is set ahead again', async () => {
+  let wall = 3_600_000;
+  const clock = new TestClock(
+    () => wall,
+    () => 0,
+  );
+  const mine = new LeaseHolder(clock, store, 'work', 'a', TTL_MS);
+  const other = new LeaseHolder(clock, store, 'work', 'b', TTL_MS);
+  await mine.acquire();
+  wall -= MAX_CLOCK_SKEW_MS;
+  expect(mine.leftMs).toBe(TTL_MS);
+  expect(await other.acquire()).toBe(false);
+  wall -= 1;
+  expect(mine.leftMs).toBeLessThanOrEqual(0);
+  expect(await other.acquire()).toBe(true);
+  wall += MAX_CLOCK_SKEW_MS + 1;
+  expect(mine.leftMs).toBeLessThanOrEqual(0);
 });

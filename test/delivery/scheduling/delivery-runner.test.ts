@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { execute, toNewEvent } from '../../../src/kernel/decider';
 import { type NewEvent, START } from '../../../src/kernel/event';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
+import { MAX_CLOCK_SKEW_MS } from '../../../src/kernel/leases';
 import {
   MATCHED,
   type MatchedEvent,
@@ -16,7 +17,7 @@ import { subscriptionDecider } from '../../../src/domain/subscriptions/subscript
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { newPromise } from '../../../src/runtime/waitable-position';
 import { overrideLog } from '../../support/temporary-log';
-import { HeldClock } from '../../support/clock';
+import { HeldClock, TestClock } from '../../support/clock';
 import { runnerWorld } from './runner-world';
 
 /** How long a stop waits for attempts in flight (decisions N3). */
@@ -64,6 +65,20 @@ describe('The runner of deliveries', () => {
     const passing = setInterval(() => clock.fire(STOP_MS), 20);
     await stopping;
     clearInterval(passing);
+  }
+
+  /** Leases that cannot be acquired or renewed while they are stuck. */
+  function stickingLeases() {
+    const sticking = { isStuck: false };
+    const leases = new Proxy(world.engines.leases, {
+      get(target, name) {
+        if (name === 'lease' && sticking.isStuck)
+          return () => Promise.reject(new EngineUnavailable('it does not answer'));
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+    return Object.assign(sticking, { leases });
   }
 
   const owners = async (prefix: string) => await world.engines.leases.owners(prefix, Date.now(), 60_000);
@@ -299,34 +314,47 @@ describe('The runner of deliveries', () => {
   });
 
   it('continues with what others have done after its leases have ended, though they are free again (decisions N3)', async () => {
-    const { leases } = world.engines;
-    let isStuck = false;
-    const stuck = new Proxy(leases, {
-      get(target, name) {
-        if (name === 'lease' && isStuck)
-          return () => Promise.reject(new EngineUnavailable('it does not answer'));
-        const value: unknown = Reflect.get(target, name);
-        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-      },
-    });
+    const stuck = stickingLeases();
     const [one, two] = [ending({}), ending({})];
     const targets = await targetsOf(40);
-    const first = start('one', one.attempt, { leases: stuck });
+    const first = start('one', one.attempt, { leases: stuck.leases });
     await due(targets, 1);
     await until(() => one.attempts.length === 40);
     await until(async () => (await outcomes()).length === 40);
-    isStuck = true;
+    stuck.isStuck = true;
     await until(() => first.trouble() !== undefined);
     const second = start('two', two.attempt);
     await until(async () => (await takenBy('two')) === PARTITIONS);
     await due(targets, 1);
     await until(async () => (await outcomes()).length === 80);
     await second.stop();
-    isStuck = false;
+    stuck.isStuck = false;
     await due(targets, 1);
     await until(async () => (await outcomes()).length === 120);
     const sent = [...one.attempts, ...two.attempts].map(({ id }) => id);
     expect([sent.length, new Set(sent).size]).toEqual([120, 120]);
+  });
+
+  it('continues with what others have done after the clock was set back by minutes, which ends leases for them (decisions N3)', async () => {
+    let back = 0;
+    const clock = new TestClock(() => Date.now() - back);
+    const stuck = stickingLeases();
+    const [one, two] = [ending({}), ending({})];
+    const targets = await targetsOf(40);
+    const times = { leaseMs: 5_000 };
+    start('one', one.attempt, { clock, leases: stuck.leases }, times);
+    await due(targets, 1);
+    await until(async () => (await outcomes()).length === 40);
+    stuck.isStuck = true;
+    back = 2 * MAX_CLOCK_SKEW_MS;
+    const second = start('two', two.attempt, { clock }, times);
+    await until(async () => (await takenBy('two')) === PARTITIONS);
+    await second.stop();
+    stuck.isStuck = false;
+    await due(targets, 1);
+    await until(async () => (await outcomes()).length === 80);
+    const sent = [...one.attempts, ...two.attempts].map(({ id }) => id);
+    expect([sent.length, new Set(sent).size]).toEqual([80, 80]);
   });
 
   it('disables a receiver that answers 410, holds its messages, and sends them once it is enabled (decisions N8)', async () => {
