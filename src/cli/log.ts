@@ -87,7 +87,7 @@ export function addLog(affilog: Command, parts: CliParts): void {
     .action(
       onEngines(parts, async ({ log: events }) => {
         const { logStats } = await import('../operations/inspect-log.js');
-        const { total, types, categories, days } = await logStats(events, stopSignal());
+        const { total, types, categories, days } = await logStats(events, { signal: stopSignal() });
         const lines = Object.entries({ total: [total], types, categories, days }).flatMap(([of, counts]) =>
           counts.map(({ name, events: count, bytes }) => [of, name, count, bytes].join('\t')),
         );
@@ -103,7 +103,7 @@ export function addLog(affilog: Command, parts: CliParts): void {
     .action(
       onEngines(parts, async ({ log: all }) => {
         const { checkLog } = await import('../operations/inspect-log.js');
-        const { events, problems } = await checkLog(all, stopSignal());
+        const { events, problems } = await checkLog(all, { signal: stopSignal() });
         const lines = problems.map(({ type, problem, events: count, position, stream, id }) =>
           [type, problem, `${count} events`, `first at ${position}`, stream, id].join('\t'),
         );

@@ -1,5 +1,6 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { NamedError } from '../kernel/fault';
 import { pacer } from '../runtime/slices';
 import { EVENTS, problemsOf } from './events/schemas';
 import { timeOf } from './log-events';
@@ -40,12 +41,25 @@ class Counts {
   }
 }
 
+/** The log has more events than may be read. */
+export class TooManyEvents extends NamedError {
+  constructor(most: number) {
+    super(`the log has more than ${most} events`);
+  }
+}
+
+interface InspectOptions {
+  readonly signal?: AbortSignal;
+  /** Raises `TooManyEvents` if the log has more events. */
+  readonly most?: number;
+}
+
 /** Reads the whole log. */
-export async function logStats(log: EventLog, signal?: AbortSignal): Promise<LogStats> {
+export async function logStats(log: EventLog, options: InspectOptions = {}): Promise<LogStats> {
   const total: Count = { name: 'all', events: 0, bytes: 0 };
   const [types, categories] = [new Counts(), new Counts()];
   const days = new Map<string, Count>();
-  for await (const event of eventsOf(log, signal)) {
+  for await (const event of eventsOf(log, options)) {
     const bytes = Buffer.byteLength(event.data) + Buffer.byteLength(event.meta);
     total.events += 1;
     total.bytes += bytes;
@@ -86,7 +100,7 @@ export interface LogCheck {
  * and that each event is as it is described (`docs/events.md`): so there is a sample of it, and code that folds it.
  * Needs some 100 bytes of memory for each stream and 16 for each event.
  */
-export async function checkLog(log: EventLog, signal?: AbortSignal): Promise<LogCheck> {
+export async function checkLog(log: EventLog, options: InspectOptions = {}): Promise<LogCheck> {
   const problems = new Map<string, LogProblem>();
   const note = ({ type, position, stream, id }: RecordedEvent, problem: string): void => {
     const key = JSON.stringify([type, problem]);
@@ -95,21 +109,35 @@ export async function checkLog(log: EventLog, signal?: AbortSignal): Promise<Log
     else if (problems.size < MOST_NAMES)
       problems.set(key, { type, problem, events: 1, position, stream, id });
   };
-  const revisions = new Map<string, number>();
-  const ids: number[] = [];
+  const revisions = new Revisions();
+  const digests = new Digests();
+  let events = 0;
   let last = START;
-  for await (const event of eventsOf(log, signal)) {
+  for await (const event of eventsOf(log, options)) {
+    events += 1;
     if (event.position <= last) note(event, 'position: expected a higher one than that of the event before');
     last = event.position;
-    const expected = (revisions.get(event.stream) ?? -1) + 1;
-    revisions.set(event.stream, event.revision);
-    if (event.revision !== expected) note(event, 'revision: expected the one after that of the event before');
-    ids.push(digestOf(event.id));
+    if (!revisions.isNext(event)) note(event, 'revision: expected the one after that of the event before');
+    digests.add(digestOf(event.id));
     for (const problem of problemsOf(event)) note(event, problem);
   }
-  for await (const event of repeatedIn(log, ids, signal))
+  for await (const event of repeatedIn(log, await digests.repeated(options), options))
     note(event, 'id: expected one that no other event has');
-  return { events: ids.length, problems: [...problems.values()] };
+  return { events, problems: [...problems.values()] };
+}
+
+/** The last revisions of streams, by the ends of their names: a large map takes long to grow, and its size is limited. */
+class Revisions {
+  private readonly byEnd = new Map<string, Map<string, number>>();
+
+  isNext({ stream, revision }: RecordedEvent): boolean {
+    const end = stream.slice(-3);
+    const last = this.byEnd.get(end) ?? new Map<string, number>();
+    this.byEnd.set(end, last);
+    const isNext = revision === (last.get(stream) ?? -1) + 1;
+    last.set(stream, revision);
+    return isNext;
+  }
 }
 
 /** 52 bits of an id. */
@@ -117,29 +145,58 @@ function digestOf(id: string): number {
   return parseInt(id.slice(0, 8), 16) * 2 ** 20 + parseInt(id.slice(-5), 16);
 }
 
+/** Digests of ids, in parts: to sort all of them at once would block the process for seconds. */
+class Digests {
+  private readonly parts = Array.from({ length: 4096 }, (): number[] => []);
+
+  add(digest: number): void {
+    // An id that is no UUID has no number.
+    this.parts[digest % this.parts.length || 0]?.push(digest);
+  }
+
+  /** Those that were added more than once. */
+  async repeated({ signal }: InspectOptions): Promise<ReadonlySet<number>> {
+    const pace = pacer();
+    const repeated = new Set<number>();
+    for (const part of this.parts) {
+      await pace();
+      signal?.throwIfAborted();
+      const sorted = Float64Array.from(part).sort();
+      for (const [at, digest] of sorted.entries())
+        if (at > 0 && Object.is(digest, sorted[at - 1])) repeated.add(digest);
+    }
+    return repeated;
+  }
+}
+
 /** The events whose ids earlier ones have; the log is read again only if digests are equal. */
 async function* repeatedIn(
   log: EventLog,
-  digests: readonly number[],
-  signal: AbortSignal | undefined,
+  suspected: ReadonlySet<number>,
+  options: InspectOptions,
 ): AsyncGenerator<RecordedEvent> {
-  const sorted = Float64Array.from(digests).sort();
-  const suspected = new Set(sorted.filter((digest, at) => Object.is(digest, sorted[at - 1])));
   if (suspected.size === 0) return;
   const seen = new Set<string>();
-  for await (const event of eventsOf(log, signal)) {
+  for await (const event of eventsOf(log, options)) {
     if (!suspected.has(digestOf(event.id))) continue;
     if (seen.has(event.id)) yield event;
     seen.add(event.id);
   }
 }
 
-async function* eventsOf(log: EventLog, signal: AbortSignal | undefined): AsyncGenerator<RecordedEvent> {
+async function* eventsOf(
+  log: EventLog,
+  { signal, most = Infinity }: InspectOptions,
+): AsyncGenerator<RecordedEvent> {
   const pace = pacer();
+  let left = most;
   for await (const { events } of log.readAll({ after: START })) {
     signal?.throwIfAborted();
     for (const event of events) {
+      if (left <= 0) throw new TooManyEvents(most);
+      left -= 1;
       await pace();
+      signal?.throwIfAborted();
       yield event;
     }
   }

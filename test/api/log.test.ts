@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { NO_STREAM } from '../../src/kernel/event';
+import { type EventLog } from '../../src/kernel/event-log';
 import { eventSchemas } from '../../src/operations/events/schemas';
 import { checkLog, logStats } from '../../src/operations/inspect-log';
 import { tokenHash } from '../../src/network/organisations';
@@ -141,20 +142,7 @@ describe('the log over HTTP (decisions X107)', () => {
 
   it.each(['gzip', 'identity'])('is read no further for a reader that has left (%s)', async (encoding) => {
     let reading = 0;
-    const endless = overrideLog(app.engines.log, {
-      async *readAll({ after }) {
-        reading += 1;
-        try {
-          for (;;) {
-            await turn();
-            yield { events: [], position: after, caughtUp: false };
-          }
-        } finally {
-          reading -= 1;
-        }
-      },
-    });
-    const own = await app.again({ eventLog: endless });
+    const own = await app.again({ eventLog: endless((by) => (reading += by)) });
     await own.listen(0, '127.0.0.1');
     const url = `${await own.getUrl()}/ops/1.0/log;since=2020-01-01?token=${token}`;
     const leaving = new AbortController();
@@ -172,4 +160,52 @@ describe('the log over HTTP (decisions X107)', () => {
     expect(await (await another).text()).toBe('');
     expect(reading).toBe(0);
   });
+
+  it.each(['stats', 'check'])('has up to a million events for %s (decisions X106)', async (operation) => {
+    const [event] = await eventsOf(app.engines.log);
+    const many = overrideLog(app.engines.log, {
+      async *readAll() {
+        const events = Array.from({ length: 1_000 }, () => ({ ...event!, type: 'Happened' }));
+        for (let at = 0; at <= 1_000; at += 1) yield await Promise.resolve({ ...END, events });
+      },
+    });
+    const own = await app.again({ eventLog: many });
+    const { statusCode, body } = await own.inject(`/ops/1.0/log/${operation}?token=${token}`);
+    await own.close();
+    const remedy = `the log has more than 1000000 events: run \`affilog log ${operation}\``;
+    expect([statusCode, body]).toEqual([400, expect.stringContaining(remedy)]);
+  });
+
+  it.each(['stats', 'check'])(
+    'does not keep a server from stopping: %s (decisions X106)',
+    async (operation) => {
+      let reading = 0;
+      const own = await app.again({ eventLog: endless((by) => (reading += by)) });
+      await own.listen(0, '127.0.0.1');
+      const answer = fetch(`${await own.getUrl()}/ops/1.0/log/${operation}?token=${token}`);
+      while (reading < 1) await turn();
+      await own.close();
+      expect(reading).toBe(0);
+      expect((await answer).status).toBe(500);
+    },
+  );
 });
+
+const END = { position: '0'.repeat(19), caughtUp: true };
+
+/** The log of the application, whose reads do not end; `onReads` gets 1 when one begins and -1 when it ends. */
+function endless(onReads: (by: number) => void): EventLog {
+  return overrideLog(app.engines.log, {
+    async *readAll() {
+      onReads(1);
+      try {
+        for (;;) {
+          await turn();
+          yield { ...END, events: [], caughtUp: false };
+        }
+      } finally {
+        onReads(-1);
+      }
+    },
+  });
+}

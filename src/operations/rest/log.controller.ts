@@ -3,14 +3,14 @@ import { QueuedAnswer, StreamedAnswer } from '../../http/answer';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { HttpOptions } from '../../http/service';
 import { EventLog } from '../../kernel/event-log';
-import { httpFaults } from '../../wire/api/errors';
+import { httpFaults, notResponding } from '../../wire/api/errors';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { BOOLEAN, INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { atLeast } from '../../wire/keys/pages';
 import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { UsageError } from '../command-error';
-import { checkLog, logStats } from '../inspect-log';
+import { checkLog, logStats, TooManyEvents } from '../inspect-log';
 import { type LogRange, maskedLines, rangeOf } from '../log-events';
 import { operatorFaults as fault } from './operator-service';
 
@@ -78,12 +78,13 @@ export const logOperations = operationsById({
   },
   getLogStats: {
     summary: 'Count the events of the log',
-    description: 'Reads the whole log, one request at a time.',
+    description: 'Reads the whole log, of at most a million events; one request at a time.',
     answer: STATS,
   },
   checkLog: {
     summary: 'Check the events of the log',
-    description: 'Positions, revisions, ids, and shapes. Reads the whole log, one request at a time.',
+    description:
+      'Positions, revisions, ids, and shapes. Reads the whole log, of at most a million events; one request at a time.',
     answer: CHECK,
   },
 });
@@ -91,12 +92,16 @@ export const logOperations = operationsById({
 /** Reads of the log at a time, of all clients: each may last long, and holds some megabytes. */
 const MOST_READS = 16;
 
+/** Events that are counted or checked beside other requests: that needs memory for each of them, and seconds. */
+const MOST_EVENTS = 1_000_000;
+
 /** The event log for analysts (`docs/decisions.md#x107`). */
 @Controller('/ops/1.0/log')
 @Roles(['operator'])
 @Produces(['ndjson'])
 export class LogController implements OnModuleDestroy {
   private readonly reads = new Set<AbortController>();
+  private readonly stop = new AbortController();
   private isInspecting = false;
 
   constructor(
@@ -104,8 +109,9 @@ export class LogController implements OnModuleDestroy {
     private readonly options: HttpOptions,
   ) {}
 
-  /** A stop does not wait for those who follow. */
+  /** A stop does not wait for reads of the log. */
   onModuleDestroy(): void {
+    this.stop.abort(notResponding());
     for (const read of this.reads) read.abort();
   }
 
@@ -140,7 +146,7 @@ export class LogController implements OnModuleDestroy {
   @Produces(['json'])
   stats(): QueuedAnswer {
     return QueuedAnswer.of(logOperations.getLogStats, ({ signal }) =>
-      this.inspecting(() => logStats(this.log, signal)),
+      this.inspecting('affilog log stats', signal, (options) => logStats(this.log, options)),
     );
   }
 
@@ -149,14 +155,26 @@ export class LogController implements OnModuleDestroy {
   @Produces(['json'])
   check(): QueuedAnswer {
     return QueuedAnswer.of(logOperations.checkLog, ({ signal }) =>
-      this.inspecting(() => checkLog(this.log, signal)),
+      this.inspecting('affilog log check', signal, (options) => checkLog(this.log, options)),
     );
   }
 
-  private async inspecting<T>(inspect: () => Promise<T>): Promise<T> {
+  private async inspecting<T>(
+    command: string,
+    gone: AbortSignal | undefined,
+    inspect: (options: { readonly signal: AbortSignal; readonly most: number }) => Promise<T>,
+  ): Promise<T> {
     if (this.isInspecting) throw httpFaults.overloaded(undefined, { retryAfter: 1 });
     this.isInspecting = true;
-    return await inspect().finally(() => (this.isInspecting = false));
+    const signal = AbortSignal.any([this.stop.signal, ...(gone === undefined ? [] : [gone])]);
+    try {
+      return await inspect({ signal, most: MOST_EVENTS });
+    } catch (error) {
+      if (error instanceof TooManyEvents) throw fault.unusable(`${error.message}: run \`${command}\``);
+      throw error;
+    } finally {
+      this.isInspecting = false;
+    }
   }
 }
 
