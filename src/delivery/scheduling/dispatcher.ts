@@ -346,11 +346,9 @@ export class Dispatcher {
    */
   private async loadCurrent(revision: number, isRedelivery: boolean): Promise<boolean> {
     const { recipients, rerenderer } = this.parts;
-    if (!(await this.cache.load(revision))) return false;
-    const message = this.cache.get(revision);
-    const since = message && recipients.outdatedBy(message, isRedelivery);
-    // It was read just now: another program has written it.
+    const message = await this.cache.load(revision);
     if (message === undefined) return false;
+    const since = recipients.outdatedBy(message, isRedelivery);
     if (since === undefined) return true;
     const owner = String(message.organisationId);
     const current = await this.rendered.run(owner, () => rerenderer.current(message, since));

@@ -35,7 +35,7 @@ export class MessageCache {
   private bytes = 0;
   private neededBytes = 0;
   /** By the number of the smallest chunk. */
-  private readonly loading = new Map<number, Promise<boolean>>();
+  private readonly loading = new Map<number, Promise<Message | undefined>>();
   private readonly reads = new FairQueue({ atOnce: READS, perClient: READS });
   /** Reads in progress, and those that wait. */
   private reading = 0;
@@ -90,14 +90,15 @@ export class MessageCache {
   }
 
   /**
-   * Reads a message, and its neighbours if there is room. False: it is no longer in the log. Otherwise it can be got
-   * now; it may have to be loaded again if much else is loaded before it is. Raises `EngineUnavailable`.
+   * Reads a message, and its neighbours if there is room. Undefined: the log no longer has it, or it is not usable.
+   * That it cannot be got says nothing: it may have been sent meanwhile, or have made room for others. Raises
+   * `EngineUnavailable`.
    */
-  async load(revision: number): Promise<boolean> {
+  async load(revision: number): Promise<Message | undefined> {
     const own = Math.floor(revision / CHUNK.crowded);
     // What is read for another message has this one only if it is wanted.
     for (let other = this.loading.get(own); other !== undefined; other = this.loading.get(own)) await other;
-    if (this.has(revision)) return true;
+    if (this.has(revision)) return this.get(revision);
     const size = this.reading < READS ? CHUNK.alone : CHUNK.crowded;
     const from = Math.floor(revision / size) * size;
     const chunks = Array.from({ length: size / CHUNK.crowded }, (_, at) => from / CHUNK.crowded + at).filter(
@@ -110,7 +111,7 @@ export class MessageCache {
     return await loading;
   }
 
-  private async readInTurn(from: number, limit: number, needed: number): Promise<boolean> {
+  private async readInTurn(from: number, limit: number, needed: number): Promise<Message | undefined> {
     this.reading += 1;
     try {
       return await this.reads.run('', () =>
@@ -121,24 +122,24 @@ export class MessageCache {
     }
   }
 
-  /** Whether the log has the message that is needed. */
-  private async read(from: number, limit: number, needed: number): Promise<boolean> {
-    let isThere = false;
+  /** The message that is needed, as the log has it. */
+  private async read(from: number, limit: number, needed: number): Promise<Message | undefined> {
+    let found: Message | undefined;
     for await (const events of this.log.readStream(MATCHED, { from, limit })) {
       for (const event of events) {
         const { type, data, revision } = event;
         const receiver = type === 'MessageDue' ? receiverIn(event) : undefined;
         if (receiver === undefined || revision >= from + limit) continue;
         if (revision === needed) {
-          isThere = true;
           this.delete(revision);
           this.put(this.needed, revision, data);
+          found = this.get(revision);
         } else if (this.hasRoom() && !this.has(revision) && this.isWanted(receiver, revision))
           this.put(this.spare, revision, data);
       }
-      if (isThere && !this.hasRoom()) break;
+      if (found !== undefined && !this.hasRoom()) break;
     }
-    return isThere;
+    return found;
   }
 
   private has(revision: number): boolean {

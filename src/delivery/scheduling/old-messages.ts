@@ -60,9 +60,9 @@ async function* expired(
     for (const open of openOf(state)) {
       for (const sendable of open) {
         const { revision } = sendable;
-        if (cache.get(revision) === undefined && !(await cache.load(revision))) continue;
-        const message = cache.get(revision);
-        if (message === undefined) continue;
+        const message = cache.get(revision) ?? (await cache.load(revision));
+        // It may have been sent while it was read.
+        if (message === undefined || !isOpen(state, sendable)) continue;
         // Those after it are newer.
         if (Date.parse(message.made ?? message.at) >= before) break;
         if ([...inFlight].some((started) => started.revision === revision)) continue;
@@ -102,6 +102,12 @@ function openOf({ queue, retries, redeliveries }: ReceiverState): readonly Itera
       redelivery,
     })).sort(byAge),
   ];
+}
+
+function isOpen({ queue, retries, redeliveries }: ReceiverState, { revision, redelivery }: Open): boolean {
+  return redelivery === undefined
+    ? queue.has(revision) || retries.has(revision)
+    : redeliveries.has(redelivery);
 }
 
 function* queued(queue: ReceiverState['queue']): Generator<Open> {

@@ -10,6 +10,8 @@ import {
   partitionStream,
 } from '../../../src/domain/deliveries/delivery-events';
 import { partitionOf } from '../../../src/domain/subscriptions/receiver-id';
+import { expireOld } from '../../../src/delivery/scheduling/old-messages';
+import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import { takePartition } from '../../../src/delivery/scheduling/partition-log';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
@@ -137,6 +139,33 @@ describe('A dead letter', () => {
     await expired;
     await until(() => runner.expireOld(Date.now()));
     expect([attempts, (await outcomes()).length]).toEqual([[], 20]);
+  });
+
+  it('is none when the message is delivered while it is read because it expires (decisions N3, N8)', async () => {
+    const [target] = await targetsOf(1);
+    const messages = await due([target!], 2, { at: AT });
+    const { receiver } = target!;
+    const state = new PartitionState();
+    for (const revision of [0, 1]) state.due(receiver, revision);
+    const load = async (revision: number): Promise<Message | undefined> => {
+      const message = messages[revision]!;
+      if (revision === 0) state.settle({ ...message, revision, outcome: 'delivered', at: AT });
+      return message;
+    };
+    const recorded: Outcome[] = [];
+    const count = await expireOld(
+      {
+        clock: SYSTEM_CLOCK,
+        partitions: [
+          { state, inFlight: new Set(), expiring: new Set(), writer: { flush: async () => undefined } },
+        ] as never,
+        cache: { get: () => undefined, load } as never,
+        recipients: { permission: () => 'send' } as never,
+        record: async (_, outcome) => void recorded.push(outcome),
+      },
+      Date.now(),
+    );
+    expect([count, recorded]).toMatchObject([1, [{ id: messages[1]!.id, outcome: 'dead' }]]);
   });
 
   it('is none when a redelivery succeeds while the failure waits for the domain log (decisions N3, N14)', async () => {

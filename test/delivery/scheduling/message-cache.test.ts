@@ -1,6 +1,7 @@
 import { Matched, messageTo } from '../../../bench/deliveries/due-messages';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { type EventLog } from '../../../src/kernel/event-log';
+import { type Message } from '../../../src/domain/deliveries/delivery-events';
 import { MessageCache } from '../../../src/delivery/scheduling/message-cache';
 import { logFolder, type LogFolder } from '../../support/log-folder';
 import { overrideLog } from '../../support/temporary-log';
@@ -8,6 +9,7 @@ import { overrideLog } from '../../support/temporary-log';
 const MESSAGES = 200;
 const TARGET = { subscriptionId: 's', receiver: 'r', url: 'https://r.example/' };
 const MESSAGE = messageTo(TARGET, { subject: 't', sequence: 1, cause: '0' });
+const LARGE = { ...MESSAGE, request: { url: TARGET.url, body: 'b'.repeat(10_000) } } as Message;
 
 describe('The cache of messages', () => {
   let folder: LogFolder;
@@ -68,7 +70,7 @@ describe('The cache of messages', () => {
     const cache = new MessageCache(counting, () => true);
     const begunAtEnd: number[] = [];
     const loads = Array.from({ length: count }, async (_, at) => {
-      expect(await cache.load(at * each)).toBe(true);
+      expect(await cache.load(at * each)).toBeDefined();
       begunAtEnd.push(begun);
     });
     await Promise.all(loads);
@@ -90,7 +92,7 @@ describe('The cache of messages', () => {
   it('has what was needed once it is loaded, however small it is: its neighbours make room', async () => {
     const cache = cacheWanting(() => true, 10_000);
     for (let revision = 0; revision < MESSAGES; revision += 1) {
-      expect(await cache.load(revision)).toBe(true);
+      expect((await cache.load(revision))?.sequence).toBe(revision);
       expect(cache.get(revision)?.sequence).toBe(revision);
     }
   });
@@ -111,8 +113,28 @@ describe('The cache of messages', () => {
     const found = await Promise.all(
       [0, 1, MESSAGES - 1, MESSAGES + 1, 10 * MESSAGES].map((revision) => cache.load(revision)),
     );
-    expect(found).toEqual([true, true, true, false, false]);
+    expect(found.map((message) => message?.sequence)).toEqual([0, 1, MESSAGES - 1, undefined, undefined]);
   });
+
+  it.each([
+    ['it is sent', (cache: MessageCache) => cache.delete(1)],
+    ['others take its room', (cache: MessageCache) => cache.replace(MESSAGES, LARGE)],
+  ])(
+    'does not take a message for one that the log has no longer if %s while it is read',
+    async (_, happens) => {
+      const slow = overrideLog(log, {
+        readStream: async function* (stream, options) {
+          yield* log.readStream(stream, { ...options, limit: 2 });
+          happens(cache);
+          yield* log.readStream(stream, { ...options, from: 2 });
+        },
+      });
+      const cache = new MessageCache(slow, () => false, 10_000);
+      const message = await cache.load(1);
+      expect(cache.get(1)).toBeUndefined();
+      expect(message?.sequence).toBe(1);
+    },
+  );
 
   it('has a new message that is next to be sent, however many wait that are not', () => {
     const cache = cacheWanting(() => true, 10_000);
