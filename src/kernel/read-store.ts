@@ -140,7 +140,10 @@ export abstract class ReadStore {
    * swapped in.
    */
   abstract retire(generation: Generation): Promise<void>;
-  /** Removes a generation that is not live. Queries in progress on it complete; its files may remain until `sweep`. */
+  /**
+   * Removes a generation, but not one that is live by now: whoever built it was given up too early. Queries in progress
+   * on it complete; its files may remain until `sweep`.
+   */
   abstract drop(generation: Generation): Promise<void>;
   /**
    * Frees what dropped generations and crashes left behind, once no query can be using it. Existing generations are not

@@ -4,6 +4,7 @@ import { rebuild } from '../../src/projector/rebuild';
 import { Sweeper } from '../../src/projector/generations';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { TestClock } from '../support/clock';
+import { pauseCall } from '../support/pause-call';
 import { listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
 
@@ -67,6 +68,19 @@ describe('sweeping', () => {
     await world.store.create(products.collection);
     expect(await sweepNext(sweeper)).toEqual(['building']);
     expect(await sweepNext(sweeper)).toEqual([]);
+  });
+
+  test('leaves a generation that its builder makes live after all, at the last moment', async () => {
+    const built = await world.store.create(products.collection);
+    const sweeper = newSweeper();
+    expect(await sweepNext(sweeper)).toEqual(['building']);
+    const dropped = pauseCall(world.store, 'drop', 1);
+    const swept = sweepNext(sweeper);
+    await dropped.reached;
+    await world.store.finish(built);
+    await world.store.swap(built);
+    dropped.release();
+    expect(await swept).toEqual(['live']);
   });
 
   test('runs at most once a minute', async () => {

@@ -72,14 +72,13 @@ export class Catalogue {
     this.cache.clear();
   }
 
-  /** Removes its aliases, so that no new query reaches it. `sweep` deletes the index once no query can be using it. */
+  /** Removes its aliases unless it is live, so that no new query reaches it. `sweep` deletes the index once no query can be using it. */
   async drop({ collection, number }: Generation): Promise<void> {
     const index = this.names.index(collection, number);
     const found = (await this.indices(this.names.all(collection)))[index];
     const aliases = Object.keys(found?.aliases ?? {});
     if (!aliases.includes(this.names.generation(collection, number))) return;
-    if (aliases.includes(this.names.live(collection)))
-      throw new Error(`generation ${number} of ${collection} is live`);
+    if (aliases.includes(this.names.live(collection))) return;
     await this.change([
       ...aliases.map((alias) => ({ remove: { index, alias, must_exist: false } })),
       { add: { index, alias: this.names.dropped(collection, this.now()) } },
