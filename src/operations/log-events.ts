@@ -2,6 +2,7 @@ import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { isObject, isTime, jsonObject } from '../kernel/unknown';
 import { without } from '../kernel/without';
+import { type Clock } from '../runtime/clock';
 import { asUpperBound, readDate } from '../wire/date';
 import { UsageError } from './command-error';
 import { EVENTS, problemsOf } from './events/schemas';
@@ -178,6 +179,56 @@ export async function* maskedLines(
   } catch (error) {
     // Whoever reads is gone, or the server stops.
     if (options.signal?.aborted !== true) throw error;
+  }
+}
+
+/** Longest time without a line for those who follow (ms). */
+const QUIET_MS = 15_000;
+
+const EMPTY_LINE = Buffer.from('\n');
+
+/**
+ * Lines, and an empty one whenever there was none for some time: proxies close connections without traffic, and only
+ * what is written shows that a reader has disappeared.
+ */
+export async function* withEmptyLines(lines: AsyncGenerator<Buffer>, clock: Clock): AsyncGenerator<Buffer> {
+  try {
+    for (;;) {
+      const next = new Upcoming(lines.next());
+      while (!(await next.within(QUIET_MS, clock))) yield EMPTY_LINE;
+      const read = await next.result;
+      if (read.done === true) return;
+      yield read.value;
+    }
+  } finally {
+    await lines.return(undefined);
+  }
+}
+
+/** A result that is waited for several times; `Promise.race` would have it keep each of them. */
+class Upcoming<T> {
+  private isThere = false;
+  private wake = (): void => undefined;
+
+  constructor(readonly result: Promise<T>) {
+    const settle = (): void => {
+      this.isThere = true;
+      this.wake();
+    };
+    result.then(settle, settle);
+  }
+
+  /** Whether it is there, or failed, within a time. */
+  async within(ms: number, clock: Clock): Promise<boolean> {
+    if (this.isThere) return true;
+    await new Promise<void>((resolve) => {
+      const timer = clock.timer(ms, resolve);
+      this.wake = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
+    return this.isThere;
   }
 }
 

@@ -5,6 +5,7 @@ import { eventSchemas } from '../../src/operations/events/schemas';
 import { checkLog, logStats } from '../../src/operations/inspect-log';
 import { tokenHash } from '../../src/network/organisations';
 import { newEvents } from '../contracts/event-log/events';
+import { HeldClock } from '../support/clock';
 import { golden } from '../support/golden';
 import { type Response, TestApp } from '../support/app';
 import { eventsOf, overrideLog } from '../support/temporary-log';
@@ -113,6 +114,31 @@ describe('the log over HTTP (decisions X107)', () => {
 
   it('is for operators', async () => {
     expect((await ask('', TOKENS.nord)).statusCode).toBe(403);
+  });
+
+  it('has an empty line for followers whenever there was no event for 15 seconds (decisions X107)', async () => {
+    const clock = new HeldClock(15_000);
+    const own = await app.again({ clock });
+    await own.listen(0, '127.0.0.1');
+    const after = await app.engines.log.head();
+    const { body } = await fetch(
+      `${await own.getUrl()}/ops/1.0/log;after=${after};follow=true?token=${token}`,
+    );
+    const reader = body!.getReader();
+    const next = async () => Buffer.from((await reader.read()).value).toString();
+    const quiet = async () => {
+      const line = next();
+      const fired = setInterval(() => clock.fire(15_000), 10);
+      return await line.finally(() => clearInterval(fired));
+    };
+    expect([await quiet(), await quiet()]).toEqual(['\n', '\n']);
+    const [event] = newEvents(1);
+    await app.engines.log.append('other-quiet', NO_STREAM, [event!]);
+    expect(linesOf(await next())).toMatchObject([{ stream: 'other-quiet' }]);
+    expect(await quiet()).toBe('\n');
+    const ended = reader.read();
+    await own.close();
+    expect((await ended).done).toBe(true);
   });
 
   it('is followed until the reader leaves or the server stops, by a bounded number of readers', async () => {

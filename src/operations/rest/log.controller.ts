@@ -3,6 +3,7 @@ import { QueuedAnswer, StreamedAnswer } from '../../http/answer';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { HttpOptions } from '../../http/service';
 import { EventLog } from '../../kernel/event-log';
+import { Clock } from '../../runtime/clock';
 import { httpFaults, notResponding } from '../../wire/api/errors';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { BOOLEAN, INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
@@ -11,7 +12,7 @@ import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { UsageError } from '../command-error';
 import { checkLog, logStats, TooManyEvents } from '../inspect-log';
-import { type LogRange, maskedLines, rangeOf } from '../log-events';
+import { type LogRange, maskedLines, rangeOf, withEmptyLines } from '../log-events';
 import { operatorFaults as fault } from './operator-service';
 
 const logKeys = {
@@ -72,7 +73,7 @@ export const logOperations = operationsById({
     summary: 'Read the event log',
     description:
       'A line of JSON for each event, described at `/1.0/schemas/events/`; what is secret is left out. Any read can be ' +
-      'continued after the position of its last line.',
+      'continued after the position of its last line. Whoever follows gets an empty line after 15 seconds without events.',
     example: { type: ['ProductListed'], limit: 3 },
     answer: { name: 'LogLines', kind: text() },
   },
@@ -106,6 +107,7 @@ export class LogController implements OnModuleDestroy {
 
   constructor(
     private readonly log: EventLog,
+    private readonly clock: Clock,
     private readonly options: HttpOptions,
   ) {}
 
@@ -127,7 +129,8 @@ export class LogController implements OnModuleDestroy {
       if (this.reads.size >= MOST_READS) throw httpFaults.overloaded(undefined, { retryAfter: 1 });
       const read = new AbortController();
       this.reads.add(read);
-      const body = maskedLines(this.log, range, most, { signal: read.signal, follow: isLive });
+      const lines = maskedLines(this.log, range, most, { signal: read.signal, follow: isLive });
+      const body = isLive ? withEmptyLines(lines, this.clock) : lines;
       const ended = (): void => {
         read.abort();
         this.reads.delete(read);
