@@ -88,14 +88,14 @@ describe('marks of JSON (decisions X100)', () => {
     const texts = textsOf('"', '"', '\\', '\\"', '{', '}', '[', ']', ',', ':', 'a', '1', ' ', '"a"', '{},');
     const weights = new Uint16Array(256);
     for (const mark of '{[":,') weights[mark.charCodeAt(0)] = 1;
-    let most = 0;
+    let inAll = 0;
     fc.assert(
       fc.property(texts, cuttings, fc.constantFrom(8, 1000), (text, cuts, maxElement) => {
         const marks = new JsonMarks(weights);
         let [sum, delivered] = [0, 0];
         const onElement = (slice: Buffer): void => {
-          delivered += naive(slice.toString());
-          most = Math.max(most, delivered);
+          const found = naive(slice.toString());
+          [delivered, inAll] = [delivered + found, inAll + found];
           expect(delivered).toBeLessThanOrEqual(sum);
         };
         const cutter = new JsonCutter({
@@ -115,8 +115,8 @@ describe('marks of JSON (decisions X100)', () => {
       }),
       { numRuns: 10_000 },
     );
-    // Enough of them were delivered for this to mean something.
-    expect(most).toBeGreaterThan(5);
+    // Enough of them were delivered for this to mean something: about 2,700 usually.
+    expect(inAll).toBeGreaterThan(100);
   });
 
   it('are none in strings, keys included, escaped quotes and backslashes too', () => {
@@ -146,7 +146,7 @@ describe('marks of XML (decisions X100)', () => {
     const weights = new Uint16Array(256);
     weights['<'.charCodeAt(0)] = ELEMENT;
     weights['"'.charCodeAt(0)] = weights["'".charCodeAt(0)] = 1;
-    let most = 0;
+    let inAll = 0;
     fc.assert(
       fc.property(textsOf(...tags, ...values), cuttings, (text, cuts) => {
         const marks = new XmlMarks(weights);
@@ -155,7 +155,7 @@ describe('marks of XML (decisions X100)', () => {
         const reader = readXml({
           open: (_, attributes) => {
             read += ELEMENT + Object.keys(attributes).length;
-            most = Math.max(most, read);
+            inAll += 1;
             expect(Math.floor(sum / ELEMENT)).toBeGreaterThanOrEqual(Math.floor(read / ELEMENT));
             expect(sum % ELEMENT).toBeGreaterThanOrEqual(read % ELEMENT);
           },
@@ -173,8 +173,8 @@ describe('marks of XML (decisions X100)', () => {
       }),
       { numRuns: 10_000 },
     );
-    // Enough of them were read for this to mean something.
-    expect(most).toBeGreaterThan(5 * ELEMENT);
+    // Enough elements were read for this to mean something: about 13,000 usually.
+    expect(inAll).toBeGreaterThan(100);
   });
   const ELEMENT = 10_000;
 });
