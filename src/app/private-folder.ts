@@ -7,7 +7,7 @@ const SQLITE = String.raw`\.sqlite(-wal|-shm|-journal)?`;
 const ID = String.raw`[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}`;
 
 /** What a data folder has (docs/architecture.md, What is on disk), and what file systems and this program put there. */
-const OWN_FILES = new RegExp(`^((log|deliveries)${SQLITE}|notify\\.key(\\.\\d+)?|demo-under-way)$`);
+const OWN_FILES = new RegExp(`^((log|deliveries)${SQLITE}|notify\\.key(\\.\\d+)?|demo-under-way|importing)$`);
 /** Its folders, and the names that this program makes in them. */
 const OWN_FOLDERS: Readonly<Record<string, RegExp>> = {
   read: new RegExp(`^(registry|[\\w-]+-g\\d+)${SQLITE}$`),

@@ -65,21 +65,27 @@ export function addLog(affilog: Command, parts: CliParts): void {
   log
     .command('import')
     .description(
-      'Append an export of a whole log (NDJSON) to the empty log of a new installation. Run it again to continue an ' +
-        'interrupted import.',
+      'Append an export of a whole log (NDJSON) to the empty log of a new installation, while no server runs. Run it ' +
+        'again to continue an interrupted import.',
     )
     .argument('<folder>', 'folder of the export')
     .action(
-      onEngines(parts, async (engines, folder: string) => {
-        const { importLog } = await import('../operations/export-log.js');
-        const { progressOn } = await import('./progress.js');
-        const display = await progressOn(stderr);
-        const options = { onProgress: display.show.bind(display), signal: stopSignal() };
-        const { events, before, digest } = await importLog(folder, engines.log, options).finally(() =>
-          display.end(),
-        );
-        stdout.write(`${events} events, ${before} of them imported earlier; SHA-256 ${digest}\n`);
-      }),
+      onEngines(
+        parts,
+        async (engines, folder: string, _: unknown, command: Command) => {
+          const { dataDir } = await configOf(command, parts);
+          const { importLog, refuseServers } = await import('../operations/export-log.js');
+          const { progressOn } = await import('./progress.js');
+          const display = await progressOn(stderr);
+          await refuseServers(engines.leases);
+          const options = { dataDir, onProgress: display.show.bind(display), signal: stopSignal() };
+          const { events, before, digest } = await importLog(folder, engines.log, options).finally(() =>
+            display.end(),
+          );
+          stdout.write(`${events} events, ${before} of them imported earlier; SHA-256 ${digest}\n`);
+        },
+        { importing: true },
+      ),
     );
   log
     .command('stats')

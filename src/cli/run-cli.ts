@@ -42,6 +42,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   InvalidSetting: 2,
   UnusableFile: 2,
   UnknownEngine: 2,
+  UnfinishedImport: 1,
   CommandError: 1,
   EngineUnavailable: 1,
   CategoryFaults: 1,
@@ -166,7 +167,7 @@ function addRebuild(affilog: Command, parts: CliParts): void {
         for (const { generation, documents } of rebuilt)
           stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);
       };
-      await withEngines(command, parts, work, threads);
+      await withEngines(command, parts, work, { threads });
     });
 }
 

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type StartProcess } from '../app/serve';
-import { type Engines } from '../engines/open';
+import { type Engines, type EngineSettings } from '../engines/open';
 import { START } from '../kernel/event';
 import { type Directory } from '../network/directory';
 import { SYSTEM_CLOCK } from '../runtime/clock';
@@ -111,17 +111,20 @@ function flagsOf(command: Command): SettingFlags {
   return flags;
 }
 
-/** Opens the configured engines for `work`; says so if the log is empty. `threads` speeds up many writes. */
+/** `threads` speeds up many writes. */
+type OpenOptions = Partial<Pick<EngineSettings, 'threads' | 'importing'>>;
+
+/** Opens the configured engines for `work`; says so if the log is empty. */
 export async function withEngines(
   command: Command,
   parts: CliParts,
   work: (engines: Engines) => Promise<void>,
-  threads = false,
+  { threads = false, importing = false }: OpenOptions = {},
 ): Promise<void> {
   const config = await configOf(command, parts);
   const { openEngines } = await import('../engines/open.js');
   await closeFolder(config.dataDir, parts);
-  const engines = await openEngines({ ...config, threads, readers: 0 }, noticesOf(parts));
+  const engines = await openEngines({ ...config, threads, importing, readers: 0 }, noticesOf(parts));
   try {
     await work(engines);
     // A mistyped folder is created like a new one.
@@ -154,11 +157,11 @@ export async function withDirectory(
 export function onEngines(
   parts: CliParts,
   work: (engines: Engines, ...args: never[]) => Promise<void>,
-  threads = false,
+  options: OpenOptions = {},
 ): (...args: readonly unknown[]) => Promise<void> {
   return async (...args) => {
     const command = args.at(-1) as Command;
-    await withEngines(command, parts, (engines) => work(engines, ...(args as never[])), threads);
+    await withEngines(command, parts, (engines) => work(engines, ...(args as never[])), options);
   };
 }
 

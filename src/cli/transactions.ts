@@ -34,7 +34,7 @@ export function addTransactions(affilog: Command, parts: CliParts): void {
           if (refused > 0)
             throw new CommandError(`${refused} of ${created + known + refused} transactions were refused`);
         },
-        threads,
+        { threads },
       ),
     );
   transactions

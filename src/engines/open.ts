@@ -11,6 +11,7 @@ import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } fr
 import { Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { isObject } from '../kernel/unknown';
+import { refuseUnfinishedImport } from './unfinished-import';
 
 /** Which engines to use, and where. The two choices are independent. */
 export interface EngineSettings {
@@ -30,6 +31,8 @@ export interface EngineSettings {
   readonly readers?: number;
   /** Bytes of search indexes that the embedded store caches (32 MB). */
   readonly searchCache?: number;
+  /** Open the engines to continue an import, which otherwise is refused. */
+  readonly importing?: boolean;
   /** Start the thread for large batches at once, not with the first one. */
   readonly startEarly?: boolean;
 }
@@ -98,7 +101,7 @@ export function enginesOf({ eventLog, readStore }: Pick<EngineSettings, 'eventLo
 
 /**
  * Opens the engines of the settings. `onRetry` receives failures of servers that are retried, now or later; `signal`
- * ends waiting for a server. Raises `UnknownEngine`, the reason of `signal`, and `EngineUnavailable`: with a `cause`
+ * ends waiting for a server. Raises `UnknownEngine`, `UnfinishedImport`, the reason of `signal`, and `EngineUnavailable`: with a `cause`
  * that has a `path` if the data folder or a file in it cannot be used.
  */
 export async function openEngines(
@@ -109,6 +112,7 @@ export async function openEngines(
   const { eventLog, readStore, dataDir, threads } = settings;
   await makeFolder(dataDir);
   if ([eventLog, readStore].includes('sqlite:')) await requireWritable(dataDir);
+  if (settings.importing !== true) await refuseUnfinishedImport(dataDir);
   const deliveries = new OpenedOnce(() => openDeliveries(settings, onRetry));
   if (eventLog === 'sqlite:') {
     const file = join(dataDir, 'log.sqlite');
@@ -173,6 +177,7 @@ export async function openLogAt(
   if (url !== 'sqlite:') return await openServerLog(url, setting, onRetry);
   await makeFolder(dataDir);
   await requireWritable(dataDir);
+  await refuseUnfinishedImport(dataDir);
   const file = join(dataDir, 'log.sqlite');
   return (await namingPath(file, () => openLog(file, false))).log;
 }

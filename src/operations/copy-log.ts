@@ -14,6 +14,8 @@ export interface CopyOptions {
   readonly onProgress?: (progress: CopyProgress) => void;
   /** Stops between two appends; a further call continues. */
   readonly signal?: AbortSignal;
+  /** Called once, before anything is appended. */
+  readonly beforeAppends?: () => Promise<void>;
 }
 
 export interface Copied {
@@ -35,12 +37,13 @@ export async function copyLog(
   to: EventLog,
   options: CopyOptions = {},
 ): Promise<Copied> {
-  const { signal, onProgress } = options;
+  const { signal, onProgress, beforeAppends } = options;
   const meter = new ProgressMeter(SYSTEM_CLOCK);
   const digest = new LogDigest();
   const end = await from.head();
   const existing = eventsOf(to);
   let before = 0;
+  let appends = 0;
   let isComplete = false;
   for await (const { events, position } of from.readAll({ after: START })) {
     let at = 0;
@@ -53,6 +56,8 @@ export async function copyLog(
     }
     for (const run of runsOf(events.slice(at))) {
       signal?.throwIfAborted();
+      if (appends === 0) await beforeAppends?.();
+      appends += 1;
       await append(to, run);
     }
     digest.add(events);
@@ -94,7 +99,7 @@ function requireSame(expected: RecordedEvent | undefined, found: RecordedEvent |
   if (found === undefined || (expected !== undefined && keyOf(expected) === keyOf(found))) return;
   throw new CommandError(
     `the target has event ${found.id} of ${found.stream}, which the source does not have at this position: expected ` +
-      'an empty target or an incomplete copy of the source',
+      'an empty target or an incomplete copy of the source: choose another DATA_DIR, or other servers for the log',
   );
 }
 

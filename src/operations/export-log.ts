@@ -8,10 +8,13 @@ import { createGzip } from 'node:zlib';
 import { z } from 'zod';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
+import { type Leases } from '../kernel/leases';
 import { codeOf } from '../kernel/unknown';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { SYSTEM_CLOCK } from '../runtime/clock';
+import { AUTOMATION_LEASE, MATCHER_LEASE } from '../runtime/lease-holder';
 import { CommandError } from './command-error';
+import { markImport, unmarkImport } from '../engines/unfinished-import';
 import { type Copied, copyLog, type CopyOptions } from './copy-log';
 import { CSV_HEAD, csvBytes, fromLine, type LogRange, readRange, toCsvRow, toLine } from './log-events';
 import { fileLines } from './text-files';
@@ -254,11 +257,32 @@ async function requireSizes(folder: string, { files }: Manifest): Promise<void> 
   }
 }
 
+/** Raises `CommandError` while a process works on the log: it would act on half a history. */
+export async function refuseServers(leases: Leases): Promise<void> {
+  for (const { name, ms } of [AUTOMATION_LEASE, MATCHER_LEASE]) {
+    const owners = await leases.owners(name, SYSTEM_CLOCK.wall(), ms);
+    if (owners.length > 0)
+      throw new CommandError(
+        `a server works on this log (it has the lease ${name}): stop all servers; one that was killed has it for up to ` +
+          `${ms / 1000} s`,
+      );
+  }
+}
+
+export interface ImportOptions extends Omit<CopyOptions, 'beforeAppends'> {
+  /** Marked from the first append until the imported log is verified: nothing else opens the engines meanwhile. */
+  readonly dataDir: string;
+}
+
 /**
  * Appends the events of a complete export of a whole log to an empty log; continues an interrupted import. The files
  * are verified by the manifest before anything is appended. Raises `CommandError` and system errors.
  */
-export async function importLog(folder: string, to: EventLog, options: CopyOptions = {}): Promise<Copied> {
+export async function importLog(
+  folder: string,
+  to: EventLog,
+  { dataDir, ...options }: ImportOptions,
+): Promise<Copied> {
   const manifest = await manifestIn(folder);
   if (manifest === undefined) throw new CommandError(`${join(folder, FILE)} is missing: expected an export`);
   const { format, isComplete, events, range, files } = manifest;
@@ -271,10 +295,12 @@ export async function importLog(folder: string, to: EventLog, options: CopyOptio
   const copied = await copyLog(
     { head: async () => files.at(-1)?.last ?? START, readAll: () => batchesIn(folder, files) },
     to,
-    options,
+    { ...options, beforeAppends: () => markImport(dataDir, folder) },
   );
-  if (copied.events === events) return copied;
-  throw new CommandError(`${folder} has ${copied.events} events: expected ${events}`);
+  if (copied.events !== events)
+    throw new CommandError(`${folder} has ${copied.events} events: expected ${events}`);
+  await unmarkImport(dataDir);
+  return copied;
 }
 
 async function verify(folder: string, { name, sha256 }: ExportedFile, signal?: AbortSignal): Promise<void> {

@@ -19,7 +19,14 @@ const at = (...names: readonly string[]): string => join(folder, ...names);
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'private-'));
-  for (const name of ['log.sqlite', 'log.sqlite-wal', 'log.sqlite-shm', 'deliveries.sqlite', 'notify.key']) {
+  for (const name of [
+    'log.sqlite',
+    'log.sqlite-wal',
+    'log.sqlite-shm',
+    'deliveries.sqlite',
+    'notify.key',
+    'importing',
+  ]) {
     await writeFile(at(name), '');
     await chmod(at(name), 0o644);
   }
@@ -99,7 +106,7 @@ describe('a data folder that others can read (decisions X99)', () => {
     const own = jest.spyOn(process, 'getuid').mockReturnValue(4711);
     const lines = await closeToOthers(folder);
     own.mockRestore();
-    expect(lines).toHaveLength(1 + 5 + FOLDERS.length + Object.values(FILES).flat().length);
+    expect(lines).toHaveLength(1 + 6 + FOLDERS.length + Object.values(FILES).flat().length);
     expect(lines[0]).toMatch(
       /^the data folder is open to other users \(mode 755\) and belongs to user \d+, not to 4711: its mode is not changed$/,
     );

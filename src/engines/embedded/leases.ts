@@ -84,11 +84,12 @@ export class LeaseFile extends Leases {
     ttl: number,
     isGone?: IsGone,
   ): Promise<Lease | undefined> {
-    onDisk(SUBJECT, () => mkdirSync(dirname(this.path), { recursive: true }));
+    this.makeFolder();
     return this.table.lease(name, owner, now, ttl, isGone);
   }
 
   async owners(prefix: string, now: number, ttl: number, isGone?: IsGone): Promise<readonly string[]> {
+    this.makeFolder();
     return this.table.owners(prefix, now, ttl, isGone);
   }
 
@@ -98,5 +99,9 @@ export class LeaseFile extends Leases {
 
   async close(): Promise<void> {
     this.file.close();
+  }
+
+  private makeFolder(): void {
+    onDisk(SUBJECT, () => mkdirSync(dirname(this.path), { recursive: true }));
   }
 }

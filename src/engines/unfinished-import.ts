@@ -1,0 +1,47 @@
+import { open, readFile, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { EngineUnavailable } from '../kernel/event-log';
+import { NamedError } from '../kernel/fault';
+import { codeOf } from '../kernel/unknown';
+
+/** The log has part of an import: its state is that of no moment. */
+export class UnfinishedImport extends NamedError {}
+
+/** In the data folder from before the first event of an import is appended until all are verified. */
+const MARKER = 'importing';
+
+/** Raises `UnfinishedImport`. */
+export async function refuseUnfinishedImport(dataDir: string): Promise<void> {
+  const from = await readFile(join(dataDir, MARKER), 'utf8').catch((cause: unknown) => {
+    if (codeOf(cause) === 'ENOENT') return undefined;
+    throw new EngineUnavailable('the data folder cannot be read', { cause });
+  });
+  if (from === undefined) return;
+  throw new UnfinishedImport(
+    `an import into ${resolve(dataDir)} has not finished: run \`affilog log import ${from.trim() || 'FOLDER'}\` again, ` +
+      'or empty DATA_DIR',
+  );
+}
+
+/** From now on, also after a power failure, the log is refused. `folder` has the export. */
+export async function markImport(dataDir: string, folder: string): Promise<void> {
+  const file = await open(join(dataDir, MARKER), 'w', 0o600);
+  try {
+    await file.writeFile(`${resolve(folder)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await syncFolder(dataDir);
+}
+
+/** Without effect if no import is marked. */
+export async function unmarkImport(dataDir: string): Promise<void> {
+  await rm(join(dataDir, MARKER), { force: true });
+  await syncFolder(dataDir);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder);
+  await handle.sync().finally(() => handle.close());
+}
