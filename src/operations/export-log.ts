@@ -87,7 +87,7 @@ export async function exportLog(
 ): Promise<Manifest> {
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   const begun = await manifestIn(folder);
-  if (begun === undefined && (await readdir(folder)).length > 0)
+  if (begun === undefined && (await readdir(folder)).some((name) => name !== PART))
     throw new CommandError(`${folder}: expected an empty folder, or one with an export to continue`);
   if (begun !== undefined) await requireOwnLog(folder, begun, log);
   const upTo = range.upTo ?? begun?.range.upTo ?? (await log.head());
@@ -219,9 +219,11 @@ async function writeFile(
 }
 
 const FILE = 'manifest.json';
+/** The first that an export writes: one that was killed by then has nothing else. */
+const PART = `${FILE}.part`;
 
 async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
-  const part = join(folder, `${FILE}.part`);
+  const part = join(folder, PART);
   const file = await open(part, 'w', FILE_MODE);
   await file.writeFile(`${JSON.stringify(manifest, null, 2)}\n`);
   await file.sync();

@@ -224,6 +224,14 @@ describe('an export of the log (decisions X105)', () => {
       }),
     ));
 
+  it('is begun again when it was killed before its first manifest (decisions X105)', () =>
+    withLog(async (log) => {
+      await someEvents(log);
+      await writeFile(join(folder, 'manifest.json.part'), '{"format');
+      expect(await exportLog(log, folder, NDJSON)).toMatchObject({ isComplete: true, events: 703 });
+      expect(await readdir(folder)).toEqual(['events-000001.ndjson', 'manifest.json']);
+    }));
+
   it('is not written over anything else (decisions X105)', () =>
     withLog(async (log) => {
       await someEvents(log);
