@@ -16,7 +16,7 @@ import { cases } from '../../support/size';
 import { storeFolder } from '../../support/store-folder';
 
 const WRITER = join(__dirname, '../../support/write-segments.cjs');
-// eslint-disable-next-line @typescript-eslint/no-require-imports
+// eslint-disable-next-line @typescript-eslint/no-require-imports -- the writer runs without a compiler
 const { batchOf } = require(WRITER) as { readonly batchOf: (n: number) => readonly Write[] };
 
 const KILLS = cases(16, 4);
