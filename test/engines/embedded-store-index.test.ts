@@ -61,15 +61,19 @@ function withFile<Result>(path: string, work: (file: DatabaseSyncInstance) => Re
   }
 }
 
-/** How many segments a generation has. */
-function segmentsOf(path: string): number {
+/** What the index of a generation consists of. */
+function manifestOf(path: string): Readonly<Record<'segments' | 'replaced', readonly unknown[]>> {
   return withFile(path, (file) => {
     const row = file.prepare("SELECT bytes FROM blobs WHERE name = 'manifest'").get();
     // Without the checksum.
     const text = Buffer.from(row?.['bytes'] as Uint8Array).subarray(0, -4);
-    const manifest = JSON.parse(text.toString()) as { readonly segments: readonly unknown[] };
-    return manifest.segments.length;
+    return JSON.parse(text.toString()) as Readonly<Record<'segments' | 'replaced', readonly unknown[]>>;
   });
+}
+
+/** How many segments a generation has. */
+function segmentsOf(path: string): number {
+  return manifestOf(path).segments.length;
 }
 
 test('products are in the order of their modification, so that pages of the newest are read without sorting (decisions P7)', () => {
@@ -168,6 +172,22 @@ test('after hundreds of small writes, the segments are merged to a few by themse
   while (segmentsOf(pathOf(generation)) > 4 * 7 && performance.now() < deadline) await pause(20);
   expect(segmentsOf(pathOf(generation))).toBeLessThanOrEqual(4 * 7);
   expect(await store.count(targetOf(generation), EVERYTHING)).toBe(600);
+}, 60_000);
+
+test('what merges have replaced is removed too while there are always more merges due', async () => {
+  const path = pathOf(await live(store, LOOSE));
+  const file = new GenerationFile(path, LOOSE);
+  const documents = generatedDocuments(1_600);
+  let most = 0;
+  for (let from = 0; from < documents.length; from += 40) {
+    const batches = documents.slice(from, from + 40).map((one) => [put(one)]);
+    writeSegments(LOOSE, path, batches);
+    expect(file.keep(true)).toBe(true);
+    most = Math.max(most, manifestOf(path).replaced.length);
+  }
+  file.close();
+  expect(most).toBeGreaterThan(30);
+  expect(most).toBeLessThan(300);
 }, 60_000);
 
 test('a process whose merge was given up by another reads nothing that is removed meanwhile, and leaves the index to it', async () => {

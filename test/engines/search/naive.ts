@@ -23,7 +23,7 @@ export class MemoryBlobs implements Blobs {
       this.stored.delete(name);
       left -= 1;
     }
-    return left < most;
+    return left === 0;
   }
 
   copy(): MemoryBlobs {

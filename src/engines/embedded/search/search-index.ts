@@ -153,15 +153,17 @@ export class SearchIndex {
   }
 
   /**
-   * Removes some blobs of segments that were replaced or emptied; false if there are none, or while a merge is in
-   * progress, which may read them.
+   * Removes blobs of segments that were replaced or emptied: some, and more as long as `goesOn`. False if there are
+   * none, or while a merge is in progress, which may read them.
    */
-  sweep(): boolean {
+  sweep(goesOn: () => boolean = () => false): boolean {
     const manifest = this.read();
-    const [segment] = manifest.replaced;
-    if (segment === undefined || manifest.writing.length > 0) return false;
-    if (!this.blobs.remove(`${segment}/`))
-      this.save({ ...manifest, replaced: manifest.replaced.filter((one) => one !== segment) });
+    const { replaced } = manifest;
+    if (replaced.length === 0 || manifest.writing.length > 0) return false;
+    let swept = 0;
+    do if (!this.blobs.remove(`${replaced[swept]}/`)) swept += 1;
+    while (swept < replaced.length && goesOn());
+    if (swept > 0) this.save({ ...manifest, replaced: replaced.slice(swept) });
     return true;
   }
 

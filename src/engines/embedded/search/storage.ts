@@ -8,7 +8,7 @@ import { bytesOf, textOf } from './bytes';
 export interface Blobs {
   get(name: string): Uint8Array | undefined;
   put(name: string, bytes: Uint8Array): void;
-  /** Removes at most `most` blobs whose names start with a prefix; false if there was none. */
+  /** Removes at most `most` blobs whose names start with a prefix; false if no more of them are left. */
   remove(prefix: string, most: number): boolean;
 }
 
@@ -115,7 +115,7 @@ export class CheckedBlobs implements BlobReader, BlobWriter {
     this.cache.forget(this.prefix + name);
   }
 
-  /** Removes some of the blobs whose names start with a prefix; false if there was none. */
+  /** Removes some of the blobs whose names start with a prefix; false if no more of them are left. */
   remove(prefix: string): boolean {
     this.cache.forgetAll(this.prefix + prefix);
     return this.blobs.remove(prefix, REMOVED_AT_ONCE);

@@ -25,6 +25,6 @@ export class BlobTable implements Blobs {
       `${prefix}\uffff`,
       most,
     );
-    return removed > 0;
+    return removed === most;
   }
 }

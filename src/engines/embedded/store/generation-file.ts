@@ -139,11 +139,15 @@ export class GenerationFile {
     const { index } = this;
     try {
       return this.writing(() => {
+        const end = performance.now() + STEP_MS;
+        const goesOn = (): boolean => performance.now() < end;
         if (this.merging === undefined) {
           // A merge that a crash ended, or that another process is still about to give up.
           index.recover();
+          // Before the next merge: while there are writes, there may always be one.
+          if (index.sweep(goesOn)) return true;
           const merge = due();
-          if (merge === undefined) return index.sweep();
+          if (merge === undefined) return false;
           this.merging = { merge, steps: merge.steps() };
         }
         const { merge, steps } = this.merging;
@@ -151,8 +155,7 @@ export class GenerationFile {
           this.merging = undefined;
           return undefined;
         }
-        const end = performance.now() + STEP_MS;
-        while (performance.now() < end) {
+        while (goesOn()) {
           if (steps.next().done !== true) continue;
           merge.commit();
           this.merging = undefined;
