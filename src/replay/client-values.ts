@@ -1,7 +1,7 @@
 import { Empty, UUID } from '@eventstore/db-client/generated/shared_pb';
 import { ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../kernel/event';
-import { type ClientEvent, type ReadEvent } from './client-log';
+import { type ClientEvent, type ReadEvent } from './client-event';
 import { failing, toIdentifier } from './refusal';
 
 // Positions and ids, as clients send them and as the log stores them.

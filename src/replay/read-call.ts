@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type ServerWritableStream } from '@grpc/grpc-js';
-import { NO_STREAM, type Position, type RecordedEvent, START } from '../kernel/event';
+import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { AllSubscription, LIVE, type SubscriptionPart } from './all-subscription';
-import { BATCH, type ClientEvent, type ClientLog } from './client-log';
+import { BATCH, type ClientEvent } from './client-event';
+import { type ClientLog } from './client-log';
 import { EventFilter } from './event-filter';
 import { checkpointMessage, eventMessage, notFoundMessage } from './client-values';
 import { type Pace, PAGE, type ReadOptions, readOptions, type Start } from './read-options';
@@ -83,6 +84,7 @@ async function sendFollowed(
     await sendEvents(view, writer, events, options);
     if (checkpoint !== undefined) await writer.send(checkpointMessage(checkpoint));
     if (caughtUp === true) await writer.send(new ReadResp().setCaughtUp(new ReadResp.CaughtUp()));
+    if (writer.signal.aborted) return;
   }
 }
 
@@ -200,22 +202,12 @@ async function* followStream(
   from: number | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<SubscriptionPart> {
-  const after = await view.log.head();
-  const history = await view.readStream(stream, { from, backwards: false, count: Infinity });
-  let next = from ?? (history?.last ?? NO_STREAM) + 1;
-  for await (const events of history?.events ?? []) {
-    yield { events };
-    next = Number(events.at(-1)?.revision ?? next - 1) + 1;
-  }
   let live = false;
-  const options = { after, prefixes: [stream], batchSize: BATCH, signal };
-  for await (const batch of view.log.subscribe(options)) {
-    const fresh = batch.events.filter(({ stream: name, revision }) => name === stream && revision >= next);
+  for await (const { events, caughtUp } of view.follow(stream, from, signal)) {
     // More than the queue of a live subscriber holds: it falls behind and catches up again.
-    if (fresh.length > LIVE) live = false;
-    yield { events: fresh.map((event) => view.toClient(event)), caughtUp: batch.caughtUp && !live };
-    live ||= batch.caughtUp;
-    view.checkEnd?.(stream, fresh);
+    if (events.length > LIVE) live = false;
+    yield { events, caughtUp: caughtUp && !live };
+    live ||= caughtUp;
   }
 }
 

@@ -71,6 +71,9 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
 };
 
 interface Replayed {
+  readonly position: string;
+  readonly id: string;
+  readonly metadata: unknown;
   readonly stream: string;
   readonly revision: number;
   readonly type: string;
@@ -250,6 +253,12 @@ describe('docs/operations.md', () => {
       ...PRODUCTS.map((_, n) => ['feed-22', n, 'ProductListed']),
       ['feed-22', 5, 'FeedImported'],
     ]);
+    for (const { position, id, metadata } of events)
+      expect({ position, id, metadata }).toEqual({
+        position: expect.stringMatching(/^\d+$/),
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        metadata: expect.any(Object),
+      });
     // As the guide says, a price is in hundredths.
     expect(events.slice(0, 5).map(({ data }) => (data.price ?? NaN) / 100)).toEqual(
       PRODUCTS.map(({ price }) => price),
@@ -261,9 +270,22 @@ describe('docs/operations.md', () => {
       stdout: '',
       stderr: '',
     });
+    const ofType = `node '${join(ROOT, 'examples/replay.mjs')}' '$et-ProductListed' '${url}'`;
+    const listed = (await runShell(ofType)).stdout.trim().split('\n');
+    expect(listed.map((line) => JSON.parse(line) as Replayed)).toEqual(
+      expect.arrayContaining(events.slice(0, 5)),
+    );
+    const none = await runShell(`node '${join(ROOT, 'examples/replay.mjs')}' feed-0 '${url}'`);
+    expect(none).toEqual({ code: 1, stdout: '', stderr: 'there is no stream feed-0\n' });
     expect(await step('affilog log stats')).toMatch(/^total\tall\t\d+\t\d+$/m);
     expect(await step('affilog log check')).toMatch(/^\d+ events, no problems$/m);
     await stop();
+    const closed = await runShell(replay);
+    expect(closed).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^nothing answers at esdb:\S+: start the server with --esdb-port 2113/),
+    });
   });
 
   test('Moving from one machine: the log is copied', async () => {

@@ -11,12 +11,13 @@ import {
 import {
   BATCH,
   type ClientEvent,
-  ClientLog,
+  type FollowedPart,
   type ReadEvent,
   type StreamPart,
   type StreamRead,
   timeIn,
-} from '../../../src/replay/client-log';
+} from '../../../src/replay/client-event';
+import { ClientLog } from '../../../src/replay/client-log';
 import { clientName, clientStream, storedName, storedPrefixes, TOMBSTONE } from './client-names';
 import { streamDeleted } from './refused-write';
 import { lastOf, stateOf, type StreamState } from './stream-state';
@@ -64,6 +65,15 @@ export class WrittenLog extends ClientLog {
     const batchSize = Math.min(BATCH, count);
     const batches = this.log.readStream(stream, { from: start, backwards, batchSize });
     return { events: atMost(count, this.visibleIn(batches, range)), first, last };
+  }
+
+  /** Links are what clients have written. */
+  override follow(
+    stream: string,
+    from: number | undefined,
+    signal: AbortSignal,
+  ): AsyncIterable<FollowedPart> {
+    return this.followStored(stream, from, signal);
   }
 
   /** A link whose data does not start with a number is returned like any other event. */
