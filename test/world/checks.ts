@@ -1,6 +1,7 @@
 import { ATTEMPTS } from './checks/attempts';
 import { Broken, type Promised } from './checks/broken';
 import { type Check, type Observed } from './checks/check';
+import { CATEGORIES } from './checks/categories';
 import { CLAIMS } from './checks/claims';
 import { QUERIES } from './checks/lists';
 import { MEMORY } from './checks/memory';
@@ -18,7 +19,7 @@ export const PROMISES: Readonly<Record<string, readonly Check[]>> = {
   Transactions: TRANSACTIONS,
   Vouchers: VOUCHERS,
   Claims: CLAIMS,
-  Products: PRODUCTS,
+  Products: [...PRODUCTS, ...CATEGORIES],
   Queries: QUERIES,
   Operators: OPERATORS,
   Memory: MEMORY,

@@ -124,6 +124,8 @@ class Table {
 /** The collections of a store, which any number of `MemoryStore`s share as processes share a server. */
 export class MemoryCollections {
   readonly leases = new LeaseTable();
+  /** What the last search with a signal has read. */
+  readonly seen = new WeakMap<AbortSignal, readonly Document[]>();
   tables: Table[] = [];
   numbers = 0;
   private synced: readonly Table[] = [];
@@ -191,6 +193,10 @@ export class MemoryStore extends ReadStore {
     super();
   }
 
+  get seen(): MemoryCollections['seen'] {
+    return this.collections.seen;
+  }
+
   async create(spec: CollectionSpec): Promise<Generation> {
     const { tables } = this.open();
     const table = new Table(spec, (this.collections.numbers += 1));
@@ -254,7 +260,7 @@ export class MemoryStore extends ReadStore {
 
   async search(target: Target, search: Search, options: QueryOptions = {}): Promise<Results> {
     return this.within(options, () => {
-      const items = this.finished(target)
+      const items = this.finished(target, options)
         .matching(search.filter)
         .map((row) => ({ row, id: row.id, keys: search.order.map((order) => keyOf(row, order)) }));
       const { page, ...paged } = pageOf(items, search.order, search);
@@ -268,7 +274,7 @@ export class MemoryStore extends ReadStore {
   async searchGroups(target: Target, search: GroupSearch, options: QueryOptions = {}): Promise<GroupResults> {
     return this.within(options, () => {
       const { filter, groupBy, within, order, members } = search;
-      const table = this.finished(target);
+      const table = this.finished(target, options);
       table.declaration.field(groupBy, 'column');
       const items = [...groupedBy(table.matching(filter), ({ fields }) => fields[groupBy]).values()].map(
         (group) => {
@@ -374,9 +380,10 @@ export class MemoryStore extends ReadStore {
     return this.collections;
   }
 
-  private finished(target: Target): Table {
+  private finished(target: Target, { signal }: QueryOptions = {}): Table {
     const table = this.open().table(target);
     if (!table.isFinished) throw new Error(`${table.spec.name} ${table.number} is not finished`);
+    if (signal !== undefined) this.collections.seen.set(signal, [...table.rows.values()]);
     return table;
   }
 

@@ -1,10 +1,11 @@
 import { type Clients, type Command } from './clients';
 import { type Position } from '../../src/kernel/event';
 import { type Random } from './random';
+import { importCategories, mapCategory } from './workloads/categories';
 import { fileClaims, reviseClaim, ruleOnClaim, withdrawClaim } from './workloads/claims';
 import { allLists, askList, copies, follow } from './workloads/lists';
 import { decideParked, rebuildReadModel } from './workloads/operators';
-import { deleteProducts, loadFeed, mapCategory, restoreFeed } from './workloads/products';
+import { deleteProducts, loadFeed, restoreFeed } from './workloads/products';
 import {
   createSubscription,
   deleteSubscription,
@@ -14,6 +15,7 @@ import {
   testReceiver,
 } from './workloads/subscriptions';
 import { move, report } from './workloads/transactions';
+import { searchProducts } from './workloads/searches';
 import { postVoucher, withdrawVoucher } from './workloads/vouchers';
 
 /** Everything that clients do. */
@@ -35,9 +37,11 @@ const COMMANDS: readonly Command[] = [
   loadFeed,
   deleteProducts,
   restoreFeed,
+  importCategories,
   mapCategory,
   askList,
   follow,
+  searchProducts,
   rebuildReadModel,
   decideParked,
 ];
@@ -45,11 +49,14 @@ const COMMANDS: readonly Command[] = [
 const FIRST = 2;
 /** By how much a seed changes the weights of what clients do. */
 const FACTORS = [0, 0.3, 1, 1, 3];
+const SEARCHES = 10;
 
 /** Asks for everything, as of a position: what has to be exact when nothing happens any more. */
 export function askEverything(clients: Clients, from: Position, random: Random): void {
   for (const question of allLists(from)) clients.ask(askList, question, random);
   for (const copy of copies(clients)) clients.ask(follow, copy, random);
+  for (let at = 0; at < SEARCHES; at += 1)
+    clients.ask(searchProducts, searchProducts.draw(random, clients, at)!, random);
 }
 
 /** What the clients of a seed ask for: some things more than others. */

@@ -3,7 +3,10 @@ import { textOf } from '../clients';
 import { EPOCH } from '../simulation';
 import { FEEDS, PROGRAMS } from '../workloads/network-file';
 import { askList, follow, type Follow, type Followed } from '../workloads/lists';
+import { searchProducts } from '../workloads/searches';
+import { POSTED_ID } from '../workloads/categories';
 import { require } from './broken';
+import { Categories } from './categories';
 import { type Check, dataOf, type Observed } from './check';
 
 /** What lists show of something after an event; undefined: it is not listed. */
@@ -77,11 +80,27 @@ const idOf = (category: string, stream: string, data: Data): string => {
   return [programId, eventId, orderNumber].join();
 };
 
+interface Listed {
+  readonly feed: (typeof FEEDS)[number];
+  readonly price: number;
+  readonly brand: string;
+}
+
+/** Publishers see what is mapped; what is posted with a category of the platform shows that in any case. */
+function productRow(name: string, product: Listed | undefined, categories: Categories): Row {
+  if (product === undefined) return undefined;
+  const { feed, price, brand } = product;
+  const id = name.slice(`${feed.id} `.length);
+  const mapped = categories.of(feed.id, id, brand);
+  const shown = mapped === '' && id === POSTED_ID.of ? POSTED_ID.id : mapped;
+  const parties = [feed.organisationId, ...(mapped === '' ? [] : [PUBLISHER])];
+  return { shows: [price, brand, shown].join(), parties };
+}
+
 /** All that lists may have shown, by their names, from the events alone. */
 function historiesOf(world: Observed): ReadonlyMap<string, Histories> {
   const all = new Map<string, Histories>([...Object.keys(AFTER), 'product'].map((name) => [name, new Map()]));
-  const mappings = new Map<string, string>();
-  const products = new Map<string, { readonly price: number; readonly brand: string }>();
+  const [categories, products] = [new Categories(), new Map<string, Listed>()];
   const { log } = world.disks;
   for (const event of log.all) {
     const category = event.stream.slice(0, event.stream.indexOf('-'));
@@ -96,33 +115,21 @@ function historiesOf(world: Observed): ReadonlyMap<string, Histories> {
     const after = AFTER[category];
     if (after !== undefined)
       add(category, idOf(category, event.stream, data), (before) => after(before, event, data));
-    const feed = FEEDS.find(({ id }) => event.stream === `feed-${id}` || event.stream === `mapping-${id}`);
-    if (feed === undefined) continue;
-    const ids: string[] = [];
-    if (category === 'mapping') {
-      const { name, categoryId = '' } = data as { readonly name: string; readonly categoryId?: string };
-      mappings.set(`${feed.id} ${name}`, categoryId);
-      for (const [id, { brand }] of products)
-        if (id.startsWith(`${feed.id} `) && brand === name) ids.push(id);
-    } else if (typeof data['sourceProductId'] === 'string') {
-      const id = `${feed.id} ${data['sourceProductId']}`;
-      ids.push(id);
+    const feed = FEEDS.find(({ id }) => event.stream === `feed-${id}`);
+    const { sourceProductId } = data as { readonly sourceProductId?: string };
+    if (feed !== undefined && sourceProductId !== undefined) {
       const { price, product } = data as {
         readonly price: number;
         readonly product?: { readonly brand: string };
       };
+      const id = `${feed.id} ${sourceProductId}`;
       const brand = product?.brand ?? products.get(id)?.brand ?? '';
       if (event.type === 'ProductDelisted') products.delete(id);
-      else products.set(id, { price, brand });
+      else products.set(id, { feed, price, brand });
+      add('product', id, () => productRow(id, products.get(id), categories));
     }
-    for (const id of ids)
-      add('product', id, () => {
-        const product = products.get(id);
-        if (product === undefined) return undefined;
-        const mapped = mappings.get(`${feed.id} ${product.brand}`) ?? '';
-        const parties = [feed.organisationId, ...(mapped === '' ? [] : [PUBLISHER])];
-        return { shows: [product.price, product.brand, mapped].join(), parties };
-      });
+    if (categories.take(event))
+      for (const [id, product] of products) add('product', id, () => productRow(id, product, categories));
   }
   return all;
 }
@@ -198,4 +205,16 @@ function brought(
 const textOfFollow = ({ of, caller, since = 'the beginning' }: Follow): string =>
   `${of} of ${caller.organisationId} since ${since}`;
 
-export const QUERIES = [lists, copies] as const;
+const searches: Check = {
+  promise:
+    'A search of products finds what matches in what it reads, in its order, grouped and page by page, as one does who looks at everything (P4, P5, P7, P8).',
+  verify: ({ clients }) => {
+    for (const one of clients.done(searchProducts)) {
+      const [found, expected] = [one.result.found, one.result.expected].map((page) => JSON.stringify(page));
+      require(found === expected, () =>
+        `${textOf(one)} at ${one.answeredAt} found ${found ?? ''}, not ${expected ?? ''}`);
+    }
+  },
+};
+
+export const QUERIES = [lists, copies, searches] as const;

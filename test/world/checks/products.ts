@@ -3,8 +3,9 @@ import { type RecordedEvent } from '../../../src/kernel/event';
 import { KnownFeed, type Posted } from '../../support/feed-model';
 import { textOf } from '../clients';
 import { FEEDS } from '../workloads/network-file';
-import { deleteProducts, loadFeed, mapCategory, restoreFeed } from '../workloads/products';
+import { deleteProducts, loadFeed, restoreFeed } from '../workloads/products';
 import { require } from './broken';
+import { Categories } from './categories';
 import { type Check, dataOf, type Observed, timeOf } from './check';
 
 /** What is listed of a product; undefined: nothing. */
@@ -169,7 +170,8 @@ const readModels: Check = {
   promise:
     'Products, their prices and categories in the read models are what was posted and mapped (P1, P10, P13).',
   verify: (world) => {
-    const [store, mappings] = [world.stores.at(-1), mappingsOf(world)];
+    const [store, categories] = [world.stores.at(-1), new Categories()];
+    for (const event of world.disks.log.all) categories.take(event);
     const prices = store?.documentsOf('price-history');
     for (const [feedId, { feed }] of historiesOf(world)) {
       const found: [string, object][] = [...(store?.documentsOf('products') ?? [])].flatMap(
@@ -178,9 +180,9 @@ const readModels: Check = {
           const { sourceProductId, product, mapped, modified } = offer;
           if (offer.feedId !== feedId) return [];
           const { brand } = product;
-          const expected = mappings.get(`${feedId} ${brand}`);
-          require(mapped.join() === (expected ?? ''), () =>
-            `${sourceProductId} of feed ${feedId} is mapped to ${mapped.join()}, not ${expected ?? 'nothing'}`);
+          const expected = categories.of(feedId, sourceProductId, brand);
+          require(mapped.join() === expected, () =>
+            `${sourceProductId} of feed ${feedId} is mapped to ${mapped.join()}, not ${expected}`);
           const stored = JSON.parse(prices?.get(id)?.body ?? '{"prices":[]}') as StoredPrices;
           const history = stored.prices.map(([price, since, , currency]) => [price / 100, currency, since]);
           return [
@@ -207,28 +209,6 @@ interface StoredOffer {
 
 interface StoredPrices {
   readonly prices: readonly (readonly [price: number, since: number, position: string, currency: string])[];
-}
-
-/** Categories of the platform by feed and name; each change was asked for. */
-function mappingsOf(world: Observed): ReadonlyMap<string, string> {
-  const mappings = new Map<string, string>();
-  for (const { id } of FEEDS)
-    for (const event of world.disks.log.stream(`mapping-${id}`)) {
-      const { name, categoryId } = dataOf(event) as { readonly name: string; readonly categoryId?: string };
-      const asked = world.clients
-        .of(mapCategory)
-        .some(
-          ({ what, sentAt }) =>
-            what.feed.id === id &&
-            what.name === name &&
-            what.categoryId === categoryId &&
-            sentAt <= timeOf(world, event),
-        );
-      require(asked, () => `nobody has mapped ${name} of feed ${id} to ${categoryId ?? 'nothing'}`);
-      if (categoryId === undefined) mappings.delete(`${id} ${name}`);
-      else mappings.set(`${id} ${name}`, categoryId);
-    }
-  return mappings;
 }
 
 export const PRODUCTS = [loaded, readModels] as const;

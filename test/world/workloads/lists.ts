@@ -33,7 +33,7 @@ const SETTINGS = {
   downloadRate: 0,
 } as const;
 
-const handlers = (parts: ApiParts) => {
+export const queries = (parts: ApiParts) => {
   const { clock, engines, follower, readModels } = parts;
   const { log, store } = engines;
   const states = new FeedStates(clock, store, follower);
@@ -50,13 +50,13 @@ const handlers = (parts: ApiParts) => {
     rendering: { clock, store, follower },
   };
 };
-type Queries = ReturnType<typeof handlers>;
+type Queries = ReturnType<typeof queries>;
 
-type Asker = (typeof CALLERS)[number];
+export type Asker = (typeof CALLERS)[number];
 /** What a list shows, by what it is about. */
 export type Shown = readonly (readonly [id: string, shows: string])[];
 
-const keysOf = <const Table extends KeyTable>(table: Table, keys: string) =>
+export const keysOf = <const Table extends KeyTable>(table: Table, keys: string) =>
   readKeys(table, parseRequestTarget(`/1.0/any;${keys}`), productService.keyFaults);
 
 async function shownIn<Item>(
@@ -138,13 +138,13 @@ const LISTS = {
   Record<string, (queries: Queries, caller: ReturnType<typeof callerOf>) => Promise<Shown>>
 >;
 
-function feedsOf({ kind, organisationId }: Asker): string {
+export function feedsOf({ kind, organisationId }: Asker): string {
   return FEEDS.filter((feed) => kind === 'publisher' || feed.organisationId === organisationId)
     .map(({ id }) => id)
     .join();
 }
 
-const callerOf = (asker: Asker) => ({ ...asker, system: 'PRODUCTS', tokenHash: '' }) as const;
+export const callerOf = (asker: Asker) => ({ ...asker, system: 'PRODUCTS', tokenHash: '' }) as const;
 
 type ListName = keyof typeof LISTS;
 
@@ -168,9 +168,9 @@ export const askList: Command<Question, Shown> = {
     return { list, caller: random.pick(askersOf(list)), from: random.chance(0.8) ? newest(clients) : START };
   },
   run: async (api, { list, caller, from }) => {
-    const queries = api.of(handlers);
-    await reach(queries, from);
-    return await LISTS[list](queries, callerOf(caller));
+    const all = api.of(queries);
+    await reach(all, from);
+    return await LISTS[list](all, callerOf(caller));
   },
 };
 
@@ -221,8 +221,8 @@ export const follow: Command<Follow, Followed> = {
   },
   run: (api, { of, caller, since }) =>
     of === 'transactions'
-      ? followTransactions(api.of(handlers), callerOf(caller), since ?? '*')
-      : download(api.of(handlers), of, callerOf(caller), since),
+      ? followTransactions(api.of(queries), callerOf(caller), since ?? '*')
+      : download(api.of(queries), of, callerOf(caller), since),
 };
 
 const FOLLOWED = ['transactions', ...FEEDS.map(({ id }) => id)] as const;

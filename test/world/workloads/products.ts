@@ -1,5 +1,4 @@
 import { FeedRefusals } from '../../../src/domain/products/feed-refusals';
-import { changeMappings } from '../../../src/network/categories/change-mappings';
 import { loadHistory, undoLoad } from '../../../src/operations/undo-load';
 import { type LoadCommand, ProductCommands } from '../../../src/services/products/commands';
 import { feedLeases, FingerprintCache } from '../../../src/services/products/load/fingerprint-cache';
@@ -8,6 +7,7 @@ import { Loader, type Loaded, type LoadResult } from '../../../src/services/prod
 import { type Posted, type Step } from '../../support/feed-model';
 import { type Command } from '../clients';
 import { type ApiParts } from '../host';
+import { BRANDS, POSTED_ID, POSTED_NAME } from './categories';
 import { FEEDS } from './network-file';
 
 const commands = ({ clock, engines, follower, readModels }: ApiParts) => {
@@ -46,20 +46,13 @@ const commands = ({ clock, engines, follower, readModels }: ApiParts) => {
     const { signal } = new AbortController();
     return undoLoad(engines, { feedId, loadId }, history, { clock, dataDir: undefined, signal });
   };
-  const map = async (feedId: number, name: string, categoryId: string | undefined) => {
-    const change = { feedId, name, ...(categoryId === undefined ? {} : { categoryId }) };
-    const at = clock.now().toISOString();
-    return changeMappings(clock, log, directory, [{ line: 1, change }], { at, count: async () => [] });
-  };
-  return { load, products: new ProductCommands(loader, refusals, follower, readModels), restore, map };
+  return { load, products: new ProductCommands(loader, refusals, follower, readModels), restore };
 };
 
 type Feed = (typeof FEEDS)[number];
 type Mode = Extract<Step, { readonly kind: 'post' }>['mode'];
 
-const IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
-/** A brand is also the name of a category, which feeds map to those of the platform. */
-const BRANDS = ['X', 'Y', 'Z'] as const;
+export const IDS = ['a', 'b', 'c', 'd', 'e', 'f'] as const;
 
 /** As it is posted: without a brand it lacks its name. */
 function productOf({ id, price, brand }: Posted) {
@@ -70,8 +63,14 @@ function productOf({ id, price, brand }: Posted) {
     productUrl: `https://shop.example/${id}`,
     productImage: { url: 'https://img.example/1.jpg' },
     price,
-    categories: [{ name: brand ?? 'none' }],
-    ean: `400000000000${IDS.findIndex((one) => one === id)}`,
+    categories: [
+      {
+        name: brand ?? 'none',
+        ...(id === POSTED_ID.of ? { id: POSTED_ID.id } : {}),
+        ...(id === POSTED_NAME.of ? { tdCategoryName: POSTED_NAME.name } : {}),
+      },
+    ],
+    ean: `400000000000${IDS.findIndex((one) => one === id) % 4}`,
   };
 }
 
@@ -136,24 +135,6 @@ export const restoreFeed: Command<{ readonly feed: Feed; readonly loadId: string
     return ended.length === 0 ? undefined : random.pick(ended);
   },
   run: (api, { feed, loadId }) => api.of(commands).restore(feed.id, loadId),
-};
-
-/** Where a feed's category is mapped to; undefined: nowhere. */
-interface Mapping {
-  readonly feed: Feed;
-  readonly name: string;
-  readonly categoryId: string | undefined;
-}
-
-export const mapCategory: Command<Mapping> = {
-  name: 'map category',
-  weight: 2,
-  draw: (random) => ({
-    feed: random.pick(FEEDS),
-    name: random.pick(BRANDS),
-    categoryId: random.chance(0.3) ? undefined : random.pick(['1', '2']),
-  }),
-  run: (api, { feed, name, categoryId }) => api.of(commands).map(feed.id, name, categoryId),
 };
 
 function ownerOf({ organisationId }: Feed) {
