@@ -1,5 +1,6 @@
 import { stateIdOf } from '../src/domain/transactions/states';
 import {
+  AFTER_APPROVAL,
   dueOf,
   type ListedTransaction,
   type PositionedTransaction,
@@ -18,6 +19,8 @@ import {
   filtersOn,
   type Found,
   type QueryOptions,
+  type TotalsPeriod,
+  type TotalsSearch,
 } from '../src/kernel/query';
 import {
   type FieldType,
@@ -34,11 +37,11 @@ const FIELDS = {
   transactionId: 'keyword',
   legacyTransactionId: 'keyword',
   advertiserId: 'keyword',
-  programId: 'keyword',
+  programId: 'column',
   /** Who owned the site when it was reported. */
   publisherId: 'keyword',
-  siteId: 'keyword',
-  eventId: 'keyword',
+  siteId: 'column',
+  eventId: 'column',
   eventTypeId: 'keyword',
   messageTypeId: 'column',
   orderNumber: 'keyword',
@@ -51,6 +54,9 @@ const FIELDS = {
   /** Epoch ms. */
   timeOfEvent: 'number',
   changed: 'number',
+  approved: 'number',
+  /** From `timeOfEvent` to the approval (ms). */
+  approvalTime: 'number',
   /** Of the last event: lists are followed by it. */
   position: 'number',
   /** When the system ends the pending period (`dueOf`). */
@@ -67,13 +73,13 @@ const TYPES = Object.keys(STATE_OF) as TransactionEvent['type'][];
 export const transactions: Projection<PositionedTransaction, TransactionEvent> = {
   collection: {
     name: 'transactions',
-    version: 4,
+    version: 5,
     fields: FIELDS,
     sorts: ['timeOfEvent', 'changed', 'position', 'due', 'pausedProgramId'],
   },
   streams: [`${TRANSACTION}-`],
   handles: TYPES,
-  replaces: TYPES.filter((type) => type !== 'TransactionAmended'),
+  replaces: TYPES.filter((type) => type !== 'TransactionAmended' && !AFTER_APPROVAL.has(type)),
   idOf: ({ stream }: ParsedEvent<TransactionEvent>) => stream.slice(TRANSACTION.length + 1),
   // Adds to the new document: a copy of it takes as long as making it.
   fold: (before, event) =>
@@ -84,8 +90,9 @@ export const transactions: Projection<PositionedTransaction, TransactionEvent> =
 const PAUSED = stateIdOf('Paused');
 
 function fieldsOf(stored: PositionedTransaction, id: string): Readonly<Record<string, FieldValue>> {
-  const { transaction, messageTypeId, changed, position } = stored;
+  const { transaction, messageTypeId, changed, approved, position } = stored;
   const due = dueOf(stored);
+  const timeOfEvent = Date.parse(transaction.timeOfEvent);
   return {
     transactionId: id,
     legacyTransactionId: legacyIdOf(transaction),
@@ -102,8 +109,9 @@ function fieldsOf(stored: PositionedTransaction, id: string): Readonly<Record<st
     orderValue: transaction.orderValue,
     publisherCommission: transaction.publisherCommission,
     tdCommission: transaction.tdCommission,
-    timeOfEvent: Date.parse(transaction.timeOfEvent),
+    timeOfEvent,
     changed,
+    ...(approved === undefined ? {} : { approved, approvalTime: Math.max(0, approved - timeOfEvent) }),
     position,
     ...(due === undefined ? {} : { due }),
     ...(messageTypeId === PAUSED ? { pausedProgramId: transaction.programId } : {}),
@@ -115,6 +123,7 @@ export interface TransactionCriteria {
   readonly among: Readonly<Partial<Record<TransactionField, readonly (string | number)[]>>>;
   readonly timeOfEvent: Bounds;
   readonly changed: Bounds;
+  readonly approved: Bounds;
   /** Only those whose last event is after this log position, and at `until` or before. */
   readonly after?: Position;
   readonly until?: Position;
@@ -158,25 +167,61 @@ export async function listTransactions(
   return await searchInParts({ store, target, read: toTransaction }, wanted, query);
 }
 
-/** Totals by currency and state; amounts are integers (`wire/record/minor-units.ts`). */
+/** What totals are by, beside currency and state. */
+export interface TotalsGroups {
+  readonly by: readonly ('programId' | 'siteId' | 'eventId')[];
+  readonly period?:
+    { readonly of: 'timeOfEvent' | 'changed' | 'approved'; readonly every: TotalsPeriod } | undefined;
+}
+
+/** Of one combination; amounts are integers (`wire/record/minor-units.ts`). */
+export interface TransactionTotals {
+  /** The first day of the period. */
+  readonly period?: string;
+  readonly ids: { readonly [Name in TotalsGroups['by'][number]]?: number };
+  readonly currencyId: string;
+  readonly messageTypeId: number;
+  readonly count: number;
+  readonly orderValue: number;
+  readonly publisherCommission: number;
+  readonly tdCommission: number;
+  /** Sum of the times from `timeOfEvent` to approval (ms), of those that were approved. */
+  readonly approvalTime: number;
+}
+
+/** Combinations in an answer. */
+export const MOST_TOTALS = 10_000;
+
+/** Totals by currency, state, and what is asked for; undefined if there are more than `MOST_TOTALS`. */
 export async function totalTransactions(
   store: ReadStore,
   criteria: TransactionCriteria,
+  { by, period }: TotalsGroups,
   query: QueryOptions = {},
-) {
+): Promise<readonly TransactionTotals[] | undefined> {
   const wanted = {
     filter: filterOf(criteria),
-    by: ['currencyId', 'messageTypeId'],
-    sums: ['orderValue', 'publisherCommission', 'tdCommission'],
-  } as const satisfies { by: readonly TransactionField[]; sums: readonly TransactionField[]; filter: Filter };
+    by: [
+      'currencyId',
+      'messageTypeId',
+      ...by,
+      ...(period === undefined ? [] : [{ field: period.of, every: period.every }]),
+    ],
+    sums: ['orderValue', 'publisherCommission', 'tdCommission', 'approvalTime'],
+    most: MOST_TOTALS,
+  } as const satisfies { sums: readonly TransactionField[] } & TotalsSearch;
   const totals = await store.totals(TARGET, wanted, query);
-  return totals.map(({ values: [currencyId = '', state], count, sums }) => ({
+  if (totals.length > MOST_TOTALS) return undefined;
+  return totals.map(({ values: [currencyId = '', state, ...values], count, sums }) => ({
+    ...(period === undefined ? {} : { period: values[by.length] ?? '' }),
+    ids: Object.fromEntries(by.map((name, at) => [name, Number(values[at])])),
     currencyId,
     messageTypeId: Number(state),
     count,
     orderValue: sums[0] ?? 0,
     publisherCommission: sums[1] ?? 0,
     tdCommission: sums[2] ?? 0,
+    approvalTime: sums[3] ?? 0,
   }));
 }
 
@@ -199,6 +244,7 @@ function filterOf(criteria: TransactionCriteria): Filter {
     ...lists.map(([field, values]) => among(field, values.map(String))),
     between('timeOfEvent', criteria.timeOfEvent),
     between('changed', criteria.changed),
+    between('approved', criteria.approved),
     between('position', {
       min: criteria.after === undefined ? undefined : numberOf(criteria.after) + 1,
       max: criteria.until === undefined ? undefined : numberOf(criteria.until),

@@ -138,14 +138,39 @@ export interface GroupCounts {
 /** Sums over the matching documents, per combination of values. */
 export interface TotalsSearch {
   readonly filter: Filter;
-  /** `column` fields. Documents that lack one of them are left out. */
-  readonly by: readonly [string, ...string[]];
+  /** `column` fields, or periods of time. Documents that lack one of the fields are left out. */
+  readonly by: readonly [TotalsBy, ...TotalsBy[]];
   /** `number` fields; a document without one adds nothing. */
   readonly sums: readonly string[];
+  /** With more combinations, the answer is of any that are more than this. By default unlimited. */
+  readonly most?: number;
+}
+
+export type TotalsPeriod = 'day' | 'week' | 'month';
+
+/** A period is of a `number` field with epoch ms; its value is its first day (UTC), a week begins on Monday. */
+export type TotalsBy = string | { readonly field: string; readonly every: TotalsPeriod };
+
+const DAY = 86_400_000;
+/** Of the first Monday after 1970 began, in days. */
+const MONDAY = 4;
+
+/** The first day of the period that has a time (epoch ms), as the number of days since 1970. */
+export function firstDayOf(time: number, every: TotalsPeriod): number {
+  const day = Math.floor(time / DAY);
+  if (every === 'day') return day;
+  if (every === 'week') return Math.floor((day - MONDAY) / 7) * 7 + MONDAY;
+  const date = new Date(day * DAY);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth()) / DAY;
+}
+
+/** Days since 1970 as a date, `YYYY-MM-DD`. */
+export function dateOf(day: number): string {
+  return new Date(day * DAY).toISOString().slice(0, 10);
 }
 
 /**
- * The documents with these values of the `by` fields: how many they are, and the sums of the `sums` fields, rounded
+ * The documents with these values of `by`: how many they are, and the sums of the `sums` fields, rounded
  * beyond 2^53.
  */
 export interface Totals {

@@ -175,7 +175,7 @@ describe('following a list by since (decisions T6)', () => {
     await app.settled();
     const asOf = await transactionsNow(store);
     await rebuild(log, store, [transactions], { clock: SYSTEM_CLOCK, owner: 'test', code: 'test' });
-    const criteria = { among: { orderNumber: ['S-1'] }, timeOfEvent: {}, changed: {} };
+    const criteria = { among: { orderNumber: ['S-1'] }, timeOfEvent: {}, changed: {}, approved: {} };
     const page = { orderBy: 'position', descending: false, offset: 0, size: 10, after: null } as const;
     expect(await listTransactions(store, criteria, page, asOf.target)).toMatchObject({ total: 1 });
     expect((await transactionsNow(store)).target.generation).not.toBe(asOf.target.generation);

@@ -213,12 +213,20 @@ describe('keys of all operations', () => {
       ...['listAnyDeliveries maxTime', 'listAnyDeliveries minTime'],
       ...['listClaimSubscriptionDeliveries maxTime', 'listClaimSubscriptionDeliveries minTime'],
       ...['listSubscriptionDeliveries maxTime', 'listSubscriptionDeliveries minTime'],
-      ...['listTransactions maxChanged', 'listTransactions maxTimeOfEvent'],
-      ...['listTransactions minChanged', 'listTransactions minTimeOfEvent'],
+      ...['listTransactions maxApproved', 'listTransactions maxChanged', 'listTransactions maxTimeOfEvent'],
+      ...['listTransactions minApproved', 'listTransactions minChanged', 'listTransactions minTimeOfEvent'],
       ...['listVouchers activeAt', 'listVouchers maxStartDate', 'listVouchers minEndDate'],
       ...['searchProducts maxUpdateDate', 'searchProducts minUpdateDate'],
-      ...['totalTransactions maxChanged', 'totalTransactions maxTimeOfEvent'],
-      ...['totalTransactions minChanged', 'totalTransactions minTimeOfEvent'],
+      ...[
+        'totalTransactions maxApproved',
+        'totalTransactions maxChanged',
+        'totalTransactions maxTimeOfEvent',
+      ],
+      ...[
+        'totalTransactions minApproved',
+        'totalTransactions minChanged',
+        'totalTransactions minTimeOfEvent',
+      ],
     ]);
   });
 

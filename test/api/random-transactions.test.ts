@@ -6,6 +6,7 @@ import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Response, TestApp } from '../support/app';
 import { TestClock } from '../support/clock';
 import { cases } from '../support/size';
+import { type KnownTransaction } from '../support/known-transaction';
 import {
   type Expected,
   type ModelCaller,
@@ -37,6 +38,15 @@ const CALLER_IDS: Readonly<Record<(typeof CALLERS)[number], ModelCaller>> = {
   casa: 2,
   operator: 'operator',
 };
+
+/** Of totals: what is grouped by. */
+const GROUPINGS = [
+  ['day'],
+  ['week', 'state'],
+  ['month', 'programId'],
+  ['programId', 'siteId', 'eventId', 'day', 'state'],
+  ['siteId'],
+];
 
 let app: TestApp;
 let now = NOW;
@@ -139,7 +149,15 @@ class History {
     expect((await client.get(keys, 'preisblickAll')).json()).toEqual(own);
     const casa = expected.filter((one) => one?.['advertiserId'] === 2);
     expect((await client.get(keys, 'casa')).json()).toEqual(casa);
-    expect((await client.get(`/totals${keys}`, 'operator')).json()).toEqual(totalsOf(expected));
+    await this.checkTotals(inOrder, 'operator');
+    await this.checkTotals(
+      inOrder.filter(({ siteId }) => [1101, 1102].includes(siteId)),
+      'preisblickAll',
+    );
+    await this.checkTotals(
+      inOrder.filter(({ organisationId }) => organisationId === 2),
+      'casa',
+    );
     for (const one of known) {
       const { id, history } = one;
       const legacyId = String(one.fixed['legacyTransactionId']);
@@ -148,6 +166,23 @@ class History {
       else expect(byLegacyId.json()).toEqual(history.at(-1));
       expect((await client.get(`/${id}`, 'operator')).json()).toEqual(history.at(-1));
       expect((await client.get(`/${id}/transitions`, 'operator')).json()).toEqual(history);
+    }
+  }
+
+  /** Of all that a client sees (decisions T9). */
+  private async checkTotals(
+    known: readonly KnownTransaction[],
+    caller: 'casa' | 'operator' | 'preisblickAll',
+  ): Promise<void> {
+    const totals = async (keys: string) =>
+      (await client.get(`/totals;epi=${this.epi}${keys}`, caller)).json<readonly object[]>();
+    expect(await totals('')).toEqual(totalsOf(known));
+    for (const groupBy of GROUPINGS) {
+      const every = groupBy.some((name) => ['day', 'week', 'month'].includes(name));
+      for (const periodOf of every ? ['timeOfEvent', 'changed', 'approved'] : [undefined]) {
+        const keys = `;groupBy=${groupBy.join(',')}${periodOf === undefined ? '' : `;periodOf=${periodOf}`}`;
+        expect([keys, await totals(keys)]).toEqual([keys, totalsOf(known, groupBy, periodOf)]);
+      }
     }
   }
 

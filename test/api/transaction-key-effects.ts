@@ -35,6 +35,8 @@ const FILTERS = [
   [`maxTimeOfEvent=${NOW - 3 * HOUR}`, 'K-3'],
   [`minChanged=${NOW - SECOND}`, 'K-2'],
   [`maxChanged=${NOW - 3 * SECOND}`, 'K-3'],
+  [`minApproved=${NOW - SECOND}`, 'K-2'],
+  [`maxApproved=${NOW - 3 * SECOND}`, 'K-3'],
 ] as const;
 
 const TOTAL_OF = { 'K-1': 'EUR 4', 'K-2': 'EUR 5', 'K-3': 'SEK 5' } as const;
@@ -59,6 +61,27 @@ export const TRANSACTION_EFFECTS: readonly Effect[] = [
   ['listTransactions', 'page=1', ';pageSize=2', orders, ['K-3']],
   ['listTransactions', 'cursor=*', ';pageSize=2', ({ headers }) => 'x-next-cursor' in headers, true],
   ['listTransactions', 'format=csv', '', ({ headers }) => headers['content-type'], 'text/csv; charset=utf-8'],
+  [
+    'totalTransactions',
+    'groupBy=programId',
+    ';currencyId=SEK',
+    (answer) => listed(answer)[0]?.['programId'],
+    102,
+  ],
+  [
+    'totalTransactions',
+    'periodOf=approved',
+    ';groupBy=day',
+    (answer) => listed(answer)[0]?.['periodOf'],
+    'approved',
+  ],
+  [
+    'totalTransactions',
+    'format=csv',
+    '',
+    ({ headers }) => headers['content-type'],
+    'text/csv; charset=utf-8',
+  ],
   ['getTransactionHistory', 'pageSize=1', '', states, ['Tracked']],
   ['getTransactionHistory', 'page=1', ';pageSize=1', states, ['Pending']],
   ...(['listTransactions', 'getTransaction', 'getTransactionHistory'] as const).map((id): Effect => [

@@ -215,6 +215,7 @@ describe('transaction list', () => {
           orderValue: 100,
           publisherCommission: 6,
           tdCommission: 2.5,
+          secondsToApproval: 21_600,
         },
         {
           currencyId: 'EUR',
@@ -233,12 +234,127 @@ describe('transaction list', () => {
           orderValue: 12.34,
           publisherCommission: 0.62,
           tdCommission: 0,
+          secondsToApproval: 60,
         },
       ]);
       expect((await get('/totals.xml;orderNumber=SE', 'nord')).body).toMatch(
         /<totals>\s*<total>\s*<currencyId>SEK</,
       );
       expect((await get('/totals;orderNumber=none', 'nord')).json()).toEqual([]);
+    });
+
+    const lines = async (keys: string, client: ConversionClient = 'nord') =>
+      (await get(`/totals${keys}`, client)).json<readonly Readonly<Record<string, unknown>>[]>();
+
+    it('by day, program and site, with approvals (decisions T9)', async () => {
+      const at = (day: string, time: string) => Date.parse(`${day}T${time}Z`);
+      const day = new Date(NOW - 40 * 24 * HOUR).toISOString().slice(0, 10);
+      const next = new Date(Date.parse(day) + 24 * HOUR).toISOString().slice(0, 10);
+      const epi = 'report';
+      const lead = { eventId: 302, orderValue: 0.29, publisherCommission: 0.1, epi };
+      await create('R-1', { ...lead, timeOfEvent: at(day, '23:59:59.999') });
+      await create('R-2', { ...lead, timeOfEvent: at(next, '00:00:00.000') });
+      const { transactionId } = await create('R-3', { ...lead, timeOfEvent: at(next, '12:00:00.000') });
+      await move({ transactionId, action: 'delete' }, 'operator');
+      await create('R-4', { ...lead, eventId: 301, timeOfEvent: at(next, '12:00:00.000') });
+      const of = (period: string) => ({
+        period,
+        periodOf: 'timeOfEvent',
+        programId: 101,
+        siteId: 1101,
+        currencyId: 'EUR',
+      });
+      const seconds = (time: number) => Math.round((NOW - time) / 1000);
+      expect(await lines(`;epi=${epi};groupBy=siteId,day,programId`)).toEqual([
+        {
+          ...of(day),
+          ...{
+            count: 1,
+            orderValue: 0.29,
+            publisherCommission: 0.1,
+            tdCommission: 0,
+            approved: 1,
+            refused: 0,
+          },
+          approvalRate: 1,
+          secondsToApproval: seconds(at(day, '23:59:59.999')),
+        },
+        {
+          ...of(next),
+          ...{
+            count: 3,
+            orderValue: 0.87,
+            publisherCommission: 0.3,
+            tdCommission: 0,
+            approved: 1,
+            refused: 1,
+          },
+          approvalRate: 0.5,
+          secondsToApproval: seconds(at(next, '00:00:00.000')),
+        },
+      ]);
+      const approved = await lines(`;epi=${epi};groupBy=day,state;periodOf=approved`);
+      expect(approved.map(({ period, stateName, count }) => [period, stateName, count])).toEqual([
+        [new Date(NOW).toISOString().slice(0, 10), 'Tracked_Approved', 2],
+        [new Date(NOW).toISOString().slice(0, 10), 'Deleted', 1],
+      ]);
+      expect(
+        (await get(`/totals.csv;epi=${epi};groupBy=day`, 'nord')).body.split('\r\n').slice(0, 2),
+      ).toEqual([
+        '"period","periodOf","programId","siteId","eventId","currencyId","messageTypeId","stateName","count","orderValue",' +
+          '"publisherCommission","tdCommission","approved","refused","approvalRate","secondsToApproval"',
+        `"${day}","timeOfEvent","","","","EUR","","","1","0.29","0.1","0","1","0","1","${seconds(at(day, '23:59:59.999'))}"`,
+      ]);
+    });
+
+    it('a paid transaction keeps the time of its approval (decisions T9)', async () => {
+      const { transactionId } = await create('PAID', {
+        eventId: 302,
+        orderValue: 1,
+        timeOfEvent: NOW - HOUR,
+        epi: 'paid',
+      });
+      await move({ transactionId, action: 'pay', paymentId: 1 }, 'operator');
+      expect(await lines(';epi=paid;groupBy=state')).toMatchObject([
+        { messageTypeId: 9, secondsToApproval: 3600 },
+      ]);
+      expect(await lines(`;epi=paid;minApproved=${NOW}`)).toHaveLength(1);
+      expect(await lines(`;epi=paid;minApproved=${NOW + HOUR}`)).toEqual([]);
+    });
+
+    it.each([
+      [';groupBy=day,month', 'groupBy=day,month: expected at most one of day, week, month'],
+      [';periodOf=approved', 'periodOf=approved: expected together with day, week, month in groupBy'],
+      [';groupBy=year', 'groupBy=year: expected one of day, week, month, programId, siteId, eventId, state'],
+    ])('refuses %s (decisions T9)', async (keys, message) => {
+      const answer = await get(`/totals${keys}`, 'nord');
+      expect(refusalOf(answer).codes).toBe('400 CON_350');
+      expect(answer.body).toContain(message);
+    });
+
+    it('refuses more than 10,000 combinations (decisions T9)', async () => {
+      const reports = (from: number, to: number) =>
+        Array.from({ length: to - from }, (_, at) =>
+          reportOf(`DAY-${from + at}`, {
+            timeOfEvent: NOW - Math.floor((from + at) / 2) * 24 * HOUR,
+            eventId: (from + at) % 2 === 0 ? 301 : 302,
+            epi: 'days',
+          }),
+        );
+      for (const [from, to] of [
+        [0, 9_999],
+        [9_999, 10_000],
+      ] as const)
+        expect((await reportAll(reports(from, to))).statusCode).toBe(200);
+      await world.app.settled();
+      expect(await lines(';epi=days;groupBy=day,state')).toHaveLength(10_000);
+      expect(await lines(';epi=days;groupBy=day')).toHaveLength(5_000);
+      expect((await reportAll(reports(10_000, 10_001))).statusCode).toBe(200);
+      await world.app.settled();
+      const answer = await get('/totals;epi=days;groupBy=day', 'nord');
+      expect(refusalOf(answer).codes).toBe('400 CON_350');
+      expect(answer.body).toContain('more than 10000 combinations');
+      expect(await lines(';epi=days;groupBy=month')).not.toHaveLength(0);
     });
 
     it('beyond 2^53 hundredths, which are rounded to what a number can be', async () => {

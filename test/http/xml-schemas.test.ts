@@ -462,7 +462,9 @@ describe('transaction schemas', () => {
       await move({ transactionId, action: 'pay', paymentId: 3 }, 'operator');
       const keys = ['', ';dateOutputFormat=epoch', ';orderNumber=none', ';pretty=true'];
       await valid('Transactions_v1_0.xsd', ...(await Promise.all(keys.map((key) => read(`.xml${key}`)))));
-      const totals = [keys[0], keys[2], keys[3]].map((key) => read(`/totals.xml${key}`));
+      const totals = [keys[0], keys[2], keys[3], ';groupBy=week,programId'].map((key) =>
+        read(`/totals.xml${key}`),
+      );
       await valid('TransactionTotals_v1_0.xsd', ...(await Promise.all(totals)));
     });
 

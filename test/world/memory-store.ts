@@ -17,7 +17,10 @@ import {
   QueryTooLong,
   type Results,
   type Search,
+  dateOf,
+  firstDayOf,
   type Totals,
+  type TotalsBy,
   type TotalsSearch,
 } from '../../src/kernel/query';
 import {
@@ -323,17 +326,18 @@ export class MemoryStore extends ReadStore {
 
   async totals(
     target: Target,
-    { filter, by, sums }: TotalsSearch,
+    { filter, by, sums, most = Infinity }: TotalsSearch,
     options: QueryOptions = {},
   ): Promise<readonly Totals[]> {
     return this.within(options, () => {
       const rows = this.finished(target)
         .matching(filter)
-        .filter(({ fields }) => by.every((field) => fields[field] !== undefined));
-      const groups = groupedBy(rows, ({ fields }) => JSON.stringify(by.map((field) => fields[field])));
+        .filter(({ fields }) => by.every((one) => groupOf(fields, one) !== undefined));
+      const groups = groupedBy(rows, ({ fields }) => JSON.stringify(by.map((one) => groupOf(fields, one))));
       return [...groups.values()]
+        .slice(0, most + 1)
         .map((group) => ({
-          values: by.map((field) => String(group[0]?.fields[field])),
+          values: by.map((one) => String(groupOf(group[0]?.fields ?? {}, one))),
           count: group.length,
           sums: sums.map((field) => group.reduce((sum, { fields }) => sum + Number(fields[field] ?? 0), 0)),
         }))
@@ -503,4 +507,10 @@ function pageOf<Item extends Cursor>(
   const page = left.slice(0, size);
   const last = page.at(-1);
   return { total, page, ...(left.length > size && last ? { next: { keys: last.keys, id: last.id } } : {}) };
+}
+
+function groupOf(fields: Document['fields'], by: TotalsBy): FieldValue | undefined {
+  if (typeof by === 'string') return fields[by];
+  const time = fields[by.field];
+  return time === undefined ? undefined : dateOf(firstDayOf(Number(time), by.every));
 }

@@ -22,6 +22,8 @@ export interface StoredTransaction {
   readonly isHeld?: true;
   /** Why it is Invalid. */
   readonly reasons?: readonly string[];
+  /** When it was approved (epoch ms): also once it is Paid, or Deleted after its approval. */
+  readonly approved?: number;
 }
 
 /** With the log position of its last event (`numberOf`), as the read model stores it. */
@@ -42,14 +44,31 @@ export function storedAfter(
   if (type === 'TransactionAmended' && before !== undefined)
     return { ...before, transaction: factsIn(data), changed: Date.parse(data.at) };
   const { at, transaction, decimals, ...attributes } = data;
+  const approved = APPROVALS.has(type)
+    ? Date.parse(at)
+    : AFTER_APPROVAL.has(type)
+      ? before?.approved
+      : undefined;
   return {
     messageTypeId: stateIdOf(STATE_OF[type]),
     transaction: factsIn({ transaction, ...(decimals === undefined ? {} : { decimals }) }),
     changed: Date.parse(at),
     sequenceNumber: revision + 1,
     ...attributes,
+    ...(approved === undefined ? {} : { approved }),
   };
 }
+
+const APPROVALS: ReadonlySet<TransactionEvent['type']> = new Set([
+  'TransactionTrackedApproved',
+  'TransactionPendingApproved',
+]);
+
+/** They keep the time of an approval, all other events of a state but amendments replace what was before. */
+export const AFTER_APPROVAL: ReadonlySet<TransactionEvent['type']> = new Set([
+  'TransactionDeleted',
+  'TransactionPaid',
+]);
 
 /** When the system has to end the pending period, in epoch ms; undefined in other states. */
 export function dueOf(stored: StoredTransaction): number | undefined {

@@ -1,5 +1,5 @@
 import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
-import { atMost, boolean, idOf, integer, text, time, wordOf } from '../../wire/record/kinds';
+import { atMost, boolean, day, idOf, integer, score, text, time, wordOf } from '../../wire/record/kinds';
 import { currency, money } from '../../wire/record/minor-units';
 import { errorList } from '../../wire/api/errors';
 import { DENIED_REASONS, EVENT_TYPES, STATES } from './states';
@@ -176,16 +176,42 @@ export const listedTransactions = listOf(listedTransaction, { each: 'transaction
 
 export type OutputTransaction = AnswerOf<typeof listedTransaction>;
 
-/** The total of one currency and state (`docs/decisions.md#t6`). */
+/** The total of one currency and what is grouped by (`docs/decisions.md#t9`). */
 const transactionTotal = record(
   {
+    period: { kind: day(), ...optional, description: 'First day (UTC) of the day, week or month' },
+    periodOf: {
+      kind: wordOf('timeOfEvent', 'changed', 'approved'),
+      ...optional,
+      description: 'The time that the period is of',
+    },
+    programId: { ...LISTED.programId, ...optional },
+    siteId: { ...LISTED.siteId, ...optional },
+    eventId: { ...LISTED.eventId, ...optional },
     currencyId: LISTED.currencyId,
-    messageTypeId: MESSAGE_TYPE,
-    stateName: LISTED.stateName,
+    messageTypeId: { ...MESSAGE_TYPE, ...optional },
+    stateName: { ...LISTED.stateName, ...optional },
     count: { kind: integer(), description: 'Transactions' },
     orderValue: { kind: money(), description: 'Sum of their order values' },
     publisherCommission: { kind: money(), description: 'Sum of their commissions of publishers' },
     tdCommission: { kind: money(), description: 'Sum of their commissions of the platform' },
+    approved: {
+      kind: integer(),
+      ...optional,
+      description: 'How many are approved or paid; this and the next two unless grouped by state',
+    },
+    refused: { kind: integer(), ...optional, description: 'How many are invalid or deleted' },
+    approvalRate: {
+      kind: score(),
+      ...optional,
+      description: 'approved of approved and refused, with four decimals; absent while all are pending',
+    },
+    secondsToApproval: {
+      kind: integer(),
+      ...optional,
+      description:
+        'Mean time from timeOfEvent to the approval of those that are approved or paid, in seconds',
+    },
   },
   { name: 'TransactionTotal' },
 );

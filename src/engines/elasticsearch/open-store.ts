@@ -11,7 +11,10 @@ import {
   type QueryOptions,
   type Results,
   type Search,
+  dateOf,
+  firstDayOf,
   type Totals,
+  type TotalsBy,
   type TotalsSearch,
 } from '../../kernel/query';
 import {
@@ -320,23 +323,21 @@ type Bucket = estypes.AggregationsCompositeBucket &
 
 interface Answered {
   readonly totals: estypes.AggregationsMultiBucketAggregateBase<Bucket> & {
-    readonly after_key?: Readonly<Record<string, string>>;
+    readonly after_key?: Readonly<Record<string, string | number>>;
   };
 }
 
 /** Counts and sums per combination of values, in ascending order of the values. */
 async function totals(
   { alias, layout, ask }: IndexContext,
-  { filter, by, sums }: TotalsSearch,
+  { filter, by, sums, most = Infinity }: TotalsSearch,
 ): Promise<readonly Totals[]> {
-  const sources = by.map((name, at) => ({
-    [`by${at}`]: { terms: { field: property(layout.field(name, 'column').name) } },
-  }));
+  const sources = by.map((one, at) => ({ [`by${at}`]: sourceOf(one, layout) }));
   const summed = sums.map(
     (name, at) => [`sum${at}`, { sum: { field: property(layout.field(name, 'number').name) } }] as const,
   );
   const found: Totals[] = [];
-  for (let after: Readonly<Record<string, string>> | undefined; ;) {
+  for (let after: Readonly<Record<string, string | number>> | undefined; ;) {
     const request: estypes.SearchRequest = {
       index: alias,
       query: queryOf(filter, layout),
@@ -357,11 +358,27 @@ async function totals(
     if (!Array.isArray(buckets)) throw new Error('the answer of an aggregation has no buckets');
     for (const bucket of buckets)
       found.push({
-        values: by.map((_, at) => String(bucket.key[`by${at}`])),
+        values: by.map((one, at) => valueOf(one, bucket.key[`by${at}`])),
         count: bucket.doc_count,
         sums: sums.map((_, at) => bucket[`sum${at}`]?.value ?? 0),
       });
-    if (buckets.length < PAGE) return found;
+    if (buckets.length < PAGE || found.length > most) return found;
     after = aggregations?.totals.after_key;
   }
+}
+
+function sourceOf(by: TotalsBy, layout: Layout): estypes.AggregationsCompositeAggregationSource {
+  return typeof by === 'string'
+    ? { terms: { field: property(layout.field(by, 'column').name) } }
+    : {
+        date_histogram: {
+          field: property(layout.field(by.field, 'number').name),
+          calendar_interval: by.every,
+        },
+      };
+}
+
+/** A period has the key of its first instant (epoch ms). */
+function valueOf(by: TotalsBy, key: unknown): string {
+  return typeof by === 'string' ? String(key) : dateOf(firstDayOf(Number(key), 'day'));
 }

@@ -41,10 +41,13 @@ export const transactionOperations = operationsById({
     sends: { ...PAGE_HEADERS, 'X-Next-Since': 'Of a list with since: its next value' },
   },
   totalTransactions: {
-    summary: 'Sum up transactions by currency and state',
-    description: 'Of the transactions that the list would return with the same keys.',
-    example: { pretty: true },
-    answer: shape('TransactionTotals', transactionTotals, 'totals'),
+    summary: 'Sum up transactions, by period, program, site, event and state',
+    description:
+      'Of the transactions that the list would return with the same keys: by currency and groupBy. Days are in UTC, weeks ' +
+      'begin on Monday. At most 10,000 combinations of what is grouped by, currency and state. CSV has a column for each ' +
+      'field.',
+    example: { groupBy: ['month', 'programId'], pretty: true },
+    answer: { ...shape('TransactionTotals', transactionTotals, 'totals'), hasAllColumns: true },
   },
   getTransaction: {
     mayConflict: true,

@@ -1,18 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import {
   listTransactions,
+  MOST_TOTALS,
+  type TotalsGroups,
   totalTransactions,
   type TransactionCriteria,
   type TransactionPage,
   transactionsById,
   transactionsNow,
+  type TransactionTotals,
 } from '../../../projections/transactions';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { eventsOnDemand } from '../../kernel/history';
 import { type OutputTotal, type OutputTransaction } from '../../domain/transactions/transaction-fields';
 import { onlyOne } from '../../domain/transactions/find-transaction';
 import { toOutput } from '../../domain/transactions/transaction-output';
-import { type StateId, STATES } from '../../domain/transactions/states';
+import { STANDINGS, type StateId, STATES } from '../../domain/transactions/states';
 import {
   type ListedTransaction,
   storedAfter,
@@ -75,6 +78,11 @@ const filterKeys = {
     type: until(DATE),
     description: 'Last transition or amendment at this time or earlier; a date includes its day',
   },
+  minApproved: { type: DATE, description: 'Approved at this time or later' },
+  maxApproved: {
+    type: until(DATE),
+    description: 'Approved at this time or earlier; a date includes its day',
+  },
 } as const satisfies KeyTable;
 
 /** Format of dates in an answer: as in messages, unless milliseconds are requested. */
@@ -89,7 +97,24 @@ export const historyKeys = {
   ...dateKeys,
 } as const satisfies KeyTable;
 
-export const totalsKeys = filterKeys;
+const PERIODS = ['day', 'week', 'month'] as const;
+const GROUP_IDS = ['programId', 'siteId', 'eventId'] as const;
+
+/** `docs/decisions.md#t9`. */
+export const totalsKeys = {
+  ...filterKeys,
+  groupBy: {
+    type: oneOf(...PERIODS, ...GROUP_IDS, 'state'),
+    multiple: true,
+    description:
+      'What totals are of, beside the currency, at most one of day, week and month; by default state',
+  },
+  periodOf: {
+    type: oneOf('timeOfEvent', 'changed', 'approved'),
+    description: 'The time that day, week or month is of, in UTC; by default timeOfEvent',
+  },
+  format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
+} as const satisfies KeyTable;
 
 const NEXT_SINCE = /^p(\d{19})$/;
 
@@ -120,7 +145,8 @@ export const listKeys = {
   format: { type: oneOf('csv'), description: 'CSV; overrides the extension' },
 } as const satisfies KeyTable;
 
-export type FilterKeys = Keys<typeof filterKeys>;
+type FilterKeys = Keys<typeof filterKeys>;
+export type TotalsKeys = Keys<typeof totalsKeys>;
 export type TransactionListKeys = Keys<typeof listKeys>;
 export type HistoryKeys = Keys<typeof historyKeys>;
 
@@ -195,19 +221,17 @@ export class TransactionQueries {
     return { found, headers: nextSince(positionOf(last)) };
   }
 
-  /** By currency, then by state. */
-  async totals(keys: FilterKeys, caller: Caller, query: QueryOptions = {}): Promise<readonly OutputTotal[]> {
+  /** In the order of their periods, then of their ids, currencies and states. */
+  async totals(keys: TotalsKeys, caller: Caller, query: QueryOptions = {}): Promise<FoundList<OutputTotal>> {
+    const groups = groupsOf(keys);
     const criteria = criteriaOf(keys, caller);
-    const totals = await totalTransactions(this.store, criteria, query);
-    return totals.map(({ currencyId, messageTypeId, count, ...amounts }) => ({
-      currencyId,
-      messageTypeId: messageTypeId as StateId,
-      stateName: STATES[messageTypeId as StateId].name,
-      count,
-      orderValue: decimalOf(amounts.orderValue, currencyId),
-      publisherCommission: decimalOf(amounts.publisherCommission, currencyId),
-      tdCommission: decimalOf(amounts.tdCommission, currencyId),
-    }));
+    const totals = await totalTransactions(this.store, criteria, groups, query);
+    if (totals === undefined)
+      throw fault.content(
+        `groupBy=${keys.groupBy.join(',')}: more than ${MOST_TOTALS} combinations with currency and state; expected ` +
+          'fewer: group by less, or send keys that select fewer transactions',
+      );
+    return { items: [reported(totals, groups)] };
   }
 
   /** Raises CON_500 unless the caller may see it, CON_550 if the id names several. */
@@ -296,5 +320,90 @@ function criteriaOf(keys: FilterKeys, caller: Caller): TransactionCriteria {
     },
     timeOfEvent: { min: minTimeOfEvent, max: maxTimeOfEvent },
     changed: { min: minChanged, max: maxChanged },
+    approved: { min: keys.minApproved, max: keys.maxApproved },
   };
+}
+
+interface ReportGroups extends TotalsGroups {
+  readonly byState: boolean;
+}
+
+function groupsOf({ groupBy, periodOf }: TotalsKeys): ReportGroups {
+  const [every, other] = PERIODS.filter((period) => groupBy.includes(period));
+  if (other !== undefined)
+    throw fault.content(`groupBy=${groupBy.join(',')}: expected at most one of ${PERIODS.join(', ')}`);
+  if (every === undefined && periodOf !== undefined)
+    throw fault.content(`periodOf=${periodOf}: expected together with ${PERIODS.join(', ')} in groupBy`);
+  return {
+    by: GROUP_IDS.filter((name) => groupBy.includes(name)),
+    period: every && { of: periodOf ?? 'timeOfEvent', every },
+    byState: groupBy.length === 0 || groupBy.includes('state'),
+  };
+}
+
+/** A line for each combination; those that differ in nothing but the state become one unless it is asked for. */
+function reported(totals: readonly TransactionTotals[], groups: ReportGroups): readonly OutputTotal[] {
+  const lines = new Map<
+    string,
+    { readonly key: readonly (string | number)[]; readonly totals: TransactionTotals[] }
+  >();
+  for (const one of totals) {
+    const { period = '', ids, currencyId, messageTypeId } = one;
+    const key = [
+      period,
+      ...GROUP_IDS.map((name) => ids[name] ?? 0),
+      currencyId,
+      groups.byState ? messageTypeId : 0,
+    ];
+    const line = lines.get(key.join());
+    if (line === undefined) lines.set(key.join(), { key, totals: [one] });
+    else line.totals.push(one);
+  }
+  return [...lines.values()]
+    .sort((a, b) => compareKeys(a.key, b.key))
+    .map((line) => lineOf(line.totals, groups));
+}
+
+function compareKeys(a: readonly (string | number)[], b: readonly (string | number)[]): number {
+  const at = a.findIndex((part, index) => part !== b[index]);
+  const [left = 0, right = 0] = [a[at], b[at]];
+  return left === right ? 0 : left < right ? -1 : 1;
+}
+
+function lineOf(totals: readonly TransactionTotals[], { period, byState }: ReportGroups): OutputTotal {
+  const [first] = totals;
+  if (first === undefined) throw new Error('a line has totals');
+  const { currencyId } = first;
+  const sumOf = (name: 'approvalTime' | 'count' | (typeof SUMMED)[number], of = totals): number =>
+    of.reduce((sum, one) => sum + one[name], 0);
+  const standing = (is: (typeof STANDINGS)[StateId]) =>
+    totals.filter(({ messageTypeId }) => STANDINGS[messageTypeId as StateId] === is);
+  const accepted = standing('accepted');
+  const [approved, refused] = [sumOf('count', accepted), sumOf('count', standing('refused'))];
+  const state = first.messageTypeId as StateId;
+  const [orderValue, publisherCommission, tdCommission] = SUMMED.map((name) =>
+    decimalOf(sumOf(name), currencyId),
+  );
+  return {
+    ...(period === undefined ? {} : { period: first.period ?? '', periodOf: period.of }),
+    ...first.ids,
+    currencyId,
+    ...(byState ? { messageTypeId: state, stateName: STATES[state].name } : {}),
+    count: sumOf('count'),
+    orderValue: orderValue ?? 0,
+    publisherCommission: publisherCommission ?? 0,
+    tdCommission: tdCommission ?? 0,
+    ...(byState ? {} : { approved, refused }),
+    ...(byState || approved + refused === 0 ? {} : { approvalRate: rateOf(approved, approved + refused) }),
+    ...(approved === 0
+      ? {}
+      : { secondsToApproval: Math.round(sumOf('approvalTime', accepted) / approved / 1000) }),
+  };
+}
+
+const SUMMED = ['orderValue', 'publisherCommission', 'tdCommission'] as const;
+
+/** With four decimals. */
+function rateOf(part: number, whole: number): number {
+  return Math.round((part / whole) * 10_000) / 10_000;
 }

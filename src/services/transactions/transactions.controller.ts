@@ -26,10 +26,10 @@ import { type CommandResults, TransactionCommands } from './commands';
 import { transactionOperations as operations } from './operations';
 import {
   dateKeys,
-  type FilterKeys,
   type HistoryKeys,
   historyKeys,
   listKeys,
+  type TotalsKeys,
   totalsKeys,
   type TransactionListKeys,
   TransactionQueries,
@@ -61,8 +61,13 @@ class TransactionsController {
 
   @Get('totals')
   @ApiOperation(operations.totalTransactions)
-  totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: FilterKeys): QueuedAnswer {
-    return QueuedAnswer.of(operations.totalTransactions, (query) => this.queries.totals(keys, caller, query));
+  @Produces(['json', 'xml', 'csv'])
+  totals(@CurrentCaller() caller: Caller, @MatrixKeys(totalsKeys) keys: TotalsKeys): ListAnswer {
+    return ListAnswer.of(
+      operations.totalTransactions,
+      (query) => this.queries.totals(keys, caller, query),
+      keys,
+    );
   }
 
   @Get(':id')

@@ -24,6 +24,28 @@ export async function countedGroups(
   return [...groups, ...(await countedGroups(store, target, { ...wanted, after: next }))];
 }
 
+const DAY = 86_400_000;
+
+/** At the ends of days, weeks, months and years, and anywhere. */
+const instant = fc.oneof(
+  fc
+    .tuple(
+      fc.constantFrom('1969-12-29', '1970-01-01', '2000-02-29', '2024-03-01', '2026-01-01', '2026-02-02'),
+      fc.integer({ min: -1, max: 1 }),
+    )
+    .map(([date, ms]) => Date.parse(date) + ms),
+  fc.integer({ min: Date.parse('1950-01-01'), max: Date.parse('2100-01-01') }),
+);
+
+function firstDay(time: number, every: 'day' | 'month' | 'week'): string {
+  const date = new Date(time).toISOString().slice(0, 10);
+  if (every === 'day') return date;
+  if (every === 'month') return `${date.slice(0, 8)}01`;
+  let day = Date.parse(date);
+  while (new Date(day).getUTCDay() !== 1) day -= DAY;
+  return new Date(day).toISOString().slice(0, 10);
+}
+
 export function searching(subject: Subject): void {
   const real = realDocuments();
   const collections = [
@@ -32,6 +54,45 @@ export function searching(subject: Subject): void {
     ...(real === undefined ? [] : [{ of: 'the real products', spec: OFFERS, documents: real }]),
   ];
   if (real === undefined) it('(real products are missing: skips searches over them)', () => undefined);
+
+  describe('totals by periods of time (UTC, weeks begin on Monday)', () => {
+    afterEach(subject.close);
+
+    it('as the calendar says', () =>
+      fc.assert(
+        fc.asyncProperty(fc.array(instant, { minLength: 1, maxLength: 40 }), async (times) => {
+          const store = await subject.open();
+          const target = { collection: LOOSE.name };
+          await live(store, LOOSE);
+          const documents = times.map((modified, index) => ({
+            id: String(index),
+            fields: { feedId: 1, groupId: `g${index % 2}`, price: index, modified },
+            body: '{}',
+          }));
+          await put(store, target, [
+            ...documents,
+            { id: 'none', fields: { feedId: 1, groupId: 'g0' }, body: '{}' },
+          ]);
+          for (const every of ['day', 'week', 'month'] as const) {
+            const by = ['groupId', { field: 'modified', every }] as const;
+            const found = await store.totals(target, { filter: EVERYTHING, by, sums: ['price'] });
+            const expected = new Map<string, { count: number; sum: number }>();
+            for (const { fields } of documents) {
+              const key = `${fields.groupId} ${firstDay(fields.modified, every)}`;
+              const { count, sum } = expected.get(key) ?? { count: 0, sum: 0 };
+              expected.set(key, { count: count + 1, sum: sum + fields.price });
+            }
+            expect(found).toEqual(
+              [...expected]
+                .sort()
+                .map(([key, { count, sum }]) => ({ values: key.split(' '), count, sums: [sum] })),
+            );
+          }
+          await subject.close();
+        }),
+        { numRuns: 10 },
+      ));
+  });
 
   describe.each(collections)('over $of', ({ spec, documents }) => {
     let store: ReadStore;
@@ -107,6 +168,13 @@ export function searching(subject: Subject): void {
       const twice = await store.totals(target, { filter: EVERYTHING, by: ['groupId', 'groupId'], sums: [] });
       const once = oracle.totals('groupId', [], EVERYTHING);
       expect(twice).toEqual(once.map(({ values, ...one }) => ({ ...one, values: [...values, ...values] })));
+    });
+
+    it('totals until there are more than wanted', async () => {
+      const wanted = { filter: EVERYTHING, by: ['groupId'], sums: [] } as const;
+      const all = await store.totals(target, wanted);
+      expect(await store.totals(target, { ...wanted, most: all.length })).toEqual(all);
+      expect((await store.totals(target, { ...wanted, most: all.length - 1 })).length).toBe(all.length);
     });
 
     it('scans by id ascending', () =>

@@ -1,8 +1,11 @@
 import {
+  dateOf,
+  firstDayOf,
   type GroupCount,
   type GroupCounts,
   GROUPS_CHARACTERS,
   type Totals,
+  type TotalsBy,
   type TotalsSearch,
 } from '../../../kernel/query';
 import { bodiesOf, foundOf, keysOf } from './documents';
@@ -87,9 +90,13 @@ export function countGroups(
 }
 
 /** Counts and sums per combination of values, in ascending order of the values. */
-export function totals(generation: GenerationFile, { filter, by, sums }: TotalsSearch): readonly Totals[] {
+export function totals(
+  generation: GenerationFile,
+  { filter, by, sums, most = Infinity }: TotalsSearch,
+): readonly Totals[] {
   const { file, layout, index, check } = generation;
-  const names = by.map((name) => layout.field(name, 'column').name);
+  const grouping = by.map((one) => groupingOf(generation, one));
+  const names = grouping.map(({ name }) => name);
   const summed = sums.map((name) => layout.field(name, 'number').name);
   return file.reading(() => {
     const selection = selectionOf(filter, layout);
@@ -98,10 +105,16 @@ export function totals(generation: GenerationFile, { filter, by, sums }: TotalsS
       { readonly numbers: readonly number[]; count: number; readonly sums: readonly Sum[] }
     >();
     const columns = [...names, ...summed];
-    for (const { count, rows, values } of index.walk(selection.filter, columns, selection.partitions, check))
+    for (const { count, rows, values } of index.walk(
+      selection.filter,
+      columns,
+      selection.partitions,
+      check,
+    )) {
+      if (found.size > most) break;
       for (let at = 0; at < count; at += 1) {
         const row = rows[at] ?? 0;
-        const numbers = names.map((_, name) => groupKeyOf(values[name]?.[at] ?? NaN, row));
+        const numbers = grouping.map(({ keyOf }, name) => keyOf(values[name]?.[at] ?? NaN, row));
         if (numbers.some(Number.isNaN)) continue;
         const key = numbers.join();
         let total = found.get(key);
@@ -115,14 +128,36 @@ export function totals(generation: GenerationFile, { filter, by, sums }: TotalsS
           if (!Number.isNaN(value)) total.sums[sum]?.add(value);
         }
       }
+    }
     return [...found.values()]
       .map((total) => ({
-        values: total.numbers.map((number) => valueOf(generation, number)),
+        values: total.numbers.map((number, at) => grouping[at]?.textOf(number) ?? ''),
         count: total.count,
         sums: total.sums.map(({ value }) => value),
       }))
       .sort((a, b) => compareAll(a.values, b.values));
   });
+}
+
+interface Grouping {
+  readonly name: string;
+  /** A number that stands for the value of a document. */
+  readonly keyOf: (number: number, row: number) => number;
+  readonly textOf: (key: number) => string;
+}
+
+function groupingOf(generation: GenerationFile, by: TotalsBy): Grouping {
+  const { layout } = generation;
+  if (typeof by === 'string') {
+    const { name } = layout.field(by, 'column');
+    return { name, keyOf: groupKeyOf, textOf: (key) => valueOf(generation, key) };
+  }
+  const { field, every } = by;
+  return {
+    name: layout.field(field, 'number').name,
+    keyOf: (time) => firstDayOf(time, every),
+    textOf: dateOf,
+  };
 }
 
 /** A sum that carries what each addition rounds off (Neumaier). */
