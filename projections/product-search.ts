@@ -1,6 +1,7 @@
 import {
   allOf,
   type Cursor,
+  type Facet,
   type Filter,
   filtersOn,
   type GroupOrder,
@@ -8,6 +9,7 @@ import {
   type Order,
   type Page,
   type QueryOptions,
+  type ValueCount,
 } from '../src/kernel/query';
 import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/projector/search-in-parts';
 import { type ReadStore } from '../src/kernel/read-store';
@@ -106,6 +108,45 @@ export async function searchGroupedProducts(
     ...criteria.window,
   };
   return searchGroupsInParts({ store, target: TARGET, read: toOffer }, wanted, query);
+}
+
+/** What matching offers are counted by (`docs/decisions.md#p31`): a field of the read model each, but for ranges. */
+const FACETS = {
+  brand: 'brand',
+  tdCategoryId: 'tdCategoryId',
+  category: 'category',
+  priceRange: 'price',
+  feed: 'feedId',
+} as const satisfies Readonly<Record<string, ProductField>>;
+
+export type FacetName = keyof typeof FACETS;
+
+export const FACET_NAMES = Object.keys(FACETS) as readonly FacetName[];
+
+/** Values listed of each facet. */
+const MOST_VALUES = 20;
+
+/** The facets to count; `priceRange` has bounds in minor units, ascending. */
+export interface WantedFacets {
+  readonly names: readonly FacetName[];
+  readonly priceBounds: readonly number[];
+}
+
+/** How many matching offers have each value: of all results, whatever the page is. */
+export async function countProducts(
+  store: ReadStore,
+  criteria: ProductCriteria,
+  { names, priceBounds }: WantedFacets,
+  query: QueryOptions = {},
+): Promise<ReadonlyMap<FacetName, readonly ValueCount[]>> {
+  const facets = names.map((name): Facet =>
+    name === 'priceRange'
+      ? { field: FACETS[name], bounds: priceBounds }
+      : { field: FACETS[name], size: MOST_VALUES },
+  );
+  const filter = await filterOf(store, criteria, query);
+  const counts = await store.countValues(TARGET, { filter, facets }, query);
+  return new Map(names.map((name, at) => [name, counts[at] ?? []]));
 }
 
 const TARGET = { collection: products.collection.name };

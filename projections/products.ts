@@ -49,10 +49,11 @@ export type ProductField = keyof typeof FIELDS;
 export const products: Projection<StoredOffer, OfferEvent> = {
   collection: {
     name: 'products',
-    version: 6,
+    version: 7,
     fields: FIELDS,
     partition: 'feedId',
     sorts: ['modified', 'price', 'changed'],
+    facets: ['brand', 'tdCategoryId', 'category', 'feedId'],
   },
   streams: FEED_STREAMS,
   handles: OFFER_EVENTS,

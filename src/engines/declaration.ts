@@ -20,14 +20,32 @@ export interface Field {
 export class Declaration {
   readonly partition: string | undefined;
   readonly fields: ReadonlyMap<string, Field>;
+  private readonly facets: readonly string[];
 
-  constructor({ fields, partition, sorts = [] }: CollectionSpec) {
+  constructor({ fields, partition, sorts = [], facets = [] }: CollectionSpec) {
     this.fields = new Map(
       Object.entries(fields).map(([name, type], index) => [name, { name, type, index }] as const),
     );
     this.partition = partition;
     for (const name of [...sorts, ...(partition === undefined ? [] : [partition])])
       this.field(name, 'number');
+    this.facets = facets;
+    for (const name of facets) {
+      this.field(name, 'keyword', 'number');
+      if (sorts.includes(name))
+        throw new UndeclaredField(`${name} is a sort field: its values are not counted`);
+    }
+  }
+
+  /** Whether the values of a field are counted. */
+  isFacet(name: string): boolean {
+    return this.facets.includes(name);
+  }
+
+  /** The declared field with this name whose values are counted. */
+  facet(name: string): Field {
+    if (!this.isFacet(name)) throw new UndeclaredField(`${name} is not declared as a facet`);
+    return this.field(name, 'keyword', 'number');
   }
 
   /** The declared field with this name and one of these types. */

@@ -179,6 +179,32 @@ export interface Totals {
   readonly sums: readonly number[];
 }
 
+/** Counts values among the matching documents. */
+export interface ValuesSearch {
+  readonly filter: Filter;
+  readonly facets: readonly Facet[];
+}
+
+/** What to count. A document is counted once per value that it has. */
+export type Facet =
+  /**
+   * The values of a field that is declared in `facets`: those that most documents have, at most `size`; equal counts by
+   * value, ascending (strings by their bytes in UTF-8). Strings of more than `MAX_COUNTED` UTF-16 units or with control
+   * characters (below U+0020) are left out. `prefix`: only strings that start with it.
+   */
+  | { readonly field: string; readonly size: number; readonly prefix?: string }
+  /**
+   * The ranges of a `number` field between these bounds, which ascend: below the first one, from each one to before the
+   * next, and from the last one on; 1 to 100. The values are the numbers of the ranges, from 0, also of empty ones.
+   */
+  | { readonly field: string; readonly bounds: readonly number[] };
+
+/** How many of the matching documents have a value. */
+export interface ValueCount {
+  readonly value: string | number;
+  readonly count: number;
+}
+
 /** A query exceeded its `timeLimit` (ms). */
 export class QueryTooLong extends NamedError {
   constructor(readonly timeLimit: number) {

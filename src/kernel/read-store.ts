@@ -13,6 +13,8 @@ import {
   type Search,
   type Totals,
   type TotalsSearch,
+  type ValueCount,
+  type ValuesSearch,
 } from './query';
 
 /**
@@ -44,7 +46,12 @@ export interface CollectionSpec {
    * listings are sorted by, greatest first.
    */
   readonly sorts?: readonly string[];
+  /** `keyword` fields, and `number` fields that are not in `sorts`, whose values are counted (`countValues`). */
+  readonly facets?: readonly string[];
 }
+
+/** Longer values, in UTF-16 units, are not listed where values are counted. */
+export const MAX_COUNTED = 200;
 
 /** A document to write: fields for queries, and a body that is opaque to the engine. */
 export interface Document {
@@ -188,6 +195,12 @@ export abstract class ReadStore {
    * Totals per combination of values, in ascending order of the values; exact up to 2^53. Meant for few combinations.
    */
   abstract totals(target: Target, wanted: TotalsSearch, options?: QueryOptions): Promise<readonly Totals[]>;
+  /** How many matching documents have each value, per facet; exact. Raises `UndeclaredField`. */
+  abstract countValues(
+    target: Target,
+    wanted: ValuesSearch,
+    options?: QueryOptions,
+  ): Promise<readonly (readonly ValueCount[])[]>;
   /**
    * All matching documents as of one moment, in batches, by id ascending. The first batch is empty and comes before any
    * document is read. The engine need not keep a snapshot open for the whole iteration: it may copy the rest.

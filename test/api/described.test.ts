@@ -96,6 +96,12 @@ const REQUESTS: readonly Asked[] = [
   ['searchProducts', products],
   ['searchProducts', `${products}${all};groupOffersByProduct=true`],
   ['searchProducts', `${products};cursor=*;pageSize=1`],
+  ['searchProducts', `${products};facets=brand,tdCategoryId,category,priceRange(1,10.5),feed`],
+  [
+    'searchProducts',
+    `/1.0/products.xml;fid=${german};facets=brand,tdCategoryId,category,priceRange(1,10.5),feed`,
+  ],
+  ['searchProducts', `${products};facets=colour`],
   ['searchProducts', `${products};q=nothing`],
   ['searchProducts', `/1.0/products.xml;fid=${german}${allAndDates}`],
   ['searchProducts', `/1.0/products.csv;fid=${german}`],

@@ -16,7 +16,7 @@ export type Effect = readonly [operation: string, sent: string, beside: string, 
 const { german, swedish, shared } = FEEDS;
 
 interface Products {
-  readonly productHeader?: object;
+  readonly productHeader?: { readonly facets?: object };
   readonly products?: readonly {
     readonly name: string;
     readonly offers: readonly { readonly sourceProductId: string; readonly [field: string]: unknown }[];
@@ -36,6 +36,7 @@ const typeOf =
   (field: string): Show =>
   (answer) =>
     typeof found(answer)[0]?.[0]?.[field];
+const facets: Show = (answer) => Object.keys(answer.json<Products>().productHeader?.facets ?? {});
 const header: Show = ({ body }) => body.split('\r\n')[0]?.slice(0, 20);
 const hasColumn: Show = ({ body }) => body.includes('(field)Colour');
 const status: Show = ({ statusCode }) => statusCode;
@@ -77,6 +78,7 @@ const searches: readonly Effect[] = [
     offers,
     [[german, shared]],
   ],
+  ['searchProducts', 'facets=brand,feed', both, facets, ['brand', 'feed']],
   ['searchProducts', 'priceHistory=true', both, has('priceHistory'), true],
   ['searchProducts', 'dateOutputFormat=iso8601', both, typeOf('modified'), 'string'],
   ...ofCsv('searchProducts', both),

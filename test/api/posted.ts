@@ -93,7 +93,11 @@ export interface Found {
   readonly products: readonly FoundProduct[];
   /** `sourceProductId` of all offers, in their order. */
   readonly ids: readonly string[];
+  readonly facets?: Facets | undefined;
 }
+
+/** Counts by the names of facets. */
+export type Facets = Readonly<Record<string, readonly object[]>>;
 
 /** The requests that most tests make of an application. */
 export function clientOf(app: () => TestApp) {
@@ -113,11 +117,11 @@ export function clientOf(app: () => TestApp) {
       const response = await app().get(`/1.0/products${keys}`, { token: TOKENS[by] });
       if (response.statusCode !== 200) throw new Error(`${keys}: ${response.statusCode} ${response.body}`);
       const { productHeader, products } = response.json<{
-        productHeader: { totalHits: number };
+        productHeader: { totalHits: number; facets?: Facets };
         products: FoundProduct[];
       }>();
       const ids = products.flatMap(({ offers }) => offers.map(({ sourceProductId }) => sourceProductId));
-      return { totalHits: productHeader.totalHits, products, ids };
+      return { totalHits: productHeader.totalHits, products, ids, facets: productHeader.facets };
     },
   };
 }

@@ -69,12 +69,18 @@ export interface Asked extends Readonly<Partial<Record<TextKey | CodeKey, readon
   readonly pageSize?: number;
   readonly limit?: number;
   readonly groupOffersByProduct?: boolean;
+  readonly facets?: string;
 }
+
+/** What is asked for where facets are: all of them. */
+export const ALL_FACETS = 'brand,tdCategoryId,category,priceRange(5,9.99,100),feed';
+const BOUNDS = [5, 9.99, 100];
 
 export interface Answered {
   readonly totalHits: number;
   /** Ids of the offers of each product. */
   readonly products: readonly (readonly string[])[];
+  readonly facets?: Readonly<Record<string, readonly object[]>>;
 }
 
 /**
@@ -104,11 +110,53 @@ export function answerOf(
   const from = (Math.max(page, 1) - 1) * perPage;
   const size = Math.min(perPage, Math.min(1000, limit) - from);
   return {
+    ...(asked.facets === undefined ? {} : { facets: facetsOf(found, network) }),
     totalHits: sorted.length,
     products: sorted
       .filter((_, at) => at >= from && at < from + perPage && at < limit && at < 1000)
       .map((group) => group.slice(0, Math.min(1000, Math.floor(10_000 / size))).map(({ id }) => id)),
   };
+}
+
+/** Counts of offers, grouped or not (decisions P31). */
+function facetsOf(
+  found: readonly KnownOffer[],
+  { categories }: KnownNetwork,
+): NonNullable<Answered['facets']> {
+  const named = (id: string) => categories.find((one) => one.id === id)?.names['en'];
+  const ranges = [-Infinity, ...BOUNDS].map((from, at) => ({ from, to: BOUNDS[at] ?? Infinity }));
+  return {
+    brand: valuesOf(found, ({ product: { brand } }) => (brand === undefined ? [] : [withoutCase(brand)])),
+    tdCategoryId: valuesOf(found, (offer) => offer.categories).map((one) => ({
+      name: named(one.value),
+      ...one,
+    })),
+    category: valuesOf(found, ({ product }) =>
+      product.categories.flatMap(({ name }) => (name === undefined ? [] : [withoutCase(name)])),
+    ),
+    priceRange: ranges.map(({ from, to }) => ({
+      ...(from === -Infinity ? {} : { from }),
+      ...(to === Infinity ? {} : { to }),
+      count: found.filter(({ product: { price } }) => price >= from && price < to).length,
+    })),
+    feed: valuesOf(found, ({ feedId }) => [String(feedId)]).map(({ value, count }) => ({
+      value: Number(value),
+      count,
+    })),
+  };
+}
+
+function valuesOf(
+  offers: readonly KnownOffer[],
+  of: (offer: KnownOffer) => readonly string[],
+): readonly { readonly value: string; readonly count: number }[] {
+  const all = offers.flatMap((offer) => [...new Set(of(offer))]);
+  return [...new Set(all)]
+    .filter((value) => value.length <= 200 && !Array.from(value).some((character) => character < ' '))
+    .map((value) => ({ value, count: all.filter((one) => one === value).length }))
+    .sort((a, b) => b.count - a.count || Buffer.compare(Buffer.from(a.value), Buffer.from(b.value)))
+    .slice(0, 20)
+    .map(({ value, count }) => ({ value: value.normalize(), count }));
 }
 
 // Matching ------------------------------------------------------------------------------------------------

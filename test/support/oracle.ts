@@ -1,9 +1,12 @@
 import {
+  type Facet,
   type Filter,
   type GroupOrder,
   type GroupSearch,
   type Order,
   type Search,
+  type ValueCount,
+  type ValuesSearch,
 } from '../../src/kernel/query';
 import { type Document } from '../../src/kernel/read-store';
 import { shuffler } from '../../src/kernel/shuffle';
@@ -42,8 +45,40 @@ export function oracleOf(documents: readonly Document[]) {
           sums: sums.map((name) => group.reduce((sum, { fields }) => sum + Number(fields[name] ?? 0), 0)),
         }))
         .sort((a, b) => Buffer.compare(Buffer.from(a.values[0] ?? ''), Buffer.from(b.values[0] ?? ''))),
+    countValues: ({ filter, facets }: ValuesSearch) =>
+      facets.map((facet) => valueCounts(matching(filter), facet)),
     scan: (filter: Filter) => inOrder(matching(filter), []).map(({ id }) => id),
   };
+}
+
+/** The counts of a facet, by examining every document. */
+export function valueCounts(
+  documents: readonly Pick<Document, 'fields'>[],
+  facet: Facet,
+): readonly ValueCount[] {
+  if ('bounds' in facet) {
+    const counts = Array.from({ length: facet.bounds.length + 1 }, () => 0);
+    for (const { fields } of documents) {
+      const value = fields[facet.field];
+      if (typeof value !== 'number') continue;
+      const range = facet.bounds.filter((bound) => value >= bound).length;
+      counts[range] = (counts[range] ?? 0) + 1;
+    }
+    return counts.map((count, value) => ({ value, count }));
+  }
+  const { field, size, prefix = '' } = facet;
+  const counts = new Map<string | number, number>();
+  for (const { fields } of documents)
+    for (const value of new Set(valuesOf(fields[field]))) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return [...counts]
+    .map(([value, count]) => ({ value, count }))
+    .filter(({ value }) => typeof value === 'number' || (isListed(value) && value.startsWith(prefix)))
+    .sort((a, b) => b.count - a.count || compareKeys(a.value, b.value, false))
+    .slice(0, size);
+}
+
+function isListed(value: string): boolean {
+  return value.length <= 200 && !Array.from(value).some((character) => character < ' ');
 }
 
 function groupedBy(documents: readonly Document[], field: string): Map<unknown, Document[]> {

@@ -22,6 +22,8 @@ import {
   type Totals,
   type TotalsBy,
   type TotalsSearch,
+  type ValueCount,
+  type ValuesSearch,
 } from '../../src/kernel/query';
 import {
   type CollectionSpec,
@@ -35,6 +37,7 @@ import {
   type Write,
 } from '../../src/kernel/read-store';
 import { shuffler } from '../../src/kernel/shuffle';
+import { valueCounts } from '../support/oracle';
 import { LeaseTable } from './memory-leases';
 
 const BATCH = 1_000;
@@ -342,6 +345,21 @@ export class MemoryStore extends ReadStore {
           sums: sums.map((field) => group.reduce((sum, { fields }) => sum + Number(fields[field] ?? 0), 0)),
         }))
         .sort((a, b) => compareAll(a.values, b.values, []));
+    });
+  }
+
+  async countValues(
+    target: Target,
+    { filter, facets }: ValuesSearch,
+    options: QueryOptions = {},
+  ): Promise<readonly (readonly ValueCount[])[]> {
+    return this.within(options, () => {
+      const table = this.finished(target);
+      for (const facet of facets)
+        if ('bounds' in facet) table.declaration.field(facet.field, 'number');
+        else table.declaration.facet(facet.field);
+      const rows = table.matching(filter);
+      return facets.map((facet) => valueCounts(rows, facet));
     });
   }
 

@@ -1,5 +1,6 @@
-import { count, date, DOUBLE, integer, text, url } from '../../wire/record/kinds';
+import { amount, count, date, DOUBLE, integer, text, url } from '../../wire/record/kinds';
 import {
+  type AnswerOf,
   type Field,
   type Fields,
   listOf,
@@ -289,12 +290,72 @@ export const foundProduct = record(
   { name: 'Product' },
 );
 
+const COUNT = {
+  kind: integer(),
+  in: 'attribute',
+  description: 'Number of offers found that have it',
+} as const;
+
+function valuesOf<K extends Scalar<unknown, never>>(kind: K, description: string) {
+  return listOf(
+    record({
+      value: { kind, in: 'text', description },
+      name: { kind: TEXT, in: 'attribute', optional: true, description: 'Its name' },
+      count: COUNT,
+    }),
+    { each: 'value', most: 20 },
+  );
+}
+
+/** Counts within the products found (`docs/decisions.md#p31`). */
+const facets = record(
+  {
+    brand: {
+      kind: valuesOf(TEXT, 'Brand, case ignored: in small letters'),
+      optional: true,
+      description: 'Brands',
+    },
+    tdCategoryId: {
+      kind: valuesOf(TEXT, 'Id of the category'),
+      optional: true,
+      description: 'Categories of the platform that products are mapped to, without those above',
+    },
+    category: {
+      kind: valuesOf(TEXT, 'Name of the category, case ignored: in small letters'),
+      optional: true,
+      description: 'Categories of the advertisers',
+    },
+    priceRange: {
+      kind: listOf(
+        record({
+          from: { kind: amount(), ...ATTRIBUTE, description: 'Lowest price; absent in the first range' },
+          to: { kind: amount(), ...ATTRIBUTE, description: 'Prices are below it; absent in the last range' },
+          count: COUNT,
+        }),
+        { each: 'range', most: 21 },
+      ),
+      optional: true,
+      description: 'Ranges of prices, in the currencies of the programs',
+    },
+    feed: { kind: valuesOf(integer(), 'Id of the feed'), optional: true, description: 'Feeds' },
+  },
+  { name: 'Facets' },
+);
+
+export type OutputFacets = AnswerOf<typeof facets>;
+
 /** Document 1, Product (search and bulk output), JSON response shape. */
 export const foundProducts = record({
   productHeader: {
     kind: record({
       totalHits: { kind: integer(), description: 'Number of products found' },
       nextCursor: { kind: TEXT, optional: true, description: 'Key `cursor` of the next page' },
+      facets: {
+        kind: facets,
+        optional: true,
+        description:
+          'How many of the offers found have each value, for those of the key `facets`: most first',
+      },
     }),
     description: 'The search as a whole',
   },

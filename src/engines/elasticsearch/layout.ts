@@ -7,6 +7,7 @@ import {
   type Document,
   type FieldType,
   type FieldValue,
+  MAX_COUNTED,
   type Target,
 } from '../../kernel/read-store';
 import { Declaration } from '../declaration';
@@ -16,7 +17,7 @@ export function foundOf(stored: Found | undefined): Found[] {
   return stored === undefined ? [] : [{ id: stored.id, version: stored.version, body: stored.body }];
 }
 
-/** Uses only what a server without plug-ins supports. Only fields to sort or group by have `doc_values`. */
+/** Uses only what a server without plug-ins supports. Only fields to sort, group or count by have `doc_values`. */
 const MAPPINGS: Readonly<Record<FieldType, estypes.MappingProperty>> = {
   number: { type: 'long' },
   keyword: { type: 'keyword', doc_values: false },
@@ -39,7 +40,10 @@ export class Layout extends Declaration {
 
   /** Settings and mappings of a new generation. */
   index(): Pick<estypes.IndicesCreateRequest, 'settings' | 'mappings'> {
-    const fields = [...this.fields.values()].map(({ name, type }) => [property(name), MAPPINGS[type]]);
+    const fields = [...this.fields.values()].map(({ name, type }) => [
+      property(name),
+      type === 'keyword' && this.isFacet(name) ? MAPPINGS.column : MAPPINGS[type],
+    ]);
     return {
       settings: {
         number_of_shards: 1,
@@ -83,7 +87,7 @@ export function property(field: string): string {
 }
 
 /** Longer values are hashed: an index refuses very long ones, and splits words of more than 255 characters. */
-const MAX_LENGTH = 200;
+const MAX_LENGTH = MAX_COUNTED;
 const HASH_MARK = '\u0001';
 
 /** A value or word as it is indexed and searched for. Different values have different encodings. */

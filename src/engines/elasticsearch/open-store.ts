@@ -16,6 +16,8 @@ import {
   type Totals,
   type TotalsBy,
   type TotalsSearch,
+  type ValueCount,
+  type ValuesSearch,
 } from '../../kernel/query';
 import {
   type CollectionSpec,
@@ -35,6 +37,7 @@ import { foundOf, ID, type Layout, nameOf, Names, property } from './layout';
 import { queryOf } from './query';
 import { search } from './search';
 import { nextPageSize, Snapshot, type SnapshotPage } from './snapshot';
+import { countValues } from './values';
 import { writeBatch } from './writer';
 import { defined } from '../../kernel/without';
 
@@ -185,6 +188,14 @@ class ElasticsearchStore extends ReadStore {
 
   async totals(target: Target, wanted: TotalsSearch, options: QueryOptions = {}): Promise<readonly Totals[]> {
     return await this.query(target, options, (context) => totals(context, wanted), FINISHED);
+  }
+
+  async countValues(
+    target: Target,
+    wanted: ValuesSearch,
+    options: QueryOptions = {},
+  ): Promise<readonly (readonly ValueCount[])[]> {
+    return await this.query(target, options, (context) => countValues(context, wanted), FINISHED);
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {

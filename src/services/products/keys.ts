@@ -1,3 +1,4 @@
+import { FACET_NAMES, type FacetName, type WantedFacets } from '../../../projections/product-search';
 import { type CsvSeparators } from '../../wire/csv/rows';
 import { type DateFormat } from '../../wire/date';
 import {
@@ -98,6 +99,48 @@ const DATE_FORMAT: KeyType<DateFormat> = {
   takesAll: true,
 };
 
+/** Price bounds of a facet. */
+const MAX_BOUNDS = 20;
+
+/** Names, and for ranges of prices the bounds (`docs/decisions.md#p31`): `brand,priceRange(10,50,100)`. */
+const FACETS: KeyType<WantedFacets> = {
+  expected:
+    `some of ${FACET_NAMES.join(', ').replace('priceRange', 'priceRange(10,50,100)')}, separated by commas; ` +
+    `price bounds ascend, are at most ${MAX_BOUNDS}, and have at most two decimals`,
+  problem: 'unusable',
+  read: (text) => {
+    const names = new Set<FacetName>();
+    let priceBounds: readonly number[] = [];
+    let rest = text;
+    do {
+      const [part = '', word = '', bounds] = ONE_FACET.exec(rest) ?? [];
+      const name = FACET_NAMES.find((one) => one.toLowerCase() === word.toLowerCase());
+      if (part === '' || name === undefined || (name === 'priceRange') !== (bounds !== undefined))
+        return undefined;
+      if (bounds !== undefined) {
+        const found = boundsIn(bounds);
+        if (found === undefined || names.has(name)) return undefined;
+        priceBounds = found;
+      }
+      names.add(name);
+      rest = rest.slice(part.length);
+    } while (rest !== '');
+    return { names: FACET_NAMES.filter((name) => names.has(name)), priceBounds };
+  },
+};
+const ONE_FACET = /^\s*([a-z]+)\s*(?:\(([^()]*)\))?\s*(?:,(?=.)|$)/is;
+
+/** In minor units; undefined if they are unusable. */
+function boundsIn(text: string): readonly number[] | undefined {
+  const bounds = text.split(',').map((bound) => {
+    const [, major, minor = ''] = PRICE_BOUND.exec(bound) ?? [];
+    return major === undefined ? NaN : Number(`${major}${minor.padEnd(2, '0')}`);
+  });
+  const isAscending = bounds.every((bound, at) => bound > (bounds[at - 1] ?? -1));
+  return bounds.length <= MAX_BOUNDS && isAscending ? bounds : undefined;
+}
+const PRICE_BOUND = /^\s*(\d{1,13})(?:\.(\d{1,2}))?\s*$/;
+
 /** Document 1, Search products and CSV export: the query keys (for `token` and `jsonp` see `src/http`). */
 export const searchKeys = {
   q: { ...values, description: 'Words to find in title and description' },
@@ -141,6 +184,12 @@ export const searchKeys = {
   cursor: {
     type: TEXT,
     description: 'Pages beyond the first 1,000 results: *, then the nextCursor of the last answer',
+  },
+  facets: {
+    type: FACETS,
+    description:
+      'Counts by value within the offers found: brand, tdCategoryId, category, feed, priceRange(10,50,100) with bounds of ' +
+      'your own; several are separated by commas. In JSON and XML',
   },
   groupOffersByProduct: { type: BOOLEAN, description: 'Groups the offers of the same product' },
   priceHistory: { type: BOOLEAN, description: 'Adds all earlier prices' },
@@ -191,6 +240,7 @@ export const searchCursors = new ListCursors<SearchKeys>({
   presentation: [
     ...(Object.keys(csvKeys) as (keyof typeof csvKeys)[]),
     'pageSize',
+    'facets',
     'sourceproducturl',
     'priceHistory',
     'dateOutputFormat',

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { pricesOf } from '../../../projections/price-history';
 import {
+  countProducts,
+  type FacetName,
   type FoundProducts,
   pageSizeOf,
   type ProductCriteria,
@@ -8,6 +10,7 @@ import {
   searchGroupedProducts,
   searchProducts,
   searchWindow,
+  type WantedFacets,
   wholeWindow,
   windowAfter,
 } from '../../../projections/product-search';
@@ -16,7 +19,8 @@ import { type Caller } from '../../network/organisations';
 import { type Directory } from '../../network/directory';
 import { type FeedDefinition } from '../../network/events';
 import { productFaults as fault } from '../../domain/products/faults';
-import { type QueryOptions } from '../../kernel/query';
+import { type OutputFacets } from '../../domain/products/product-fields';
+import { type QueryOptions, type ValueCount } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { searchCursors, type SearchKeys, searchKeys } from './keys';
 import { atLeast } from '../../wire/keys/pages';
@@ -46,6 +50,7 @@ export interface SearchResult {
   readonly totalHits: number;
   /** The cursor of the next page, if paging by cursor and not on the last page (`docs/decisions.md#p28`). */
   readonly nextCursor?: string;
+  readonly facets?: OutputFacets;
   /** In batches, read on demand. */
   readonly products: AsyncIterable<Iterable<OutputProduct>>;
   readonly dates: OutputView['dates'];
@@ -78,7 +83,13 @@ export class ProductQueries {
       pastPrices: keys.priceHistory === true ? 'all' : PRESENT_PRICES[this.parts.priceHistory],
     };
     const nextCursor = next && searchCursors.write(keys, next);
-    const result = { totalHits: total, ...(nextCursor === undefined ? {} : { nextCursor }), dates };
+    const facets = keys.facets && (await this.facets(criteria, keys.facets, query));
+    const result = {
+      totalHits: total,
+      ...(nextCursor === undefined ? {} : { nextCursor }),
+      ...(facets === undefined ? {} : { facets }),
+      dates,
+    };
     if (keys.csvFlattenFields !== true) return { ...result, products: this.written(groups, view, query) };
     const whole = await this.find({ ...criteria, window: wholeWindow(keys.limit) }, isGrouped, query);
     const names = new Set<string>();
@@ -86,6 +97,38 @@ export class ProductQueries {
     for await (const batch of groups) addNames(batch, names);
     for await (const batch of whole.groups) addNames(batch, names);
     return { ...result, products: this.written(groups, view, query), customFields: [...names].sort() };
+  }
+
+  /** Counts within the result, with the names of categories and feeds (`docs/decisions.md#p31`). */
+  private async facets(
+    criteria: ProductCriteria,
+    wanted: WantedFacets,
+    query: QueryOptions,
+  ): Promise<OutputFacets> {
+    const { directory } = this.follower;
+    const counts = await countProducts(this.store, criteria, wanted, query);
+    const list = (name: FacetName): readonly ValueCount[] => counts.get(name) ?? [];
+    const texts = (name: FacetName, nameOf: (value: string) => string | undefined = () => undefined) =>
+      list(name).map(({ value, count }) => ({
+        value: String(value).normalize(),
+        ...named(nameOf(String(value))),
+        count,
+      }));
+    const all: Required<OutputFacets> = {
+      brand: texts('brand'),
+      tdCategoryId: texts('tdCategoryId', (id) => directory.category(id)?.names.en),
+      category: texts('category'),
+      priceRange: list('priceRange').map(({ count }, at) => ({
+        ...ranged(wanted.priceBounds[at - 1], wanted.priceBounds[at]),
+        count,
+      })),
+      feed: list('feed').map(({ value, count }) => ({
+        value: Number(value),
+        ...named(directory.feed(Number(value))?.name),
+        count,
+      })),
+    };
+    return Object.fromEntries(wanted.names.map((name) => [name, all[name]]));
   }
 
   private feedsToSearch({ fid }: SearchKeys, caller: Caller): readonly FeedDefinition[] {
@@ -117,6 +160,21 @@ export class ProductQueries {
       yield joined(batch, { ...view, ...prices });
     }
   }
+}
+
+function named(name: string | undefined): { readonly name?: string } {
+  return name === undefined ? {} : { name };
+}
+
+/** A range of prices in major units. */
+function ranged(
+  from: number | undefined,
+  to: number | undefined,
+): { readonly from?: number; readonly to?: number } {
+  return {
+    ...(from === undefined ? {} : { from: from / 100 }),
+    ...(to === undefined ? {} : { to: to / 100 }),
+  };
 }
 
 /** One by one as they are written. */

@@ -71,10 +71,13 @@ class ProductsController {
     const style = csvStyleOf(keys);
     return new ListAnswer(
       async ({ view, query }) => {
-        const { products, nextCursor, ...result } = await this.queries.search(keys, caller, query);
+        if (keys.facets !== undefined && view.format === 'csv')
+          throw fault.illegalValue('facets: allowed for JSON and XML only, the format is csv');
+        const { products, nextCursor, facets, ...result } = await this.queries.search(keys, caller, query);
         const productHeader = {
           totalHits: result.totalHits,
           ...(nextCursor === undefined ? {} : { nextCursor }),
+          ...(facets === undefined ? {} : { facets }),
         };
         const text = resultText(view, { ...result, productHeader, style, vendor: this.parts.vendor });
         return {

@@ -11,7 +11,8 @@ import { type Format } from '../../wire/api/format';
 import { type CsvCell, csvLines, type CsvSeparators } from '../../wire/csv/rows';
 import { date, text, wordOf } from '../../wire/record/kinds';
 import { jsonList, type ListText, xmlList } from '../../wire/record/list';
-import { listOf, pick, prefixed, record, type Scalar } from '../../wire/record/record';
+import { type AnswerOf, listOf, pick, prefixed, record, type Scalar } from '../../wire/record/record';
+import { xmlWriter } from '../../wire/record/xml';
 import { type XmlElement } from '../../wire/xml/write';
 import { productFaults as fault } from '../../domain/products/faults';
 import {
@@ -244,6 +245,10 @@ export const xmlResult = record({
 
 type Dates = OutputView['dates'];
 
+type ProductHeader = AnswerOf<typeof HEADER>;
+const HEADER = foundProducts.fields.productHeader.kind;
+const writeHeader = xmlWriter(HEADER);
+
 /** Of the root element of a document in the output namespace. */
 export function rootAttributes(vendor: string): Readonly<Record<string, string>> {
   return {
@@ -256,14 +261,14 @@ export function rootAttributes(vendor: string): Readonly<Record<string, string>>
 /** Root of a search's answer (Document 1, Product (search and bulk output), XML response shape). */
 function toXmlResult(
   vendor: string,
-  productHeader: { readonly totalHits: number; readonly nextCursor?: string },
+  productHeader: ProductHeader,
   products: readonly OutputProduct[],
   dates: Dates,
 ): XmlElement {
   return {
     result: {
       $: rootAttributes(vendor),
-      productHeader: { ...productHeader },
+      productHeader: writeHeader(productHeader),
       products: { product: products.map((product) => toXmlProduct(product, dates)) },
     },
   };
@@ -344,7 +349,7 @@ function choose<Name extends string>(elements: Elements<Name>, from: Values<Name
 
 interface ResultOptions {
   readonly vendor: string;
-  readonly productHeader: { readonly totalHits: number; readonly nextCursor?: string };
+  readonly productHeader: ProductHeader;
   readonly dates: OutputView['dates'];
   readonly style: CsvStyle;
   readonly customFields?: readonly string[] | undefined;

@@ -28,6 +28,7 @@ export const OFFERS: CollectionSpec = {
   },
   partition: 'feedId',
   sorts: ['modified', 'price'],
+  facets: ['feedId', 'stock', 'brand', 'tags'],
 };
 
 /** The same without a partition, and with the sorts in another order. */
@@ -36,6 +37,7 @@ export const LOOSE: CollectionSpec = {
   version: 1,
   fields: OFFERS.fields,
   sorts: ['price', 'modified'],
+  facets: ['feedId', 'stock', 'brand', 'tags'],
 };
 
 export const FEEDS = [1, 2, 7, 40];
@@ -62,6 +64,10 @@ const VALUES = [
   'tab\tand\nline',
   'x'.repeat(64),
   'x'.repeat(65),
+  'y'.repeat(200),
+  'y'.repeat(201),
+  '~~a',
+  '\u0001a',
   'x'.repeat(40_000),
   `${'x'.repeat(39_999)}y`,
 ];

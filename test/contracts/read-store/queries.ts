@@ -1,11 +1,13 @@
 import fc from 'fast-check';
 import {
+  type Facet,
   type Filter,
   type GroupCount,
   type GroupOrder,
   type GroupSearch,
   type Order,
   type Search,
+  type ValuesSearch,
 } from '../../../src/kernel/query';
 import { type Document } from '../../../src/kernel/read-store';
 import { FEEDS } from './documents';
@@ -16,6 +18,7 @@ export interface Queries {
   readonly search: fc.Arbitrary<Search>;
   readonly groupSearch: fc.Arbitrary<GroupSearch>;
   readonly groupCount: fc.Arbitrary<GroupCount>;
+  readonly values: fc.Arbitrary<ValuesSearch>;
 }
 
 export function queriesFor(documents: readonly Document[]): Queries {
@@ -75,8 +78,38 @@ export function queriesFor(documents: readonly Document[]): Queries {
   const groupOrder = fc
     .tuple(fc.constantFrom('least' as const, 'greatest' as const), order)
     .map(([by, key]): GroupOrder => ({ by, ...key }));
+  const facet: fc.Arbitrary<Facet> = fc.oneof(
+    fc.record({
+      field: fc.constantFrom('feedId', 'stock', 'brand', 'tags'),
+      size: fc.constantFrom(1, 3, 20),
+    }),
+    fc.constantFrom('brand', 'tags').chain((field) =>
+      fc.record({
+        field: fc.constant(field),
+        size: fc.constantFrom(1, 20),
+        prefix: fc
+          .tuple(fc.constantFrom(...valuesOf(field)), fc.constantFrom(0, 1, 2, 70))
+          .map(([value, length]) => Array.from(String(value)).slice(0, length).join('')),
+      }),
+    ),
+    numbers.chain((field) =>
+      fc.record({
+        field: fc.constant(field),
+        bounds: fc
+          .uniqueArray(
+            fc.oneof(fc.integer({ min: -5, max: 15 }), fc.constantFrom(...(valuesOf(field) as number[]))),
+            {
+              minLength: 1,
+              maxLength: 20,
+            },
+          )
+          .map((bounds) => bounds.sort((a, b) => a - b)),
+      }),
+    ),
+  );
   return {
     filter,
+    values: fc.record({ filter, facets: fc.array(facet, { maxLength: 4 }) }),
     search: fc.record({ filter, order: fc.array(order, { maxLength: 2 }), ...page }),
     groupSearch: fc.record({
       filter,

@@ -6,7 +6,7 @@ import {
   type GroupCounts,
   type Search,
 } from '../../../src/kernel/query';
-import { type ReadStore, type Target } from '../../../src/kernel/read-store';
+import { type ReadStore, type Target, UndeclaredField } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
 import { type Subject, live, put } from './subject';
 import { generatedDocuments, LOOSE, OFFERS, realDocuments } from './documents';
@@ -153,6 +153,19 @@ export function searching(subject: Subject): void {
         }),
         { numRuns: 50 },
       ));
+
+    it('counts the values of fields', () =>
+      fc.assert(
+        fc.asyncProperty(queries.values, async (values) => {
+          expect(await store.countValues(target, values)).toEqual(oracle.countValues(values));
+        }),
+        runs,
+      ));
+
+    it.each(['price', 'title', 'groupId', 'none'])('refuses to count the values of %s', async (field) => {
+      const values = store.countValues(target, { filter: EVERYTHING, facets: [{ field, size: 3 }] });
+      await expect(values).rejects.toThrow(UndeclaredField);
+    });
 
     it('totals by the values of a field', () =>
       fc.assert(

@@ -1,4 +1,11 @@
-import { type Filter, type Key, type Order, type Query } from '../../../src/engines/embedded/search/query';
+import {
+  type Count,
+  type Facet,
+  type Filter,
+  type Key,
+  type Order,
+  type Query,
+} from '../../../src/engines/embedded/search/query';
 import { type Blobs } from '../../../src/engines/embedded/search/storage';
 import { type IndexedDocument, type Schema } from '../../../src/engines/embedded/search/segment';
 import { bytesOf } from '../../../src/engines/embedded/search/bytes';
@@ -60,7 +67,6 @@ interface NaiveAnswer {
   /** Rows of the page. */
   readonly rows: readonly (readonly number[])[];
   readonly next?: { readonly keys: readonly Key[]; readonly id: string };
-  readonly facets: readonly (readonly { readonly value: number; readonly count: number }[])[];
 }
 
 /** What a query means: a plain computation over all documents. */
@@ -101,19 +107,33 @@ export function naive(documents: readonly Placed[], query: Query): NaiveAnswer {
   return {
     total: all.length,
     rows: page.map(({ members }) => members.slice(0, group?.members ?? 1).map(({ row }) => row)),
-    facets: (query.facets ?? []).map((facet) => {
-      const counts = new Map<number, number>();
-      for (const { numbers } of matching) {
-        const value = numbers[facet.column];
-        if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
-      }
-      return [...counts]
-        .map(([value, count]) => ({ value, count }))
-        .sort((a, b) => b.count - a.count || a.value - b.value)
-        .slice(0, facet.size);
-    }),
     ...(last === undefined ? {} : { next: { keys: last.keys, id: last.members[0]!.id } }),
   };
+}
+
+/** What the facets of a filter are. */
+export function naiveFacets(
+  documents: readonly Placed[],
+  filter: Filter,
+  facets: readonly Facet[],
+): readonly (readonly Count[])[] {
+  const matching = documents.filter((document) => passes(document, filter));
+  return facets.map((facet) => {
+    if ('column' in facet)
+      return Array.from({ length: facet.bounds.length + 1 }, (_, value) => ({
+        value,
+        count: matching.filter(({ numbers }) => {
+          const number = numbers[facet.column];
+          return number !== undefined && facet.bounds.filter((bound) => bound <= number).length === value;
+        }).length,
+      }));
+    const tokens = matching.flatMap((document) => [...new Set(tokensOf(document))]);
+    return [...new Set(tokens)]
+      .filter((token) => token.startsWith(facet.startingWith) && token >= ' ')
+      .map((value) => ({ value, count: tokens.filter((token) => token === value).length }))
+      .sort((a, b) => b.count - a.count || Buffer.compare(Buffer.from(a.value), Buffer.from(b.value)))
+      .slice(0, facet.size);
+  });
 }
 
 function tokensOf({ tokens }: Placed): readonly string[] {

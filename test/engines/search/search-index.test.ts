@@ -1,8 +1,8 @@
-import { type Filter, type Order, type Query } from '../../../src/engines/embedded/search/query';
+import { type Facet, type Filter, type Order, type Query } from '../../../src/engines/embedded/search/query';
 import { type Merge, SearchIndex } from '../../../src/engines/embedded/search/search-index';
 import { type Schema } from '../../../src/engines/embedded/search/segment';
 import { BlobCache, DamagedIndex } from '../../../src/engines/embedded/search/storage';
-import { indexed, MemoryBlobs, naive, type Placed, type SomeDocument } from './naive';
+import { indexed, MemoryBlobs, naive, naiveFacets, type Placed, type SomeDocument } from './naive';
 import { randomOf } from './random';
 
 const SCHEMA: Schema = {
@@ -107,15 +107,20 @@ function someQuery(random: Random): Query {
     offset: random(3) === 0 ? random(300) : 0,
     size: [0, 1, 10, 100, 1_000][random(5)]!,
     ...(random(2) === 0 ? {} : { group }),
-    ...(random(3) === 0
-      ? {
-          facets: [
-            { column: 'brand', size: 5 },
-            { column: 'stock', size: 3 },
-          ],
-        }
-      : {}),
   };
+}
+
+function someFacets(random: Random): readonly Facet[] {
+  const columns = ['price', 'stock', 'modified'];
+  const column = columns[random(3)]!;
+  const [from, step] = column === 'modified' ? [1_700_000_000_000, 86_400_000] : [random(3) - 2, 700];
+  return [
+    {
+      startingWith: ['t', 'i', 'w', 'シュ', '\u{1f600}', 't9', ''][random(7)]!,
+      size: [1, 5, 1_000][random(3)]!,
+    },
+    { column, bounds: Array.from({ length: 1 + random(6) }, (_, at) => from + at * step) },
+  ];
 }
 
 function expectSame(
@@ -133,6 +138,21 @@ function expectSame(
   } catch (error) {
     throw new Error(`${JSON.stringify(query)}: ${String(error).slice(0, 2_000)}`, { cause: error });
   }
+}
+
+function expectSameFacets(
+  index: SearchIndex,
+  documents: readonly Placed[],
+  random: Random,
+  partitions?: Set<number>,
+): void {
+  const visible = documents.filter(({ partition }) => partitions?.has(partition) !== false);
+  const [filter, facets] = [someFilter(random), someFacets(random)];
+  expect({ filter, facets, found: index.countFacets(filter, facets, partitions) }).toEqual({
+    filter,
+    facets,
+    found: naiveFacets(visible, filter, facets),
+  });
 }
 
 /** All matches, by id and in batches. */
@@ -255,6 +275,7 @@ test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
       for (let query = 0; query < 6; query += 1) {
         const partitions = random(3) === 0 ? new Set([random(3)]) : undefined;
         expectSame(query === 0 ? reader : index, all, someQuery(random), partitions);
+        expectSameFacets(index, all, random, partitions);
       }
       if (action % 10 === 9) expectSamePages(index, all, someQuery(random));
       if (action % 4 === 0) {

@@ -1,9 +1,8 @@
-import { decode, SPAN } from './containers';
 import { countGroups, type Group, GroupSearch } from './groups';
 import { merged } from './heap';
 import { type Hit, idOf, Ordering, Ranked } from './hits';
-import { DECODED, type Matches, matchesOf, type Searched } from './matches';
-import { type Answer, type Count, type Query, type Result } from './query';
+import { type Matches, matchesOf, type Searched } from './matches';
+import { type Answer, type Query, type Result } from './query';
 import { type Schema } from './segment';
 
 /** Answers a query from all segments. */
@@ -14,7 +13,6 @@ export function answer(
   check: () => void,
 ): Answer {
   const all = searched.map((one) => matchesOf(one, schema, query.filter, check));
-  const facets = (query.facets ?? []).map(({ column, size }) => counts(all, column, size, check));
   const { group, offset, size, after } = query;
   // One more, to find out whether there is a next page.
   const wanted = offset + size + (after === undefined ? 0 : 1);
@@ -32,7 +30,6 @@ export function answer(
   const last = after === undefined || found.length < wanted ? undefined : page.at(-1);
   return {
     total,
-    facets,
     results: page.map(({ members }) => members.slice(0, group?.members ?? 1).map(resultOf)),
     ...(last === undefined ? {} : { next: { keys: last.keys, id: idOf(last.first) } }),
   };
@@ -61,32 +58,4 @@ function documents(
 
 function resultOf({ searched, ordinal }: Hit): Result {
   return { partition: searched.partition, row: searched.segment.rows.get(ordinal) };
-}
-
-/** Values below it are counted in an array. */
-const SMALL = 65_536;
-
-/** The values of a column that most matches have. */
-function counts(all: readonly Matches[], column: string, size: number, check: () => void): readonly Count[] {
-  const small = new Uint32Array(SMALL);
-  const others = new Map<number, number>();
-  for (const matches of all) {
-    const numbers = matches.segment.column(column);
-    for (const [span, container] of matches.set.containers.entries()) {
-      check();
-      const decoded = decode(container, span * SPAN, DECODED);
-      for (let at = 0; at < decoded; at += 1) {
-        const value = numbers.get(DECODED[at] ?? 0);
-        if (value >>> 0 === value && value < SMALL) small[value] = (small[value] ?? 0) + 1;
-        else if (!Number.isNaN(value)) others.set(value, (others.get(value) ?? 0) + 1);
-      }
-    }
-  }
-  for (let value = 0; value < SMALL; value += 1) {
-    const count = small[value] ?? 0;
-    if (count > 0) others.set(value, count);
-  }
-  return Array.from(others, ([value, count]) => ({ value, count }))
-    .sort((a, b) => b.count - a.count || a.value - b.value)
-    .slice(0, size);
 }

@@ -162,6 +162,63 @@ export function union(size: number, sets: readonly OrdinalSet[]): OrdinalSet {
   return new OrdinalSet(size, containers);
 }
 
+/** A set as one bitmap: 2,048 words for each container. */
+export function bitmapOf(set: OrdinalSet): Int32Array {
+  const words = new Int32Array(set.containers.length * WORDS);
+  addToBitmap(set, words);
+  return words;
+}
+
+/** Adds a set to a bitmap of the same size. */
+export function addToBitmap(set: OrdinalSet, bitmap: Int32Array): void {
+  for (const [span, { count, sorted, words }] of set.containers.entries()) {
+    const own = bitmap.subarray(span * WORDS, (span + 1) * WORDS);
+    if (words !== undefined)
+      for (let at = 0; at < WORDS; at += 1) own[at] = (own[at] ?? 0) | (words[at] ?? 0);
+    else if (sorted === undefined) fillBits(own, 0, count);
+    else for (let at = 0; at < count; at += 1) setBit(own, sorted[at] ?? 0);
+  }
+}
+
+/** The set of a bitmap, which becomes part of it. */
+export function setOfBitmap(size: number, bitmap: Int32Array): OrdinalSet {
+  const containers: Container[] = [];
+  for (let span = 0; span < spansOf(size); span += 1) {
+    const words = bitmap.subarray(span * WORDS, (span + 1) * WORDS);
+    const count = countBits(words);
+    containers.push(
+      count === spanLength(size, span) ? new Container(count, undefined, undefined) : compact(words, count),
+    );
+  }
+  return new OrdinalSet(size, containers);
+}
+
+/** How many of some ordinals, or of a set, are in a bitmap. */
+export function countFewIn(bitmap: Int32Array, ordinals: Uint32Array, count: number): number {
+  let found = 0;
+  for (let at = 0; at < count; at += 1) {
+    const ordinal = ordinals[at] ?? 0;
+    found += ((bitmap[ordinal >>> 5] ?? 0) >>> (ordinal & 31)) & 1;
+  }
+  return found;
+}
+
+export function countSetIn(bitmap: Int32Array, set: OrdinalSet): number {
+  let found = 0;
+  for (const [span, { count, sorted, words }] of set.containers.entries()) {
+    const own = bitmap.subarray(span * WORDS, (span + 1) * WORDS);
+    if (words !== undefined)
+      for (let at = 0; at < WORDS; at += 1) found += bitsIn((own[at] ?? 0) & (words[at] ?? 0));
+    else if (sorted === undefined) found += countBits(own);
+    else
+      for (let at = 0; at < count; at += 1) {
+        const number = sorted[at] ?? 0;
+        found += ((own[number >>> 5] ?? 0) >>> (number & 31)) & 1;
+      }
+  }
+  return found;
+}
+
 /** Visits a set in ascending order from any ordinal on, decoding only as far as needed. */
 export class Walk {
   private readonly decoded: Int32Array;

@@ -153,19 +153,19 @@ export class Dictionary {
     return block < 0 ? undefined : findIn(this.block(block), token);
   }
 
-  /** The entries whose tokens start with these bytes, at most `limit` of them. */
-  startingWith(prefix: Uint8Array, limit: number): readonly Entry[] {
-    const found: Entry[] = [];
-    for (let block = Math.max(0, this.blockOf(prefix)); block < this.blocks; block += 1) {
-      const entries = new BlockReader(this.block(block));
-      while (entries.next()) {
-        const start = entries.token.subarray(0, prefix.length);
-        const compared = compareBytes(start, prefix);
-        if (compared > 0 || found.length === limit) return found;
-        if (compared === 0) found.push(entries.entry());
-      }
-    }
-    return found;
+  /** The tokens from one on, in order: the first of them is current. Undefined if there is none. */
+  from(token: Uint8Array): DictionaryReader | undefined {
+    const start = Math.max(0, this.blockOf(token));
+    const reader = new DictionaryReader(this.blocks, (block) => this.block(block), start);
+    while (reader.next()) if (compareBytes(reader.token, token) >= 0) return reader;
+    return undefined;
+  }
+
+  /** Visits the tokens that start with these bytes, in order. */
+  startingWith(prefix: Uint8Array, visit: (reader: DictionaryReader) => void): void {
+    const reader = this.from(prefix);
+    if (reader === undefined) return;
+    for (let isMore = true; isMore && reader.startsWith(prefix); isMore = reader.next()) visit(reader);
   }
 
   /** How many tokens are not after this one. */
@@ -347,14 +347,17 @@ function keyOf(bytes: Uint8Array, length: number): number {
 /** Reads all tokens of a dictionary in order. */
 export class DictionaryReader {
   private block = new BlockReader(new Uint8Array(0));
-  private read = 0;
   /** Of the next token. */
-  private position = 0;
+  private position: number;
 
+  /** `read`: the first block. */
   constructor(
     private readonly blocks: number,
     private readonly bytesOf: (block: number) => Uint8Array,
-  ) {}
+    private read = 0,
+  ) {
+    this.position = read * PER_BLOCK;
+  }
 
   /** Goes to the next token; false after the last one. */
   next(): boolean {
@@ -381,6 +384,19 @@ export class DictionaryReader {
   /** The current token. The next one overwrites it. */
   get token(): Uint8Array {
     return this.block.token;
+  }
+
+  startsWith(prefix: Uint8Array): boolean {
+    const { bytes, length } = this.block;
+    if (length < prefix.length) return false;
+    for (let at = 0; at < prefix.length; at += 1) if (bytes[at] !== prefix[at]) return false;
+    return true;
+  }
+
+  /** The bytes of the current token, each as a character: texts in the order of the bytes. */
+  binary(): string {
+    const { bytes, length } = this.block;
+    return Buffer.from(bytes.buffer, bytes.byteOffset, length).toString('latin1');
   }
 
   /** Compares the current tokens of two readers. */

@@ -1,5 +1,7 @@
 import { bytesOf } from './bytes';
 import {
+  addToBitmap,
+  bitmapOf,
   type Container,
   decode,
   difference,
@@ -9,11 +11,13 @@ import {
   OrdinalSet,
   rangeSet,
   setOf,
+  setOfBitmap,
   SPAN,
   union,
   unorderedSet,
 } from './containers';
-import { type Filter, MAX_PREFIXED } from './query';
+import { MAX_INLINE } from './dictionary';
+import { type Filter } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
 
 /** A segment as a query sees it. */
@@ -148,11 +152,7 @@ class Evaluation {
     }
     if ('column' in filter) return this.within(everything(segment.docs), filter);
     if ('token' in filter) return tokenSet(segment, filter.token);
-    const entries = segment.terms.startingWith(bytesOf(filter.prefix), MAX_PREFIXED);
-    return union(
-      segment.docs,
-      entries.map((entry) => segment.terms.set(entry)),
-    );
+    return prefixSet(segment, filter.prefix, this.check);
   }
 
   /** Those of a set that are in a range. */
@@ -234,6 +234,36 @@ export function tokenSet(segment: Segment, token: string): OrdinalSet {
   const entry = segment.terms.find(bytesOf(token));
   return entry === undefined ? emptySet(segment.docs) : segment.terms.set(entry);
 }
+
+/** The documents that have a token that starts with a text. */
+function prefixSet(segment: Segment, prefix: string, check: () => void): OrdinalSet {
+  const { terms, docs } = segment;
+  const sets: OrdinalSet[] = [];
+  const few = new Uint32Array(MAX_INLINE);
+  let bitmap: Int32Array | undefined;
+  const visit = everyFew(check);
+  terms.startingWith(bytesOf(prefix), (reader) => {
+    visit();
+    if (bitmap === undefined && sets.length === FEW_SETS) {
+      bitmap = bitmapOf(union(docs, sets));
+    }
+    if (bitmap === undefined) {
+      sets.push(terms.set(reader.entry()));
+      return;
+    }
+    const count = reader.few(few);
+    if (count === 0) addToBitmap(terms.set(reader.entry()), bitmap);
+    for (let at = 0; at < count; at += 1) {
+      const ordinal = few[at] ?? 0;
+      bitmap[ordinal >>> 5] = (bitmap[ordinal >>> 5] ?? 0) | (1 << (ordinal & 31));
+    }
+  });
+  if (bitmap !== undefined) return setOfBitmap(docs, bitmap);
+  return sets.length === 0 ? emptySet(docs) : union(docs, sets);
+}
+
+/** Sets that are united at once; more of them are added to a bitmap. */
+const FEW_SETS = 8;
 
 /** The first of `count` ascending positions at which a condition holds, from which on it does; else `count`. */
 export function firstWhere(count: number, condition: (at: number) => boolean): number {

@@ -3,12 +3,10 @@ export type Filter =
   | { readonly all: readonly Filter[] }
   | { readonly any: readonly Filter[] }
   | { readonly token: string }
-  /** A token that starts with this: of the first `MAX_PREFIXED` in the order of their bytes, in each segment. */
+  /** Any token that starts with this. */
   | { readonly prefix: string }
   /** A column's value is within these bounds, inclusive; a missing one never is. */
   | { readonly column: string; readonly min?: number | undefined; readonly max?: number | undefined };
-
-export const MAX_PREFIXED = 1_000;
 
 /** A sort key; missing values come last in either direction. Ties are ordered by id. */
 export type Order =
@@ -52,13 +50,24 @@ export interface Query {
      */
     readonly last?: readonly boolean[];
   };
-  /** Columns whose values to count among all matching documents: those of most documents, at most `size` of each. */
-  readonly facets?: readonly { readonly column: string; readonly size: number }[];
 }
 
-/** A value of a column, and how many of the matching documents have it. */
+/** What to count among all matching documents. */
+export type Facet =
+  /**
+   * Tokens that start with this, and contain no control characters (below U+0020): those of most documents, at most
+   * `size`; equal counts by their bytes.
+   */
+  | { readonly startingWith: string; readonly size: number }
+  /**
+   * Ranges of a column's values between bounds, which ascend: below the first one, from each one to before the next, and
+   * from the last one on.
+   */
+  | { readonly column: string; readonly bounds: readonly number[] };
+
+/** A token, or the number of a range from 0, and how many of the matching documents have it. */
 export interface Count {
-  readonly value: number;
+  readonly value: string | number;
   readonly count: number;
 }
 
@@ -75,6 +84,4 @@ export interface Answer {
   readonly results: readonly (readonly Result[])[];
   /** The last result of the page, if `after` is given and there are more. */
   readonly next?: After;
-  /** In the order of the `facets`; equal counts by value. */
-  readonly facets: readonly (readonly Count[])[];
 }

@@ -2,8 +2,9 @@ import { bytesOf, textOf } from './bytes';
 import { type OrdinalSet, setOf, union } from './containers';
 import { SegmentMerge } from './merge';
 import { answer } from './answer';
+import { countFacets } from './facets';
 import { matchesOf, type Searched } from './matches';
-import { type Answer, type Filter, type Query } from './query';
+import { type Answer, type Count, type Facet, type Filter, type Query } from './query';
 import {
   type IndexedDocument,
   MOST_DOCUMENTS,
@@ -69,7 +70,7 @@ export interface Merge {
 
 /**
  * A search index of immutable segments in blobs. Any number of threads may query it, each with its own `SearchIndex`;
- * one at a time may write: everything but `query` and `size` is called in a write transaction, and so is each step of a
+ * one at a time may write: everything but queries and `size` is called in a write transaction, and so is each step of a
  * merge. Reads see one moment if the caller's storage does within a transaction. Every method raises `DamagedIndex`.
  */
 export class SearchIndex {
@@ -177,6 +178,18 @@ export class SearchIndex {
   /** `partitions`: those to search; by default all. `check` is called every few ms, and may throw to stop the query. */
   query(query: Query, partitions?: ReadonlySet<number>, check: () => void = () => undefined): Answer {
     return this.searching(partitions, (searched) => answer(searched, this.schema, query, check));
+  }
+
+  /** Counts values among the matching documents: in the order of the facets, of which a column has at most 250 bounds. */
+  countFacets(
+    filter: Filter,
+    facets: readonly Facet[],
+    partitions?: ReadonlySet<number>,
+    check: () => void = () => undefined,
+  ): readonly (readonly Count[])[] {
+    return this.searching(partitions, (searched) =>
+      countFacets(searched, this.schema, filter, facets, check),
+    );
   }
 
   /** All matching documents in batches, in any order: their rows, and their numbers in some columns. */

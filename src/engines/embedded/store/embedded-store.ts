@@ -13,6 +13,8 @@ import {
   type Search,
   type Totals,
   type TotalsSearch,
+  type ValueCount,
+  type ValuesSearch,
 } from '../../../kernel/query';
 import { type Lease } from '../../../kernel/leases';
 import {
@@ -34,6 +36,7 @@ import { resumedScan, snapshot } from './long-reads';
 import { QueryClock } from './query-clock';
 import { type Registered, Registry } from './registry';
 import { count, search, searchGroups } from './search';
+import { countValues } from './values';
 import { type PreparedWrite, prepareWrites, writeBatch } from './writer';
 
 /** How long (ms) a snapshot may last. */
@@ -168,6 +171,14 @@ export class EmbeddedStore extends ReadStore {
 
   async totals(target: Target, wanted: TotalsSearch, options: QueryOptions = {}): Promise<readonly Totals[]> {
     return this.query(target, options, (generation) => totals(requireFinished(generation), wanted));
+  }
+
+  async countValues(
+    target: Target,
+    wanted: ValuesSearch,
+    options: QueryOptions = {},
+  ): Promise<readonly (readonly ValueCount[])[]> {
+    return this.query(target, options, (generation) => countValues(requireFinished(generation), wanted));
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {

@@ -3,6 +3,7 @@ import {
   type Document,
   type FieldType,
   type FieldValue,
+  MAX_COUNTED,
   UndeclaredField,
 } from '../../../kernel/read-store';
 import { checkId, Declaration, type Field, isOf } from '../../declaration';
@@ -14,7 +15,7 @@ import { tokensOf } from './tokens';
  * Increment it with every change of the tables below, of tokens, of digests or of the search index: files of another
  * version are rebuilt.
  */
-export const LAYOUT_VERSION = 3;
+export const LAYOUT_VERSION = 4;
 
 /**
  * The tables of a collection:
@@ -51,9 +52,14 @@ export interface DocumentRow {
 /** The only partition of a collection that declares none. */
 const SINGLE_PARTITION = 0;
 
+/** Of values that are not counted. */
+const MAX_LENGTH = 64;
+
 interface CodedField extends Field {
   /** First character(s) of its tokens. */
   readonly code: string;
+  /** Longer values, in UTF-16 units, are hashed. */
+  readonly longest: number;
 }
 
 /**
@@ -98,7 +104,16 @@ export class Layout {
 
   private coded(field: Field): CodedField {
     const width = this.declaration.fields.size <= 36 ? 1 : 2;
-    return { ...field, code: field.index.toString(36).padStart(width, '0') };
+    return {
+      ...field,
+      code: field.index.toString(36).padStart(width, '0'),
+      longest: this.declaration.isFacet(field.name) ? MAX_COUNTED : MAX_LENGTH,
+    };
+  }
+
+  /** The declared field with this name whose values are counted. */
+  facet(name: string): CodedField {
+    return this.coded(this.declaration.facet(name));
   }
 
   /** Statements that create the tables. */
@@ -124,13 +139,13 @@ export class Layout {
     let tokens = '';
     let declared = 0;
     for (const field of this.fields) {
-      const { name, type, code } = field;
+      const { name, type } = field;
       const value = fields[name];
       if (value === undefined) continue;
       if (!isOf(type, value)) throw undeclared(name, id, type);
       declared += 1;
       if (this.hasTokens(field))
-        tokens += tokensOf(code, typeof value === 'object' ? value : [String(value)]);
+        tokens += tokensOf(field, typeof value === 'object' ? value : [String(value)]);
     }
     const names = Object.keys(fields);
     if (names.length > declared)

@@ -15,6 +15,8 @@ import {
   type Search,
   type Totals,
   type TotalsSearch,
+  type ValueCount,
+  type ValuesSearch,
 } from '../../../kernel/query';
 import { type Generation, type ReadStore, type Target } from '../../../kernel/read-store';
 import { callsOver, type Remote } from '../../../runtime/calls';
@@ -117,6 +119,14 @@ class ReaderThreads extends ThreadedStore {
     options: QueryOptions = {},
   ): Promise<readonly Totals[]> {
     return this.threads.run((store) => store.totals(target, wanted, withoutSignal(options)), options);
+  }
+
+  override countValues(
+    target: Target,
+    wanted: ValuesSearch,
+    options: QueryOptions = {},
+  ): Promise<readonly (readonly ValueCount[])[]> {
+    return this.threads.run((store) => store.countValues(target, wanted, withoutSignal(options)), options);
   }
 }
 

@@ -36,9 +36,9 @@ function conditionOf(filter: Filter, layout: Layout): IndexFilter {
   if ('all' in filter) return { all: filter.all.map((part) => conditionOf(part, layout)) };
   if ('any' in filter) return { any: filter.any.map((part) => conditionOf(part, layout)) };
   if ('words' in filter) {
-    const codes = filter.within.map((name) => layout.field(name, 'words').code);
+    const fields = filter.within.map((name) => layout.field(name, 'words'));
     return {
-      all: filter.words.map((word) => ({ any: codes.map((code) => ({ token: tokenOf(code, word) })) })),
+      all: filter.words.map((word) => ({ any: fields.map((field) => ({ token: tokenOf(field, word) })) })),
     };
   }
   if ('in' in filter) {
@@ -47,7 +47,7 @@ function conditionOf(filter: Filter, layout: Layout): IndexFilter {
     const values = [...new Set(filter.in)].filter((value) => (typeof value === 'number') === isNumber);
     return {
       any: layout.hasTokens(field)
-        ? values.map((value) => ({ token: tokenOf(field.code, String(value)) }))
+        ? values.map((value) => ({ token: tokenOf(field, String(value)) }))
         : values.map((value) => ({ column: field.name, min: Number(value), max: Number(value) })),
     };
   }
@@ -59,8 +59,8 @@ function conditionOf(filter: Filter, layout: Layout): IndexFilter {
 export function orderOf(order: readonly Order[], { layout, file }: GenerationFile): readonly IndexOrder[] {
   return order.map((key): IndexOrder => {
     if ('matches' in key) {
-      const { code } = layout.field(key.within, 'words');
-      return { matches: [...new Set(key.matches)].map((word) => tokenOf(code, word)) };
+      const field = layout.field(key.within, 'words');
+      return { matches: [...new Set(key.matches)].map((word) => tokenOf(field, word)) };
     }
     if ('shuffled' in key)
       return { column: layout.field(key.shuffled, 'number').name, by: shuffler(key.seed) };

@@ -6,25 +6,33 @@ import { hash } from 'node:crypto';
  * feed, which is cheap to send to another thread.
  */
 
-const MAX_LENGTH = 64;
 const SEPARATOR = '\n';
-/** The start of values that are hashed. */
-const HASHED = '~~';
+/** The start of values that are hashed: a control character, so that they are not counted as values. */
+const HASHED = '\u0001';
 
-/** The token of a value. Different values have different tokens; long ones are hashed (160 bits). */
-export function tokenOf(code: string, value: string): string {
-  return code + (isPlain(value) ? value : HASHED + hash('sha1', value.toWellFormed())).toWellFormed();
+/** What the tokens of a field begin with, and how many UTF-16 units of a value they have: longer ones are hashed. */
+interface Tokenized {
+  readonly code: string;
+  readonly longest: number;
 }
 
-function isPlain(value: string): boolean {
-  return value.length <= MAX_LENGTH && !value.includes(SEPARATOR) && !value.startsWith(HASHED);
+/** The token of a value. Different values have different tokens; long ones are hashed (160 bits). */
+export function tokenOf({ code, longest }: Tokenized, value: string): string {
+  return (
+    code + (isPlain(value, longest) ? value : HASHED + hash('sha1', value.toWellFormed())).toWellFormed()
+  );
+}
+
+function isPlain(value: string, longest: number): boolean {
+  return value.length <= longest && !value.includes(SEPARATOR) && !value.startsWith(HASHED);
 }
 
 /** The text of the tokens of a field's values. */
-export function tokensOf(code: string, values: readonly string[]): string {
+export function tokensOf(field: Tokenized, values: readonly string[]): string {
   if (values.length === 0) return '';
+  const { code, longest } = field;
   const before = SEPARATOR + code;
   // Values rarely need hashing.
-  if (values.every(isPlain)) return before + values.join(before).toWellFormed();
-  return SEPARATOR + values.map((value) => tokenOf(code, value)).join(SEPARATOR);
+  if (values.every((value) => isPlain(value, longest))) return before + values.join(before).toWellFormed();
+  return SEPARATOR + values.map((value) => tokenOf(field, value)).join(SEPARATOR);
 }
