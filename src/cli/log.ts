@@ -19,20 +19,15 @@ export function addLog(affilog: Command, parts: CliParts): void {
     .requiredOption('--to <url>', 'Target: an empty log, or an incomplete copy of the source. @FILE too.')
     .action(async ({ from, to }: { readonly from: string; readonly to: string }, command: Command) => {
       const { dataDir } = await configOf(command, parts);
-      const { openLogAt } = await import('../engines/open.js');
-      const { copyLog } = await import('../operations/copy-log.js');
+      const { copyBetween } = await import('../operations/copy-log.js');
       const { progressOn } = await import('./progress.js');
       await closeFolder(dataDir, parts);
       const urls = { from: secretValue(from, '--from'), to: secretValue(to, '--to') };
-      const source = await openLogAt(urls.from, dataDir, '--from', noticesOf(parts));
-      const target = await openLogAt(urls.to, dataDir, '--to', noticesOf(parts));
       const display = await progressOn(stderr);
       const options = { onProgress: display.show.bind(display), signal: stopSignal() };
-      const { events, before, digest } = await copyLog(source, target, options).finally(async () => {
-        display.end();
-        await target.close();
-        await source.close();
-      });
+      const { events, before, digest } = await copyBetween(urls, dataDir, options, noticesOf(parts)).finally(
+        () => display.end(),
+      );
       stdout.write(`${events} events in both logs, ${before} of them copied earlier; SHA-256 ${digest}\n`);
     });
   addRange(
@@ -49,16 +44,23 @@ export function addLog(affilog: Command, parts: CliParts): void {
     .option('--gzip', 'Compress the files.')
     .action(
       onEngines(parts, async (engines, folder: string, { format, gzip = false, ...flags }: ExportFlags) => {
-        const { exportLog } = await import('../operations/export-log.js');
+        const { exportLog, manifestIn } = await import('../operations/export-log.js');
         const { rangeOf } = await import('../operations/log-events.js');
         const { progressOn } = await import('./progress.js');
         const range = rangeOf(flags);
         const display = await progressOn(stderr);
         const onProgress = display.show.bind(display);
         const options = { format, gzip, range, onProgress, signal: stopSignal() };
-        const { events, files } = await exportLog(engines.log, folder, options).finally(() => display.end());
+        const wasComplete = (await manifestIn(folder))?.isComplete === true;
+        const manifest = await exportLog(engines.log, folder, options).finally(() => display.end());
+        const { events, files } = manifest;
+        const { upTo } = manifest.range;
         stdout.write(
-          `${events} events, files: ${files.length}, listed with their SHA-256 in manifest.json\n`,
+          wasComplete
+            ? `${folder} was complete: ${events} events up to position ${upTo}. Export what was appended since to ` +
+                `another folder, with --after ${upTo}\n`
+            : `${events} events up to position ${upTo}, files: ${files.length}, listed with their SHA-256 in ` +
+                'manifest.json\n',
         );
       }),
     );
@@ -74,7 +76,8 @@ export function addLog(affilog: Command, parts: CliParts): void {
         parts,
         async (engines, folder: string, _: unknown, command: Command) => {
           const { dataDir } = await configOf(command, parts);
-          const { importLog, refuseServers } = await import('../operations/export-log.js');
+          const { importLog } = await import('../operations/export-log.js');
+          const { refuseServers } = await import('../operations/copy-log.js');
           const { progressOn } = await import('./progress.js');
           const display = await progressOn(stderr);
           await refuseServers(engines.leases);

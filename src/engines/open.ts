@@ -167,17 +167,21 @@ async function unlessAborted(
   }
 }
 
-/** Opens just a log, in this thread. `setting` is named in errors. Otherwise as `openEngines`. */
+/**
+ * Opens just a log, in this thread. `setting` is named in errors; `importing` opens one with an unfinished import or copy, to
+ * continue it. Otherwise as `openEngines`.
+ */
 export async function openLogAt(
   url: string,
   dataDir: string,
   setting: string,
   onRetry?: OnRetry,
+  { importing = false }: Pick<EngineSettings, 'importing'> = {},
 ): Promise<EventLog> {
   if (url !== 'sqlite:') return await openServerLog(url, setting, onRetry);
   await makeFolder(dataDir);
   await requireWritable(dataDir);
-  await refuseUnfinishedImport(dataDir);
+  if (!importing) await refuseUnfinishedImport(dataDir);
   const file = join(dataDir, 'log.sqlite');
   return (await namingPath(file, () => openLog(file, false))).log;
 }
@@ -230,7 +234,11 @@ async function openServerDeliveries(url: string, onRetry?: OnRetry): Promise<Exp
   );
 }
 
-function openLeases({ eventLog, dataDir }: EngineSettings, onRetry?: OnRetry): Leases {
+/** Leases of the processes that work on a log. */
+export function openLeases(
+  { eventLog, dataDir }: Pick<EngineSettings, 'eventLog' | 'dataDir'>,
+  onRetry?: OnRetry,
+): Leases {
   if (eventLog === 'sqlite:') return new LeaseFile(join(dataDir, PRESENCE_FOLDER, 'leases.sqlite'));
   return new LazyLeases(async () => {
     const { openEventStoreLeases } = await import('./eventstoredb/open-event-store-db.js');

@@ -1,7 +1,12 @@
 import { createHash, type Hash } from 'node:crypto';
 import { ProgressMeter, type Progress } from '../projector/progress-meter';
 import { NO_STREAM, type NewEvent, type RecordedEvent, START } from '../kernel/event';
+import { openLeases, openLogAt } from '../engines/open';
+import { markImport, unmarkImport } from '../engines/unfinished-import';
+import { type Leases } from '../kernel/leases';
 import { SYSTEM_CLOCK } from '../runtime/clock';
+import { AUTOMATION_LEASE, MATCHER_LEASE } from '../runtime/lease-holder';
+import { type OnRetry } from '../runtime/unavailable';
 import { batchesOf } from '../runtime/concurrency';
 import { APPEND_LIMITS, type EventLog, RevisionConflict } from '../kernel/event-log';
 import { CommandError } from './command-error';
@@ -67,6 +72,45 @@ export async function copyLog(
   if (!isComplete) requireSame(undefined, (await existing.next()).value);
   await verify(to, digest, new ProgressMeter(SYSTEM_CLOCK), options);
   return { events: digest.count, before, digest: digest.hex() };
+}
+
+/**
+ * Copies the log at one URL to that at another. While a copy into the data folder is unfinished, nothing else opens the
+ * engines there. Raises what `openLogAt`, `refuseServers` and `copyLog` raise.
+ */
+export async function copyBetween(
+  { from, to }: { readonly from: string; readonly to: string },
+  dataDir: string,
+  options: Omit<CopyOptions, 'beforeAppends'>,
+  onRetry?: OnRetry,
+): Promise<Copied> {
+  const isInto = to === 'sqlite:';
+  const source = await openLogAt(from, dataDir, '--from', onRetry);
+  const target = await openLogAt(to, dataDir, '--to', onRetry, { importing: isInto });
+  const leases = openLeases({ eventLog: to, dataDir }, onRetry);
+  try {
+    await refuseServers(leases);
+    const beforeAppends = async (): Promise<void> => (isInto ? markImport(dataDir, 'copy') : undefined);
+    const copied = await copyLog(source, target, { ...options, beforeAppends });
+    if (isInto) await unmarkImport(dataDir);
+    return copied;
+  } finally {
+    await leases.close();
+    await target.close();
+    await source.close();
+  }
+}
+
+/** Raises `CommandError` while a process works on the log: it would act on half a history. */
+export async function refuseServers(leases: Leases): Promise<void> {
+  for (const { name, ms } of [AUTOMATION_LEASE, MATCHER_LEASE]) {
+    const owners = await leases.owners(name, SYSTEM_CLOCK.wall(), ms);
+    if (owners.length > 0)
+      throw new CommandError(
+        `a server works on this log (it has the lease ${name}): stop all servers; one that was killed has it for up to ` +
+          `${ms / 1000} s`,
+      );
+  }
 }
 
 async function verify(

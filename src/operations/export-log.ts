@@ -8,11 +8,9 @@ import { createGzip } from 'node:zlib';
 import { z } from 'zod';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
-import { type Leases } from '../kernel/leases';
 import { codeOf } from '../kernel/unknown';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { AUTOMATION_LEASE, MATCHER_LEASE } from '../runtime/lease-holder';
 import { CommandError } from './command-error';
 import { markImport, unmarkImport } from '../engines/unfinished-import';
 import { type Copied, copyLog, type CopyOptions } from './copy-log';
@@ -240,7 +238,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Undefined if there is none. Raises `CommandError` for an unusable one. */
-async function manifestIn(folder: string): Promise<Manifest | undefined> {
+export async function manifestIn(folder: string): Promise<Manifest | undefined> {
   const path = join(folder, FILE);
   try {
     return MANIFEST.parse(JSON.parse(await readFile(path, 'utf8')));
@@ -256,18 +254,6 @@ async function requireSizes(folder: string, { files }: Manifest): Promise<void> 
   for (const { name, bytes } of files) {
     const { size } = await stat(join(folder, name));
     if (size !== bytes) throw new CommandError(`${join(folder, name)} has ${size} bytes: expected ${bytes}`);
-  }
-}
-
-/** Raises `CommandError` while a process works on the log: it would act on half a history. */
-export async function refuseServers(leases: Leases): Promise<void> {
-  for (const { name, ms } of [AUTOMATION_LEASE, MATCHER_LEASE]) {
-    const owners = await leases.owners(name, SYSTEM_CLOCK.wall(), ms);
-    if (owners.length > 0)
-      throw new CommandError(
-        `a server works on this log (it has the lease ${name}): stop all servers; one that was killed has it for up to ` +
-          `${ms / 1000} s`,
-      );
   }
 }
 
@@ -297,7 +283,7 @@ export async function importLog(
   const copied = await copyLog(
     { head: async () => files.at(-1)?.last ?? START, readAll: () => batchesIn(folder, files) },
     to,
-    { ...options, beforeAppends: () => markImport(dataDir, folder) },
+    { ...options, beforeAppends: () => markImport(dataDir, { from: folder }) },
   );
   if (copied.events !== events)
     throw new CommandError(`${folder} has ${copied.events} events: expected ${events}`);

@@ -1,6 +1,12 @@
+import { mkdir, readdir } from 'node:fs/promises';
 import fc from 'fast-check';
+import { openEngines, openLogAt } from '../../src/engines/open';
+import { markImport } from '../../src/engines/unfinished-import';
 import { CommandError } from '../../src/operations/command-error';
 import { copyLog } from '../../src/operations/copy-log';
+import { serveReplay } from '../../src/replay/serve-replay';
+import { AUTOMATION_LEASE } from '../../src/runtime/lease-holder';
+import { cliFolder, run, type Run } from '../cli/run';
 import { type EventLog } from '../../src/kernel/event-log';
 import { NO_STREAM, type NewEvent } from '../../src/kernel/event';
 import { newEvent, newEvents } from '../contracts/event-log/events';
@@ -120,5 +126,79 @@ describe('A copy of a log', () => {
       const phases = new Set<string>();
       await copyLog(from, to, { onProgress: ({ phase, events }) => phases.add(`${phase} ${events}`) });
       expect([...phases]).toEqual(['copy 1000', 'copy 1004', 'verify 1000', 'verify 1004']);
+    }));
+});
+
+describe('A copy into a data folder (decisions X105)', () => {
+  const cli = cliFolder();
+
+  /** A server of EventStoreDB with some events, for as long as `use` runs. */
+  async function withServed(use: (url: string, log: EventLog) => Promise<void>): Promise<void> {
+    await withLog(async (log) => {
+      await someEvents(log);
+      const server = await serveReplay(log, { host: '127.0.0.1', port: 0 });
+      await use(server.url, log).finally(() => server.close());
+    });
+  }
+
+  const copy = (from: string): Promise<Run> =>
+    run(['log', 'copy', '--from', from, '--to', 'sqlite:'], cli.settings());
+
+  it('that is unfinished keeps everything else from opening the engines, until it is continued', () =>
+    withServed(async (url, log) => {
+      await mkdir(cli.dataDir());
+      const target = await openLogAt('sqlite:', cli.dataDir(), '--to');
+      const marked: string[] = [];
+      const beforeAppends = async (): Promise<void> => {
+        await markImport(cli.dataDir(), 'copy');
+        marked.push(...(await readdir(cli.dataDir())));
+      };
+      await expect(copyLog(log, failingAfter(target, 1), { beforeAppends })).rejects.toThrow('killed');
+      await target.close();
+      expect(marked).toContain('importing');
+      const refused = {
+        code: 1,
+        err: expect.stringContaining(
+          `a copy into ${cli.dataDir()} has not finished: run \`affilog log copy\` again with the same options, or empty`,
+        ) as string,
+      };
+      for (const args of [
+        ['log', 'check'],
+        ['network', 'export'],
+        ['log', 'copy', '--from', 'sqlite:', '--to', url],
+      ])
+        expect(await run(args, cli.settings())).toMatchObject(refused);
+      expect(await copy(url)).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^1004 events in both logs, 500 of them copied earlier/) as string,
+      });
+      expect(await readdir(cli.dataDir())).not.toContain('importing');
+      expect((await run(['log', 'stats'], cli.settings())).code).toBe(0);
+      const copied = await openLogAt('sqlite:', cli.dataDir(), '--to');
+      expect(await withoutPosition(copied)).toEqual(await withoutPosition(log));
+      await copied.close();
+    }));
+
+  it('that is refused marks nothing', () =>
+    withServed(async (url) => {
+      const target = await openLogAt('sqlite:', cli.dataDir(), '--to');
+      await target.append('feed-9', NO_STREAM, newEvents(1));
+      await target.close();
+      expect(await copy(url)).toMatchObject({ code: 1 });
+      expect(await readdir(cli.dataDir())).not.toContain('importing');
+    }));
+
+  it('is refused while a server works on its log', () =>
+    withServed(async (url) => {
+      const settings = { eventLog: 'sqlite:', readStore: 'sqlite:', threads: false };
+      const engines = await openEngines({ ...settings, dataDir: cli.dataDir() });
+      await engines.leases.lease(AUTOMATION_LEASE.name, 'server', Date.now(), AUTOMATION_LEASE.ms);
+      await engines.close();
+      expect(await copy(url)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(
+          'a server works on this log (it has the lease automation): stop all',
+        ) as string,
+      });
     }));
 });

@@ -224,6 +224,32 @@ describe('an export of the log (decisions X105)', () => {
       }),
     ));
 
+  it('that is complete says so, up to where, and how to go on (decisions X105)', async () => {
+    const settings = { DATA_DIR: join(folder, 'data') };
+    const engines = await openEngines({
+      ...{ dataDir: settings.DATA_DIR, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false },
+    });
+    await someEvents(engines.log);
+    const into = join(folder, 'export');
+    expect(await run(['log', 'export', into], settings)).toMatchObject({
+      code: 0,
+      out: '703 events up to position 0000000000000000703, files: 1, listed with their SHA-256 in manifest.json\n',
+    });
+    await engines.log.append('feed-2', NO_STREAM, newEvents(1));
+    await engines.close();
+    expect(await run(['log', 'export', into], settings)).toMatchObject({
+      code: 0,
+      out:
+        `${into} was complete: 703 events up to position 0000000000000000703. Export what was appended since to another ` +
+        'folder, with --after 0000000000000000703\n',
+    });
+    const rest = ['log', 'export', join(folder, 'rest'), '--after', '0000000000000000703'];
+    expect(await run(rest, settings)).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^1 events up to position 0000000000000000704, /) as string,
+    });
+  });
+
   it('is begun again when it was killed before its first manifest (decisions X105)', () =>
     withLog(async (log) => {
       await someEvents(log);

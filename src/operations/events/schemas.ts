@@ -51,7 +51,7 @@ import { SENDING } from './sending';
 const id = int('Id');
 const name = text('Name');
 const parkedEvent = text('Id of the event');
-const key = 'claimkey-<hash> or voucherkey-<hash>';
+const key = 'claimkey-<hash> or claimorder-<hash> or voucherkey-<hash>';
 const owner = int('Id of the voucher or claim that the key is for');
 const feedId = int('Feed');
 const organisationId = int('Organisation');
