@@ -297,6 +297,75 @@ test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
   60_000,
 );
 
+describe('what was recorded', () => {
+  /** Records batches with new, replaced and deleted documents; returns the documents that are left. */
+  function recordSome(index: SearchIndex, random: Random): readonly Placed[] {
+    const documents = new Map<string, Placed>();
+    for (let batch = 0, row = 0; batch < 60; batch += 1) {
+      const partition = random(3);
+      const own = [...documents.values()].filter((one) => one.partition === partition);
+      const others = own.filter(() => random(15) === 0);
+      const gone = own.filter((one) => !others.includes(one) && random(20) === 0);
+      const added = [
+        ...others.map(({ id }) => ({ ...someDocument(random, (row += 1)), id })),
+        ...Array.from({ length: 1 + random(50) }, () => someDocument(random, (row += 1))),
+      ];
+      const deleted = [...others, ...gone].map(({ id }) => id);
+      index.record([{ partition, deleted, added: added.map((one) => indexed(SCHEMA, one)) }]);
+      for (const { id } of gone) documents.delete(`${partition} ${id}`);
+      for (const one of added) documents.set(`${partition} ${one.id}`, { ...one, partition });
+    }
+    return [...documents.values()];
+  }
+
+  test.each([
+    ['in one part', 1_000_000],
+    ['in several parts, the later of which change documents of the earlier', 300],
+  ])('is found as if it had been written, %s', (_, most) => {
+    const random = randomOf(31);
+    const blobs = new MemoryBlobs();
+    const index = new SearchIndex(blobs, SCHEMA, new BlobCache(0), { docs: 2 ** 24, built: most });
+    const documents = recordSome(index, random);
+    const due = index.build(false);
+    expect(due === undefined).toBe(most > documents.length);
+    finish(due);
+    expect(index.isRecorded()).toBe(true);
+    for (let build = index.build(true); build !== undefined; build = index.build(true)) finish(build);
+    expect(index.isRecorded()).toBe(false);
+    expect(index.size().docs).toBe(documents.length);
+    for (let query = 0; query < 60; query += 1) expectSame(index, documents, someQuery(random));
+    for (let merge = index.mergeAll(); merge !== undefined; merge = index.mergeAll()) finish(merge);
+    while (index.sweep());
+    expect(index.size()).toEqual({ docs: documents.length, segments: 3 });
+    for (let query = 0; query < 60; query += 1) expectSame(index, documents, someQuery(random));
+    expect([...blobs.stored.keys()].filter((name) => name.startsWith('recorded'))).toEqual([]);
+  });
+
+  test('is still there when a crash ends the making of its segments, or another writer gives it up', () => {
+    const random = randomOf(32);
+    const blobs = new MemoryBlobs();
+    const index = new SearchIndex(blobs, SCHEMA, new BlobCache(0));
+    const documents = recordSome(index, random);
+    const given = index.build(true)!;
+    const steps = given.steps();
+    steps.next();
+    const after = new SearchIndex(blobs, SCHEMA, new BlobCache(0));
+    after.recover();
+    while (after.sweep());
+    expect(given.isGivenUp()).toBe(true);
+    while (steps.next().done !== true);
+    given.commit();
+    expect(after.size().docs).toBe(0);
+    finish(after.build(true));
+    while (after.sweep());
+    expect(after.isRecorded()).toBe(false);
+    expect(after.size()).toEqual({ docs: documents.length, segments: 3 });
+    for (let query = 0; query < 30; query += 1) expectSame(after, documents, someQuery(random));
+    const numbers = new Set([...blobs.stored.keys()].flatMap((name) => /^(\d+)\//.exec(name)?.[1] ?? []));
+    expect(numbers.size).toBe(3);
+  });
+});
+
 test('segments of more than 65,536 documents answer alike', () => {
   const random = randomOf(98);
   const documents = Array.from({ length: 70_000 }, (_, row) => ({
@@ -592,7 +661,7 @@ describe('segments have no more documents than their groups can be told apart of
     ['mergeAll', (index: SearchIndex) => index.mergeAll(0)],
   ])('%s leaves out segments with which it would make a larger one', (_, due) => {
     const random = randomOf(12);
-    const index = new SearchIndex(new MemoryBlobs(), SCHEMA, new BlobCache(0), 250);
+    const index = new SearchIndex(new MemoryBlobs(), SCHEMA, new BlobCache(0), { docs: 250, built: 250 });
     const documents = Array.from({ length: 600 }, (__, row) => ({
       ...someDocument(random, row),
       partition: 0,

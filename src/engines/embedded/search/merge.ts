@@ -8,14 +8,7 @@ import {
 } from './dictionary';
 import { Heap } from './heap';
 import { DECODED } from './matches';
-import {
-  comparing,
-  mergeParts,
-  type Schema,
-  type Segment,
-  writeSegment,
-  writeSegmentNumbers,
-} from './segment';
+import { type Schema, type Segment, sortedBy, writeSegment, writeSegmentNumbers } from './segment';
 import { type BlobWriter } from './storage';
 
 /** A segment to merge, without its deleted documents. It reads without the cache. */
@@ -65,19 +58,17 @@ export class SegmentMerge {
   }
 
   private *write(blobs: BlobWriter): Generator<undefined> {
-    const { schema, target, sources } = this;
+    const { schema, target } = this;
     const byId = yield* this.documentsById();
-    const ranks = new Uint32Array(this.total);
-    for (let rank = 0; rank < byId.length; rank += 1) ranks[byId[rank] ?? 0] = rank;
-    yield* this.order(ranks);
+    yield* this.order(byId);
+    const ranks = new Uint32Array(this.docs);
+    for (let rank = 0; rank < ranks.length; rank += 1) ranks[this.moved[byId[rank] ?? 0] ?? 0] = rank;
     yield* this.writeIds(blobs, byId);
     yield* this.writeTerms(blobs);
     yield* writeSegmentNumbers(blobs, target, schema, {
       rows: this.gather((segment) => segment.rows),
-      ranks: this.inNewOrder(ranks),
+      ranks,
       valuesOf: (column) => this.gather((segment) => segment.column(column)),
-      sortedParts: (column) =>
-        sources.map(({ segment }, at) => this.newOrdinals(segment.order(column)?.ordinals ?? [], at)),
     });
   }
 
@@ -103,24 +94,19 @@ export class SegmentMerge {
     return documents;
   }
 
-  /** Finds the new ordinals: the sources are in the default order already. */
-  private *order(ranks: Uint32Array): Generator<undefined> {
+  /** Finds the new ordinals. */
+  private *order(byId: Uint32Array): Generator<undefined> {
     const { column, descending } = this.schema.defaultOrder ?? {};
-    const values = new Float64Array(this.total);
-    const parts: Uint32Array[] = [];
-    for (const [at, { segment, deleted }] of this.sources.entries()) {
-      const base = this.bases[at] ?? 0;
-      const part = new Uint32Array(segment.docs - deleted.count);
-      const numbers = column === undefined ? undefined : segment.column(column);
-      let count = 0;
-      for (let ordinal = 0; ordinal < segment.docs; ordinal += 1) {
-        values[base + ordinal] = numbers?.get(ordinal) ?? NaN;
-        if (!deleted.has(ordinal)) part[count++] = base + ordinal;
+    const values = new Float64Array(this.total).fill(NaN);
+    if (column !== undefined)
+      for (const [at, { segment }] of this.sources.entries()) {
+        const base = this.bases[at] ?? 0;
+        const numbers = segment.column(column);
+        for (let ordinal = 0; ordinal < segment.docs; ordinal += 1)
+          values[base + ordinal] = numbers.get(ordinal);
+        yield;
       }
-      parts.push(part);
-      yield;
-    }
-    const inOrder = mergeParts(parts, comparing(values, ranks, descending));
+    const inOrder = sortedBy(byId, values, descending);
     for (let ordinal = 0; ordinal < inOrder.length; ordinal += 1) this.moved[inOrder[ordinal] ?? 0] = ordinal;
     yield;
   }
@@ -189,15 +175,6 @@ export class SegmentMerge {
         const to = this.moved[base + ordinal] ?? NOWHERE;
         if (to !== NOWHERE) values[to] = numbers.get(ordinal);
       }
-    }
-    return values;
-  }
-
-  private inNewOrder(numbers: Uint32Array): Uint32Array {
-    const values = new Uint32Array(this.docs);
-    for (let document = 0; document < this.total; document += 1) {
-      const to = this.moved[document] ?? NOWHERE;
-      if (to !== NOWHERE) values[to] = numbers[document] ?? 0;
     }
     return values;
   }

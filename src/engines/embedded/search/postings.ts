@@ -1,19 +1,29 @@
+import { writeBytes } from './bytes';
 import { dictionaryNames, DictionaryWriter } from './dictionary';
 import { type BlobWriter } from './storage';
 
+/** Documents, or tokens, per step. */
+const STEP = 4_096;
+
 /**
- * Writes the dictionary of the tokens of documents: bytes with one token per line. Tokens are numbered as they come, in
- * a hash table: no string is made of any. Then the postings are sorted by counting, and only the distinct tokens by
- * name.
+ * Writes the dictionary of the tokens of documents, in steps: bytes with one token per line. `inOrder`: the documents by
+ * ordinal. Tokens are numbered as they come, in a hash table: no string is made of any. Then the postings are sorted by
+ * counting, and only the distinct tokens by name.
  */
-export function writeTerms(blobs: BlobWriter, segment: number, documents: readonly Uint8Array[]): void {
+export function* writeTerms(
+  blobs: BlobWriter,
+  segment: number,
+  documents: readonly { readonly tokens: Uint8Array }[],
+  inOrder: Uint32Array,
+): Generator<undefined> {
   const tokens = NumberedTokens.take();
   const { postings } = tokens;
-  const ends = new Uint32Array(documents.length);
-  for (let ordinal = 0; ordinal < documents.length; ordinal += 1) {
-    const bytes = documents[ordinal];
-    if (bytes !== undefined) tokens.add(bytes, ordinal);
-    ends[ordinal] = postings.length;
+  const ends = new Uint32Array(documents.length + 1);
+  for (let at = 0; at < documents.length; at += 1) {
+    const bytes = documents[at]?.tokens;
+    if (bytes !== undefined) tokens.add(bytes, at);
+    ends[at + 1] = postings.length;
+    if (at % STEP === STEP - 1) yield;
   }
   const starts = new Uint32Array(tokens.count + 1);
   const numbers = postings.values;
@@ -25,20 +35,52 @@ export function writeTerms(blobs: BlobWriter, segment: number, documents: readon
     starts[number + 1] = (starts[number + 1] ?? 0) + (starts[number] ?? 0);
   const ordinals = new Uint32Array(postings.length);
   const filled = starts.slice();
-  for (let ordinal = 0, at = 0; ordinal < documents.length; ordinal += 1)
-    for (; at < (ends[ordinal] ?? 0); at += 1) {
+  for (let ordinal = 0; ordinal < inOrder.length; ordinal += 1) {
+    const document = inOrder[ordinal] ?? 0;
+    for (let at = ends[document] ?? 0, end = ends[document + 1] ?? 0; at < end; at += 1) {
       const number = numbers[at] ?? 0;
       const to = filled[number] ?? 0;
       ordinals[to] = ordinal;
       filled[number] = to + 1;
     }
+  }
+  yield;
+  const sorted = tokens.sorted();
+  yield;
   const writer = new DictionaryWriter(blobs, dictionaryNames(segment, 'terms'), documents.length);
-  for (const number of tokens.sorted()) {
+  for (let at = 0; at < sorted.length; at += 1) {
+    const number = sorted[at] ?? 0;
     tokens.addTo(writer, number);
     writer.ordinals(ordinals, starts[number] ?? 0, starts[number + 1] ?? 0);
+    if (at % STEP === STEP - 1) yield;
   }
   writer.finish();
   tokens.giveBack();
+}
+
+/** Distinct ids in the order of their bytes. */
+export class SortedIds {
+  private readonly tokens = NumberedTokens.take();
+  /** The places of the ids as given. */
+  readonly sorted: Uint32Array;
+
+  constructor(ids: readonly { readonly id: string }[]) {
+    for (const { id } of ids) this.tokens.addText(id);
+    this.sorted = this.tokens.sorted();
+  }
+
+  /** Writes the dictionary of the ids, each with an ordinal; once. */
+  write(blobs: BlobWriter, segment: number, ordinalOf: Uint32Array): void {
+    const { tokens, sorted } = this;
+    const writer = new DictionaryWriter(blobs, dictionaryNames(segment, 'ids'), sorted.length);
+    for (let rank = 0; rank < sorted.length; rank += 1) {
+      const at = sorted[rank] ?? 0;
+      tokens.addTo(writer, at);
+      writer.ordinal(ordinalOf[at] ?? 0);
+    }
+    writer.finish();
+    tokens.giveBack();
+  }
 }
 
 /** Integers from 0 that grow in number. */
@@ -67,7 +109,7 @@ const FEW = 12;
 const MOST_KEPT = 2 ** 20;
 
 class NumberedTokens {
-  private static spare: NumberedTokens | undefined;
+  private static readonly spare: NumberedTokens[] = [];
 
   /** The numbers of the tokens of all documents, each once per document. */
   readonly postings = new Numbers();
@@ -82,16 +124,14 @@ class NumberedTokens {
 
   /** An empty one: typed arrays are expensive to make and to collect. */
   static take(): NumberedTokens {
-    const tokens = NumberedTokens.spare ?? new NumberedTokens();
-    NumberedTokens.spare = undefined;
-    return tokens;
+    return NumberedTokens.spare.pop() ?? new NumberedTokens();
   }
 
   giveBack(): void {
-    if (this.bytes.length > MOST_KEPT) return;
+    if (this.bytes.length > MOST_KEPT || NumberedTokens.spare.length > 1) return;
     for (const numbers of [this.postings, this.ends, this.hashes, this.lasts]) numbers.length = 0;
     this.slots.fill(0);
-    NumberedTokens.spare = this;
+    NumberedTokens.spare.push(this);
   }
 
   get count(): number {
@@ -119,6 +159,15 @@ class NumberedTokens {
       start = at + 1;
       hash = 0;
     }
+  }
+
+  /** Adds a token that is not there yet. */
+  addText(text: string): void {
+    const from = this.startOf(this.count);
+    this.reserve(from + text.length * 3);
+    this.ends.add(from + writeBytes(text, this.bytes.subarray(from)));
+    this.hashes.add(0);
+    this.lasts.add(0);
   }
 
   /** The numbers in the order of the tokens' bytes. */
@@ -254,17 +303,20 @@ class NumberedTokens {
     const number = this.count;
     const from = this.startOf(number);
     const to = from + end - start;
-    if (to > this.bytes.length) {
-      const larger = new Uint8Array(to * 2);
-      larger.set(this.bytes);
-      this.bytes = larger;
-    }
+    this.reserve(to);
     const { bytes } = this;
     for (let at = start; at < end; at += 1) bytes[from + at - start] = text[at] ?? 0;
     this.ends.add(to);
     this.hashes.add(hash);
     this.lasts.add(0);
     return number;
+  }
+
+  private reserve(length: number): void {
+    if (length <= this.bytes.length) return;
+    const larger = new Uint8Array(length * 2);
+    larger.set(this.bytes);
+    this.bytes = larger;
   }
 
   private grow(): void {

@@ -5,6 +5,7 @@ import { answer } from './answer';
 import { countFacets } from './facets';
 import { matchesOf, type Searched } from './matches';
 import { type Answer, type Count, type Facet, type Filter, type Query } from './query';
+import { type Change, decodeChanges, encodeChanges } from './recorded';
 import {
   type IndexedDocument,
   MOST_DOCUMENTS,
@@ -36,24 +37,37 @@ interface Manifest {
   /** Segments that merges write, or that they have replaced: removed by `sweep`. */
   readonly writing: readonly number[];
   readonly replaced: readonly number[];
+  /** Changes that no segment has yet: the numbers of their blobs are from `first` to before `next`. */
+  readonly recorded?: {
+    readonly first: number;
+    readonly next: number;
+    readonly docs: number;
+    readonly bytes: number;
+  };
 }
 
 const EMPTY_MANIFEST: Manifest = { next: 1, segments: [], writing: [], replaced: [] };
 const MANIFEST = 'manifest';
+const NOTHING_RECORDED = { first: 0, next: 0, docs: 0, bytes: 0 } as const;
+
+function recordedName(number: number): string {
+  return `recorded/${number}/`;
+}
 
 /** Segments that are merged into one at a time. */
 const MOST_MERGED = 256;
 /** Segments of similar size, by a factor of so many, are one tier. */
 const TIER = 8;
 
-/** What a write does in one partition. */
-export interface Change {
-  readonly partition: number;
-  /** Ids of documents to delete; unknown ones are ignored. */
-  readonly deleted: readonly string[];
-  /** Documents whose ids are distinct, and are in the partition only if they are in `deleted` too. */
-  readonly added: readonly IndexedDocument[];
+/** How many documents a segment has, at most about: one that a merge makes, and one of what was recorded. */
+interface Most {
+  readonly docs: number;
+  readonly built: number;
 }
+const MOST: Most = { docs: MOST_DOCUMENTS, built: 65_536 };
+
+/** So many bytes that were recorded are made a segment of at a time, whatever their number. */
+const BUILT_BYTES = 48_000_000;
 
 /** A merge in progress. */
 export interface Merge {
@@ -78,12 +92,12 @@ export class SearchIndex {
   private readonly opened = new Map<number, Opened>();
   private manifest: { readonly bytes: Uint8Array; readonly value: Manifest } | undefined;
 
-  /** `cache`: for tokens and columns. `mostDocuments`: of a segment that a merge makes. */
+  /** `cache`: for tokens and columns. */
   constructor(
     blobs: Blobs,
     private readonly schema: Schema,
     cache: BlobCache,
-    private readonly mostDocuments = MOST_DOCUMENTS,
+    private readonly most = MOST,
   ) {
     this.blobs = new CheckedBlobs(blobs, cache);
   }
@@ -97,6 +111,126 @@ export class SearchIndex {
       manifest = this.withDocuments(manifest, partition, added);
     }
     if (manifest !== before) this.save(manifest);
+  }
+
+  /**
+   * Like `write`, for an index that is not searched until `build` has nothing left to do: no small segments are made.
+   */
+  record(changes: readonly Change[]): void {
+    const manifest = this.read();
+    const { recorded = NOTHING_RECORDED } = manifest;
+    const bytes = encodeChanges(changes);
+    this.blobs.write(recordedName(recorded.next), bytes);
+    const docs = changes.reduce((sum, { added }) => sum + added.length, recorded.docs);
+    this.save({
+      ...manifest,
+      recorded: { ...recorded, next: recorded.next + 1, docs, bytes: recorded.bytes + bytes.length },
+    });
+  }
+
+  /**
+   * Makes segments of the next changes that were recorded, one per partition, like a merge. `isAll`: of fewer too than
+   * make a large one.
+   */
+  build(isAll: boolean): Merge | undefined {
+    const manifest = this.read();
+    const { recorded = NOTHING_RECORDED, writing, next } = manifest;
+    const isDue = isAll || recorded.docs >= this.most.built || recorded.bytes >= BUILT_BYTES;
+    if (writing.length > 0 || recorded.first === recorded.next || !isDue) return undefined;
+    const { end, bytes, docs, partitions } = this.recordedFrom(recorded);
+    const parts = [...partitions].map(([partition, { deleted, added }], at) => ({
+      id: next + at,
+      partition,
+      deleted: [...deleted],
+      documents: [...added.values()],
+    }));
+    const targets = parts.map(({ id }) => id);
+    this.save({ ...manifest, next: next + targets.length, writing: targets });
+    const { blobs, schema } = this;
+    return {
+      *steps() {
+        for (const { id, documents } of parts)
+          yield* writeSegment(blobs, id, documents.length, (into) =>
+            writeDocuments(into, id, schema, documents),
+          );
+      },
+      isGivenUp: () => this.isGivenUp(targets),
+      commit: () => {
+        if (this.isGivenUp(targets)) {
+          this.giveUp(targets);
+          return;
+        }
+        let built = this.read();
+        for (const { partition, deleted } of parts) built = this.withoutDocuments(built, partition, deleted);
+        for (let number = recorded.first; number < end; number += 1) this.blobs.remove(recordedName(number));
+        const added = parts.map(({ id, partition, documents }) => ({
+          id,
+          partition,
+          docs: documents.length,
+          deleted: 0,
+          version: 0,
+        }));
+        const { recorded: all = NOTHING_RECORDED } = built;
+        this.save({
+          ...built,
+          writing: [],
+          ...withoutEmpty([...built.segments, ...added], built.replaced),
+          recorded: { first: end, next: all.next, docs: all.docs - docs, bytes: all.bytes - bytes },
+        });
+      },
+    };
+  }
+
+  /** Whether there are changes that no segment has yet. */
+  isRecorded(): boolean {
+    const { first, next } = this.read().recorded ?? NOTHING_RECORDED;
+    return first < next;
+  }
+
+  /** The first changes that are recorded, up to one beyond what a segment is made of. */
+  private recordedFrom({ first, next }: NonNullable<Manifest['recorded']>): {
+    readonly end: number;
+    readonly docs: number;
+    readonly bytes: number;
+    readonly partitions: ReadonlyMap<number, RecordedPartition>;
+  } {
+    const partitions = new Map<number, RecordedPartition>();
+    let end = first;
+    let docs = 0;
+    let bytes = 0;
+    for (; end < next && docs < this.most.built && bytes < BUILT_BYTES; end += 1) {
+      const changes = this.blobs.readOnce(recordedName(end), (blob) => {
+        bytes += blob.length;
+        return decodeChanges(blob);
+      });
+      for (const { partition, deleted, added } of changes) {
+        let own = partitions.get(partition);
+        if (own === undefined) {
+          own = { deleted: new Set(), added: new Map() };
+          partitions.set(partition, own);
+        }
+        for (const id of deleted) {
+          own.deleted.add(id);
+          own.added.delete(id);
+        }
+        for (const document of added) own.added.set(document.id, document);
+        docs += added.length;
+      }
+    }
+    return { end, docs, bytes, partitions };
+  }
+
+  private isGivenUp(targets: readonly number[]): boolean {
+    const { writing } = this.read();
+    return targets.some((target) => !writing.includes(target));
+  }
+
+  /** Some blobs of these may have been written after those before were swept. */
+  private giveUp(targets: readonly number[]): void {
+    const manifest = this.read();
+    const { replaced } = manifest;
+    const more = targets.filter((target) => !replaced.includes(target));
+    if (more.length > 0) this.save({ ...manifest, replaced: [...replaced, ...more] });
   }
 
   /**
@@ -150,7 +284,7 @@ export class SearchIndex {
     return states
       .toSorted((a, b) => a.docs - a.deleted - (b.docs - b.deleted))
       .slice(0, MOST_MERGED)
-      .filter((state) => (docs += state.docs - state.deleted) <= this.mostDocuments);
+      .filter((state) => (docs += state.docs - state.deleted) <= this.most.docs);
   }
 
   /**
@@ -296,7 +430,7 @@ export class SearchIndex {
     const merge = new SegmentMerge(this.blobs, this.schema, sources, target);
     return {
       steps: () => merge.steps(),
-      isGivenUp: () => !this.read().writing.includes(target),
+      isGivenUp: () => this.isGivenUp([target]),
       commit: () => {
         this.commit(states, merge, target);
       },
@@ -305,13 +439,11 @@ export class SearchIndex {
 
   /** Documents that were deleted since the merge began are deleted in the new segment. */
   private commit(merged: readonly SegmentState[], merge: SegmentMerge, target: number): void {
-    const manifest = this.read();
-    if (!manifest.writing.includes(target)) {
-      // Some of its blobs may have been written after those before were swept.
-      if (!manifest.replaced.includes(target))
-        this.save({ ...manifest, replaced: [...manifest.replaced, target] });
+    if (this.isGivenUp([target])) {
+      this.giveUp([target]);
       return;
     }
+    const manifest = this.read();
     const late: OrdinalSet[] = [];
     for (const [source, before] of merged.entries()) {
       const now = manifest.segments.find(({ id }) => id === before.id);
@@ -375,6 +507,12 @@ export class SearchIndex {
   private save(manifest: Manifest): void {
     this.blobs.write(MANIFEST, bytesOf(JSON.stringify(manifest)));
   }
+}
+
+/** What becomes of the documents of a partition. */
+interface RecordedPartition {
+  readonly deleted: Set<string>;
+  readonly added: Map<string, IndexedDocument>;
 }
 
 /** A segment in use, with its deleted documents as of a version. */

@@ -1,8 +1,8 @@
-import { bytesOf, compareTexts, textOf } from './bytes';
+import { bytesOf, textOf } from './bytes';
 import { decodeSet, emptySet, encodeSet, type OrdinalSet } from './containers';
-import { Dictionary, dictionaryNames, DictionaryWriter } from './dictionary';
+import { Dictionary, dictionaryNames } from './dictionary';
 import { Numbers, writeNumbers } from './numbers';
-import { writeTerms } from './postings';
+import { SortedIds, writeTerms } from './postings';
 import { type BlobReader, type BlobWriter, type CheckedBlobs, PackReader, PackWriter } from './storage';
 
 /** What the documents of an index have. */
@@ -28,7 +28,7 @@ export interface IndexedDocument {
   /** Words and exact values in UTF-8, one per line: whatever documents are found by. */
   readonly tokens: Uint8Array;
   /** In the order of the columns; NaN is missing. */
-  readonly numbers: readonly number[];
+  readonly numbers: ArrayLike<number>;
 }
 
 /** A column's order: missing values last, ties by id. */
@@ -180,8 +180,6 @@ interface SegmentNumbers {
   readonly ranks: Uint32Array;
   /** NaN is missing. */
   readonly valuesOf: (column: string) => Float64Array;
-  /** Ordinals that are already in a column's order, in several parts; by default they are sorted. */
-  readonly sortedParts?: (column: string) => readonly Uint32Array[];
 }
 
 /** The blobs of segments of at most so many documents are one: reading and writing each costs more than its bytes. */
@@ -208,13 +206,15 @@ export function* writeSegmentNumbers(
   blobs: BlobWriter,
   segment: number,
   schema: Schema,
-  { rows, ranks, valuesOf, sortedParts }: SegmentNumbers,
+  { rows, ranks, valuesOf }: SegmentNumbers,
 ): Generator<undefined> {
   const docs = rows.length;
   const present: Record<string, number> = {};
   const members: Record<string, number> = {};
   writeNumbers(blobs, names.rows(segment), rows);
   writeNumbers(blobs, names.ranks(segment), ranks);
+  const byRank = new Uint32Array(docs);
+  for (let ordinal = 0; ordinal < docs; ordinal += 1) byRank[ranks[ordinal] ?? 0] = ordinal;
   for (const column of schema.columns) {
     yield;
     const values = valuesOf(column);
@@ -226,11 +226,7 @@ export function* writeSegmentNumbers(
       yield;
     }
     if (!schema.orders.includes(column)) continue;
-    const compare = comparing(values, ranks);
-    const ordinals =
-      sortedParts === undefined
-        ? ordinalsBelow(docs).sort(compare)
-        : mergeParts(sortedParts(column), compare);
+    const ordinals = sortedBy(byRank, values);
     yield;
     writeNumbers(blobs, names.ordinals(segment, column), ordinals);
     const places = new Uint32Array(docs);
@@ -243,51 +239,51 @@ export function* writeSegmentNumbers(
   blobs.write(names.head(segment), bytesOf(JSON.stringify({ present, members } satisfies Head)));
 }
 
-/** Compares positions by their values, missing ones last, then by rank. */
-export function comparing(
-  values: Float64Array,
-  ranks: Uint32Array,
-  descending = false,
-): (a: number, b: number) => number {
-  const keys = new Float64Array(values.length);
-  for (let at = 0; at < keys.length; at += 1) {
-    const value = values[at] ?? NaN;
-    keys[at] = Number.isNaN(value) ? Infinity : descending ? -value : value;
+/**
+ * Items in the order of their values, missing ones last; ties as given. Whole numbers, if they do not differ too much,
+ * are sorted as one floating point number each with the place of the item, which takes a tenth of the time.
+ */
+export function sortedBy(items: Uint32Array, values: Float64Array, descending = false): Uint32Array {
+  const count = items.length;
+  const keys = new Float64Array(count);
+  let least = Infinity;
+  let greatest = -Infinity;
+  let isWhole = true;
+  for (let at = 0; at < count; at += 1) {
+    const value = values[items[at] ?? 0] ?? NaN;
+    keys[at] = descending ? -value : value;
+    if (Number.isNaN(value)) continue;
+    const key = keys[at] ?? 0;
+    if (key < least) least = key;
+    if (key > greatest) greatest = key;
+    if (!Number.isInteger(key)) isWhole = false;
   }
-  return (a, b) => {
+  const room = 2 ** (32 - Math.clz32(count));
+  const sorted = new Uint32Array(count);
+  if (greatest < least) {
+    least = 0;
+    greatest = 0;
+  }
+  if (isWhole && (greatest - least + 2) * room < Number.MAX_SAFE_INTEGER) {
+    for (let at = 0; at < count; at += 1) {
+      const key = keys[at] ?? NaN;
+      keys[at] = (Number.isNaN(key) ? greatest - least + 1 : key - least) * room + at;
+    }
+    keys.sort();
+    for (let at = 0; at < count; at += 1) {
+      const key = keys[at] ?? 0;
+      sorted[at] = items[key - Math.floor(key / room) * room] ?? 0;
+    }
+    return sorted;
+  }
+  for (let at = 0; at < count; at += 1) if (Number.isNaN(keys[at])) keys[at] = Infinity;
+  const places = ordinalsBelow(count).sort((a, b) => {
     const x = keys[a] ?? 0;
     const y = keys[b] ?? 0;
-    return x < y ? -1 : x > y ? 1 : (ranks[a] ?? 0) - (ranks[b] ?? 0);
-  };
-}
-
-/** Merges sorted arrays, two at a time. */
-export function mergeParts(
-  parts: readonly Uint32Array[],
-  compare: (a: number, b: number) => number,
-): Uint32Array {
-  let runs = parts;
-  while (runs.length > 1) {
-    const next: Uint32Array[] = [];
-    for (let at = 0; at < runs.length; at += 2) {
-      const a = runs[at] ?? new Uint32Array(0);
-      const b = runs[at + 1];
-      next.push(b === undefined ? a : mergeTwo(a, b, compare));
-    }
-    runs = next;
-  }
-  return runs[0] ?? new Uint32Array(0);
-}
-
-function mergeTwo(a: Uint32Array, b: Uint32Array, compare: (a: number, b: number) => number): Uint32Array {
-  const both = new Uint32Array(a.length + b.length);
-  let left = 0;
-  let right = 0;
-  for (let at = 0; at < both.length; at += 1) {
-    const isLeft = right === b.length || (left < a.length && compare(a[left] ?? 0, b[right] ?? 0) <= 0);
-    both[at] = (isLeft ? a[left++] : b[right++]) ?? 0;
-  }
-  return both;
+    return x < y ? -1 : x > y ? 1 : a - b;
+  });
+  for (let at = 0; at < count; at += 1) sorted[at] = items[places[at] ?? 0] ?? 0;
+  return sorted;
 }
 
 /** How many documents a segment may have: their ordinals share a floating point number with that of a group. */
@@ -319,37 +315,26 @@ export function ordinalsBelow(count: number): Uint32Array {
   return ordinals;
 }
 
-/** Writes the blobs of the segment of some documents. */
+/** Writes the blobs of the segment of some documents, in steps. */
 export function* writeDocuments(
   blobs: BlobWriter,
   segment: number,
   schema: Schema,
   documents: readonly IndexedDocument[],
 ): Generator<undefined> {
-  const byId = documents
-    .map((_, at) => at)
-    .sort((a, b) => compareTexts(documents[a]?.id ?? '', documents[b]?.id ?? ''));
+  const ids = new SortedIds(documents);
   const rankOf = new Uint32Array(documents.length);
-  for (const [rank, at] of byId.entries()) rankOf[at] = rank;
+  for (let rank = 0; rank < rankOf.length; rank += 1) rankOf[ids.sorted[rank] ?? 0] = rank;
+  yield;
   const { column = '', descending } = schema.defaultOrder ?? {};
   const first = numbersOf(schema, column, documents);
-  const inOrder = ordinalsBelow(documents.length).sort(comparing(first, rankOf, descending));
+  const inOrder = sortedBy(ids.sorted, first, descending);
   const sorted = Array.from(inOrder, (at) => documents[at]).filter((one) => one !== undefined);
   const ordinalOf = new Uint32Array(documents.length);
-  for (const [ordinal, at] of inOrder.entries()) ordinalOf[at] = ordinal;
-
-  writeTerms(
-    blobs,
-    segment,
-    sorted.map(({ tokens }) => tokens),
-  );
-  const ids = new DictionaryWriter(blobs, dictionaryNames(segment, 'ids'), documents.length);
-  for (const at of byId) {
-    const id = bytesOf(documents[at]?.id ?? '');
-    ids.token(id, 0, id.length);
-    ids.ordinal(ordinalOf[at] ?? 0);
-  }
-  ids.finish();
+  for (let ordinal = 0; ordinal < inOrder.length; ordinal += 1) ordinalOf[inOrder[ordinal] ?? 0] = ordinal;
+  yield;
+  ids.write(blobs, segment, ordinalOf);
+  yield* writeTerms(blobs, segment, documents, inOrder);
   yield* writeSegmentNumbers(blobs, segment, schema, {
     rows: Float64Array.from(sorted, ({ row }) => row),
     ranks: Uint32Array.from(inOrder, (at) => rankOf[at] ?? 0),

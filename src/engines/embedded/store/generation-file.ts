@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { type Position, START } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
+import { type Change } from '../search/recorded';
 import { type Merge, SearchIndex } from '../search/search-index';
 import { BlobCache } from '../search/storage';
 import { BlobTable } from './blob-table';
@@ -32,8 +33,8 @@ const SCAN_CACHE = 8_000_000;
 /** How long (ms) a step of keeping the index in order takes, about. */
 const STEP_MS = 20;
 
-/** Segments of a similar size before they are merged: while the generation is at rest, is written to, or is built. */
-const MERGED = { resting: 8, written: 32, building: 256 } as const;
+/** Segments of a similar size before they are merged: while the generation is at rest, or is written to. */
+const MERGED = { resting: 8, written: 32 } as const;
 
 /** Pages that are given back in a step. */
 const SHRUNK_PAGES = 128;
@@ -107,12 +108,26 @@ export class GenerationFile {
     }
   }
 
-  /** One step of merging the index into one segment per partition; false if it is finished. */
+  /**
+   * Writes to the index. That of a generation that is being built is not searched, so its segments are made later, of
+   * many batches at a time. To be called in a write transaction.
+   */
+  writeToIndex(changes: readonly Change[]): void {
+    if (this.finished()) this.index.write(changes);
+    else if (changes.length > 0) this.index.record(changes);
+  }
+
+  /** One step of making the index one segment per partition; false if it is finished. */
   finish(): boolean {
     if (this.finished()) return false;
-    if (this.step(() => this.index.mergeAll()) !== false || this.shrink()) return true;
-    this.recordFact('finished', 'yes');
-    return false;
+    const { index } = this;
+    if (this.step(() => index.build(true) ?? index.mergeAll()) !== false || this.shrink()) return true;
+    return this.writing(() => {
+      // Another thread may have written meanwhile.
+      if (index.isRecorded()) return true;
+      this.recordFact('finished', 'yes');
+      return false;
+    });
   }
 
   /**
@@ -120,9 +135,10 @@ export class GenerationFile {
    * shrinking the file. False if nothing is left to do. `isWritten`: more writes are expected, so merges may wait.
    */
   keep(isWritten: boolean): boolean {
-    const most = !this.finished() ? MERGED.building : isWritten ? MERGED.written : MERGED.resting;
-    const isMore = this.step(() => this.index.merge(most));
-    return isMore === false ? !isWritten && this.finished() && this.shrink() : isMore === true;
+    const { index } = this;
+    if (!this.finished()) return this.step(() => index.build(false)) === true;
+    const isMore = this.step(() => index.merge(isWritten ? MERGED.written : MERGED.resting));
+    return isMore === false ? !isWritten && this.shrink() : isMore === true;
   }
 
   /** Gives some pages back that merges have freed; false if the next writes may well use what is free. */

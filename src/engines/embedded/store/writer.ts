@@ -3,7 +3,7 @@ import { type Position } from '../../../kernel/event';
 import { type Write } from '../../../kernel/read-store';
 import { type GenerationFile } from './generation-file';
 import { type IndexedDocument } from '../search/segment';
-import { type Change, type SearchIndex } from '../search/search-index';
+import { type Change } from '../search/recorded';
 import { writeBytes } from '../search/bytes';
 import { VERSION } from './documents';
 import { column, type DocumentRow, type Layout, SLOT } from './layout';
@@ -70,7 +70,6 @@ interface IndexChange extends Change {
 /** Reads all states at once, then writes table by table, for locality of pages. */
 class Batch {
   private readonly file: StoreFile;
-  private readonly index: SearchIndex;
   private readonly layout: Layout;
   private readonly partitions = new Map<number, Partition>();
   private readonly changes = new Map<number, IndexChange>();
@@ -78,9 +77,9 @@ class Batch {
   private readonly insert: string;
   private readonly update: string;
 
-  constructor({ file, index, layout }: GenerationFile) {
+  constructor(private readonly generation: GenerationFile) {
+    const { file, layout } = generation;
     this.file = file;
-    this.index = index;
     this.layout = layout;
     const columns = layout.texts.map(({ name }) => column(name));
     const set = ['version = CAST(? AS INTEGER)', 'digest = ?', ...columns.map((name) => `${name} = ?`)];
@@ -124,7 +123,7 @@ class Batch {
     for (const [value, { last }] of this.partitions)
       this.file.run('UPDATE partitions SET last = ? WHERE value = ?', last, value);
     this.addToIndex(indexed);
-    this.index.write([...this.changes.values()]);
+    this.generation.writeToIndex([...this.changes.values()]);
   }
 
   private changeOf(partition: number): IndexChange {
