@@ -3,11 +3,12 @@ import { type RebuildProgress } from '../projector/rebuild';
 import { type CopyProgress } from '../operations/copy-log';
 import { type ExportProgress } from '../operations/export-log';
 import { type ImportProgress } from '../operations/import-transactions';
+import { type SnapshotProgress } from '../operations/sql/snapshot';
 
 /** A terminal or a file. */
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
-type ShownProgress = RebuildProgress | CopyProgress | ExportProgress | ImportProgress;
+type ShownProgress = RebuildProgress | CopyProgress | ExportProgress | ImportProgress | SnapshotProgress;
 
 /** Shows the progress of a rebuild, a copy or an import: a bar in a terminal, otherwise a line every few seconds. */
 export interface ProgressDisplay {
@@ -24,6 +25,7 @@ const PHASES: Readonly<Record<ShownProgress['phase'], string>> = {
   compare: 'comparing with the live generation',
   swap: 'swapping in the new generation',
   import: 'importing transactions',
+  snapshot: 'reading the log for SQL',
 };
 
 function unitOf(phase: ShownProgress['phase']): string {

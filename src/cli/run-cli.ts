@@ -13,6 +13,7 @@ import { addNetwork } from './network';
 import { addNotifications } from './notifications';
 import { addParked } from './parked';
 import { addSettings, addSettingsVerb, type CliParts, configOf, integerFrom, withEngines } from './settings';
+import { addSql } from './sql';
 import { addTokens } from './tokens';
 
 /** Success, failure, wrong usage. */
@@ -32,6 +33,7 @@ const COMMANDS = [
   addRebuild,
   addParked,
   addLog,
+  addSql,
   addReceiver,
   addSettingsVerb,
 ];

@@ -153,8 +153,11 @@ function withoutReceivers(data: Secretive): object {
   return { ...data, subscription: { ...data.subscription, receivers } };
 }
 
-/** Of an event that only has the type of such events, another program's, all data is left out. */
-function masked(event: RecordedEvent): RecordedEvent {
+/**
+ * An event without secrets (`docs/decisions.md#x107`). Of one that only has the type of such events, another program's,
+ * all data is left out.
+ */
+export function masked(event: RecordedEvent): RecordedEvent {
   const mask = MASKS.get(event.type);
   if (mask === undefined) return event;
   const data = problemsOf(event).length > 0 ? {} : mask(JSON.parse(event.data) as Secretive);

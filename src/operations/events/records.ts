@@ -46,6 +46,15 @@ export function optional(fields: Fields): Fields {
 
 export const text = (is: string): z.ZodType => z.string().describe(is);
 export const int = (is: string): z.ZodType => z.int().describe(is);
+
+/** Units of integers for those who compute with them: `minor` of `money`, `hundredths`, `ms` since 1970. */
+export const UNITS = z.registry<{ readonly unit: 'minor' | 'hundredths' | 'ms' }>();
+
+function inUnit(kind: z.ZodType, unit: 'minor' | 'hundredths' | 'ms'): z.ZodType {
+  UNITS.add(kind, { unit });
+  return kind;
+}
+
 export const number = (is: string): z.ZodType => z.number().describe(is);
 export const flag = (is: string): z.ZodType => z.boolean().describe(is);
 /** One of the ids of a table. */
@@ -61,11 +70,14 @@ export const word = (words: readonly string[], is: string): z.ZodType => z.enum(
 export const time = (is: string): z.ZodType => text(`${is}, ISO 8601 in UTC`).meta({ format: 'date-time' });
 export const list = (items: z.ZodType, is: string): z.ZodType => z.array(items).describe(is);
 export const table = (values: z.ZodType, is: string): z.ZodType => z.record(z.string(), values).describe(is);
-export const EPOCH = int('Milliseconds since 1970');
+export const EPOCH = inUnit(int('Milliseconds since 1970'), 'ms');
 export const position = (is: string): z.ZodType => text(`${is}: a log position`);
 /** Of a transaction, a claim or a commission. */
 export const money = (is: string): z.ZodType =>
-  int(`${is}: divide by 10 to the power of \`decimals\` of the event, by 100 if it has none`);
+  inUnit(
+    int(`${is}: divide by 10 to the power of \`decimals\` of the event, by 100 if it has none`),
+    'minor',
+  );
 
 // Shared records
 
@@ -121,7 +133,7 @@ export const product = shared('Product', {
 
 export const priced: Fields = {
   sourceProductId: text('The advertiser’s identifier of the product'),
-  price: int('Price in hundredths of the currency, whatever it is: 12990 is 129.90'),
+  price: inUnit(int('Price in hundredths of the currency, whatever it is: 12990 is 129.90'), 'hundredths'),
   currency: text(
     'Currency of the price, ISO 4217; if absent, that of the program at this position',
   ).optional(),
@@ -154,7 +166,7 @@ export const terms = z
   .describe('Terms of the program’s event at that time')
   .optional();
 
-const transaction = shared('Transaction', {
+export const transaction = shared('Transaction', {
   advertiserId: int('Organisation of the advertiser'),
   programId: int('Program'),
   programCountry: text('Country of the program, ISO 3166-1'),

@@ -15,7 +15,8 @@ const DECIMALS: Readonly<Record<string, string>> = {
   4: 'CLF UYW',
 };
 
-const DECIMALS_OF: ReadonlyMap<string, number> = new Map(
+/** Decimals of the currencies that have others than two, by ISO 4217 code. */
+export const DECIMALS_OF: ReadonlyMap<string, number> = new Map(
   Object.entries(DECIMALS).flatMap(([decimals, codes]) =>
     codes.split(' ').map((code) => [code, Number(decimals)] as const),
   ),

@@ -1,0 +1,127 @@
+import { createWriteStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type Command, Option } from 'commander';
+import { type Engines } from '../engines/open';
+import { CommandError, UsageError } from '../operations/command-error';
+import { type SqlSession, type TextFormat } from '../operations/sql/sql';
+import { type SnapshotParts } from '../operations/sql/snapshot';
+import { type CliParts, configOf, onEngines } from './settings';
+
+interface SqlFlags {
+  readonly format?: TextFormat | 'parquet';
+  readonly out?: string;
+}
+
+/** `affilog sql`. */
+export function addSql(affilog: Command, parts: CliParts): void {
+  affilog
+    .command('sql')
+    .description(
+      'Ask a question in SQL, over a snapshot of the log and the read models; without one, a prompt. Works while ' +
+        'servers run. Needs DuckDB, which npm installs where it is available.',
+    )
+    .argument('[statement]', 'a statement of SQL; docs/sql.md has examples')
+    .addOption(
+      new Option('--format <format>', 'by default a table, or with --out as the file is called').choices([
+        'table',
+        'csv',
+        'json',
+        'parquet',
+      ]),
+    )
+    .option('--out <file>', 'Write the answer to a file.')
+    .action(
+      onEngines(
+        parts,
+        async (engines, statement: string | undefined, { format, out }: SqlFlags, command: Command) => {
+          const { SqlSession: Session } = await import('../operations/sql/sql.js');
+          const { dataDir } = await configOf(command, parts);
+          const wanted = format ?? formatOf(out);
+          if (wanted === 'parquet' && out === undefined)
+            throw new UsageError('--format parquet: expected --out too, the file that it is written to');
+          const session = await Session.open();
+          const ask = asking(session, partsOf(engines, dataDir), parts, { format: wanted, out });
+          try {
+            if (statement === undefined) await prompt(parts, ask);
+            else await ask(statement);
+          } finally {
+            session.close();
+          }
+        },
+      ),
+    );
+}
+
+function formatOf(out = ''): TextFormat | 'parquet' {
+  return (['csv', 'json', 'parquet'] as const).find((one) => out.endsWith(`.${one}`)) ?? 'table';
+}
+
+function partsOf({ log, store, deliveries }: Engines, dataDir: string): SnapshotParts {
+  const directory: SnapshotParts['directory'] = async () => {
+    const { directoryAt } = await import('../network/directory.js');
+    return await directoryAt(log);
+  };
+  return { dataDir, log, store, deliveries, directory };
+}
+
+interface Wanted {
+  readonly format: TextFormat | 'parquet';
+  readonly out?: string | undefined;
+}
+
+type Ask = (statement: string) => Promise<void>;
+
+function asking(
+  session: SqlSession,
+  snapshot: SnapshotParts,
+  { stdout, stderr, stopSignal }: CliParts,
+  { format, out }: Wanted,
+): Ask {
+  const signal = stopSignal();
+  return async (statement) => {
+    const { progressOn } = await import('./progress.js');
+    const display = await progressOn(stderr);
+    const options = { signal, onProgress: display.show.bind(display) };
+    await session.prepare(snapshot, statement, options).finally(() => display.end());
+    if (format === 'parquet') await session.parquet(statement, out ?? '');
+    else {
+      const text = Readable.from(session.text(statement, format, signal));
+      if (out === undefined) await pipeline(text, stdout, { end: false });
+      else await pipeline(text, createWriteStream(out, { mode: 0o600 }));
+    }
+    const asOf = [...session.asOf].map(([name, position]) => `${name} ${Number(position)}`);
+    stderr.write(`as of position: ${asOf.join(', ')}\n`);
+  };
+}
+
+/** Statements end with a semicolon, as in other prompts. */
+async function prompt({ stdin, stdout, stderr, stopSignal }: CliParts, ask: Ask): Promise<void> {
+  if (stdin === undefined) throw new UsageError('expected a statement');
+  const isTerminal = stdin.isTTY === true;
+  const lines = createInterface({ input: stdin, ...(isTerminal ? { output: stdout } : {}) });
+  stopSignal().addEventListener('abort', () => lines.close(), { once: true });
+  const ready = (text: string): void => {
+    lines.setPrompt(text);
+    if (isTerminal) lines.prompt();
+  };
+  if (isTerminal)
+    stdout.write(
+      'End statements with a semicolon. SHOW TABLES; lists tables, DESCRIBE vouchers; columns. Ctrl+D ends.\n',
+    );
+  ready('sql> ');
+  let statement = '';
+  for await (const line of lines) {
+    statement += `${line}\n`;
+    if (/;\s*$/.test(statement)) {
+      await ask(statement).catch((error: unknown) => {
+        if (!(error instanceof CommandError)) throw error;
+        stderr.write(`affilog: ${error.message}\n`);
+      });
+      statement = '';
+    }
+    ready(statement.trim() === '' ? 'sql> ' : '...> ');
+  }
+  if (statement.trim() !== '') await ask(statement);
+}

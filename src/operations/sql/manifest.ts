@@ -1,0 +1,111 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { type EventLog } from '../../kernel/event-log';
+import { codeOf } from '../../kernel/unknown';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
+import { LAYOUT } from './models';
+
+const position = z.string().regex(/^\d{19}$/);
+/** Its folder and its name, and the number of its rows. */
+const file = z.strictObject({ name: z.string().regex(/^[\w-]+\/[\w.-]+$/), rows: z.int() });
+export type File = z.output<typeof file>;
+
+const MANIFEST = z.strictObject({
+  /** The last event, by which another log is found out; absent if there is none. */
+  last: z.strictObject({ position, stream: z.string(), revision: z.int(), id: z.string() }).exactOptional(),
+  /** Of each type in log order: positions of a file are before those of the next one. */
+  events: z.record(z.string(), z.array(file)),
+  models: z.record(
+    z.string(),
+    z.strictObject({
+      position,
+      generation: z.int(),
+      base: file,
+      /** Documents that have changed since; those without a position are gone. */
+      changed: file.exactOptional(),
+    }),
+  ),
+  /** Files that others have replaced, and when (epoch ms). */
+  replaced: z.array(z.strictObject({ name: file.shape.name, at: z.int() })),
+});
+
+/** What a snapshot consists of. */
+export type Manifest = z.output<typeof MANIFEST>;
+export type StoredModel = Manifest['models'][string];
+
+const NOTHING: Manifest = { events: {}, models: {}, replaced: [] };
+
+/** How long files stay that another snapshot has replaced: statements may read them. */
+const STAYS_MS = 3_600_000;
+export function filesIn({ events, models }: Manifest): readonly string[] {
+  const ofModels = Object.values(models).flatMap(({ base, changed }) => [
+    base,
+    ...(changed === undefined ? [] : [changed]),
+  ]);
+  return [...Object.values(events).flat(), ...ofModels].map(({ name }) => name);
+}
+
+const FILE = 'manifest.json';
+
+/** Puts a manifest in the place of another one, and notes which files it replaces. */
+export async function replaceManifest(folder: string, before: Manifest, after: Manifest): Promise<Manifest> {
+  const listed = new Set(filesIn(after));
+  const at = SYSTEM_CLOCK.wall();
+  const replaced = filesIn(before)
+    .filter((name) => !listed.has(name))
+    .map((name) => ({ name, at }));
+  const recent = after.replaced.filter((one) => at - one.at < STAYS_MS);
+  const manifest = { ...after, replaced: [...recent, ...replaced] };
+  await writeManifest(folder, manifest);
+  return manifest;
+}
+
+async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const part = join(folder, `${FILE}.${SYSTEM_CLOCK.uuid()}.part`);
+  const handle = await open(part, 'w', 0o600);
+  await handle.writeFile(JSON.stringify(manifest));
+  await handle.sync();
+  await handle.close();
+  await rename(part, join(folder, FILE));
+}
+
+/** What a snapshot of this log has; nothing if there is none, if it is of another log, or if a file is missing. */
+export async function manifestOf(folder: string, log: EventLog): Promise<Manifest> {
+  try {
+    const manifest = MANIFEST.parse(JSON.parse(await readFile(join(folder, FILE), 'utf8')));
+    for (const name of filesIn(manifest)) await stat(join(folder, name));
+    return (await isOf(log, manifest)) ? manifest : NOTHING;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || error instanceof z.ZodError || error instanceof SyntaxError)
+      return NOTHING;
+    throw error;
+  }
+}
+
+async function isOf(log: EventLog, { last }: Manifest): Promise<boolean> {
+  if (last === undefined) return true;
+  for await (const [event] of log.readStream(last.stream, { from: last.revision, limit: 1 }))
+    return event?.id === last.id && event.position === last.position;
+  return false;
+}
+
+/** Removes what no snapshot of the last hour has: other layouts, files that were replaced, and remains of crashes. */
+export async function removeOthers(analytics: string, manifest: Manifest): Promise<void> {
+  const now = SYSTEM_CLOCK.wall();
+  const listed = new Set(filesIn(manifest));
+  const recent = new Set(manifest.replaced.map(({ name }) => name));
+  for (const layout of await readdir(analytics)) {
+    const folder = join(analytics, layout);
+    if (layout !== LAYOUT) {
+      if (now - (await stat(folder)).mtimeMs > STAYS_MS) await rm(folder, { recursive: true, force: true });
+      continue;
+    }
+    for (const name of await readdir(folder, { recursive: true })) {
+      if (!name.includes('.parquet') || listed.has(name) || recent.has(name)) continue;
+      const { mtimeMs } = await stat(join(folder, name));
+      if (now - mtimeMs > STAYS_MS) await rm(join(folder, name), { force: true });
+    }
+  }
+}

@@ -1,0 +1,434 @@
+import { join } from 'node:path';
+import { storedFeeds } from '../../../projections/feeds';
+import { numberOf, type Position, type RecordedEvent, START } from '../../kernel/event';
+import { type EventLog } from '../../kernel/event-log';
+import { EVERYTHING, type Found } from '../../kernel/query';
+import { type ReadStore, type Target, targetOf } from '../../kernel/read-store';
+import { type Directory } from '../../network/directory';
+import { liveGeneration } from '../../projector/generations';
+import { type Progress, ProgressMeter } from '../../projector/progress-meter';
+import { IncomingEvent, type Projection } from '../../projector/projection';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
+import { masked } from '../log-events';
+import {
+  type Column,
+  EVENT_TABLES,
+  inEvents,
+  literal,
+  OTHER,
+  quoted,
+  STORED_ONLY,
+  type Table,
+} from './columns';
+import { Engine, type TableWriter } from './duckdb';
+import {
+  type File,
+  filesIn,
+  type Manifest,
+  manifestOf,
+  removeOthers,
+  replaceManifest,
+  type StoredModel,
+} from './manifest';
+import { LAYOUT, MODEL_TABLES, type ModelTable } from './models';
+
+/** What a snapshot is made of, and where. */
+export interface SnapshotParts {
+  readonly dataDir: string;
+  readonly log: EventLog;
+  readonly store: ReadStore;
+  /** The log of deliveries. */
+  readonly deliveries: () => Promise<EventLog>;
+  /** As of the end of the log. */
+  readonly directory: () => Promise<Directory>;
+}
+
+export interface SnapshotProgress extends Progress {
+  readonly phase: 'snapshot';
+}
+
+export interface KeepUpOptions {
+  /** The read models that are brought up to date; by default none. */
+  readonly models?: readonly string[];
+  readonly onProgress?: (progress: SnapshotProgress) => void;
+  readonly signal?: AbortSignal;
+  /** Tests have smaller segments. */
+  readonly segment?: number;
+}
+
+/** A snapshot as it was when it was read: its files stay for an hour after others have taken their place. */
+export interface Snapshot {
+  /** Of the last event. */
+  readonly position: Position;
+  /** As of which position each read model is that is in it. */
+  readonly models: ReadonlyMap<string, Position>;
+  /** The definitions of its views. */
+  readonly views: readonly string[];
+  /** All that the views read. */
+  readonly files: readonly string[];
+}
+
+/** Events of a file that the log is cut into, before files are merged. */
+const SEGMENT = 50_000;
+/** So many files at the end of a list, each with fewer rows than a limit, become one. */
+const MERGED = 8;
+const MERGE_LIMITS = [1_000, 10_000, 100_000, 1_000_000] as const;
+/** Changed documents that are kept beside the others until all become one file. */
+const MOST_CHANGED = 100_000;
+/** Documents that are read from the read store at a time. */
+const GET = 1_000;
+
+const SETTINGS = { threads: '2', memory_limit: '256MB', autoinstall_known_extensions: 'false' } as const;
+
+/**
+ * Brings the snapshot in `DATA_DIR/analytics` up to the end of the log, and some read models to their checkpoints
+ * (`docs/decisions.md#x115`). Only ports are read, never files of a server. Several processes may
+ * do this at once: what each has written is complete. After a crash, the next call continues. Raises `CommandError`.
+ */
+export async function keepUp(parts: SnapshotParts, options: KeepUpOptions = {}): Promise<Snapshot> {
+  const folder = join(parts.dataDir, 'analytics', LAYOUT);
+  const opened: { engine?: Engine } = {};
+  const engine = async (): Promise<Engine> => {
+    const temporary = join(parts.dataDir, 'analytics', 'temporary');
+    return (opened.engine ??= await Engine.open({ ...SETTINGS, temp_directory: temporary }));
+  };
+  try {
+    const maker = new Maker(parts, folder, engine, await manifestOf(folder, parts.log));
+    await maker.readLog(options);
+    for (const name of options.models ?? []) {
+      options.signal?.throwIfAborted();
+      await maker.readModel(name);
+    }
+    if (opened.engine !== undefined) await removeOthers(join(parts.dataDir, 'analytics'), maker.manifest);
+    return snapshotOf(folder, maker.manifest);
+  } finally {
+    opened.engine?.close();
+  }
+}
+
+class Maker {
+  constructor(
+    private readonly parts: SnapshotParts,
+    private readonly folder: string,
+    private readonly engine: () => Promise<Engine>,
+    public manifest: Manifest,
+  ) {}
+
+  async readLog({ onProgress, signal, segment = SEGMENT }: KeepUpOptions): Promise<void> {
+    const { log } = this.parts;
+    const head = await log.head();
+    const after = this.manifest.last?.position ?? START;
+    if (head <= after) return;
+    const meter = new ProgressMeter(SYSTEM_CLOCK);
+    let writer: TableWriter | undefined;
+    let last: RecordedEvent | undefined;
+    for await (const { events, position: at } of log.readAll({ after })) {
+      signal?.throwIfAborted();
+      for (const event of events) {
+        if (event.position > head) break;
+        writer ??= await this.rawEvents();
+        writer.append(...rawOf(masked(event)));
+        last = event;
+        if (writer.rows < segment) continue;
+        await this.writeSegment(writer, last);
+        writer = undefined;
+      }
+      meter.count(events.length);
+      onProgress?.({ phase: 'snapshot', ...meter.towards(head, at) });
+      if (at >= head) break;
+    }
+    if (writer !== undefined && last !== undefined) await this.writeSegment(writer, last);
+  }
+
+  private async rawEvents(): Promise<TableWriter> {
+    const columns = ['position', 'stream', 'revision', 'id', 'type', 'json', 'meta'];
+    return await (await this.engine()).table('raw', columns, ['position', 'revision']);
+  }
+
+  private async writeSegment(writer: TableWriter, last: RecordedEvent): Promise<void> {
+    writer.end();
+    const engine = await this.engine();
+    const range = `${this.manifest.last?.position ?? START}-${last.position}`;
+    const counts = await engine.rows('SELECT type, count(*) FROM raw GROUP BY type');
+    const rows = new Map<string, number>();
+    for (const [type, count] of counts) {
+      const known = EVENT_TABLES.has(String(type)) ? String(type) : OTHER;
+      rows.set(known, (rows.get(known) ?? 0) + Number(count));
+    }
+    const known = [...EVENT_TABLES.keys()].map(literal).join(', ');
+    const events = { ...this.manifest.events };
+    for (const [type, count] of rows) {
+      const table = tableOf(type);
+      const which =
+        type === OTHER ? `type NOT IN (${known}) OR type = ${literal(OTHER)}` : `type = ${literal(type)}`;
+      const name = `${type}/${range}.parquet`;
+      const columns = [...table.columns, ...STORED_ONLY];
+      await engine.writeParquet(
+        selectOf(table, columns, `SELECT * FROM raw WHERE ${which}`),
+        join(this.folder, name),
+      );
+      events[type] = await this.merged(type, [...(events[type] ?? []), { name, rows: count }]);
+    }
+    const { position: at, stream, revision, id } = last;
+    await this.save({ ...this.manifest, events, last: { position: at, stream, revision, id } });
+  }
+
+  /** As few files as lets each event be written a few times only. */
+  private async merged(type: string, files: readonly File[]): Promise<File[]> {
+    let all = [...files];
+    for (const limit of MERGE_LIMITS) {
+      const begin = all.findLastIndex(({ rows }) => rows >= limit) + 1;
+      const small = all.slice(begin);
+      if (small.length < MERGED) continue;
+      const [from] = rangeIn(small[0]);
+      const [, until] = rangeIn(small.at(-1));
+      const name = `${type}/${from}-${until}.parquet`;
+      const query = `SELECT * FROM ${this.parquet(small)}`;
+      await (await this.engine()).writeParquet(query, join(this.folder, name));
+      all = [...all.slice(0, begin), { name, rows: small.reduce((sum, { rows }) => sum + rows, 0) }];
+    }
+    return all;
+  }
+
+  async readModel(name: string): Promise<void> {
+    const table = MODEL_TABLES.get(name);
+    if (table === undefined) return;
+    const stored =
+      table.projection === undefined ? undefined : await this.readStored(name, table, table.projection);
+    const model = stored ?? (await this.readReference(name, table));
+    if (model === this.manifest.models[name]) return;
+    await this.save({ ...this.manifest, models: { ...this.manifest.models, [name]: model } });
+  }
+
+  /** Reads the documents that have changed, or all of them. */
+  private async readStored(name: string, table: ModelTable, projection: Projection): Promise<StoredModel> {
+    const { store } = this.parts;
+    const before = this.manifest.models[name];
+    const live = await liveGeneration(store, projection.collection);
+    const target = live === undefined ? { collection: projection.collection.name } : targetOf(live);
+    const checkpoint = await store.checkpoint(target);
+    const generation = live?.number ?? 0;
+    if (before?.generation === generation && before.position === checkpoint) return before;
+    await store.refresh(target);
+    const ids =
+      before?.generation === generation
+        ? await this.changedIds(projection, before.position, checkpoint)
+        : undefined;
+    if (before !== undefined && ids?.size === 0) return { ...before, position: checkpoint };
+    const found = ids === undefined ? store.scan(target, EVERYTHING) : this.documents(target, [...ids]);
+    const raw = await this.rawDocuments();
+    for await (const batch of found)
+      for (const { id, version, body } of batch) raw.append(BigInt(version), id, body);
+    raw.end();
+    const of = { position: checkpoint, generation };
+    if (before === undefined || ids === undefined) {
+      const base = await this.writeModel(`${name}/${checkpoint}-${generation}`, selectModel(table));
+      return { ...of, base };
+    }
+    return { ...of, ...(await this.withChanges(before, `${name}/${checkpoint}-${generation}`, table, ids)) };
+  }
+
+  private async *documents(target: Target, ids: readonly string[]): AsyncGenerator<readonly Found[]> {
+    for (let at = 0; at < ids.length; at += GET)
+      yield await this.parts.store.get(target, ids.slice(at, at + GET));
+  }
+
+  private async withChanges(
+    { base, changed }: StoredModel,
+    name: string,
+    table: ModelTable,
+    ids: ReadonlySet<string>,
+  ): Promise<Pick<StoredModel, 'base' | 'changed'>> {
+    const engine = await this.engine();
+    const all = await engine.table('changed_ids', ['id'], []);
+    for (const id of ids) all.append(id);
+    all.end();
+    const kept =
+      changed === undefined
+        ? ''
+        : `SELECT * FROM ${this.parquet([changed])} WHERE "_id" NOT IN (SELECT id FROM changed_ids) UNION ALL BY NAME `;
+    const gone = 'SELECT id AS "_id" FROM changed_ids WHERE id NOT IN (SELECT id FROM raw)';
+    // All changes since the base are in it: so its name has that of the base.
+    const since = base.name.replace(/^.*\/|\.parquet$/g, '');
+    const file = await this.writeModel(
+      `${name}-since-${since}`,
+      `${kept}${selectModel(table)} UNION ALL BY NAME ${gone}`,
+    );
+    if (file.rows < MOST_CHANGED) return { base, changed: file };
+    return { base: await this.writeModel(name, this.current({ base, changed: file })) };
+  }
+
+  private async writeModel(name: string, query: string): Promise<File> {
+    const engine = await this.engine();
+    const file = `${name}.parquet`;
+    await engine.writeParquet(query, join(this.folder, file));
+    const [[rows] = []] = await engine.rows(
+      `SELECT count(*) FROM ${this.parquet([{ name: file, rows: 0 }])}`,
+    );
+    return { name: file, rows: Number(rows) };
+  }
+
+  /** Undefined if all documents may have changed. */
+  private async changedIds(
+    projection: Projection,
+    after: Position,
+    upTo: Position,
+  ): Promise<ReadonlySet<string> | undefined> {
+    // Documents that expire are removed without an event.
+    if (projection.expires !== undefined || after > upTo) return undefined;
+    const { log } = this.parts;
+    const ids = new Set<string>();
+    const prefixes = [...projection.streams, ...(projection.fanOut === undefined ? [] : FAN_OUT)];
+    for await (const { events, position: at } of log.readAll({ after, prefixes })) {
+      for (const event of events) {
+        if (event.position > upTo) return ids;
+        if (FAN_OUT.some((prefix) => event.stream.startsWith(prefix))) return undefined;
+        if ((projection.handles).includes(event.type))
+          ids.add(new IncomingEvent(event).documentIdFor(projection));
+        if (ids.size > MOST_CHANGED) return undefined;
+      }
+      if (at >= upTo) break;
+    }
+    return ids;
+  }
+
+  private async rawDocuments(): Promise<TableWriter> {
+    return await (await this.engine()).table('raw', ['position', 'id', 'json'], ['position']);
+  }
+
+  /** Definitions in the directory, and what is known of feeds. */
+  private async readReference(name: string, table: ModelTable): Promise<StoredModel> {
+    const head = this.manifest.last?.position ?? START;
+    const before = this.manifest.models[name];
+    if (before?.position === head) return before;
+    const { programs } = await this.parts.directory();
+    const raw = await this.rawDocuments();
+    const at = BigInt(numberOf(head));
+    if (name === 'programs')
+      for (const program of programs.all()) raw.append(at, String(program.id), JSON.stringify(program));
+    if (name === 'sites')
+      for (const site of programs.allSites()) {
+        const programIds = [...programs.connectionsOf(site.id)];
+        raw.append(at, String(site.id), JSON.stringify({ ...site, programIds }));
+      }
+    if (name === 'feeds') {
+      const all = [...programs.allFeeds()];
+      const states = await storedFeeds(
+        this.parts.store,
+        all.map(({ id }) => id),
+      );
+      for (const feed of all) {
+        const published = states.get(feed.id)?.published.at(-1)?.at;
+        raw.append(at, String(feed.id), JSON.stringify({ ...feed, published }));
+      }
+    }
+    raw.end();
+    return {
+      position: head,
+      generation: 0,
+      base: await this.writeModel(`${name}/${head}`, selectModel(table)),
+    };
+  }
+
+  /** The documents of a read model as they are now, from its files. */
+  private current(model: Pick<StoredModel, 'base' | 'changed'>): string {
+    return currentOf(this.folder, model);
+  }
+
+  private parquet(files: readonly File[]): string {
+    return parquetIn(this.folder, files);
+  }
+
+  private async save(manifest: Manifest): Promise<void> {
+    this.manifest = await replaceManifest(this.folder, this.manifest, manifest);
+  }
+}
+
+/** Types that are not described have none. */
+function tableOf(type: string): Table {
+  const table = EVENT_TABLES.get(type);
+  if (table === undefined) throw new Error(`there is no table for ${type}`);
+  return table;
+}
+
+/** Streams whose events may change documents of any stream. */
+const FAN_OUT = ['category-', 'mapping-'] as const;
+
+function rawOf({ position: at, stream, revision, id, type, data, meta }: RecordedEvent): (string | bigint)[] {
+  return [BigInt(at), stream, BigInt(revision), id, type, data, meta];
+}
+
+function rangeIn(of: File | undefined): readonly [from: string, until: string] {
+  const [from = START, until = START] = of?.name.match(/\d{19}/g) ?? [];
+  return [from, until];
+}
+
+/** `raw` has the JSON; what is no JSON, of other programs, has no values. */
+function selectOf({ structure, rows }: Table, columns: readonly Column[], raw: string): string {
+  const list = columns.map(({ name, type, value }) => `CAST(${value} AS ${type}) AS ${quoted(name)}`);
+  const record =
+    Object.keys(structure).length === 0
+      ? 'NULL'
+      : `json_transform(json, ${literal(JSON.stringify(structure))})`;
+  const valid = `SELECT * REPLACE (CASE WHEN json_valid(json) THEN json END AS json) FROM (${raw})`;
+  const rowsOf = rows === undefined ? '' : `, unnest(${rows}) AS p`;
+  return `SELECT ${list.join(', ')} FROM (SELECT *, ${record} AS d${rowsOf} FROM (${valid}))`;
+}
+
+const KEY: readonly Column[] = [
+  { name: '_id', type: 'VARCHAR', description: '', value: 'id' },
+  { name: '_position', type: 'BIGINT', description: '', value: 'position' },
+];
+
+function selectModel(table: ModelTable): string {
+  return selectOf(table, [...KEY, ...table.columns], 'SELECT * FROM raw');
+}
+
+function parquetIn(folder: string, files: readonly File[]): string {
+  return `read_parquet([${files.map(({ name }) => literal(join(folder, name))).join(', ')}])`;
+}
+
+function currentOf(folder: string, { base, changed }: Pick<StoredModel, 'base' | 'changed'>): string {
+  if (changed === undefined) return `SELECT * FROM ${parquetIn(folder, [base])}`;
+  const [all, changes] = [base, changed].map((one) => parquetIn(folder, [one])) as [string, string];
+  return (
+    `SELECT * FROM ${all} AS base WHERE NOT EXISTS (FROM ${changes} AS changed WHERE changed."_id" = base."_id") ` +
+    'UNION ALL BY NAME ' +
+    `SELECT * FROM ${changes} WHERE "_position" IS NOT NULL`
+  );
+}
+
+function snapshotOf(folder: string, manifest: Manifest): Snapshot {
+  const { events, models, last } = manifest;
+  const views = [...EVENT_TABLES].map(([type, table]) => {
+    const stored = events[type];
+    return stored === undefined
+      ? viewOf(type, table.columns, undefined)
+      : viewOf(type, table.columns, parquetIn(folder, stored));
+  });
+  const all = Object.entries(events).map(
+    ([type, stored]) => `SELECT ${inEvents(tableOf(type))} FROM ${parquetIn(folder, stored)}`,
+  );
+  // Without events there is nothing to be read, but there are columns.
+  const none = `SELECT *, NULL::VARCHAR AS type, NULL::JSON AS data, NULL::JSON AS meta FROM ${quoted(OTHER)}`;
+  if (all.length === 0) all.push(`SELECT ${inEvents(tableOf(OTHER))} FROM (${none})`);
+  views.push(`CREATE OR REPLACE VIEW events AS ${all.join(' UNION ALL ')}`);
+  for (const [name, { columns }] of MODEL_TABLES) {
+    const stored = models[name];
+    views.push(viewOf(name, columns, stored && `(${currentOf(folder, stored)})`));
+  }
+  return {
+    position: last?.position ?? START,
+    models: new Map(Object.entries(models).map(([name, model]) => [name, model.position])),
+    views,
+    files: filesIn(manifest).map((name) => join(folder, name)),
+  };
+}
+
+function viewOf(name: string, columns: readonly Column[], from: string | undefined): string {
+  const list = columns.map((one) =>
+    from === undefined ? `CAST(NULL AS ${one.type}) AS ${quoted(one.name)}` : quoted(one.name),
+  );
+  const source = from === undefined ? 'WHERE false' : `FROM ${from}`;
+  return `CREATE OR REPLACE VIEW ${quoted(name)} AS SELECT ${list.join(', ')} ${source}`;
+}

@@ -1,0 +1,257 @@
+import { types } from 'node:util';
+import { type Position } from '../../kernel/event';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
+import { UsageError } from '../command-error';
+import { literal } from './columns';
+import { Engine } from './duckdb';
+import { MODEL_TABLES } from './models';
+import { keepUp, type KeepUpOptions, type Snapshot, type SnapshotParts } from './snapshot';
+
+/** What a statement of somebody else may use. */
+export interface SqlLimits {
+  readonly rows: number;
+  readonly ms: number;
+  /** Of the engine, such as `256MB`. */
+  readonly memory: string;
+  /** Characters of the statement, and of the answer. */
+  readonly length: number;
+  readonly characters: number;
+}
+
+/** Statements over HTTP. */
+export const REMOTE: SqlLimits = {
+  rows: 10_000,
+  ms: 30_000,
+  memory: '192MB',
+  length: 20_000,
+  characters: 16_000_000,
+};
+
+export type TextFormat = 'table' | 'csv' | 'json';
+
+/** As of which positions the tables are that a statement names: `log`, or a read model. */
+export type AsOf = ReadonlyMap<string, Position>;
+
+/**
+ * An engine that answers statements over the snapshot. With limits, nothing else can be read, nothing can be written,
+ * no setting can be changed, and it serves one statement.
+ */
+export class SqlSession {
+  #asOf: AsOf = new Map();
+
+  private constructor(
+    private readonly engine: Engine,
+    private readonly limits: SqlLimits | undefined,
+  ) {}
+
+  /** Raises `CommandError` if DuckDB is not installed. */
+  static async open(limits?: SqlLimits): Promise<SqlSession> {
+    const memory = limits === undefined ? {} : { memory_limit: limits.memory, temp_directory: '' };
+    return new SqlSession(await Engine.open({ ...SETTINGS, ...memory }), limits);
+  }
+
+  /** Of what the last statement was prepared with. */
+  get asOf(): AsOf {
+    return this.#asOf;
+  }
+
+  /** Brings the snapshot up to date, with the read models that the statement names. */
+  async prepare(parts: SnapshotParts, statement: string, options: KeepUpOptions = {}): Promise<void> {
+    const { limits } = this;
+    if (limits !== undefined && statement.length > limits.length)
+      throw new UsageError(
+        `the statement has ${statement.length} characters: expected at most ${limits.length}`,
+      );
+    const models = modelsIn(statement);
+    const snapshot = await keepUp(parts, { ...options, models });
+    await this.engine.run(snapshot.views.join(';\n'));
+    if (limits !== undefined) await lock(this.engine, snapshot);
+    const made = models.flatMap((name) => {
+      const at = snapshot.models.get(name);
+      return at === undefined ? [] : [[name, at] as const];
+    });
+    this.#asOf = new Map([['log', snapshot.position], ...made]);
+  }
+
+  /** The answer as text, in parts. Raises `UsageError`, and the reason of the signal. */
+  async *text(statement: string, format: TextFormat, signal?: AbortSignal): AsyncGenerator<string> {
+    let isOver = false;
+    // Repeated, since there may be nothing to interrupt between two steps.
+    const interrupt = (): void => this.engine.connection.interrupt();
+    const began = SYSTEM_CLOCK.monotonic();
+    const watch = SYSTEM_CLOCK.interval(WATCH_MS, () => {
+      isOver = this.limits !== undefined && SYSTEM_CLOCK.monotonic() - began > this.limits.ms;
+      if (isOver || signal?.aborted === true) interrupt();
+    });
+    try {
+      const { sql, columns, isRead } = await this.checked(statement);
+      const rows = this.rows(sql, format);
+      if (!isRead) yield* this.done(sql);
+      else if (format === 'json') yield* jsonText(rows);
+      else if (format === 'csv') yield* csvText(rows, columns);
+      else yield* tableText(rows, columns);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw this.refusal(error, isOver);
+    } finally {
+      watch.cancel();
+    }
+  }
+
+  /** Writes the answer to a Parquet file. Raises `UsageError`. */
+  async parquet(statement: string, file: string): Promise<void> {
+    try {
+      const { sql } = await this.checked(statement);
+      await this.engine.writeParquet(sql, file);
+    } catch (error) {
+      throw this.refusal(error, false);
+    }
+  }
+
+  close(): void {
+    this.engine.close();
+  }
+
+  /** One statement, which reads if there are limits. */
+  private async checked(statement: string): Promise<CheckedStatement> {
+    const { connection, SELECT } = this.engine;
+    const extracted = await connection.extractStatements(statement);
+    if (extracted.count !== 1) throw new UsageError(`${extracted.count} statements: expected one`);
+    const prepared = await extracted.prepare(0);
+    const isRead = prepared.statementType === SELECT;
+    const columns = Array.from({ length: prepared.columnCount }, (_, at) => prepared.columnName(at));
+    prepared.destroySync();
+    if (this.limits !== undefined && !isRead)
+      throw new UsageError(
+        'expected a statement that reads: SELECT, FROM, WITH, DESCRIBE, SHOW or SUMMARIZE',
+      );
+    return { sql: isRead ? statement.replace(/[\s;]+$/, '') : statement, columns, isRead };
+  }
+
+  /** What a statement answers that is no query, such as EXPLAIN: on the command line, they are all permitted. */
+  private async *done(sql: string): AsyncGenerator<string> {
+    for (const row of await this.engine.rows(sql)) yield `${row.map(String).join('\t')}\n`;
+  }
+
+  private async *rows(sql: string, format: TextFormat): AsyncGenerator<Rows> {
+    const values = format === 'json' ? `CAST(to_json(${ROW}) AS VARCHAR)` : 'CAST(COLUMNS(*) AS VARCHAR)';
+    const most = this.limits?.rows;
+    const limited = most === undefined ? '' : ` LIMIT ${most + 1}`;
+    const query = `SELECT ${values} FROM (${sql}\n) AS ${ROW}${limited}`;
+    const result = await this.engine.connection.stream(query);
+    let [rows, characters] = [0, 0];
+    for (let chunk = await result.fetchChunk(); chunk !== null; chunk = await result.fetchChunk()) {
+      if (chunk.rowCount === 0) break;
+      const read = chunk.getRows() as Rows;
+      rows += read.length;
+      if (most !== undefined && rows > most)
+        throw new UsageError(`the answer has more than ${most} rows: add LIMIT, ${OTHERWISE}`);
+      if (this.limits !== undefined) {
+        for (const row of read) for (const cell of row) characters += cell?.length ?? 0;
+        if (characters > this.limits.characters)
+          throw new UsageError(
+            `the answer has more than ${this.limits.characters} characters: select less, ${OTHERWISE}`,
+          );
+      }
+      yield read;
+    }
+  }
+
+  private refusal(error: unknown, isOver: boolean): unknown {
+    if (!types.isNativeError(error) || error instanceof UsageError || 'syscall' in error) return error;
+    const { message } = error;
+    if (this.limits !== undefined && isOver)
+      return new UsageError(
+        `the statement has run for ${this.limits.ms / 1000} s: select less, for example by position or time, ${OTHERWISE}`,
+      );
+    if (this.limits !== undefined && message.includes('Out of Memory'))
+      return new UsageError(
+        `the statement needs more than ${this.limits.memory} of memory: select or group less, ${OTHERWISE}`,
+      );
+    return new UsageError(message);
+  }
+}
+
+/** Of the engine; extensions are used on demand only by those who load them. */
+const SETTINGS = {
+  threads: '2',
+  memory_limit: '384MB',
+  autoinstall_known_extensions: 'false',
+  autoload_known_extensions: 'false',
+} as const;
+
+/** How often it is looked at whether a statement has to end (ms). */
+const WATCH_MS = 100;
+
+interface CheckedStatement {
+  readonly sql: string;
+  readonly columns: readonly string[];
+  readonly isRead: boolean;
+}
+
+const ROW = '"row of the answer"';
+const OTHERWISE = 'or run `affilog sql` on a machine of the installation';
+
+/** Rows of texts. */
+type Rows = readonly (readonly (string | null)[])[];
+
+/**
+ * From now on, statements read the files of the snapshot and no others, whatever they call, and change no setting. That
+ * they do not write is decided by their type.
+ */
+async function lock(engine: Engine, { files }: Snapshot): Promise<void> {
+  await engine.run(`SET allowed_paths = [${files.map(literal).join(', ')}]`);
+  await engine.run('SET enable_external_access = false');
+  await engine.run('SET lock_configuration = true');
+}
+
+/** Those whose names are in the statement, maybe in a text or a comment. */
+function modelsIn(statement: string): readonly string[] {
+  return [...MODEL_TABLES.keys()].filter((name) => new RegExp(`\\b${name}\\b`, 'i').test(statement));
+}
+
+async function* jsonText(batches: AsyncIterable<Rows>): AsyncGenerator<string> {
+  for await (const rows of batches) yield rows.map(([json]) => `${json}\n`).join('');
+}
+
+async function* csvText(batches: AsyncIterable<Rows>, columns: readonly string[]): AsyncGenerator<string> {
+  yield csvLine(columns);
+  for await (const rows of batches) yield rows.map(csvLine).join('');
+}
+
+function csvLine(cells: readonly (string | null)[]): string {
+  const quotedCells = cells.map((cell) => {
+    // An empty text is not the absence of one.
+    if (cell === null) return '';
+    return cell === '' || /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  });
+  return `${quotedCells.join(',')}\r\n`;
+}
+
+/** Rows that a table shows, and characters of a cell. */
+const TABLE = { rows: 1_000, cell: 60 } as const;
+
+async function* tableText(batches: AsyncIterable<Rows>, columns: readonly string[]): AsyncGenerator<string> {
+  const lines: string[][] = [];
+  let all = 0;
+  for await (const rows of batches) {
+    all += rows.length;
+    for (const row of rows.slice(0, TABLE.rows - lines.length)) lines.push(row.map(shown));
+  }
+  const widths = columns.map((name, at) =>
+    Math.max(name.length, ...lines.map((line) => line[at]?.length ?? 0)),
+  );
+  const text = (line: readonly string[]): string =>
+    `${line
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd()}\n`;
+  yield text(columns) + text(widths.map((width) => '-'.repeat(width)));
+  for (const line of lines) yield text(line);
+  yield `${all} ${all === 1 ? 'row' : 'rows'}${all > lines.length ? `, of which the first ${lines.length} are shown: --format csv has all` : ''}\n`;
+}
+
+function shown(cell: string | null): string {
+  const text = (cell ?? '').replace(/\s+/g, ' ');
+  return text.length <= TABLE.cell ? text : `${text.slice(0, TABLE.cell - 1)}…`;
+}
