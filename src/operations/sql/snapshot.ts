@@ -283,7 +283,7 @@ class Maker {
       for (const event of events) {
         if (event.position > upTo) return ids;
         if (FAN_OUT.some((prefix) => event.stream.startsWith(prefix))) return undefined;
-        if ((projection.handles).includes(event.type))
+        if (projection.handles.includes(event.type))
           ids.add(new IncomingEvent(event).documentIdFor(projection));
         if (ids.size > MOST_CHANGED) return undefined;
       }
