@@ -1,7 +1,7 @@
 import { offerId } from '../../src/domain/products/offer';
 import { listParked } from '../../src/projector/parked';
 import { products } from '../../projections/products';
-import { type Projection } from '../../src/projector/projection';
+import { DOMAIN_LOG, type Projection } from '../../src/projector/projection';
 import {
   rebuild,
   type RebuildParts,
@@ -9,6 +9,7 @@ import {
   RebuildRefused,
 } from '../../src/projector/rebuild';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { pauseCall } from '../support/pause-call';
 import { FEED_ID, listed, repriced } from './sample-events';
 import { PROJECTIONS, type Documents, World } from './world';
 
@@ -134,6 +135,23 @@ describe('a rebuild', () => {
     ]);
     const numbers = both.map(([rebuilt]) => rebuilt!.generation.number);
     expect(numbers[0]).not.toBe(numbers[1]);
+    expect(await states()).toEqual(['retired', 'live']);
+  });
+
+  test('keeps what another one makes live after all, whose lease did not count any more', async () => {
+    const swap = pauseCall(world.store, 'swap', 1);
+    const one = rebuildAgain([products], { owner: 'one' });
+    await swap.reached;
+    const drop = pauseCall(world.store, 'drop', 1);
+    const rebuildLease = { ...DOMAIN_LOG.rebuildLease, name: 'rebuild by another clock' };
+    const other = rebuildAgain([products], { owner: 'other', source: { ...DOMAIN_LOG, rebuildLease } });
+    await drop.reached;
+    swap.release();
+    const first = await one;
+    drop.release();
+    for (const [rebuilt] of [first, await other])
+      expect(rebuilt).toMatchObject({ documents: 3, comparison: { differing: 0 } });
+    expect(await world.documents('products')).toEqual(before);
     expect(await states()).toEqual(['retired', 'live']);
   });
 });

@@ -90,7 +90,10 @@ export class TransactionModel {
   constructor(public network: ModelNetwork) {}
 
   /** The id of a report's transaction (decisions T1). */
-  static idOf({ orderNumber, eventId, programId }: ModelReport, organisationId: number): string {
+  static idOf(
+    { orderNumber, eventId, programId }: Pick<ModelReport, 'orderNumber' | 'eventId' | 'programId'>,
+    organisationId: number,
+  ): string {
     return createHash('sha256')
       .update(`${orderNumber}_${eventId}_${organisationId}_program${programId}`)
       .digest('hex')

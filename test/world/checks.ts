@@ -3,6 +3,7 @@ import { Broken, type Promised } from './checks/broken';
 import { type Check, type Observed } from './checks/check';
 import { CATEGORIES } from './checks/categories';
 import { CLAIMS } from './checks/claims';
+import { COMMANDS } from './checks/commands';
 import { QUERIES } from './checks/lists';
 import { MEMORY } from './checks/memory';
 import { MESSAGES } from './checks/messages';
@@ -12,12 +13,11 @@ import { PRODUCTS } from './checks/products';
 import { READ_MODELS } from './checks/read-models';
 import { SUBSCRIPTIONS } from './checks/subscriptions';
 import { TRANSACTIONS } from './checks/transactions';
-import { VOUCHERS } from './checks/vouchers';
 
 /** What the system promises, by what it is about: `docs/promises.md`. */
 export const PROMISES: Readonly<Record<string, readonly Check[]>> = {
+  Commands: COMMANDS,
   Transactions: TRANSACTIONS,
-  Vouchers: VOUCHERS,
   Claims: CLAIMS,
   Products: [...PRODUCTS, ...CATEGORIES],
   Queries: QUERIES,

@@ -1,9 +1,35 @@
+import { type ClaimEvent } from '../../src/domain/claims/claim';
+import { type ClaimBatchEvent } from '../../src/domain/claims/claim-batch';
+import { type DeliveryRequest } from '../../src/domain/subscriptions/delivery-requests';
+import { type SubscriptionEvent } from '../../src/domain/subscriptions/subscription';
+import { type TransactionEvent } from '../../src/domain/transactions/transaction';
+import { type VoucherEvent } from '../../src/domain/vouchers/voucher';
+import { type Position } from '../../src/kernel/event';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { Fault, Faults } from '../../src/kernel/fault';
 import { NoGeneration } from '../../src/kernel/read-store';
 import { type Api, type Host } from './host';
 import { Random } from './random';
 import { type Simulation } from './simulation';
+
+/** An event that somebody may have asked for. */
+export type Happened = (
+  | ClaimBatchEvent
+  | ClaimEvent
+  | DeliveryRequest
+  | SubscriptionEvent
+  | TransactionEvent
+  | VoucherEvent
+) & {
+  readonly stream: string;
+  readonly position: Position;
+  /** When it was appended (ms). */
+  readonly time: number;
+};
+
+interface Asks<What, Event> {
+  isIt(what: What, event: Event): boolean;
+}
 
 /** A kind of command, or query, that clients send (`workloads.ts` lists all). */
 export interface Command<What extends object = object, Result = unknown> {
@@ -14,6 +40,14 @@ export interface Command<What extends object = object, Result = unknown> {
   draw(random: Random, clients: Clients, number: number): What | undefined;
   /** Called in a process, maybe several times. Refusals are raised as faults. */
   run(api: Api, what: What): Promise<Result>;
+  /** The events that it asks for, by their types: nobody else makes them, but for what the system does by itself. */
+  readonly asksFor?: {
+    readonly [Type in Happened['type']]?: Asks<What, Extract<Happened, { readonly type: Type }>>['isIt'];
+  };
+  /** The streams that have such an event once it is acknowledged. */
+  happensIn?(what: What, result: Result): readonly string[];
+  /** Whether it has happened now, not before. By default it has. */
+  isNew?(result: Result): boolean;
 }
 
 /** How a request has ended, as its client sees it. */

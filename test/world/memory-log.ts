@@ -48,11 +48,6 @@ export class MemoryEvents {
     return this.streams.get(name) ?? [];
   }
 
-  /** Names of all streams. */
-  get names(): readonly string[] {
-    return [...this.streams.keys()];
-  }
-
   /** When an event was appended (epoch ms). */
   timeOf({ position }: RecordedEvent): number {
     return this.times.get(position) ?? NaN;

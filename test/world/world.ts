@@ -58,7 +58,7 @@ const REST_MS = 15 * 60_000;
 const QUIET_MS = 6_000;
 const HOUR = 3_600_000;
 /** After a clock was set, leases count again once they are renewed: at the next look, or the one after a lost call (ms). */
-const RENEWED_MS = 5_000;
+const RENEWED_MS = 0;
 
 /** A world of a seed: processes, engines, clients and receivers in one thread, where no real time passes. */
 export class World {

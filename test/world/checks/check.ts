@@ -1,5 +1,5 @@
 import { type RecordedEvent } from '../../../src/kernel/event';
-import { type Clients } from '../clients';
+import { type Clients, type Happened } from '../clients';
 import { type Disks } from '../host';
 import { type MemoryCollections } from '../memory-store';
 import { type Network } from '../network';
@@ -32,15 +32,23 @@ export interface Check extends Promised {
 
 export const dataOf = ({ data }: RecordedEvent) => JSON.parse(data) as Readonly<Record<string, unknown>>;
 
+const known = new WeakMap<Observed, ReadonlyMap<string, readonly Happened[]>>();
+
+/** What has happened in the log of a world at rest, by streams; nothing that another program wrote. */
+export function happenedIn(world: Observed): ReadonlyMap<string, readonly Happened[]> {
+  const before = known.get(world);
+  if (before !== undefined) return before;
+  const streams = new Map<string, Happened[]>();
+  for (const event of world.disks.log.all) {
+    const { stream, type, position } = event;
+    if (world.unusable.has(stream)) continue;
+    const happened = { type, stream, position, time: timeOf(world, event), data: dataOf(event) };
+    streams.set(stream, [...(streams.get(stream) ?? []), happened as unknown as Happened]);
+  }
+  known.set(world, streams);
+  return streams;
+}
+
 /** When an event was appended (ms of the world). */
 export const timeOf = ({ disks: { log } }: Observed, event: RecordedEvent): number =>
   log.timeOf(event) - EPOCH;
-
-/** The streams of a category by what follows its name. */
-export function streamsOf(
-  { disks: { log }, unusable }: Observed,
-  category: string,
-): ReadonlyMap<string, readonly RecordedEvent[]> {
-  const names = log.names.filter((name) => name.startsWith(`${category}-`) && !unusable.has(name));
-  return new Map(names.map((name) => [name.slice(category.length + 1), log.stream(name)]));
-}

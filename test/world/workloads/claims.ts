@@ -1,3 +1,4 @@
+import { type ClaimContent } from '../../../src/domain/claims/claim';
 import { OrderSearch } from '../../../src/processes/order-search';
 import { ClaimCommands } from '../../../src/services/claims/commands';
 import { type Clients, type Command } from '../clients';
@@ -17,6 +18,12 @@ interface Claim {
   readonly eventId: number;
   readonly timeStampEvent: string;
 }
+
+const isOf = (claim: Claim, { programId, orderNumber, eventId, transactionDate }: ClaimContent): boolean =>
+  claim.programId === programId &&
+  claim.orderNumber === orderNumber &&
+  claim.eventId === eventId &&
+  claim.timeStampEvent === transactionDate;
 
 const claimOf = (random: Random, clients: Clients, programId: number): Claim => ({
   programId,
@@ -44,6 +51,15 @@ export const fileClaims: Command<{ readonly claims: readonly Claim[] }, { readon
     }),
     run: (api, { claims }) =>
       api.of(commands).create({ name: 'claims', items: claims.map(posted), format: 'json' }, PUBLISHER),
+    asksFor: {
+      ClaimFiled: ({ claims }, { data }) => claims.some((one) => isOf(one, data.claim)),
+      ClaimBatchAccepted: ({ claims }, { data }) =>
+        claims.length === data.claims.length && claims.every((one, at) => isOf(one, data.claims[at]!.claim)),
+    },
+    // Of several, their post is accepted: anybody files them then.
+    happensIn: (_, { ids: [first, ...more] }) => [
+      more.length === 0 ? `claim-${first ?? ''}` : `claim-batch-${first ?? ''}`,
+    ],
   };
 
 /** A claim as its parties know it: nobody has told them of updates that were not answered. */
@@ -76,6 +92,11 @@ export const reviseClaim: Command<Known & { readonly claim: Claim }> = {
     const items = [{ ...which, ...posted(claim) }];
     return api.of(commands).revise({ name: 'claimUpdates', items, format: 'json' }, PUBLISHER);
   },
+  asksFor: {
+    ClaimRevised: ({ claimId, versionNo, claim }, { stream, data }) =>
+      stream === `claim-${claimId}` && data.version === versionNo + 1 && isOf(claim, data.claim),
+  },
+  happensIn: ({ claimId }) => [`claim-${claimId}`],
 };
 
 export const withdrawClaim: Command<Known> = {
@@ -86,6 +107,8 @@ export const withdrawClaim: Command<Known> = {
     return claimId === undefined || versionNo === undefined ? undefined : { claimId, versionNo };
   },
   run: (api, { claimId, versionNo }) => api.of(commands).delete(claimId, versionNo, PUBLISHER),
+  asksFor: { ClaimWithdrawn: ({ claimId }, { stream }) => stream === `claim-${claimId}` },
+  happensIn: ({ claimId }) => [`claim-${claimId}`],
 };
 
 export const ruleOnClaim: Command<
@@ -103,4 +126,12 @@ export const ruleOnClaim: Command<
     const rulings = { name: 'claimUpdates', items: [ruling], format: 'json' } as const;
     return api.of(commands).rule(rulings, { organisationId, kind: 'advertiser' });
   },
+  asksFor: {
+    ClaimRuled: ({ claimId, versionNo, statusIdClaim }, { stream, data }) =>
+      stream === `claim-${claimId}` &&
+      data.by === 'advertiser' &&
+      data.version === versionNo + 1 &&
+      data.statusId === statusIdClaim,
+  },
+  happensIn: ({ claimId }) => [`claim-${claimId}`],
 };

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
@@ -66,6 +67,12 @@ function contentOf(random: Random) {
   };
 }
 
+const isOf = (posted: Content, { receivers }: SubscriptionContent): boolean =>
+  isDeepStrictEqual(
+    posted.receivers.map(({ receiverUrl }) => receiverUrl),
+    receivers.map(({ receiverUrl }) => receiverUrl),
+  );
+
 /** One that is known to exist, or to have existed. */
 function known(random: Random, clients: Clients): Which | undefined {
   const created = clients.done(createSubscription);
@@ -82,6 +89,11 @@ export const createSubscription: Command<{ readonly caller: Caller; readonly pos
     posted: contentOf(random),
   }),
   run: (api, { caller, posted }) => api.of(commands).ofSubscription.create(topic, posted, caller),
+  asksFor: {
+    SubscriptionCreated: ({ caller, posted }, { data }) =>
+      data.organisationId === caller.organisationId && isOf(posted, data.subscription),
+  },
+  happensIn: (_, { subscriptionId }) => [`subscription-${subscriptionId}`],
 };
 
 export const replaceSubscription: Command<Which & { readonly posted: Content }, Written> = {
@@ -92,6 +104,15 @@ export const replaceSubscription: Command<Which & { readonly posted: Content }, 
     return which && { ...which, posted: contentOf(random) };
   },
   run: (api, { posted, ...which }) => api.of(commands).ofSubscription.replace({ topic, ...which }, posted),
+  asksFor: {
+    SubscriptionReplaced: ({ id, posted }, { stream, data }) =>
+      stream === `subscription-${id}` && isOf(posted, data.subscription),
+    // One that changes nothing.
+    SubscriptionCreated: ({ id, posted }, { stream, data }) =>
+      stream === `subscription-${id}` && isOf(posted, data.subscription),
+  },
+  happensIn: ({ id }) => [`subscription-${id}`],
+  isNew: () => false,
 };
 
 export const rotateSecret: Command<Which> = {
@@ -99,6 +120,8 @@ export const rotateSecret: Command<Which> = {
   weight: 0.5,
   draw: known,
   run: (api, which) => api.of(commands).ofSubscription.change({ topic, ...which }, 'rotateSecret'),
+  asksFor: { SecretRotated: ({ id }, { stream }) => stream === `subscription-${id}` },
+  happensIn: ({ id }) => [`subscription-${id}`],
 };
 
 export const deleteSubscription: Command<Which> = {
@@ -106,6 +129,9 @@ export const deleteSubscription: Command<Which> = {
   weight: 0.7,
   draw: known,
   run: (api, which) => api.of(commands).ofSubscription.change({ topic, ...which }, 'delete'),
+  asksFor: { SubscriptionDeleted: ({ id }, { stream }) => stream === `subscription-${id}` },
+  happensIn: ({ id }) => [`subscription-${id}`],
+  isNew: () => false,
 };
 
 export const testReceiver: Command<Which & { readonly receiver: string }> = {
@@ -127,6 +153,13 @@ export const testReceiver: Command<Which & { readonly receiver: string }> = {
     const options = { isGone: () => false };
     return api.of(commands).ofReceiver.test({ topic, ...which }, receiver, options);
   },
+  asksFor: {
+    TestRequested: ({ id, receiver }, { stream, data }) =>
+      stream === `deliveryrequests-${id}` && data.receiver === receiver,
+  },
+  happensIn: ({ id }) => [`deliveryrequests-${id}`],
+  // Or somebody else waits for the same message.
+  isNew: () => false,
 };
 
 export const redeliver: Command<Which & { readonly message: string }> = {
@@ -144,4 +177,10 @@ export const redeliver: Command<Which & { readonly message: string }> = {
   run: async (api, { message, ...which }) => {
     await api.of(commands).ofMessage.redeliver({ topic, ...which }, message);
   },
+  asksFor: {
+    RedeliveryRequested: ({ id, message }, { stream, data }) =>
+      stream === `deliveryrequests-${id}` && data.message === message,
+  },
+  happensIn: ({ id }) => [`deliveryrequests-${id}`],
+  isNew: () => false,
 };

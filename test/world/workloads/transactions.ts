@@ -1,3 +1,4 @@
+import { TransactionModel } from '../../support/transaction-model';
 import { TransactionCommands } from '../../../src/services/transactions/commands';
 import { type Command, oneOf } from '../clients';
 import { type ApiParts } from '../host';
@@ -36,7 +37,15 @@ export const report: Command<Report, Recorded> = {
     const caller = { organisationId, kind: 'advertiser' } as const;
     return oneOf(await api.of(commands).report(items, caller));
   },
+  asksFor: {
+    TransactionTracked: (what, { stream }) =>
+      stream === streamOf(TransactionModel.idOf(what, what.organisationId)),
+  },
+  happensIn: (_, { transactionId }) => [streamOf(transactionId)],
+  isNew: ({ outcome }) => outcome === 'created',
 };
+
+const streamOf = (transactionId: string): string => `transaction-${transactionId}`;
 
 interface Move {
   readonly organisationId: number;
@@ -62,4 +71,13 @@ export const move: Command<Move, Recorded> = {
     const caller = { organisationId, kind: 'advertiser' } as const;
     return oneOf(await api.of(commands).move([request], caller));
   },
+  asksFor: {
+    TransactionPendingApproved: ({ transactionId, action }, { stream }) =>
+      action === 'approve' && stream === streamOf(transactionId),
+    TransactionDeleted: ({ transactionId, action }, { stream }) =>
+      (action === 'deny' || action === 'delete') && stream === streamOf(transactionId),
+    TransactionAmended: ({ transactionId, action }, { stream }) =>
+      action === 'amend' && stream === streamOf(transactionId),
+  },
+  happensIn: ({ transactionId }, { outcome }) => (outcome === 'moved' ? [streamOf(transactionId)] : []),
 };

@@ -30,6 +30,11 @@ export const postVoucher: Command<Voucher, { readonly id: number }> = {
     const posted = { ...voucher, ...texts, ...dates };
     return await api.of(commands).post(posted, organisationId);
   },
+  asksFor: {
+    VoucherPublished: ({ title }, { data }) => data.voucher.title === title,
+    VoucherRevised: ({ title }, { data }) => data.voucher.title === title,
+  },
+  happensIn: (_, { id }) => [`voucher-${id}`],
 };
 
 export const withdrawVoucher: Command<{ readonly id: number; readonly organisationId: number }> = {
@@ -42,4 +47,7 @@ export const withdrawVoucher: Command<{ readonly id: number; readonly organisati
     return { id: result.id, organisationId: what.organisationId };
   },
   run: (api, { id, organisationId }) => api.of(commands).withdraw(id, organisationId),
+  asksFor: { VoucherWithdrawn: ({ id }, { stream }) => stream === `voucher-${id}` },
+  happensIn: ({ id }) => [`voucher-${id}`],
+  isNew: () => false,
 };
