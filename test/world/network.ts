@@ -29,7 +29,7 @@ export interface Weather {
   readonly subscriptionMs: number;
 }
 
-export const CALM: Weather = { slow: 0.05, lost: 0, subscriptionMs: Infinity };
+export const CALM: Weather = { slow: 0, lost: 0, subscriptionMs: Infinity };
 
 /** After which time a client of an engine gives up (ms). */
 export const PATIENCE_MS = { least: 1_000, most: 20_000 } as const;

@@ -48,14 +48,24 @@ function shapeOf(random: Random): Shape {
   return { hosts, isOneMachine: random.chance(0.5) };
 }
 
+/** Node.js keeps combined signals for ever that nobody aborts, and with them worlds whose processes are killed. */
+function anyOf(signals: Iterable<AbortSignal>): AbortSignal {
+  const all = new AbortController();
+  for (const signal of signals) {
+    if (signal.aborted) all.abort(signal.reason);
+    else signal.addEventListener('abort', () => all.abort(signal.reason), { once: true });
+  }
+  return all.signal;
+}
+
 function resting(what: string): Left {
   return { of: RESTS, what };
 }
 
 /** How long it may take after all faults until nothing is left to do (ms). */
 const REST_MS = 15 * 60_000;
-/** How long nothing may happen until there is rest: as long as a slow append takes (ms). */
-const QUIET_MS = 6_000;
+/** How long nothing may happen until there is rest (ms): longer than automations wait after failures at their start. */
+const QUIET_MS = 3_000;
 const HOUR = 3_600_000;
 /** After a clock was set, leases count again once they are renewed: at the next look, or the one after a lost call (ms). */
 const RENEWED_MS = 0;
@@ -154,6 +164,8 @@ export class World {
     const { simulation } = this;
     const chance = new Random(`${this.seed} chance`);
     const original = { randomUUID: crypto.randomUUID, randomInt: crypto.randomInt };
+    const { any } = AbortSignal;
+    AbortSignal.any = anyOf;
     Object.assign(crypto, {
       randomUUID: () => chance.uuid(),
       randomInt: (most: number) => chance.below(most),
@@ -167,6 +179,7 @@ export class World {
       process.off('uncaughtException', crash).off('unhandledRejection', crash);
       sliceBy(SYSTEM_CLOCK);
       Object.assign(crypto, original);
+      AbortSignal.any = any;
     };
   }
 
@@ -314,7 +327,7 @@ export class World {
     for (const store of this.stores.keys()) this.start({ roles: ROLES, store });
     await this.untilAtRest('after 26 hours');
     askEverything(this.clients, this.disks.log.head, this.random);
-    await this.untilAtRest('after the last questions');
+    await this.untilAtRest('after the last questions', 500);
     for (const { parts } of this.hosts)
       for (const [name, size] of censusOf(parts))
         this.kept.set(name, Math.max(size, this.kept.get(name) ?? 0));
@@ -325,17 +338,17 @@ export class World {
     for (const host of this.hosts) this.kill(host);
     this.stores.push(new MemoryCollections());
     this.start({ roles: ['projector'], store: this.stores.length - 1 });
-    await this.untilAtRest('of a rebuild');
+    await this.untilAtRest('of a rebuild', 0);
   }
 
   /** Until nothing is left to do, and nothing has happened for a while: automations look at what was projected last. */
-  private async untilAtRest(when: string): Promise<void> {
+  private async untilAtRest(when: string, quietMs = QUIET_MS): Promise<void> {
     let [heads, since] = ['', 0];
     await this.untilSo(`there is rest ${when}`, () => {
       const now = `${this.disks.log.head} ${this.disks.deliveries.head}`;
       const left = this.unrest();
       if (now !== heads || left !== undefined) [heads, since] = [now, this.simulation.now];
-      return left ?? (this.simulation.now - since < QUIET_MS ? resting('there is no rest') : undefined);
+      return left ?? (this.simulation.now - since < quietMs ? resting('there is no rest') : undefined);
     });
   }
 
