@@ -14,12 +14,7 @@ import { type Simulation } from './simulation';
 
 /** An event that somebody may have asked for. */
 export type Happened = (
-  | ClaimBatchEvent
-  | ClaimEvent
-  | DeliveryRequest
-  | SubscriptionEvent
-  | TransactionEvent
-  | VoucherEvent
+  ClaimBatchEvent | ClaimEvent | DeliveryRequest | SubscriptionEvent | TransactionEvent | VoucherEvent
 ) & {
   readonly stream: string;
   readonly position: Position;

@@ -1,4 +1,5 @@
 import crypto from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
 import { importNetwork } from '../../src/operations/import-network';
@@ -52,6 +53,7 @@ function shapeOf(random: Random): Shape {
 function anyOf(signals: Iterable<AbortSignal>): AbortSignal {
   const all = new AbortController();
   for (const signal of signals) {
+    setMaxListeners(0, signal);
     if (signal.aborted) all.abort(signal.reason);
     else signal.addEventListener('abort', () => all.abort(signal.reason), { once: true });
   }
@@ -164,7 +166,6 @@ export class World {
     const { simulation } = this;
     const chance = new Random(`${this.seed} chance`);
     const original = { randomUUID: crypto.randomUUID, randomInt: crypto.randomInt };
-    const { any } = AbortSignal;
     AbortSignal.any = anyOf;
     Object.assign(crypto, {
       randomUUID: () => chance.uuid(),
@@ -179,7 +180,6 @@ export class World {
       process.off('uncaughtException', crash).off('unhandledRejection', crash);
       sliceBy(SYSTEM_CLOCK);
       Object.assign(crypto, original);
-      AbortSignal.any = any;
     };
   }
 
