@@ -11,6 +11,7 @@ import {
   printLines,
   withEngines,
 } from './settings';
+import { withExplanation } from './why';
 
 interface WhoseFlags {
   readonly organisation?: readonly number[];
@@ -133,21 +134,7 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
         stdout.write(`${messageId} will be sent again ${when}\n`);
       }),
     );
-  notifications
-    .command('explain')
-    .description(
-      'Explain why messages about a transaction or claim were sent, or not: for each transition and each ' +
-        'subscription of its parties.',
-    )
-    .argument('<id>', 'transactionId, legacyTransactionId or claimId')
-    .option('--subscription <id>', 'only this subscription')
-    .action(
-      onEngines(parts, async (engines, id: string, flags: { readonly subscription?: string }) => {
-        const { explainNotifications } = await import('../operations/explain-notifications.js');
-        const options = { only: flags.subscription, now: new Date() };
-        await printLines(parts, explainNotifications(engines, id, options));
-      }),
-    );
+  withExplanation(notifications.command('explain'), parts);
   notifications
     .command('own')
     .description(

@@ -15,6 +15,7 @@ import { addParked } from './parked';
 import { addSettings, addSettingsVerb, type CliParts, configOf, integerFrom, withEngines } from './settings';
 import { addSql } from './sql';
 import { addTokens } from './tokens';
+import { addWhy } from './why';
 
 /** Success, failure, wrong usage. */
 type ExitCode = 0 | 1 | 2;
@@ -32,6 +33,7 @@ const COMMANDS = [
   addNotifications,
   addRebuild,
   addParked,
+  addWhy,
   addLog,
   addSql,
   addReceiver,

@@ -28,20 +28,20 @@ async function subjectOf(log: EventLog, id: string) {
 /**
  * Why messages about a transaction or claim were sent, or not, as text: for each of its transitions, what each
  * subscription of its parties made of it, and the states of its messages. `named` is a `transactionId`, a
- * `legacyTransactionId` or a `claimId`. Raises `UsageError`.
+ * `legacyTransactionId`, a `claimId`, or the id of a message, of which there is only the state. Raises `UsageError`.
  */
 export async function* explainNotifications(
   { log, store }: Pick<Engines, 'log' | 'store'>,
   named: string,
   { only, now }: { readonly only?: string | undefined; readonly now: Date },
 ): AsyncGenerator<string> {
-  const { topic, id } = await subjectOf(log, named);
   const stateOf = stateReader(store, new AnyWaiting(log, store), now);
+  const { topic, id } = await subjectOf(log, named);
   const explained = [...(await explainMatches(log, topic, topic.streamOf(id), { only }))];
-  if (explained.length === 0)
-    throw new UsageError(
-      `${named}: expected the transactionId or the legacyTransactionId of a transaction, or the claimId of a claim`,
-    );
+  if (explained.length === 0) {
+    yield await messageLine(store, named, stateOf);
+    return;
+  }
   yield `${topic.subject} ${id}`;
   for (const event of explained) {
     yield headingOf(event, topic);
@@ -56,6 +56,25 @@ export async function* explainNotifications(
         yield `      receiver ${receiver}: ${message === undefined ? DISABLED : await stateOf(message)}`;
     }
   }
+}
+
+/** Raises `UsageError` if the id is of no message either. */
+async function messageLine(
+  store: ReadStore,
+  named: string,
+  stateOf: (message: string) => Promise<string>,
+): Promise<string> {
+  const message = await deliveryOf(store, named);
+  if (message === undefined)
+    throw new UsageError(
+      `${named}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, or ` +
+        'the id of a message',
+    );
+  const { subscriptionId, receiver, topic, subject, at } = message;
+  return (
+    `${await stateOf(named)}: to receiver ${receiver} of subscription ${subscriptionId}, about ${topic} ` +
+    `${subject} at ${at}`
+  );
 }
 
 const DISABLED = 'disabled by its owner at that time, so no message was made';

@@ -17,5 +17,9 @@ export function tokenFor({ path, callers }: Operation): string {
 /** Keys that make a good request of an operation. */
 export function goodKeys({ path, keys }: Operation): string {
   if (path === '/ops/1.0/claims') return ';statusId=2,202';
+  if (path === '/ops/1.0/why/voucher') return ';id=1';
+  if (path === '/ops/1.0/why/delivery') return ';id=1';
+  if (path === '/1.0/products/visibility' || path === '/ops/1.0/why/product')
+    return `;fid=${FEEDS.german};spId=lamp`;
   return 'fid' in keys ? `;fid=${FEEDS.german}` : 'name' in keys ? ';name=x' : '';
 }

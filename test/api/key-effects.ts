@@ -114,6 +114,14 @@ const names = (key: string, name: string): Show => {
 const feeds: readonly Effect[] = [
   ['getLastUpdated', `fid=${german}`, '', (one) => one.json<{ feedIds?: number[] }>().feedIds, [german]],
   ['listImports', `fid=${german}`, '', (one) => one.json<{ imports?: object[] }>().imports?.length, 3],
+  [
+    'getVisibility',
+    `fid=${german}`,
+    'spId=lamp',
+    names('conditions', 'holds'),
+    [true, true, true, true, true],
+  ],
+  ['getVisibility', 'spId=none', feed, names('conditions', 'holds'), [false, true, true, true]],
   ['getCategoryTree', 'language=de', '', names('categoryTrees', 'name'), ['Elektronik', 'Haus']],
   ['listCategoryMappings', `fid=${swedish}`, '', names('categoryMappings', 'feedId'), [swedish]],
   ['listCategoryMappings', 'state=unmapped', feed, names('categoryMappings', 'state'), ['unmapped']],

@@ -26,6 +26,7 @@ import { type Effect, EFFECTS } from './key-effects';
 import { FEEDS, TOKENS } from './network';
 import { clientOf, product } from './posted';
 import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
+import { WHY_EFFECTS } from './why-key-effects';
 import {
   CLAIM_SUBSCRIPTIONS,
   createClaimSubscription,
@@ -54,6 +55,7 @@ const eventsIn = ({ body }: Response): number => body.split('\n').length - 1;
 
 /** Every key of reads of the log (decisions X107). */
 const LOG_EFFECTS: readonly Effect[] = [
+  ...WHY_EFFECTS,
   ['readLog', 'type=ClaimRuled', ';stream=claim-', ({ body }) => body.includes('ClaimFiled'), false],
   ['readLog', 'stream=claim-', '', ({ body }) => body.includes('ProductListed'), false],
   ['readLog', 'since=2999-01-01', '', eventsIn, 0],

@@ -54,7 +54,7 @@ test.each(['999', 'batch-$claimId'])(
     expect(await explain(id)).toEqual({
       code: 2,
       out: '',
-      err: `affilog: ${id}: expected the transactionId or the legacyTransactionId of a transaction, or the claimId of a claim\n`,
+      err: `affilog: ${id}: expected the transactionId or the legacyTransactionId of a transaction, the claimId of a claim, or the id of a message\n`,
     });
   },
 );

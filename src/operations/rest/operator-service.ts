@@ -6,7 +6,7 @@ import { INTEGER, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 const operatorFaultTable = {
   unusable: ['400', 400, 'The request is invalid'],
   notAdmitted: ['403', 403, 'The token does not permit this'],
-  notFound: ['404', 404, 'There is no such claim'],
+  notFound: ['404', 404, 'There is no such claim, product, voucher or message'],
   conflict: ['409', 409, 'The claim has another version or status'],
 } as const;
 

@@ -7,6 +7,7 @@ import { EventSchemasController } from './event-schemas.controller';
 import { LogController } from './log.controller';
 import { MappingsController } from './mappings.controller';
 import { operatorFaults } from './operator-service';
+import { WhyController } from './why.controller';
 
 interface ReadinessState {
   /** Why requests should not be sent yet, by the part that is not ready; empty when all are. */
@@ -69,6 +70,7 @@ export class OperatorsModule {
         NetworkClaimsController,
         EventSchemasController,
         LogController,
+        WhyController,
       ],
       providers: [{ provide: HealthCheck, useValue: { readiness } satisfies HealthCheck }],
     };

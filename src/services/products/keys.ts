@@ -270,6 +270,12 @@ export const feedKey = {
   fid: { type: INTEGER, required: true, description: 'Id of the feed' },
 } as const satisfies KeyTable;
 
+/** `docs/decisions.md#x110`. */
+export const visibilityKeys = {
+  ...feedKey,
+  spId: { type: TEXT, required: true, description: 'The advertiser’s id of the product' },
+} as const satisfies KeyTable;
+
 /** Document 1, Feed list. */
 export const feedKeys = {
   programId: { type: INTEGER, multiple: true, description: 'Only feeds of these programs' },

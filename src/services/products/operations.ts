@@ -2,6 +2,7 @@ import { IMPORT_REPORT } from '../../domain/products/import-report';
 import { foundProducts, postedProduct, postedProducts } from '../../domain/products/product-fields';
 import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
 import { CATEGORY_TREES } from '../../network/categories/category-tree';
+import { VISIBILITY } from '../../network/visibility';
 import { operationsById, type OperationText, type Shape } from '../../wire/api/description';
 import { errorList } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
@@ -98,6 +99,12 @@ export const productOperations = operationsById({
     summary: 'List the outcomes of the last posts to a feed',
     example: FEED,
     answer: IMPORT_REPORT,
+  },
+  getVisibility: {
+    summary: 'Explain whether publishers see a product',
+    description: 'Each condition with what it depends on, and what helps if it does not hold.',
+    example: { ...FEED, spId: 'lamp-1' },
+    answer: VISIBILITY,
   },
   deleteProducts: {
     summary: 'Delete products',

@@ -16,6 +16,7 @@ import { PostedBody } from '../../http/posted-body';
 import { defineService } from '../../http/service';
 import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
+import { ReadStore } from '../../kernel/read-store';
 import { mappingsText } from '../../network/categories/category-mappings';
 import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
@@ -47,11 +48,13 @@ import {
   postKeys,
   type SearchKeys,
   searchKeys,
+  visibilityKeys,
 } from './keys';
 import { type Loaded, Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { productOperations as operations, productSchemas } from './operations';
 import { ownFeed, PRESENT_PRICES, ProductQueries, ProductParts, sizesOf } from './product.queries';
 import { resultText } from './result-text';
+import { productVisibility } from './visibility';
 
 /** Document 1: create, update, replace, delete and search products. */
 @Controller('/1.0/products')
@@ -263,6 +266,7 @@ async function* called(name: string, body: AsyncIterable<Uint8Array>): AsyncGene
 class FeedsController {
   constructor(
     private readonly queries: FeedQueries,
+    private readonly store: ReadStore,
     private readonly follower: FollowedDirectory,
     private readonly parts: ProductParts,
   ) {}
@@ -311,6 +315,26 @@ class FeedsController {
     if (id === undefined)
       throw fault.notNumeric(`/productFeeds/${feedId}: expected ${INTEGER.expected}, the id of a feed`);
     return this.list([ownFeed(this.follower.directory, caller, id)], programId);
+  }
+
+  /** Why publishers see a product, or not (`docs/decisions.md#x110`). */
+  @Get('products/visibility')
+  @ApiOperation(operations.getVisibility)
+  @Roles(['advertiser'])
+  visibility(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(visibilityKeys) { fid, spId: sourceProductId }: Keys<typeof visibilityKeys>,
+  ): QueuedAnswer {
+    const { directory } = this.follower;
+    const feed = ownFeed(directory, caller, fid);
+    return QueuedAnswer.of(operations.getVisibility, (query) =>
+      productVisibility(
+        { store: this.store, directory },
+        { feed, sourceProductId },
+        { asker: 'owner' },
+        query,
+      ),
+    );
   }
 
   /** Results of the last posts to a feed (`docs/decisions.md#p30`). */

@@ -1,0 +1,96 @@
+import { type Command, Option } from 'commander';
+import { type Engines } from '../engines/open';
+import { type Directory } from '../network/directory';
+import { type Visibility } from '../network/visibility';
+import { type ViewerIds } from '../operations/why';
+import { type CliParts, integerFrom, onDirectory, onEngines, printLines } from './settings';
+
+interface WhyFlags {
+  readonly publisher?: number;
+  readonly site?: number;
+  readonly json?: boolean;
+}
+
+const operations = async () => await import('../operations/why.js');
+
+/** `affilog why product|voucher|delivery`. */
+export function addWhy(affilog: Command, parts: CliParts): void {
+  const why = affilog
+    .command('why')
+    .description('Why something is visible to publishers or not, or why a message was sent or not.');
+  const print = (visibility: Visibility, { json }: WhyFlags): unknown =>
+    parts.stdout.write(json === true ? `${JSON.stringify(visibility, undefined, 2)}\n` : textOf(visibility));
+  withViewer(why.command('product'))
+    .description('Each condition of the visibility of a product, with what it depends on, and what helps.')
+    .argument('<feed>', 'its id', integerFrom(1))
+    .argument('<sourceProductId>')
+    .action(
+      onDirectory(
+        parts,
+        async (
+          { log, store }: Engines,
+          directory: Directory,
+          feedId: number,
+          sourceProductId: string,
+          flags: WhyFlags,
+        ) => {
+          const { whyProduct } = await operations();
+          const which = { feedId, sourceProductId };
+          print(await whyProduct({ log, store, directory }, which, viewerOf(flags)), flags);
+        },
+      ),
+    );
+  withViewer(why.command('voucher'))
+    .description('The same of a voucher.')
+    .argument('<id>', 'as lists have it', integerFrom(1))
+    .action(
+      onDirectory(
+        parts,
+        async ({ log, store }: Engines, directory: Directory, id: number, flags: WhyFlags) => {
+          const { whyVoucher } = await operations();
+          const asked = { ...viewerOf(flags), now: new Date() };
+          print(await whyVoucher({ log, store, directory }, id, asked), flags);
+        },
+      ),
+    );
+  withExplanation(why.command('delivery'), parts);
+}
+
+/** Why messages about something were sent, or not. */
+export function withExplanation(command: Command, parts: CliParts): Command {
+  return command
+    .description(
+      'Explain why messages about a transaction or claim were sent, or not: for each transition and each ' +
+        'subscription of its parties.',
+    )
+    .argument('<id>', 'transactionId, legacyTransactionId, claimId, or the id of a message')
+    .option('--subscription <id>', 'only this subscription')
+    .action(
+      onEngines(parts, async (engines, id: string, flags: { readonly subscription?: string }) => {
+        const { explainNotifications } = await import('../operations/explain-notifications.js');
+        const options = { only: flags.subscription, now: new Date() };
+        await printLines(parts, explainNotifications(engines, id, options));
+      }),
+    );
+}
+
+function withViewer(command: Command): Command {
+  const id = (flags: string, description: string): Option =>
+    new Option(flags, description).argParser(integerFrom(1));
+  return command
+    .addOption(id('--publisher <id>', 'for this publisher; by default for any'))
+    .addOption(id('--site <id>', 'for this site of a publisher'))
+    .option('--json', 'print JSON');
+}
+
+function viewerOf({ publisher, site }: WhyFlags): ViewerIds {
+  return { publisher, siteId: site };
+}
+
+function textOf({ visible, conditions }: Visibility): string {
+  const lines = conditions.map(({ condition, holds, found, remedy }) => {
+    const line = `  ${holds ? 'yes' : 'NO '}  ${condition}: ${found}`;
+    return remedy === undefined ? line : `${line}\n       ${remedy}`;
+  });
+  return `${[visible ? 'visible' : 'not visible', ...lines].join('\n')}\n`;
+}

@@ -1,0 +1,106 @@
+import { products } from '../../projections/products';
+import { vouchers } from '../../projections/vouchers';
+import { offerId } from '../domain/products/offer';
+import { voucherDecider } from '../domain/vouchers/voucher';
+import { historyOf } from '../kernel/history';
+import { type QueryOptions } from '../kernel/query';
+import { type Directory } from '../network/directory';
+import {
+  type Condition,
+  conditionOf,
+  type Viewer,
+  type Visibility,
+  visibilityBy,
+} from '../network/visibility';
+import { type Projection } from '../projector/projection';
+import { productVisibility } from '../services/products/visibility';
+import { voucherVisibility } from '../services/vouchers/visibility';
+import { UsageError } from './command-error';
+import { parkedIn } from './parked';
+import { type ProjectedEngines } from './rebuild';
+
+// Why something is visible to publishers, or not (`docs/decisions.md#x110`).
+
+interface WhyParts extends Pick<ProjectedEngines, 'log' | 'store'> {
+  readonly directory: Directory;
+}
+
+/** A publisher's organisation, one of its sites, or both; of neither, any publisher. */
+export interface ViewerIds {
+  readonly publisher?: number | undefined;
+  readonly siteId?: number | undefined;
+}
+
+/** Raises `UsageError`. */
+export async function whyProduct(
+  parts: WhyParts,
+  { feedId, sourceProductId }: { readonly feedId: number; readonly sourceProductId: string },
+  viewer: ViewerIds = {},
+  query: QueryOptions = {},
+): Promise<Visibility> {
+  const feed = parts.directory.feed(feedId);
+  if (feed === undefined) throw new UsageError(`feed ${feedId}: expected the id of a feed`);
+  const who = { asker: 'operator', viewer: viewerOf(parts.directory, viewer) } as const;
+  const { conditions } = await productVisibility(parts, { feed, sourceProductId }, who, query);
+  const projected = await projectedConditions(parts, products, offerId(feedId, sourceProductId));
+  return visibilityBy([...conditions, ...projected]);
+}
+
+/** Raises `UsageError`. */
+export async function whyVoucher(
+  parts: WhyParts,
+  id: number,
+  { now, ...viewer }: ViewerIds & { readonly now: Date },
+): Promise<Visibility> {
+  const { log, directory } = parts;
+  const history = await historyOf(log, voucherDecider, id, () => undefined);
+  const changed = history?.versions.at(-1)?.time;
+  if (history === undefined || history.state.status === 'unknown' || changed === undefined)
+    throw new UsageError(`${id}: expected the id of a voucher`);
+  const who = { asker: 'operator', viewer: viewerOf(directory, viewer) } as const;
+  const { conditions } = voucherVisibility(directory, { state: history.state, changed }, now, who);
+  return visibilityBy([...conditions, ...(await projectedConditions(parts, vouchers, String(id)))]);
+}
+
+function viewerOf(directory: Directory, { publisher, siteId }: ViewerIds): Viewer | undefined {
+  if (publisher === undefined && siteId === undefined) return undefined;
+  const site = siteId === undefined ? undefined : directory.programs.site(siteId);
+  if (siteId !== undefined && site === undefined)
+    throw new UsageError(`site ${siteId}: expected the id of a site`);
+  const organisation = directory.organisations.get(publisher ?? site?.organisationId ?? NaN);
+  if (organisation?.kind !== 'publisher')
+    throw new UsageError(
+      `publisher ${publisher ?? ''}: expected the id of an organisation that is a publisher`,
+    );
+  const own = directory.programs.sitesOf(organisation.id);
+  if (siteId !== undefined && !own.includes(siteId))
+    throw new UsageError(
+      `site ${siteId}: expected a site of publisher ${organisation.id}: ${own.join(', ')}`,
+    );
+  return { publisher: organisation, siteIds: siteId === undefined ? own : [siteId] };
+}
+
+/** Whether a read model has a document as of the end of the log. */
+async function projectedConditions(
+  engines: Pick<WhyParts, 'log' | 'store'>,
+  { collection: { name } }: Pick<Projection, 'collection'>,
+  id: string,
+): Promise<readonly Condition[]> {
+  const { log, store } = engines;
+  const [checkpoint, head] = [await store.checkpoint({ collection: name }), await log.head()];
+  const parked = (await parkedIn(engines, name)).find((one) => one.id === id);
+  return [
+    conditionOf(
+      'projected',
+      checkpoint >= head,
+      `the read model ${name} is as of position ${checkpoint}, the log ends at ${head}`,
+      'wait; if it stays behind, /health/ready says why',
+    ),
+    conditionOf(
+      'not parked',
+      parked === undefined,
+      parked === undefined ? 'all its events could be used' : `parked: ${parked.entry.error}`,
+      `affilog parked show ${name} ${id}`,
+    ),
+  ];
+}
