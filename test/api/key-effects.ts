@@ -117,7 +117,7 @@ const feeds: readonly Effect[] = [
   [
     'getVisibility',
     `fid=${german}`,
-    'spId=lamp',
+    ';spId=lamp',
     names('conditions', 'holds'),
     [true, true, true, true, true],
   ],
