@@ -1,4 +1,5 @@
 import {
+  type Cursor,
   type Facet,
   type Filter,
   type GroupOrder,
@@ -20,36 +21,38 @@ export function oracleOf(documents: readonly Document[]) {
       return { total: all.length, ids: all.slice(offset, offset + size).map(({ id }) => id) };
     },
     searchGroups: ({ filter, groupBy, within, order, offset, size, members }: GroupSearch) => {
-      const groups = groupsInOrder(
-        [...groupedBy(matching(filter), groupBy).values()].map((group) => inOrder(group, within)),
-        order,
-      );
+      const groups = [...byField(matching(filter), groupBy).values()]
+        .map((found) => inOrder(found, within))
+        .map((group) => ({ group, id: group[0]!.id, keys: order.map((one) => extreme(group, one)) }));
       return {
         total: groups.length,
-        ids: groups
+        ids: sorted(groups, order)
           .slice(offset, offset + size)
-          .map((group) => group.slice(0, members).map(({ id }) => id))
+          .map(({ group }) => group.slice(0, members).map(({ id }) => id))
           .filter((group) => group.length > 0),
       };
     },
     count: (filter: Filter) => matching(filter).length,
     /** Document counts by the values of a field. */
     countGroups: (field: string, filter: Filter) =>
-      new Map([...groupedBy(matching(filter), field)].map(([value, group]) => [value, group.length])),
+      new Map([...byField(matching(filter), field)].map(([value, group]) => [value, group.length])),
     /** Counts and sums by the values of a field. */
     totals: (field: string, sums: readonly string[], filter: Filter) =>
-      [...groupedBy(matching(filter), field)]
+      [...byField(matching(filter), field)]
         .map(([value, group]) => ({
           values: [String(value)],
           count: group.length,
           sums: sums.map((name) => group.reduce((sum, { fields }) => sum + Number(fields[name] ?? 0), 0)),
         }))
-        .sort((a, b) => Buffer.compare(Buffer.from(a.values[0] ?? ''), Buffer.from(b.values[0] ?? ''))),
+        .sort((a, b) => compareTexts(a.values[0] ?? '', b.values[0] ?? '')),
     countValues: ({ filter, facets }: ValuesSearch) =>
       facets.map((facet) => valueCounts(matching(filter), facet)),
     scan: (filter: Filter) => inOrder(matching(filter), []).map(({ id }) => id),
   };
 }
+
+const byField = (documents: readonly Document[], field: string) =>
+  groupedBy(documents, ({ fields }): unknown => fields[field]);
 
 /** The counts of a facet, by examining every document. */
 export function valueCounts(
@@ -81,16 +84,17 @@ function isListed(value: string): boolean {
   return value.length <= 200 && !Array.from(value).some((character) => character < ' ');
 }
 
-function groupedBy(documents: readonly Document[], field: string): Map<unknown, Document[]> {
-  const groups = new Map<unknown, Document[]>();
-  for (const document of documents) {
-    const value = document.fields[field];
-    groups.set(value, [...(groups.get(value) ?? []), document]);
+export function groupedBy<Item, By>(items: readonly Item[], by: (item: Item) => By): Map<By, Item[]> {
+  const groups = new Map<By, Item[]>();
+  for (const item of items) {
+    const group = groups.get(by(item));
+    if (group === undefined) groups.set(by(item), [item]);
+    else group.push(item);
   }
   return groups;
 }
 
-function meets(document: Document, filter: Filter): boolean {
+export function meets(document: Pick<Document, 'fields'>, filter: Filter): boolean {
   const { fields } = document;
   if ('all' in filter) return filter.all.every((part) => meets(document, part));
   if ('any' in filter) return filter.any.some((part) => meets(document, part));
@@ -111,63 +115,60 @@ function valuesOf(value: Document['fields'][string] | undefined): readonly (stri
   return typeof value === 'object' ? value : [value];
 }
 
-type SortValue = number | string | undefined;
+// Order ---------------------------------------------------------------------------------------------------
 
-/** A document's value of a sort key; undefined if it has none. */
-function keyOf(document: Document, order: Order): SortValue {
-  if ('field' in order) return document.fields[order.field] as SortValue;
+type Key = Cursor['keys'][number];
+
+/** A document's value of a sort key; null: without the value it comes last. */
+export function keyOf({ fields }: Document, order: Order): Key {
+  if ('field' in order) return (fields[order.field] as number | string | undefined) ?? null;
   if ('shuffled' in order) {
-    const value = document.fields[order.shuffled];
-    return typeof value === 'number' ? shuffler(order.seed)(value) : undefined;
+    const value = fields[order.shuffled];
+    return typeof value === 'number' ? shuffler(order.seed)(value) : null;
   }
-  const words = valuesOf(document.fields[order.within]);
+  const words = valuesOf(fields[order.within]);
   return new Set(order.matches.filter((word) => words.includes(word))).size;
 }
 
-function inOrder(documents: readonly Document[], order: readonly Order[]): Document[] {
-  return sorted(documents, order, keyOf, ({ id }) => id);
+/** The least or the greatest value of a group. */
+export function extreme(group: readonly Document[], order: GroupOrder): Key {
+  const keys = group.map((document) => keyOf(document, order)).filter((key) => key !== null);
+  return keys.sort((a, b) => compareKeys(a, b, order.by === 'greatest'))[0] ?? null;
 }
 
-function groupsInOrder(
-  groups: readonly (readonly Document[])[],
-  order: readonly GroupOrder[],
-): (readonly Document[])[] {
-  return sorted(
-    groups,
-    order,
-    (group, key) => {
-      const keys = group.map((member) => keyOf(member, key)).filter((value) => value !== undefined);
-      if (keys.length === 0) return undefined;
-      return keys.sort((a, b) => compareKeys(a, b, key.by === 'greatest'))[0];
-    },
-    (group) => group[0]!.id,
-  );
+type Directions = readonly { readonly descending?: boolean }[];
+
+/** By the values of each key, then by id. */
+export function compareCursors(a: Cursor, b: Cursor, order: Directions): number {
+  for (const [at, key] of a.keys.entries()) {
+    const compared = compareKeys(key, b.keys[at] ?? null, order[at]?.descending === true);
+    if (compared !== 0) return compared;
+  }
+  return compareTexts(a.id, b.id);
 }
 
-/** Sorts by the values of each key, computed once, then by id. */
-function sorted<Item, Key extends Order | GroupOrder>(
-  items: readonly Item[],
-  order: readonly Key[],
-  valueOf: (item: Item, key: Key) => SortValue,
-  idOf: (item: Item) => string,
-): Item[] {
-  return items
-    .map((item) => ({ item, id: idOf(item), values: order.map((key) => valueOf(item, key)) }))
-    .sort((a, b) => {
-      for (const [at, { descending }] of order.entries()) {
-        const compared = compareKeys(a.values[at], b.values[at], descending === true);
-        if (compared !== 0) return compared;
-      }
-      return a.id < b.id ? -1 : 1;
-    })
-    .map(({ item }) => item);
+export function sorted<Item extends Cursor>(items: readonly Item[], order: Directions): readonly Item[] {
+  return [...items].sort((a, b) => compareCursors(a, b, order));
 }
 
-function compareKeys(a: SortValue, b: SortValue, descending: boolean): number {
+export function inOrder<Item extends Document>(documents: readonly Item[], order: readonly Order[]): Item[] {
+  const items = documents.map((one) => ({ one, id: one.id, keys: order.map((by) => keyOf(one, by)) }));
+  return sorted(items, order).map(({ one }) => one);
+}
+
+function compareKeys(a: Key, b: Key, descending: boolean): number {
   if (a === b) return 0;
-  if (a === undefined) return 1;
-  if (b === undefined) return -1;
-  const compared =
-    typeof a === 'string' ? Buffer.compare(Buffer.from(a), Buffer.from(String(b))) : a - Number(b);
+  if (a === null) return 1;
+  if (b === null) return -1;
+  const compared = typeof a === 'string' ? compareTexts(a, String(b)) : a - Number(b);
   return descending ? -compared : compared;
+}
+
+/** From here on, the order of code units is not that of characters. */
+const BEYOND = /[\ud800-\uffff]/;
+
+export function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  if (BEYOND.test(a) && BEYOND.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return a < b ? -1 : 1;
 }

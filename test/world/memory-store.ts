@@ -11,7 +11,6 @@ import {
   type GroupResults,
   type GroupSearch,
   GROUPS_CHARACTERS,
-  type Order,
   type Page,
   type QueryOptions,
   QueryTooLong,
@@ -36,15 +35,22 @@ import {
   type Target,
   type Write,
 } from '../../src/kernel/read-store';
-import { shuffler } from '../../src/kernel/shuffle';
-import { valueCounts } from '../support/oracle';
+import {
+  compareCursors,
+  compareTexts,
+  extreme,
+  groupedBy,
+  inOrder,
+  keyOf,
+  meets,
+  sorted,
+  valueCounts,
+} from '../support/oracle';
 import { LeaseTable } from './memory-leases';
 
 const BATCH = 1_000;
 /** Answers of no more documents have no limit of bodies. */
 const FEW = 100;
-
-type Key = Cursor['keys'][number];
 
 interface Row extends Document {
   readonly version: Position;
@@ -96,34 +102,16 @@ class Table {
   }
 
   matching(filter: Filter): readonly Row[] {
-    const matches = this.compiled(filter);
-    return [...this.rows.values()].filter(matches);
+    this.checkFields(filter);
+    return [...this.rows.values()].filter((row) => meets(row, filter));
   }
 
-  private compiled(filter: Filter): (row: Row) => boolean {
-    if ('all' in filter) {
-      const parts = filter.all.map((one) => this.compiled(one));
-      return (row) => parts.every((matches) => matches(row));
-    }
-    if ('any' in filter) {
-      const parts = filter.any.map((one) => this.compiled(one));
-      return (row) => parts.some((matches) => matches(row));
-    }
-    if ('words' in filter) {
-      for (const field of filter.within) this.declaration.field(field, 'words');
-      return ({ fields }) =>
-        filter.words.every((word) => filter.within.some((field) => valuesOf(fields[field]).includes(word)));
-    }
-    const { field } = filter;
-    if ('in' in filter) {
-      this.declaration.field(field, 'number', 'keyword', 'column');
-      const wanted = new Set(filter.in);
-      return ({ fields }) => valuesOf(fields[field]).some((value) => wanted.has(value));
-    }
-    this.declaration.field(field, 'number');
-    const { min = -Infinity, max = Infinity } = filter;
-    return ({ fields }) =>
-      valuesOf(fields[field]).some((value) => Number(value) >= min && Number(value) <= max);
+  private checkFields(filter: Filter): void {
+    if ('all' in filter) for (const one of filter.all) this.checkFields(one);
+    else if ('any' in filter) for (const one of filter.any) this.checkFields(one);
+    else if ('words' in filter) for (const field of filter.within) this.declaration.field(field, 'words');
+    else if ('in' in filter) this.declaration.field(filter.field, 'number', 'keyword', 'column');
+    else this.declaration.field(filter.field, 'number');
   }
 }
 
@@ -284,7 +272,7 @@ export class MemoryStore extends ReadStore {
       table.declaration.field(groupBy, 'column');
       const items = [...groupedBy(table.matching(filter), ({ fields }) => fields[groupBy]).values()].map(
         (group) => {
-          const ordered = ranked(group, within);
+          const ordered = inOrder(group, within);
           return {
             group: ordered,
             id: ordered[0]?.id ?? '',
@@ -344,7 +332,7 @@ export class MemoryStore extends ReadStore {
           count: group.length,
           sums: sums.map((field) => group.reduce((sum, { fields }) => sum + Number(fields[field] ?? 0), 0)),
         }))
-        .sort((a, b) => compareAll(a.values, b.values, []));
+        .sort((a, b) => compareCursors({ id: '', keys: a.values }, { id: '', keys: b.values }, []));
     });
   }
 
@@ -365,7 +353,7 @@ export class MemoryStore extends ReadStore {
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
     const table = this.finished(target);
-    const rows = ranked(table.matching(filter), []);
+    const rows = inOrder(table.matching(filter), []);
     const common = { total: rows.length, checkpoint: table.checkpoint };
     const groups = samplesOf === undefined ? [] : [...groupedBy(rows, ({ fields }) => fields[samplesOf])];
     const samples = groups.flatMap(([value, group]) => (value === undefined ? [] : group.slice(0, 1)));
@@ -426,21 +414,6 @@ function foundOf({ id, version, body }: Row): Found {
   return { id, version, body };
 }
 
-function valuesOf(value: FieldValue | undefined): readonly (string | number)[] {
-  if (value === undefined) return [];
-  return typeof value === 'object' ? value : [value];
-}
-
-function groupedBy<Item, By>(items: readonly Item[], by: (item: Item) => By): Map<By, Item[]> {
-  const groups = new Map<By, Item[]>();
-  for (const item of items) {
-    const group = groups.get(by(item));
-    if (group === undefined) groups.set(by(item), [item]);
-    else group.push(item);
-  }
-  return groups;
-}
-
 /** How many documents fit into the limit of bodies. */
 function fitting(found: readonly Found[], { bodyLimit = Infinity }: QueryOptions): number {
   if (found.length <= FEW) return found.length;
@@ -448,66 +421,6 @@ function fitting(found: readonly Found[], { bodyLimit = Infinity }: QueryOptions
   while (count < found.length && characters < bodyLimit)
     characters += found[(count += 1) - 1]?.body.length ?? 0;
   return count;
-}
-
-// Order ---------------------------------------------------------------------------------------------------
-
-/** Null: a document without the value comes last. */
-function keyOf({ fields }: Document, order: Order): Key {
-  if ('field' in order) return (fields[order.field] as number | string | undefined) ?? null;
-  if ('shuffled' in order) {
-    const value = fields[order.shuffled];
-    return typeof value === 'number' ? shuffler(order.seed)(value) : null;
-  }
-  const words = valuesOf(fields[order.within]);
-  return new Set(order.matches.filter((word) => words.includes(word))).size;
-}
-
-/** The least or the greatest value of a group. */
-function extreme(group: readonly Document[], order: GroupSearch['order'][number]): Key {
-  const keys = group.map((document) => keyOf(document, order)).filter((key) => key !== null);
-  return keys.sort((a, b) => compareKeys(a, b, order.by === 'greatest'))[0] ?? null;
-}
-
-/** From here on, the order of code units is not that of characters. */
-const BEYOND = /[\ud800-\uffff]/;
-
-function compareTexts(a: string, b: string): number {
-  if (a === b) return 0;
-  if (BEYOND.test(a) && BEYOND.test(b)) return Buffer.compare(Buffer.from(a), Buffer.from(b));
-  return a < b ? -1 : 1;
-}
-
-function compareKeys(a: Key, b: Key, descending: boolean): number {
-  if (a === b) return 0;
-  if (a === null) return 1;
-  if (b === null) return -1;
-  const compared = typeof a === 'string' ? compareTexts(a, String(b)) : a - Number(b);
-  return descending ? -compared : compared;
-}
-
-function compareAll(
-  a: readonly Key[],
-  b: readonly Key[],
-  order: readonly { readonly descending?: boolean }[],
-): number {
-  for (const [at, key] of a.entries()) {
-    const compared = compareKeys(key, b[at] ?? null, order[at]?.descending === true);
-    if (compared !== 0) return compared;
-  }
-  return 0;
-}
-
-function ranked(rows: readonly Row[], order: readonly Order[]): readonly Row[] {
-  const items = rows.map((row) => ({ row, id: row.id, keys: order.map((one) => keyOf(row, one)) }));
-  return sorted(items, order).map(({ row }) => row);
-}
-
-function sorted<Item extends Cursor>(
-  items: readonly Item[],
-  order: readonly { readonly descending?: boolean }[],
-): readonly Item[] {
-  return [...items].sort((a, b) => compareAll(a.keys, b.keys, order) || compareTexts(a.id, b.id));
 }
 
 function pageOf<Item extends Cursor>(
@@ -518,10 +431,7 @@ function pageOf<Item extends Cursor>(
   const all = sorted(items, order);
   const total = all.length;
   if (after === undefined) return { total, page: all.slice(offset, offset + size) };
-  const left =
-    after === null
-      ? all
-      : all.filter(({ keys, id }) => (compareAll(keys, after.keys, order) || compareTexts(id, after.id)) > 0);
+  const left = after === null ? all : all.filter((one) => compareCursors(one, after, order) > 0);
   const page = left.slice(0, size);
   const last = page.at(-1);
   return { total, page, ...(left.length > size && last ? { next: { keys: last.keys, id: last.id } } : {}) };
