@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { START } from '../../../src/kernel/event';
-import { EVERYTHING } from '../../../src/kernel/query';
+import { EVERYTHING, type Filter } from '../../../src/kernel/query';
 import { type Document, type Write } from '../../../src/kernel/read-store';
+import { oracleOf } from '../../support/oracle';
 import { inRandomOrder } from '../../support/random-order';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { FEEDS, generatedDocuments, OFFERS } from './documents';
@@ -33,6 +34,63 @@ export function writing(subject: Subject): void {
     await subject.reopen();
     expect(await subject.store().checkpoint(target)).toBe(at(7));
     expect((await bodies()).size).toBe(2);
+  });
+
+  describe('counts documents as one group when one has the id of another as its value', () => {
+    const offer = (id: string, groupId: string, feedId = 1): Document => ({
+      id,
+      fields: { feedId, groupId, price: 1, title: ['red'] },
+      body: id,
+    });
+    // As many as make a large segment.
+    const others = Array.from({ length: 1_100 }, (_, n) => offer(`other ${n}`, `other ${n}`, 1 + (n % 2)));
+    const [own, one, two] = [offer('a', 'a'), offer('b', 'a', 2), offer('c', 'a')];
+    const expectGroups = async (documents: readonly Document[]): Promise<void> => {
+      const oracle = oracleOf(documents);
+      const store = subject.store();
+      const filter: Filter = { words: ['red'], within: ['title'] };
+      expect(await store.totals(target, { filter, by: ['groupId'], sums: [] })).toEqual(
+        oracle.totals('groupId', [], filter),
+      );
+      const { groups } = await store.countGroups(target, { filter, groupBy: 'groupId', size: 10_000 });
+      expect(groups.map(({ count }) => count).sort()).toEqual(
+        [...oracle.countGroups('groupId', filter).values()].sort(),
+      );
+      const page = { offset: 0, size: 2_000, members: 10, within: [], order: [] };
+      const found = await store.searchGroups(target, { ...page, filter, groupBy: 'groupId' });
+      expect(found.groups.map((group) => group.map(({ id }) => id))).toEqual(
+        oracle.searchGroups({ ...page, filter, groupBy: 'groupId' }).ids,
+      );
+    };
+
+    it.each<[how: string, batches: readonly (readonly Document[])[]]>([
+      ['the one with this id first', [[own, ...others], [one]]],
+      ['the other first', [[one], [own, ...others]]],
+      ['both at once', [[own, one, two]]],
+      ['one of many, twice', [others, [own], [one, offer('d', 'other 7')], [two, offer('e', 'other 8')]]],
+      [
+        'and then replaced',
+        [[own, two], [one], [{ ...own, body: 'new' }], [offer('a', 'b'), offer('b', 'b')]],
+      ],
+    ])('%s', async (_, batches) => {
+      const documents = [...new Map(batches.flat().map((document) => [document.id, document])).values()];
+      const store = subject.store();
+      const first = await live(store, OFFERS);
+      for (const [version, batch] of batches.entries())
+        await write(batch.map((document) => ({ put: document, version: at(version + 1) })));
+      await expectGroups(documents);
+
+      const building = await store.create(OFFERS);
+      for (const [version, batch] of batches.entries())
+        await store.write(
+          { collection: OFFERS.name, generation: building.number },
+          batch.map((document) => ({ put: document, version: at(version + 1) })),
+        );
+      await store.finish(building);
+      await store.swap(building);
+      await store.drop({ ...first, state: 'retired' });
+      await expectGroups(documents);
+    });
   });
 
   it('never moves the checkpoint backwards, but still writes the documents of the batch', async () => {

@@ -201,12 +201,17 @@ function append(index: SearchIndex, partition: number, documents: readonly SomeD
   // Of several with one id, the last one counts.
   const added = [...new Map(documents.map((document) => [document.id, document])).values()];
   index.write([
-    { partition, deleted: added.map(({ id }) => id), added: added.map((one) => indexed(SCHEMA, one)) },
+    {
+      partition,
+      joining: [],
+      deleted: added.map(({ id }) => id),
+      added: added.map((one) => indexed(SCHEMA, one)),
+    },
   ]);
 }
 
 function remove(index: SearchIndex, partition: number, deleted: readonly string[]): void {
-  index.write([{ partition, deleted, added: [] }]);
+  index.write([{ partition, joining: [], deleted, added: [] }]);
 }
 
 function finish(merge: Merge | undefined): void {
@@ -311,7 +316,7 @@ describe('what was recorded', () => {
         ...Array.from({ length: 1 + random(50) }, () => someDocument(random, (row += 1))),
       ];
       const deleted = [...others, ...gone].map(({ id }) => id);
-      index.record([{ partition, deleted, added: added.map((one) => indexed(SCHEMA, one)) }]);
+      index.record([{ partition, joining: [], deleted, added: added.map((one) => indexed(SCHEMA, one)) }]);
       for (const { id } of gone) documents.delete(`${partition} ${id}`);
       for (const one of added) documents.set(`${partition} ${one.id}`, { ...one, partition });
     }

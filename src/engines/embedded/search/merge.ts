@@ -15,6 +15,8 @@ import { type BlobWriter } from './storage';
 interface Source {
   readonly segment: Segment;
   readonly deleted: OrdinalSet;
+  /** Other numbers of some documents, by column and ordinal. */
+  readonly changed?: ReadonlyMap<string, ReadonlyMap<number, number>>;
 }
 
 /** A value for documents that are left out. */
@@ -68,7 +70,7 @@ export class SegmentMerge {
     yield* writeSegmentNumbers(blobs, target, schema, {
       rows: this.gather((segment) => segment.rows),
       ranks,
-      valuesOf: (column) => this.gather((segment) => segment.column(column)),
+      valuesOf: (column) => this.gather((segment) => segment.column(column), column),
     });
   }
 
@@ -166,14 +168,18 @@ export class SegmentMerge {
   }
 
   /** Numbers of all documents in the new order. Sources are read from start to end. */
-  private gather(numbersOf: (segment: Segment) => { get(ordinal: number): number }): Float64Array {
+  private gather(
+    numbersOf: (segment: Segment) => { get(ordinal: number): number },
+    column = '',
+  ): Float64Array {
     const values = new Float64Array(this.docs);
-    for (const [at, { segment }] of this.sources.entries()) {
+    for (const [at, { segment, changed }] of this.sources.entries()) {
       const numbers = numbersOf(segment);
+      const others = changed?.get(column);
       const base = this.bases[at] ?? 0;
       for (let ordinal = 0; ordinal < segment.docs; ordinal += 1) {
         const to = this.moved[base + ordinal] ?? NOWHERE;
-        if (to !== NOWHERE) values[to] = numbers.get(ordinal);
+        if (to !== NOWHERE) values[to] = others?.get(ordinal) ?? numbers.get(ordinal);
       }
     }
     return values;

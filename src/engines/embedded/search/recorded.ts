@@ -1,9 +1,18 @@
 import { bytesOf, textOf } from './bytes';
 import { type IndexedDocument } from './segment';
 
-/** What a write does in one partition. */
+/** A document that was a group of its own in a column, and is one of a group with a number from now on. */
+interface Joining {
+  readonly id: string;
+  readonly column: string;
+  readonly number: number;
+}
+
+/** What a write does in one partition, in this order. */
 export interface Change {
   readonly partition: number;
+  /** Seldom: it takes as long as merging the segment of the document. Unknown documents, and others, are ignored. */
+  readonly joining: readonly Joining[];
   /** Ids of documents to delete; unknown ones are ignored. */
   readonly deleted: readonly string[];
   /** Documents whose ids are distinct, and are in the partition only if they are in `deleted` too. */
@@ -11,7 +20,12 @@ export interface Change {
 }
 
 /** A change without its numbers and tokens: ids of added documents. */
-type Head = readonly [partition: number, deleted: readonly string[], added: readonly string[]];
+type Head = readonly [
+  partition: number,
+  joining: readonly Joining[],
+  deleted: readonly string[],
+  added: readonly string[],
+];
 
 /** Numbers of a document besides those of its columns: its row and the length of its tokens. */
 const OTHERS = 2;
@@ -23,7 +37,12 @@ const OTHERS = 2;
 export function encodeChanges(changes: readonly Change[]): Uint8Array {
   const heads = bytesOf(
     JSON.stringify(
-      changes.map(({ partition, deleted, added }): Head => [partition, deleted, added.map(({ id }) => id)]),
+      changes.map(({ partition, joining, deleted, added }): Head => [
+        partition,
+        joining,
+        deleted,
+        added.map(({ id }) => id),
+      ]),
     ),
   );
   const documents = changes.flatMap(({ added }) => added);
@@ -55,12 +74,12 @@ export function decodeChanges(bytes: Uint8Array): readonly Change[] {
   const { buffer, byteOffset } = bytes;
   const [length = 0, width = 0] = new Uint32Array(buffer, byteOffset, 2);
   const heads = JSON.parse(textOf(bytes.subarray(8, 8 + length))) as readonly Head[];
-  const count = heads.reduce((sum, [, , added]) => sum + added.length, 0);
+  const count = heads.reduce((sum, [, , , added]) => sum + added.length, 0);
   const start = Math.ceil((8 + length) / 8) * 8;
   const numbers = new Float64Array(buffer, byteOffset + start, count * width);
   let at = 0;
   let end = start + numbers.byteLength;
-  return heads.map(([partition, deleted, ids]): Change => {
+  return heads.map(([partition, joining, deleted, ids]): Change => {
     const added = ids.map((id): IndexedDocument => {
       const own = numbers.subarray(at, at + width);
       at += width;
@@ -68,6 +87,6 @@ export function decodeChanges(bytes: Uint8Array): readonly Change[] {
       end += own[1] ?? 0;
       return { id, row: own[0] ?? 0, tokens: bytes.subarray(from, end), numbers: own.subarray(OTHERS) };
     });
-    return { partition, deleted, added };
+    return { partition, joining, deleted, added };
   });
 }

@@ -1,5 +1,5 @@
 import { bytesOf, textOf } from './bytes';
-import { type OrdinalSet, setOf, union } from './containers';
+import { difference, everything, type OrdinalSet, setOf, union } from './containers';
 import { SegmentMerge } from './merge';
 import { answer } from './answer';
 import { countFacets } from './facets';
@@ -106,7 +106,8 @@ export class SearchIndex {
   write(changes: readonly Change[]): void {
     const before = this.read();
     let manifest = before;
-    for (const { partition, deleted, added } of changes) {
+    for (const { partition, joining, deleted, added } of changes) {
+      manifest = this.withJoining(manifest, partition, joining);
       manifest = this.withoutDocuments(manifest, partition, deleted);
       manifest = this.withDocuments(manifest, partition, added);
     }
@@ -138,9 +139,10 @@ export class SearchIndex {
     const isDue = isAll || recorded.docs >= this.most.built || recorded.bytes >= BUILT_BYTES;
     if (writing.length > 0 || recorded.first === recorded.next || !isDue) return undefined;
     const { end, bytes, docs, partitions } = this.recordedFrom(recorded);
-    const parts = [...partitions].map(([partition, { deleted, added }], at) => ({
+    const parts = [...partitions].map(([partition, { joining, deleted, added }], at) => ({
       id: next + at,
       partition,
+      joining,
       deleted: [...deleted],
       documents: [...added.values()],
     }));
@@ -161,7 +163,10 @@ export class SearchIndex {
           return;
         }
         let built = this.read();
-        for (const { partition, deleted } of parts) built = this.withoutDocuments(built, partition, deleted);
+        for (const { partition, joining, deleted } of parts) {
+          built = this.withJoining(built, partition, joining);
+          built = this.withoutDocuments(built, partition, deleted);
+        }
         for (let number = recorded.first; number < end; number += 1) this.blobs.remove(recordedName(number));
         const added = parts.map(({ id, partition, documents }) => ({
           id,
@@ -203,11 +208,16 @@ export class SearchIndex {
         bytes += blob.length;
         return decodeChanges(blob);
       });
-      for (const { partition, deleted, added } of changes) {
+      for (const { partition, joining, deleted, added } of changes) {
         let own = partitions.get(partition);
         if (own === undefined) {
-          own = { deleted: new Set(), added: new Map() };
+          own = { joining: [], deleted: new Set(), added: new Map() };
           partitions.set(partition, own);
+        }
+        for (const one of joining) {
+          const document = own.added.get(one.id);
+          if (document === undefined) own.joining.push(one);
+          else own.added.set(one.id, joined(document, this.schema.columns.indexOf(one.column), one.number));
         }
         for (const id of deleted) {
           own.deleted.add(id);
@@ -398,6 +408,37 @@ export class SearchIndex {
     return { ...manifest, next: next + 1, segments: [...segments, added] };
   }
 
+  /** Documents that join a group are written again, into a segment of their own. */
+  private withJoining(manifest: Manifest, partition: number, joining: Change['joining']): Manifest {
+    let now = manifest;
+    for (const state of joining.length === 0 ? [] : manifest.segments) {
+      if (state.partition !== partition) continue;
+      const { segment, deleted } = this.open(state);
+      const changed = new Map<string, Map<number, number>>();
+      const found = new Set<number>();
+      for (const { id, column, number } of joining) {
+        const ordinal = segment.ordinalOf(id);
+        if (ordinal === undefined || deleted.has(ordinal) || !(segment.column(column).get(ordinal) < 0))
+          continue;
+        found.add(ordinal);
+        changed.set(column, (changed.get(column) ?? new Map<number, number>()).set(ordinal, number));
+      }
+      if (found.size === 0) continue;
+      const set = setOf(state.docs, Uint32Array.from(found).sort());
+      const own = new Segment(this.blobs, state.id, state.docs, this.schema, false);
+      const others = difference(everything(state.docs), set);
+      const source = { segment: own, deleted: others, changed };
+      const { next } = now;
+      const merge = new SegmentMerge(this.blobs, this.schema, [source], next);
+      const steps = merge.steps();
+      while (steps.next().done !== true);
+      const segments = now.segments.map((one) => (one.id === state.id ? this.withDeleted(one, set) : one));
+      const added = { id: next, partition, docs: merge.docs, deleted: 0, version: 0 };
+      now = { ...now, next: next + 1, ...withoutEmpty([...segments, added], now.replaced) };
+    }
+    return now;
+  }
+
   private withoutDocuments(manifest: Manifest, partition: number, ids: readonly string[]): Manifest {
     let rest: readonly string[] = ids;
     const segments = manifest.segments.map((state) => {
@@ -511,6 +552,7 @@ export class SearchIndex {
 
 /** What becomes of the documents of a partition. */
 interface RecordedPartition {
+  readonly joining: Change['joining'][number][];
   readonly deleted: Set<string>;
   readonly added: Map<string, IndexedDocument>;
 }
@@ -518,6 +560,12 @@ interface RecordedPartition {
 /** A segment in use, with its deleted documents as of a version. */
 interface Opened extends Searched {
   readonly version: number;
+}
+
+/** A document with another number in a column in which it was a group of its own. */
+function joined(document: IndexedDocument, column: number, number: number): IndexedDocument {
+  if (!((document.numbers[column] ?? NaN) < 0)) return document;
+  return { ...document, numbers: Array.from(document.numbers).with(column, number) };
 }
 
 /** Segments without live documents need no merge. */

@@ -15,7 +15,7 @@ import { tokensOf } from './tokens';
  * Increment it with every change of the tables below, of tokens, of digests or of the search index: files of another
  * version are rebuilt.
  */
-export const LAYOUT_VERSION = 5;
+export const LAYOUT_VERSION = 6;
 
 /**
  * The tables of a collection:

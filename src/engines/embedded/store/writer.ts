@@ -5,9 +5,10 @@ import { type GenerationFile } from './generation-file';
 import { type IndexedDocument } from '../search/segment';
 import { type Change } from '../search/recorded';
 import { writeBytes } from '../search/bytes';
+import { type Field } from '../../declaration';
 import { VERSION } from './documents';
 import { column, type DocumentRow, type Layout, SLOT } from './layout';
-import { type SqlRow, type SqlValue, type StoreFile } from './store-file';
+import { type SqlValue, type StoreFile } from './store-file';
 
 /** A write that is validated and ready for the tables; without `put` a removal. Can be sent to another thread. */
 export interface PreparedWrite {
@@ -63,6 +64,7 @@ const FORGET = 'DELETE FROM removed WHERE id = ?';
 
 /** What becomes of the index of one partition. */
 interface IndexChange extends Change {
+  readonly joining: Change['joining'][number][];
   readonly deleted: string[];
   readonly added: IndexedDocument[];
 }
@@ -129,14 +131,14 @@ class Batch {
   private changeOf(partition: number): IndexChange {
     let change = this.changes.get(partition);
     if (change === undefined) {
-      change = { partition, deleted: [], added: [] };
+      change = { partition, joining: [], deleted: [], added: [] };
       this.changes.set(partition, change);
     }
     return change;
   }
 
   private addToIndex(indexed: readonly Indexed[]): void {
-    const groups = this.layout.groups.map(({ index }, at) => this.groupsOf(index, at, indexed));
+    const groups = this.layout.groups.map((field, at) => this.groupsOf(field, at, indexed));
     for (const [position, { id, row, document, tokens }] of indexed.entries()) {
       const numbers = document.numbers.slice();
       for (const ofField of groups) numbers.push(ofField[position] ?? NaN);
@@ -145,30 +147,47 @@ class Batch {
   }
 
   /**
-   * The number of each document's value of a field; NaN is none, and a negative one stands for the document's own id.
+   * The number of each document's value of a field; NaN is none, and a negative one stands for the document's own id,
+   * if no other document has that as its value.
    */
-  private groupsOf(field: number, at: number, indexed: readonly Indexed[]): Float64Array {
-    const wanted = new Map<string, number>();
+  private groupsOf({ index, name }: Field, at: number, indexed: readonly Indexed[]): Float64Array {
+    const numbers = new Map<string, number>();
+    const own: string[] = [];
     for (const { id, document } of indexed) {
       const value = document.values[at];
-      if (value !== undefined && value !== id) wanted.set(value, NaN);
+      if (value === id) own.push(value);
+      else if (value !== undefined) numbers.set(value, NaN);
     }
-    if (wanted.size > 0) {
-      const values = [...wanted.keys()];
-      const numberOf = (array: string): readonly SqlRow[] => this.file.all(GROUPS, field, array);
-      for (const [number, key] of numberOf(JSON.stringify(values)))
-        wanted.set(values[Number(key)] ?? '', Number(number));
-      const missing = values.filter((value) => Number.isNaN(wanted.get(value)));
+    const find = (values: readonly string[]): void => {
+      for (const [number, key] of this.file.all(GROUPS, index, JSON.stringify(values)))
+        numbers.set(values[Number(key)] ?? '', Number(number));
+    };
+    if (numbers.size > 0) {
+      find([...numbers.keys()]);
+      const missing = [...numbers.keys()].filter((value) => Number.isNaN(numbers.get(value)));
       if (missing.length > 0) {
         const array = JSON.stringify(missing);
-        this.file.run('INSERT INTO groups (field, value) SELECT ?, value FROM json_each(?)', field, array);
-        for (const [number, key] of numberOf(array)) wanted.set(missing[Number(key)] ?? '', Number(number));
+        this.file.run('INSERT INTO groups (field, value) SELECT ?, value FROM json_each(?)', index, array);
+        find(missing);
+        this.join(name, array, numbers);
       }
     }
-    return Float64Array.from(indexed, ({ id, document }) => {
+    if (
+      own.length > 0 &&
+      this.file.first('SELECT 1 FROM groups WHERE field = ? LIMIT 1', index) !== undefined
+    )
+      find(own);
+    return Float64Array.from(indexed, ({ document }) => {
       const value = document.values[at];
-      return value === undefined ? NaN : value === id ? -1 : (wanted.get(value) ?? NaN);
+      return value === undefined ? NaN : (numbers.get(value) ?? -1);
     });
+  }
+
+  /** Documents whose ids are new values of a field may have been groups of their own until now. */
+  private join(column: string, values: string, numbers: ReadonlyMap<string, number>): void {
+    const query = 'SELECT k.id, k.row FROM json_each(?) j CROSS JOIN keys k ON k.id = j.value';
+    for (const [id, row] of this.file.all(query, values) as readonly [string, number][])
+      this.changeOf(this.partitionOf(row)).joining.push({ id, column, number: numbers.get(id) ?? NaN });
   }
 
   /** The stored states of the documents in a batch. */
@@ -191,9 +210,14 @@ class Batch {
   private removeRow(id: string, { row }: { readonly row: number }): void {
     this.file.run('DELETE FROM keys WHERE row = ?', row);
     this.file.run('DELETE FROM bodies WHERE row = ?', row);
+    this.changeOf(this.partitionOf(row)).deleted.push(id.toWellFormed());
+  }
+
+  /** The partition value of a row. */
+  private partitionOf(row: number): number {
     const slot = Math.floor(row / SLOT);
     const [value] = this.file.first('SELECT value FROM partitions WHERE slot = ?', slot) as [number];
-    this.changeOf(value).deleted.push(id.toWellFormed());
+    return value;
   }
 
   private partition(value: number): Partition {
