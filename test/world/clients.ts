@@ -10,7 +10,7 @@ import { Fault, Faults } from '../../src/kernel/fault';
 import { NoGeneration } from '../../src/kernel/read-store';
 import { type Api, type Host } from './host';
 import { Random } from './random';
-import { type Simulation } from './simulation';
+import { type Say, type Simulation } from './simulation';
 
 /** An event that somebody may have asked for. */
 export type Happened = (
@@ -80,7 +80,7 @@ export class Clients {
   constructor(
     private readonly simulation: Simulation,
     private readonly hosts: () => readonly Host[],
-    private readonly say: (text: string) => void,
+    private readonly say: Say,
     /** Messages that receivers have got so far, with their subscriptions. */
     readonly received: () => readonly { readonly id: string; readonly subscription: string }[],
     seed: string,
@@ -159,7 +159,7 @@ export class Clients {
     sent.answer = answer;
     sent.answeredAt = this.simulation.now;
     const times = sent.times > 1 ? ` (${sent.times} times)` : '';
-    this.say(`${textOf(sent)}: ${JSON.stringify(answer)}${times}`);
+    this.say(() => `${textOf(sent)}: ${JSON.stringify(answer)}${times}`);
   }
 }
 

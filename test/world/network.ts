@@ -1,7 +1,7 @@
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { newPromise } from '../../src/runtime/waitable-position';
 import { Random } from './random';
-import { type Process, type Simulation } from './simulation';
+import { type Process, type Say, type Simulation } from './simulation';
 
 /** What a process talks to. */
 export type EngineName = 'log' | 'deliveries' | 'store' | 'leases';
@@ -64,7 +64,7 @@ export class Network {
   constructor(
     readonly simulation: Simulation,
     private readonly seed: string,
-    readonly say: (text: string) => void,
+    readonly say: Say,
   ) {}
 
   /** Processes do not reach an engine for a time. `isRefused`: their calls fail at once. */
@@ -167,7 +167,7 @@ class Line {
     const trouble = fate === 'slow' ? undefined : this.network.trouble(process.name, 'lost', 0, this.engine);
     if (fate !== 'slow') {
       faults[fate] += 1;
-      this.network.say(`${this.engine}.${method} by ${process.name} is ${fate}`);
+      this.network.say(() => `${this.engine}.${method} by ${process.name} is ${fate}`);
     }
     // On the way it belongs to no process: what was sent takes effect although the sender was killed.
     await simulation.pause(random.time(1, 2_000));

@@ -1,7 +1,7 @@
 import { type Attempt, type AttemptResult } from '../../src/delivery/sending/attempt';
 import { type MakeAttempt } from '../../src/delivery/scheduling/dispatcher';
 import { Random } from './random';
-import { type Process, type ProcessClock, type Simulation } from './simulation';
+import { type Process, type ProcessClock, type Say, type Simulation } from './simulation';
 
 /** How a receiver behaves for a time. */
 export type Mood = 'accepts' | 'refuses' | 'hangs' | 'accepts, but nobody learns it';
@@ -35,7 +35,7 @@ export class Receivers {
   constructor(
     private readonly simulation: Simulation,
     seed: string,
-    private readonly say: (text: string) => void,
+    private readonly say: Say,
   ) {
     this.random = new Random(`${seed} receivers`);
   }
@@ -82,12 +82,12 @@ export class Receivers {
       ...{ ended: undefined, end: undefined, isAccepted: false },
     };
     this.all.push(received);
-    this.say(`${process.name} sends ${id} (${sequence}) to ${url}${isManual === true ? ' again' : ''}`);
+    this.say(() => `${process.name} sends ${id} (${sequence}) to ${url}${isManual === true ? ' again' : ''}`);
     return new Promise((resolve) => {
       const end = (end: AttemptResult['end'], status?: number): void => {
         if (received.end !== undefined) return;
         [received.end, received.ended] = [end, simulation.now];
-        this.say(`${process.name} learns that ${id} has ended: ${end}`);
+        this.say(() => `${process.name} learns that ${id} has ended: ${end}`);
         const result = { end, at, ms: Math.round(clock.monotonic() - began) };
         resolve(status === undefined ? result : { ...result, status });
       };

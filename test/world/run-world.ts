@@ -22,7 +22,7 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 /** Runs a world. `say` gets its story, line by line. */
 async function runSeed(
   seed: number,
-  say: (line: string) => void = () => undefined,
+  say?: (line: string) => void,
   plan: readonly Step[] = planOf(String(seed)),
 ): Promise<Outcome> {
   const world = new World(String(seed), plan, say);

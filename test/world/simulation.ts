@@ -133,6 +133,9 @@ export class ProcessClock extends Clock {
   }
 }
 
+/** Adds to the story of a world; a text that is made for it alone is made if somebody listens. */
+export type Say = (text: string | (() => string)) => void;
+
 const settled = globalThis.setImmediate;
 /** Steps between rounds of the event loop. */
 const ROUND = 16;

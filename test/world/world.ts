@@ -18,7 +18,7 @@ import { MemoryCollections } from './memory-store';
 import { CALM, type EngineName, Network } from './network';
 import { Random } from './random';
 import { Receivers } from './receivers';
-import { EPOCH, Process, ProcessClock, Simulation } from './simulation';
+import { EPOCH, Process, ProcessClock, type Say, Simulation } from './simulation';
 import { askEverything } from './workloads';
 import { networkFile } from './workloads/network-file';
 
@@ -100,12 +100,12 @@ export class World {
     readonly seed: string,
     private readonly plan: readonly Step[],
     /** Gets its story, line by line. */
-    private readonly tell: (line: string) => void,
+    private readonly tell: ((line: string) => void) | undefined,
   ) {
     this.random = new Random(`${seed} world`);
     const simulation = new Simulation(seed);
     this.simulation = simulation;
-    const say = (text: string): void => this.say(text);
+    const say: Say = (text) => this.say(text);
     this.network = new Network(simulation, seed, say);
     this.receivers = new Receivers(simulation, seed, say);
     this.clients = new Clients(
@@ -144,8 +144,9 @@ export class World {
     }
   }
 
-  say(text: string): void {
-    this.tell(`${(this.simulation.now / 1_000).toFixed(3).padStart(9)} ${text}`);
+  say(text: string | (() => string)): void {
+    const line = (): string => (typeof text === 'string' ? text : text());
+    this.tell?.(`${(this.simulation.now / 1_000).toFixed(3).padStart(9)} ${line()}`);
   }
 
   private take(step: Step): void {

@@ -30,7 +30,15 @@ export interface Check extends Promised {
   readonly left?: (world: Observed) => string | undefined;
 }
 
-export const dataOf = ({ data }: RecordedEvent) => JSON.parse(data) as Readonly<Record<string, unknown>>;
+type Data = Readonly<Record<string, unknown>>;
+
+const parsed = new WeakMap<RecordedEvent, Data>();
+
+export function dataOf(event: RecordedEvent): Data {
+  const data = parsed.get(event) ?? (JSON.parse(event.data) as Data);
+  parsed.set(event, data);
+  return data;
+}
 
 const known = new WeakMap<Observed, ReadonlyMap<string, readonly Happened[]>>();
 
