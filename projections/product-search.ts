@@ -1,6 +1,7 @@
 import {
   allOf,
   type Cursor,
+  distinctWords,
   type Facet,
   type Filter,
   filtersOn,
@@ -10,8 +11,10 @@ import {
   type Page,
   type QueryOptions,
   type ValueCount,
+  type Word,
 } from '../src/kernel/query';
 import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/projector/search-in-parts';
+import { without } from '../src/kernel/without';
 import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/slices';
 import { IDENTIFIERS } from '../src/domain/products/product-fields';
@@ -38,6 +41,10 @@ export interface ProductCriteria extends Readonly<Partial<Record<MatchKey, reado
   readonly visibleOnly: boolean;
   /** Alternatives (`docs/decisions.md#p4`). */
   readonly q?: readonly string[];
+  /** The last word of each value of `q` may go on (`docs/decisions.md#p32`). */
+  readonly prefix?: boolean;
+  /** Words that stand for words of `q` (`docs/decisions.md#p33`). */
+  readonly corrections?: readonly Correction[];
   readonly minPrice?: number;
   readonly maxPrice?: number;
   /** Epoch ms. */
@@ -80,6 +87,78 @@ export function wholeWindow(limit?: number): Page {
 
 /** A page of offers, those of one product in a group. */
 export type FoundProducts = PageInParts<Offer>;
+
+/** A word of `q`, which no product has, and the words one letter away that some have. */
+export interface Correction {
+  readonly word: string;
+  readonly replacements: readonly string[];
+}
+
+/** Shorter words differ in one letter from too many others, longer ones are no words of a language. */
+const CORRECTED_LETTERS = { least: 5, most: 60 } as const;
+/** Different words of `q` that are looked at: the first ones. */
+const MOST_CORRECTED = 10;
+/** Words that stand for one. */
+const MOST_REPLACEMENTS = 10;
+
+/** The words of `q` that no product has which the other keys leave, with what they may mean (`docs/decisions.md#p33`). */
+export async function correctionsOf(
+  store: ReadStore,
+  criteria: ProductCriteria,
+  query: QueryOptions = {},
+): Promise<readonly Correction[]> {
+  const { q = [], prefix = false, ...others } = criteria;
+  const words = q
+    .flatMap((value) => queryWords(value, { prefix }))
+    .filter((word) => typeof word === 'string');
+  const looked = [...new Set(words)].filter(isCorrectable).slice(0, MOST_CORRECTED);
+  if (looked.length === 0) return [];
+  const filter = await filterOf(store, others, query);
+  const facets = looked.map((near): Facet => ({ near, within: TEXTS, size: MOST_REPLACEMENTS }));
+  const counts = await store.countValues(TARGET, { filter, facets }, query);
+  return looked
+    .map((word, at) => ({ word, replacements: (counts[at] ?? []).map(({ value }) => String(value)) }))
+    .filter(({ word, replacements: [first] }) => first !== undefined && first !== word);
+}
+
+function isCorrectable(word: string): boolean {
+  const { length } = Array.from(word);
+  return length >= CORRECTED_LETTERS.least && length <= CORRECTED_LETTERS.most;
+}
+
+/** What a text may be the beginning of (`docs/decisions.md#p34`). */
+export interface Suggestions {
+  readonly names: readonly string[];
+  readonly brands: readonly { readonly value: string; readonly count: number }[];
+}
+
+/** Names and brands listed, and newest offers whose names are looked at. */
+const SUGGESTED = { names: 10, brands: 10, offers: 50 } as const;
+
+/** Completions of a text from the products that the other keys than `q` leave. */
+export async function suggestionsOf(
+  store: ReadStore,
+  criteria: ProductCriteria,
+  typed: string,
+  query: QueryOptions = {},
+): Promise<Suggestions> {
+  const filter = await filterOf(store, without(criteria, 'q'), query);
+  const named = allOf(filter, text(['title'], [queryWords(typed, { prefix: true })]));
+  const page = { order: [NEWEST], offset: 0, size: SUGGESTED.offers };
+  const { found } = await store.search(TARGET, { filter: named, ...page }, query);
+  const offers = await mapInSlices(found, toOffer, query.signal);
+  const names = new Map<string, string>();
+  for (const { product } of offers) {
+    const key = foldCase(product.name);
+    if (!names.has(key)) names.set(key, product.name);
+  }
+  const brand: Facet = { field: FACETS.brand, size: SUGGESTED.brands, prefix: foldCase(typed.trim()) };
+  const [brands = []] = await store.countValues(TARGET, { filter, facets: [brand] }, query);
+  return {
+    names: [...names.values()].slice(0, SUGGESTED.names),
+    brands: brands.map(({ value, count }) => ({ value: String(value).normalize(), count })),
+  };
+}
 
 /** Matching offers in order, each in a group of its own; they are what is counted. */
 export async function searchProducts(
@@ -153,12 +232,30 @@ const TARGET = { collection: products.collection.name };
 
 const { among, between, text } = filtersOn<ProductField>();
 
+const TEXTS = ['title', 'description'] as const satisfies readonly ProductField[];
+
+/** The words of a value of `q`, the last one as a beginning, and with what stands for others in their place. */
+function queryWords(
+  value: string,
+  { prefix = false, corrections = [] }: Pick<ProductCriteria, 'prefix' | 'corrections'>,
+): readonly Word[] {
+  const words = wordsOf(value);
+  return words.map((word, at): Word => {
+    if (prefix && at === words.length - 1) return { prefixes: [word] };
+    const corrected = corrections.find((one) => one.word === word);
+    return corrected === undefined ? word : corrected.replacements.map((replacement) => [replacement]);
+  });
+}
+
 async function filterOf(store: ReadStore, criteria: ProductCriteria, query: QueryOptions): Promise<Filter> {
   return allOf(
     among('feedId', criteria.feedIds),
     criteria.visibleOnly ? among('visible', [1]) : undefined,
     // Title and description together (`docs/decisions.md#p4`).
-    text(['title', 'description'], criteria.q?.map(wordsOf)),
+    text(
+      TEXTS,
+      criteria.q?.map((value) => queryWords(value, criteria)),
+    ),
     between('price', { min: criteria.minPrice, max: criteria.maxPrice }),
     between('modified', { min: criteria.minUpdateDate, max: criteria.maxUpdateDate }),
     between('inStock', { min: criteria.minInStock, max: criteria.maxInStock }),
@@ -190,9 +287,10 @@ const ORDERS = {
 } as const satisfies Readonly<Record<ProductOrder, Order>>;
 
 /** Relevance is how many of the distinct words of all values are in the title (`docs/decisions.md#p7`). */
-function orderOf({ orderBy, q = [] }: ProductCriteria): readonly Order[] {
+function orderOf(criteria: ProductCriteria): readonly Order[] {
+  const { orderBy, q = [] } = criteria;
   if (orderBy !== undefined) return [ORDERS[orderBy]];
-  const words = [...new Set(q.flatMap(wordsOf))];
+  const words = distinctWords(q.flatMap((value) => queryWords(value, criteria)));
   return words.length === 0 ? [NEWEST] : [{ matches: words, within: 'title', descending: true }, NEWEST];
 }
 

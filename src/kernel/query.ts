@@ -8,6 +8,12 @@ export interface Found {
   readonly body: string;
 }
 
+/**
+ * A word to find: a token, or its spellings, each made of tokens that one field must have together, or any token of at
+ * most `MAX_COUNTED` UTF-16 units that begins with one of some texts.
+ */
+export type Word = string | readonly (readonly string[])[] | { readonly prefixes: readonly string[] };
+
 export type Filter =
   | { readonly all: readonly Filter[] }
   | { readonly any: readonly Filter[] }
@@ -16,7 +22,12 @@ export type Filter =
   /** The `number` field is within these bounds, inclusive. */
   | { readonly field: string; readonly min?: number; readonly max?: number }
   /** Each of these words is in at least one of these `words` fields. */
-  | { readonly words: readonly string[]; readonly within: readonly string[] };
+  | { readonly words: readonly Word[]; readonly within: readonly string[] };
+
+/** The different ones of some words. */
+export function distinctWords(words: readonly Word[]): readonly Word[] {
+  return [...new Map(words.map((word) => [JSON.stringify(word), word])).values()];
+}
 
 /** Matches every document. */
 export const EVERYTHING: Filter = { all: [] };
@@ -24,14 +35,14 @@ export const EVERYTHING: Filter = { all: [] };
 /**
  * One sort key:
  * - the value of a `number` or `text` field; documents without it come last in either direction;
- * - how many of the distinct words `matches` are in a `words` field;
+ * - how many of the distinct words `matches` are in a `words` field: each once, however many tokens it has;
  * - the rank of a `number` field's value in the random order of a seed (`shuffler`).
  *
  * Remaining ties are ordered by id, ascending.
  */
 export type Order =
   | { readonly field: string; readonly descending?: boolean }
-  | { readonly matches: readonly string[]; readonly within: string; readonly descending: true }
+  | { readonly matches: readonly Word[]; readonly within: string; readonly descending: true }
   | { readonly shuffled: string; readonly seed: number; readonly descending?: false };
 
 /** A point in an ordered result: the sort keys of a document (null for a missing value) and its id. */
@@ -197,7 +208,13 @@ export type Facet =
    * The ranges of a `number` field between these bounds, which ascend: below the first one, from each one to before the
    * next, and from the last one on; 1 to 100. The values are the numbers of the ranges, from 0, also of empty ones.
    */
-  | { readonly field: string; readonly bounds: readonly number[] };
+  | { readonly field: string; readonly bounds: readonly number[] }
+  /**
+   * This word, of 4 to 60 letters, if any document has it in one of these `words` fields; otherwise the words that differ
+   * from it in one letter (code point): it is missing, or is one too many, or is another one, or has changed places with
+   * its neighbour. Those that most documents have, at most `size`; equal counts by their bytes in UTF-8.
+   */
+  | { readonly near: string; readonly within: readonly string[]; readonly size: number };
 
 /** How many of the matching documents have a value. */
 export interface ValueCount {
@@ -227,7 +244,7 @@ interface FiltersOn<Field extends string> {
   /** All words of one of the alternatives are in the `words` fields; one without words matches everything. */
   readonly text: (
     within: readonly Field[],
-    alternatives: readonly (readonly string[])[] | undefined,
+    alternatives: readonly (readonly Word[])[] | undefined,
   ) => Filter | undefined;
 }
 

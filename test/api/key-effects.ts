@@ -16,7 +16,7 @@ export type Effect = readonly [operation: string, sent: string, beside: string, 
 const { german, swedish, shared } = FEEDS;
 
 interface Products {
-  readonly productHeader?: { readonly facets?: object };
+  readonly productHeader?: { readonly facets?: object; readonly suggestions?: object };
   readonly products?: readonly {
     readonly name: string;
     readonly offers: readonly { readonly sourceProductId: string; readonly [field: string]: unknown }[];
@@ -37,6 +37,7 @@ const typeOf =
   (answer) =>
     typeof found(answer)[0]?.[0]?.[field];
 const facets: Show = (answer) => Object.keys(answer.json<Products>().productHeader?.facets ?? {});
+const completed: Show = (answer) => answer.json<Products>().productHeader?.suggestions;
 const header: Show = ({ body }) => body.split('\r\n')[0]?.slice(0, 20);
 const hasColumn: Show = ({ body }) => body.includes('(field)Colour');
 const status: Show = ({ statusCode }) => statusCode;
@@ -78,6 +79,9 @@ const searches: readonly Effect[] = [
     offers,
     [[german, shared]],
   ],
+  ['searchProducts', 'prefix=true', `${both};q=lamp`, sortedIds, ['lamp', 'phones']],
+  ['searchProducts', 'fuzzy=true', `${both};q=headphonse`, ids, ['phones']],
+  ['searchProducts', 'suggest=so', both, completed, { names: ['Sofa'], brands: [] }],
   ['searchProducts', 'facets=brand,feed', both, facets, ['brand', 'feed']],
   ['searchProducts', 'priceHistory=true', both, has('priceHistory'), true],
   ['searchProducts', 'dateOutputFormat=iso8601', both, typeOf('modified'), 'string'],

@@ -71,6 +71,7 @@ function searchesOf({ products, network, days, words, prices }: Searched): fc.Ar
         limit: maybe(fc.constantFrom(0, 1, 7, 150, 2000)),
         groupOffersByProduct: fc.boolean(),
         facets: maybe(fc.constant(ALL_FACETS)),
+        prefix: maybe(fc.boolean()),
       }),
       fc.array(
         fc.oneof(

@@ -70,6 +70,7 @@ export interface Asked extends Readonly<Partial<Record<TextKey | CodeKey, readon
   readonly limit?: number;
   readonly groupOffersByProduct?: boolean;
   readonly facets?: string;
+  readonly prefix?: boolean;
 }
 
 /** What is asked for where facets are: all of them. */
@@ -172,7 +173,7 @@ function meantBy(asked: Asked, network: KnownNetwork): (offer: KnownOffer) => bo
     const { product, modified, feedId } = offer;
     return (
       feeds.includes(feedId) &&
-      (asked.q === undefined || asked.q.some((value) => hasWords(product, value))) &&
+      (asked.q === undefined || asked.q.some((value) => hasWords(product, value, asked))) &&
       isWithin(product.price, asked.minPrice, asked.maxPrice) &&
       isWithin(modified, asked.minUpdateDate, asked.maxUpdateDate) &&
       isWithin(product.inStock, asked.minInStock, asked.maxInStock) &&
@@ -203,10 +204,18 @@ function isOneOf<Value>(value: Value | undefined, wanted: readonly Value[] | und
   return wanted === undefined || (value !== undefined && wanted.includes(value));
 }
 
-function hasWords(product: PostedProduct, value: string): boolean {
+function hasWords(product: PostedProduct, value: string, asked: Pick<Asked, 'prefix'>): boolean {
   const words = searched.get(product) ?? new Set(cutWords(`${product.name} / ${product.description}`));
   searched.set(product, words);
-  return cutWords(value).every((word) => words.has(word));
+  return wantedWords(value, asked).every(([word, begins]) =>
+    begins ? [...words].some((one) => one.startsWith(word)) : words.has(word),
+  );
+}
+
+/** The words of a value, and whether they may go on (decisions P32). */
+function wantedWords(value: string, { prefix }: Pick<Asked, 'prefix'>): [word: string, begins: boolean][] {
+  const words = cutWords(value);
+  return words.map((word, at) => [word, prefix === true && at === words.length - 1]);
 }
 
 /** Cached words of products. */
@@ -238,17 +247,20 @@ function above(id: string | null, network: KnownNetwork): string[] {
 // Ordering ----------------------------------------------------------------------------------------------
 
 /** Sort keys of a product, ascending. */
-function ranksOf(group: readonly KnownOffer[], { orderBy, q }: Asked): number[] {
+function ranksOf(group: readonly KnownOffer[], { orderBy, q, prefix = false }: Asked): number[] {
   const cheapest = Math.min(...group.map(({ product }) => product.price));
   const newest = Math.max(...group.map(({ modified }) => modified));
   if (orderBy === 'priceAsc') return [cheapest];
   if (orderBy === 'priceDesc') return [-cheapest];
   if (orderBy === 'modificationDateAsc') return [newest];
   if (orderBy === 'modificationDateDesc' || q === undefined) return [-newest];
-  const words = [...new Set(q.flatMap(cutWords))];
+  const wanted = q.flatMap((value) => wantedWords(value, { prefix }));
+  const words = [...new Map(wanted.map((one) => [one.join(), one])).values()];
   const relevances = group.map(({ product }) => {
     const title = cutWords(product.name);
-    return words.filter((word) => title.includes(word)).length;
+    return words.filter(([word, begins]) =>
+      begins ? title.some((one) => one.startsWith(word)) : title.includes(word),
+    ).length;
   });
   return [-Math.max(...relevances), -newest];
 }

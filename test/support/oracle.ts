@@ -1,5 +1,6 @@
 import {
   type Cursor,
+  distinctWords,
   type Facet,
   type Filter,
   type GroupOrder,
@@ -8,6 +9,7 @@ import {
   type Search,
   type ValueCount,
   type ValuesSearch,
+  type Word,
 } from '../../src/kernel/query';
 import { type Document } from '../../src/kernel/read-store';
 import { shuffler } from '../../src/kernel/shuffle';
@@ -69,15 +71,44 @@ export function valueCounts(
     }
     return counts.map((count, value) => ({ value, count }));
   }
-  const { field, size, prefix = '' } = facet;
+  const { size } = facet;
+  if ('near' in facet) {
+    const { near: value, within } = facet;
+    const own = documents.filter(({ fields }) =>
+      within.some((name) => valuesOf(fields[name]).includes(value)),
+    );
+    if (own.length > 0) return [{ value, count: own.length }];
+  }
+  const names = 'near' in facet ? facet.within : [facet.field];
+  const isWanted =
+    'near' in facet
+      ? (value: string) => isOneLetterOff(value, facet.near)
+      : (value: string) => isListed(value) && value.startsWith(facet.prefix ?? '');
   const counts = new Map<string | number, number>();
   for (const { fields } of documents)
-    for (const value of new Set(valuesOf(fields[field]))) counts.set(value, (counts.get(value) ?? 0) + 1);
+    for (const value of new Set(names.flatMap((name) => valuesOf(fields[name]))))
+      counts.set(value, (counts.get(value) ?? 0) + 1);
   return [...counts]
     .map(([value, count]) => ({ value, count }))
-    .filter(({ value }) => typeof value === 'number' || (isListed(value) && value.startsWith(prefix)))
+    .filter(({ value }) => typeof value === 'number' || isWanted(value))
     .sort((a, b) => b.count - a.count || compareKeys(a.value, b.value, false))
     .slice(0, size);
+}
+
+/** Whether one insertion, removal, replacement or swap makes one word of the other. */
+export function isOneLetterOff(one: string, other: string): boolean {
+  const [a, b] = [Array.from(one), Array.from(other)];
+  const without = (letters: readonly string[], at: number) =>
+    letters.filter((_, index) => index !== at).join('');
+  const places = Array.from({ length: Math.max(a.length, b.length) }, (_, at) => at);
+  if (a.length === b.length + 1) return places.some((at) => without(a, at) === other);
+  if (b.length === a.length + 1) return places.some((at) => without(b, at) === one);
+  if (a.length !== b.length || one === other) return false;
+  const wrong = places.filter((at) => a[at] !== b[at]);
+  const [first = 0, second = 0] = wrong;
+  const isSwap =
+    wrong.length === 2 && second === first + 1 && a[first] === b[second] && a[second] === b[first];
+  return wrong.length === 1 || isSwap;
 }
 
 function isListed(value: string): boolean {
@@ -100,7 +131,7 @@ export function meets(document: Pick<Document, 'fields'>, filter: Filter): boole
   if ('any' in filter) return filter.any.some((part) => meets(document, part));
   if ('words' in filter)
     return filter.words.every((word) =>
-      filter.within.some((field) => valuesOf(fields[field]).includes(word)),
+      filter.within.some((field) => hasWord(valuesOf(fields[field]), word)),
     );
   const values = valuesOf(fields[filter.field]);
   if ('in' in filter) return values.some((value) => filter.in.includes(value));
@@ -108,6 +139,14 @@ export function meets(document: Pick<Document, 'fields'>, filter: Filter): boole
     (value) =>
       typeof value === 'number' && value >= (filter.min ?? -Infinity) && value <= (filter.max ?? Infinity),
   );
+}
+
+/** Several tokens of one spelling have to be in the same field. */
+function hasWord(tokens: readonly unknown[], word: Word): boolean {
+  if (typeof word === 'string') return tokens.includes(word);
+  if ('prefixes' in word)
+    return word.prefixes.some((prefix) => tokens.some((token) => String(token).startsWith(prefix)));
+  return word.some((spelling) => spelling.every((token) => tokens.includes(token)));
 }
 
 function valuesOf(value: Document['fields'][string] | undefined): readonly (string | number)[] {
@@ -127,7 +166,7 @@ export function keyOf({ fields }: Document, order: Order): Key {
     return typeof value === 'number' ? shuffler(order.seed)(value) : null;
   }
   const words = valuesOf(fields[order.within]);
-  return new Set(order.matches.filter((word) => words.includes(word))).size;
+  return distinctWords(order.matches).filter((word) => hasWord(words, word)).length;
 }
 
 /** The least or the greatest value of a group. */

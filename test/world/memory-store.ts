@@ -345,6 +345,7 @@ export class MemoryStore extends ReadStore {
       const table = this.finished(target);
       for (const facet of facets)
         if ('bounds' in facet) table.declaration.field(facet.field, 'number');
+        else if ('near' in facet) for (const name of facet.within) table.declaration.field(name, 'words');
         else table.declaration.facet(facet.field);
       const rows = table.matching(filter);
       return facets.map((facet) => valueCounts(rows, facet));

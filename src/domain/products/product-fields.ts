@@ -350,6 +350,35 @@ export const foundProducts = record({
     kind: record({
       totalHits: { kind: integer(), description: 'Number of products found' },
       nextCursor: { kind: TEXT, optional: true, description: 'Key `cursor` of the next page' },
+      corrections: {
+        kind: listOf(
+          record({
+            word: { kind: TEXT, in: 'attribute', description: 'Word of q, without case and accents' },
+            replacements: {
+              kind: listOf(TEXT, { each: 'replacement', most: 10 }),
+              in: 'content',
+              description: 'Words that were looked for instead',
+            },
+          }),
+          { each: 'correction', most: 10 },
+        ),
+        optional: true,
+        description: 'With fuzzy=true: words of q that no product has, and what was looked for instead',
+      },
+      suggestions: {
+        kind: record({
+          names: {
+            kind: listOf(TEXT, { each: 'name', most: 10 }),
+            description: 'Names of products that have all words of the text, the newest first',
+          },
+          brands: {
+            kind: valuesOf(TEXT, 'Brand, case ignored: in small letters'),
+            description: 'Brands that begin with the text, those of most offers first',
+          },
+        }),
+        optional: true,
+        description: 'What the text of the key `suggest` may be the beginning of',
+      },
       facets: {
         kind: facets,
         optional: true,

@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Filter } from '../../kernel/query';
+import { type Filter, type Word } from '../../kernel/query';
 import { encode, ID, type Layout, property } from './layout';
 
 export type Query = estypes.QueryDslQueryContainer;
@@ -15,9 +15,13 @@ export function queryOf(filter: Filter, layout: Layout): { readonly bool: { read
   return { bool: { filter: [{ exists: { field: ID } }, ...conditionsOf(filter, layout)] } };
 }
 
-/** Matches a value of a field, or a word in it. */
-export function having(field: string, value: string | number): Query {
-  return { term: { [property(field)]: typeof value === 'string' ? encode(value) : value } };
+/** Matches a word in a field. */
+export function having(field: string, word: Word): Query {
+  if (typeof word !== 'string' && 'prefixes' in word)
+    return anyOf(word.prefixes.map((value) => ({ prefix: { [property(field)]: { value } } })));
+  if (typeof word !== 'string')
+    return anyOf(word.map((tokens) => allOf(tokens.map((token) => having(field, token)))));
+  return { term: { [property(field)]: encode(word) } };
 }
 
 /** The conditions of a filter, all of which must match. */
@@ -72,7 +76,7 @@ function allOf(queries: Query[]): Query {
   return others.length === 0 ? first : { bool: { filter: queries } };
 }
 
-function anyOf(queries: Query[]): Query {
+export function anyOf(queries: Query[]): Query {
   const [first = NOTHING, ...others] = queries;
   return others.length === 0 ? first : { bool: { should: queries, minimum_should_match: 1 } };
 }

@@ -1,5 +1,5 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Cursor, type Found, type Order, type Page } from '../../kernel/query';
+import { type Cursor, distinctWords, type Found, type Order, type Page, type Word } from '../../kernel/query';
 import { shuffler } from '../../kernel/shuffle';
 import { ID, type Layout, property } from './layout';
 import { having, type Query, type queryOf } from './query';
@@ -171,7 +171,7 @@ export function compareValues(a: number | string, b: number | string): number {
 export type FilterQuery = ReturnType<typeof queryOf>;
 
 /** A sort key that counts matching words. */
-export type Matches = Extract<Order, { readonly matches: readonly string[] }>;
+export type Matches = Extract<Order, { readonly matches: readonly Word[] }>;
 
 /** Scores are 32-bit floating-point numbers, which are exact for integers up to this. */
 const MAX_SCORE = 2 ** 24;
@@ -186,7 +186,7 @@ export class Score {
   readonly parts: readonly Query[];
 
   constructor(counts: readonly Matches[], layout: Layout) {
-    const words = counts.map(({ matches }) => [...new Set(matches)]);
+    const words = counts.map(({ matches }) => distinctWords(matches));
     const weights: number[] = [];
     let weight = 1;
     for (const list of words.toReversed()) {

@@ -19,6 +19,7 @@ import {
 } from '../../wire/keys/keys';
 import { atLeast, ListCursors } from '../../wire/keys/pages';
 import { SINCE } from './download/joined-facts';
+import { wordsOf } from '../../wire/words';
 import { productFaults as fault } from '../../domain/products/faults';
 import { type CsvStyle } from './result-text';
 
@@ -99,6 +100,16 @@ const DATE_FORMAT: KeyType<DateFormat> = {
   takesAll: true,
 };
 
+/** Most UTF-16 units of a text that is completed (`docs/decisions.md#p34`). */
+const MAX_SUGGEST = 100;
+
+const SUGGEST: KeyType<string> = {
+  expected: `a text of at most ${MAX_SUGGEST} characters with a letter or digit`,
+  schema: { type: 'string', maxLength: MAX_SUGGEST },
+  problem: 'unusable',
+  read: (text) => (text.length <= MAX_SUGGEST && wordsOf(text).length > 0 ? text : undefined),
+};
+
 /** Price bounds of a facet. */
 const MAX_BOUNDS = 20;
 
@@ -144,6 +155,21 @@ const PRICE_BOUND = /^\s*(\d{1,13})(?:\.(\d{1,2}))?\s*$/;
 /** Document 1, Search products and CSV export: the query keys (for `token` and `jsonp` see `src/http`). */
 export const searchKeys = {
   q: { ...values, description: 'Words to find in title and description' },
+  prefix: {
+    type: BOOLEAN,
+    description:
+      'Finds words that begin with the last word of each value of q, as one types: lam finds Lampe',
+  },
+  fuzzy: {
+    type: BOOLEAN,
+    description:
+      'Corrects one wrong letter of words of q, from five letters on, that no product has: the answer says which. In JSON ' +
+      'and XML',
+  },
+  suggest: {
+    type: SUGGEST,
+    description: 'Adds names and brands that a text may be the beginning of, whatever q is. In JSON and XML',
+  },
   fid: { type: INTEGER, multiple: true, requiredByDefault: true, description: 'Feeds to search' },
   currency: { type: CURRENCY, description: 'Currency of the program' },
   sourceproducturl: {
@@ -241,6 +267,7 @@ export const searchCursors = new ListCursors<SearchKeys>({
     ...(Object.keys(csvKeys) as (keyof typeof csvKeys)[]),
     'pageSize',
     'facets',
+    'suggest',
     'sourceproducturl',
     'priceHistory',
     'dateOutputFormat',

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { pricesOf } from '../../../projections/price-history';
 import {
+  type Correction,
+  correctionsOf,
   countProducts,
   type FacetName,
   type FoundProducts,
@@ -10,6 +12,8 @@ import {
   searchGroupedProducts,
   searchProducts,
   searchWindow,
+  type Suggestions,
+  suggestionsOf,
   type WantedFacets,
   wholeWindow,
   windowAfter,
@@ -50,6 +54,8 @@ export interface SearchResult {
   readonly totalHits: number;
   /** The cursor of the next page, if paging by cursor and not on the last page (`docs/decisions.md#p28`). */
   readonly nextCursor?: string;
+  readonly corrections?: readonly Correction[];
+  readonly suggestions?: Suggestions;
   readonly facets?: OutputFacets;
   /** In batches, read on demand. */
   readonly products: AsyncIterable<Iterable<OutputProduct>>;
@@ -70,7 +76,11 @@ export class ProductQueries {
   /** Document 1, Search products. */
   async search(keys: SearchKeys, caller: Caller, query: QueryOptions = {}): Promise<SearchResult> {
     const { directory } = this.follower;
-    const criteria = criteriaOf(keys, this.feedsToSearch(keys, caller), directory, caller);
+    const asked = criteriaOf(keys, this.feedsToSearch(keys, caller), directory, caller);
+    const corrections = keys.fuzzy === true ? await correctionsOf(this.store, asked, query) : undefined;
+    const criteria = corrections === undefined ? asked : { ...asked, corrections };
+    const suggestions =
+      keys.suggest === undefined ? undefined : await suggestionsOf(this.store, asked, keys.suggest, query);
     const isGrouped = keys.groupOffersByProduct === true;
     const { total, next, groups } = await this.find(criteria, isGrouped, query);
     const dates = keys.dateOutputFormat ?? 'epoch';
@@ -87,6 +97,8 @@ export class ProductQueries {
     const result = {
       totalHits: total,
       ...(nextCursor === undefined ? {} : { nextCursor }),
+      ...(corrections === undefined ? {} : { corrections }),
+      ...(suggestions === undefined ? {} : { suggestions }),
       ...(facets === undefined ? {} : { facets }),
       dates,
     };
@@ -228,6 +240,7 @@ function criteriaOf(
     visibleOnly: caller.kind === 'publisher',
     ...sentAmong(LISTS, keys),
     ...sentAmong(BOUNDS, keys),
+    ...(keys.prefix === true ? { prefix: true } : {}),
     ...(field === undefined ? {} : { field: [field] }),
     ...(minPrice === undefined ? {} : { minPrice: minorUnits(minPrice, Math.ceil) }),
     ...(maxPrice === undefined ? {} : { maxPrice: minorUnits(maxPrice, Math.floor) }),

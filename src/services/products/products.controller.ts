@@ -74,15 +74,15 @@ class ProductsController {
     const style = csvStyleOf(keys);
     return new ListAnswer(
       async ({ view, query }) => {
-        if (keys.facets !== undefined && view.format === 'csv')
-          throw fault.illegalValue('facets: allowed for JSON and XML only, the format is csv');
-        const { products, nextCursor, facets, ...result } = await this.queries.search(keys, caller, query);
-        const productHeader = {
-          totalHits: result.totalHits,
-          ...(nextCursor === undefined ? {} : { nextCursor }),
-          ...(facets === undefined ? {} : { facets }),
-        };
-        const text = resultText(view, { ...result, productHeader, style, vendor: this.parts.vendor });
+        if (view.format === 'csv') refuseInCsv(keys);
+        const { products, dates, customFields, ...productHeader } = await this.queries.search(
+          keys,
+          caller,
+          query,
+        );
+        const { vendor } = this.parts;
+        const { nextCursor } = productHeader;
+        const text = resultText(view, { vendor, productHeader, dates, style, customFields });
         return {
           pieces: listPieces(text, products),
           headers: pageHeaders({ ...sizesOf(keys), nextCursor }),
@@ -125,6 +125,13 @@ class ProductsController {
     const deleted = await this.commands.delete(fid, caller, which, dryRun);
     return Answer.errors([], { position: deleted.position, headers: loadHeaders(deleted) });
   }
+}
+
+/** CSV has no header for what these keys add. */
+function refuseInCsv(keys: SearchKeys): void {
+  for (const key of ['facets', 'fuzzy', 'suggest'] as const)
+    if (keys[key] !== undefined && keys[key] !== false)
+      throw fault.illegalValue(`${key}: allowed for JSON and XML only, the format is csv`);
 }
 
 /** The faults of refused products; those beyond the limit as a count. */

@@ -8,6 +8,7 @@ import {
   type Order,
   type Search,
   type ValuesSearch,
+  type Word,
 } from '../../../src/kernel/query';
 import { type Document } from '../../../src/kernel/read-store';
 import { FEEDS } from './documents';
@@ -31,7 +32,20 @@ export function queriesFor(documents: readonly Document[]): Queries {
   const words = [...new Set([...valuesOf('title'), ...valuesOf('description')])].map(String);
   const groups = new Set(documents.map(({ fields }) => fields['groupId'])).size;
   const numbers = fc.constantFrom('price', 'modified', 'stock');
-  const word = fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...words) }, fc.constant('nowhere'));
+  const token = fc.oneof({ weight: 20, arbitrary: fc.constantFrom(...words) }, fc.constant('nowhere'));
+  const spelling = fc.array(token, { minLength: 1, maxLength: 3 });
+  const word: fc.Arbitrary<Word> = fc.oneof(
+    { weight: 3, arbitrary: token },
+    fc.array(spelling, { minLength: 1, maxLength: 2 }),
+    fc.record({
+      prefixes: fc.array(
+        fc
+          .tuple(fc.constantFrom(...words), fc.nat(4))
+          .map(([text, length]) => Array.from(text).slice(0, length).join('')),
+        { minLength: 1, maxLength: 2 },
+      ),
+    }),
+  );
 
   const among: fc.Arbitrary<Filter> = fc
     .constantFrom('price', 'stock', 'groupId', 'brand', 'tags')
@@ -78,7 +92,36 @@ export function queriesFor(documents: readonly Document[]): Queries {
   const groupOrder = fc
     .tuple(fc.constantFrom('least' as const, 'greatest' as const), order)
     .map(([by, key]): GroupOrder => ({ by, ...key }));
+  /** A word with one letter wrong, or a little more. */
+  const misspelt = fc
+    .tuple(
+      fc.constantFrom(...words.filter((word) => Array.from(word).length >= 4)),
+      fc.array(
+        fc.tuple(
+          fc.constantFrom('cut', 'add', 'swap', 'put'),
+          fc.nat(6),
+          fc.constantFrom('s', 'n', 'é', '𝒳'),
+        ),
+        {
+          maxLength: 2,
+        },
+      ),
+    )
+    .map(([word, changes]) => {
+      const letters = Array.from(word);
+      for (const [change, at, letter] of changes) {
+        if (change === 'swap') letters.splice(at, 2, ...letters.slice(at, at + 2).reverse());
+        else letters.splice(at, change === 'add' ? 0 : 1, ...(change === 'cut' ? [] : [letter]));
+      }
+      return letters.join('');
+    })
+    .filter((word) => Array.from(word).length >= 4);
   const facet: fc.Arbitrary<Facet> = fc.oneof(
+    fc.record({
+      near: misspelt,
+      within: fc.constantFrom(['title'], ['title', 'description']),
+      size: fc.constantFrom(1, 10),
+    }),
     fc.record({
       field: fc.constantFrom('feedId', 'stock', 'brand', 'tags'),
       size: fc.constantFrom(1, 3, 20),

@@ -1,3 +1,4 @@
+import { isOneLetterOff } from '../../support/oracle';
 import {
   type Count,
   type Facet,
@@ -127,9 +128,18 @@ export function naiveFacets(
           return number !== undefined && facet.bounds.filter((bound) => bound <= number).length === value;
         }).length,
       }));
-    const tokens = matching.flatMap((document) => [...new Set(tokensOf(document))]);
-    return [...new Set(tokens)]
-      .filter((token) => token.startsWith(facet.startingWith) && token >= ' ')
+    const words = (document: Placed): readonly string[] => {
+      if ('startingWith' in facet)
+        return tokensOf(document).filter((token) => token.startsWith(facet.startingWith) && token >= ' ');
+      return facet.after
+        .flatMap((before) =>
+          tokensOf(document).flatMap((token) => (token.startsWith(before) ? token.slice(before.length) : [])),
+        )
+        .filter((word) => word === facet.near || isOneLetterOff(word, facet.near));
+    };
+    const tokens = matching.flatMap((document) => [...new Set(words(document))]);
+    const own = 'near' in facet && tokens.includes(facet.near) ? [facet.near] : undefined;
+    return (own ?? [...new Set(tokens)])
       .map((value) => ({ value, count: tokens.filter((token) => token === value).length }))
       .sort((a, b) => b.count - a.count || Buffer.compare(Buffer.from(a.value), Buffer.from(b.value)))
       .slice(0, facet.size);
@@ -151,8 +161,7 @@ function passes(document: Placed, filter: Filter): boolean {
 
 function keysOf(document: Placed, order: readonly Order[]): readonly Key[] {
   return order.map((key) => {
-    if ('matches' in key)
-      return new Set(key.matches.filter((token) => tokensOf(document).includes(token))).size;
+    if ('matches' in key) return key.matches.filter((filter) => passes(document, filter)).length;
     if ('ofRow' in key) return key.ofRow(document.row) ?? NaN;
     const value = document.numbers[key.column] ?? NaN;
     return 'by' in key && !Number.isNaN(value) ? key.by(value) : value;

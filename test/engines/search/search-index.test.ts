@@ -71,6 +71,10 @@ function textOf(row: number): string | undefined {
   return row % 9 === 0 ? undefined : `${['\uff5e', 'b', '\u{1f600}'][row % 3]}${row % 50}`;
 }
 
+function having(...tokens: readonly string[]): readonly Filter[] {
+  return tokens.map((token) => ({ token }));
+}
+
 const NEWEST = { column: 'modified', descending: true } as const;
 
 function someOrder(random: Random): readonly Order[] {
@@ -78,14 +82,15 @@ function someOrder(random: Random): readonly Order[] {
     [NEWEST],
     [{ column: 'price' }],
     [{ column: 'price', descending: true }],
-    [{ matches: ['w1', 'w3', 'w1'] }, NEWEST],
-    [{ matches: ['w1', 'w2', 't3', 'none'] }, NEWEST],
+    [{ matches: having('w1', 'w3', 'w1') }, NEWEST],
+    [{ matches: having('w1', 'w2', 't3', 'none') }, NEWEST],
+    [{ matches: [{ all: having('w1', 'w2') }, { any: having('t1', 't2') }, { prefix: 't9' }] }, NEWEST],
     [{ column: 'modified' }],
     [{ column: 'stock', descending: true }, { column: 'price' }],
     [{ column: 'brand', by: (value) => (value * 5) % 7 }],
-    [{ matches: ['w1'] }, { column: 'price' }],
-    [{ matches: ['w1', 'w2'] }, { column: 'brand' }, { matches: ['w1', 't1', 't2'] }],
-    [{ matches: Array.from({ length: 20 }, (_, at) => `t${at}`) }, NEWEST],
+    [{ matches: having('w1') }, { column: 'price' }],
+    [{ matches: having('w1', 'w2') }, { column: 'brand' }, { matches: having('w1', 't1', 't2') }],
+    [{ matches: having(...Array.from({ length: 20 }, (_, at) => `t${at}`)) }, NEWEST],
     [{ ofRow: textOf }],
     [{ column: 'brand' }, { ofRow: textOf, descending: true }],
     [],
@@ -118,6 +123,11 @@ function someFacets(random: Random): readonly Facet[] {
     {
       startingWith: ['t', 'i', 'w', 'シュ', '\u{1f600}', 't9', ''][random(7)]!,
       size: [1, 5, 1_000][random(3)]!,
+    },
+    {
+      near: ['t11', 'w', 'シュズ2', '\u{1f600}\u{1f601}', 'i1023', '1t'][random(6)]!,
+      after: [[''], ['t', 'i', ''], ['シュ', 't']][random(3)]!,
+      size: [1, 10, 1_000][random(3)]!,
     },
     { column, bounds: Array.from({ length: 1 + random(6) }, (_, at) => from + at * step) },
   ];
@@ -634,7 +644,7 @@ describe('every loop over many documents checks whether to go on', () => {
       'groups before a cursor',
       {
         ...everything,
-        order: [{ matches: ['w0'] }, NEWEST],
+        order: [{ matches: having('w0') }, NEWEST],
         size: 1,
         after: { keys: [0, 0], id: '' },
         group: grouped,

@@ -1,4 +1,4 @@
-import { ByteReader, ByteWriter, compareBytes } from './bytes';
+import { ByteReader, ByteWriter, compareBytes, textOf } from './bytes';
 import { decodeSet, encodeSet, type OrdinalSet, setOf } from './containers';
 import { type BlobReader, type BlobWriter } from './storage';
 
@@ -168,6 +168,25 @@ export class Dictionary {
     for (let isMore = true; isMore && reader.startsWith(prefix); isMore = reader.next()) visit(reader);
   }
 
+  /** The distinct letters (code points) that follow these bytes in tokens. */
+  lettersAfter(prefix: Uint8Array): readonly string[] {
+    const letters: string[] = [];
+    const next = new Uint8Array(prefix.length + 4);
+    next.set(prefix);
+    let length = prefix.length;
+    for (;;) {
+      const reader = this.from(next.subarray(0, length));
+      if (reader?.startsWith(prefix) !== true) return letters;
+      const { token } = reader;
+      const width = widthOf(token[prefix.length]);
+      if (width > 0) letters.push(textOf(token.subarray(prefix.length, prefix.length + width)));
+      // After all tokens with this letter.
+      length = prefix.length + Math.max(width, 1);
+      next.set(token.subarray(prefix.length, length), prefix.length);
+      next[length - 1] = width === 0 ? 0 : (next[length - 1] ?? 0) + 1;
+    }
+  }
+
   /** How many tokens are not after this one. */
   positionAfter(token: Uint8Array): number {
     const block = this.blockOf(token);
@@ -274,6 +293,12 @@ function skipEntry(reader: ByteReader): void {
 
 /** Bytes of a token that are compared at once, as one number. */
 const KEY_BYTES = 6;
+
+/** The bytes of a character in UTF-8 that begins with this one; 0 for none. */
+function widthOf(first: number | undefined): number {
+  if (first === undefined) return 0;
+  return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
 
 /** Reads a block from its start. */
 class BlockReader {

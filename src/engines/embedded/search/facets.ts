@@ -1,8 +1,8 @@
 import { bytesOf } from './bytes';
-import { bitmapOf, countFewIn, countSetIn, decode, SPAN } from './containers';
-import { MAX_INLINE } from './dictionary';
+import { bitmapOf, countFewIn, countSetIn, decode, type OrdinalSet, SPAN, union } from './containers';
+import { type Dictionary, MAX_INLINE } from './dictionary';
 import { FirstItems } from './heap';
-import { DECODED, everyFew, firstWhere, type Matches, matchesOf, type Searched } from './matches';
+import { DECODED, everyFew, firstWhere, type Matches, matchesOf, type Searched, tokenSet } from './matches';
 import { type Count, type Facet, type Filter } from './query';
 import { type Schema } from './segment';
 
@@ -14,9 +14,10 @@ export function countFacets(
   facets: readonly Facet[],
   check: () => void,
 ): readonly (readonly Count[])[] {
-  const counters = facets.map((facet) =>
-    'column' in facet ? new RangeCounter(facet) : new TokenCounter(facet),
-  );
+  const counters = facets.map((facet) => {
+    if ('column' in facet) return new RangeCounter(facet);
+    return 'near' in facet ? new NearCounter(facet) : new TokenCounter(facet);
+  });
   for (const one of searched) {
     const matches = matchesOf(one, schema, filter, check);
     if (matches.count === 0) continue;
@@ -34,6 +35,7 @@ interface Counted {
 }
 
 type Tokens = Extract<Facet, { readonly startingWith: string }>;
+type Near = Extract<Facet, { readonly near: string }>;
 type Ranges = Extract<Facet, { readonly column: string }>;
 
 /**
@@ -67,14 +69,7 @@ class TokenCounter {
   }
 
   counts(): readonly Count[] {
-    const first = new FirstItems<readonly [token: string, count: number]>(
-      this.wanted.size,
-      (a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1),
-    );
-    for (const counted of this.found) if (!CONTROL.test(counted[0])) first.add(counted);
-    return first
-      .sorted()
-      .map(([token, count]) => ({ value: Buffer.from(token, 'latin1').toString(), count }));
+    return mostCounted(this.found, this.wanted.size);
   }
 }
 
@@ -82,6 +77,76 @@ class TokenCounter {
 const CHECKED = 128;
 
 const CONTROL = /[\u0000-\u001f]/;
+
+/** Those of most documents. `found`: by the bytes of the token, each as a character. */
+function mostCounted(found: ReadonlyMap<string, number>, size: number): readonly Count[] {
+  const first = new FirstItems<readonly [token: string, count: number]>(
+    size,
+    (a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1),
+  );
+  for (const counted of found) if (!CONTROL.test(counted[0])) first.add(counted);
+  return first.sorted().map(([token, count]) => ({ value: Buffer.from(token, 'latin1').toString(), count }));
+}
+
+/** Counts a word, and the tokens near it until it is found. */
+class NearCounter {
+  private readonly found = new Map<string, number>();
+  /** Documents that have the word itself. */
+  private own = 0;
+
+  constructor(private readonly wanted: Near) {}
+
+  add({ matches, bitmap, check }: Counted): void {
+    const { terms, docs } = matches.segment;
+    const { near, after } = this.wanted;
+    const itself = after.map((before) => tokenSet(matches.segment, before + near));
+    this.own += countSetIn(bitmap, union(docs, itself));
+    if (this.own > 0) return;
+    const sets = new Map<string, OrdinalSet[]>();
+    for (const before of after)
+      for (const [word, set] of nearTokens(terms, before, near, check)) {
+        const others = sets.get(word);
+        if (others === undefined) sets.set(word, [set]);
+        else others.push(set);
+      }
+    for (const [word, own] of sets) {
+      const count = countSetIn(bitmap, union(docs, own));
+      const key = Buffer.from(word).toString('latin1');
+      if (count > 0) this.found.set(key, (this.found.get(key) ?? 0) + count);
+    }
+  }
+
+  counts(): readonly Count[] {
+    const { near, size } = this.wanted;
+    return this.own > 0 ? [{ value: near, count: this.own }] : mostCounted(this.found, size);
+  }
+}
+
+/** The tokens one letter away from a word. Which letters follow a part of it, the dictionary says. */
+function* nearTokens(
+  terms: Dictionary,
+  before: string,
+  word: string,
+  check: () => void,
+): Generator<[word: string, set: OrdinalSet], undefined> {
+  const letters = Array.from(word);
+  const tried = new Set([word]);
+  const part = (from: number, to?: number): string => letters.slice(from, to).join('');
+  for (let at = 0; at <= letters.length; at += 1) {
+    check();
+    const start = part(0, at);
+    const candidates = terms
+      .lettersAfter(bytesOf(before + start))
+      .flatMap((letter) => [start + letter + part(at), start + letter + part(at + 1)]);
+    candidates.push(start + part(at + 1), start + part(at + 1, at + 2) + part(at, at + 1) + part(at + 2));
+    for (const candidate of candidates) {
+      if (tried.has(candidate)) continue;
+      tried.add(candidate);
+      const entry = terms.find(bytesOf(before + candidate));
+      if (entry !== undefined) yield [candidate, terms.set(entry)];
+    }
+  }
+}
 
 /** Counts a column's values by the ranges that they are in. */
 class RangeCounter {

@@ -1,8 +1,8 @@
 import { compareTexts } from './bytes';
 import { decode, difference, intersection, type OrdinalSet, setOf, SPAN, union, Walk } from './containers';
 import { FirstItems } from './heap';
-import { CHECKED, DECODED, everyFew, firstWhere, type Matches, type Searched, tokenSet } from './matches';
-import { type After, type Key, type Order } from './query';
+import { CHECKED, DECODED, Evaluation, everyFew, firstWhere, type Matches, type Searched } from './matches';
+import { type After, type Filter, type Key, type Order } from './query';
 import { type Schema, type StoredOrder } from './segment';
 
 /** A matching document with its sort keys. */
@@ -67,7 +67,7 @@ export function compareIds(a: Hit, b: Hit): number {
 
 /**
  * What is stored for an order: the ordinals themselves, the order of a column (in either direction), or, within the
- * same number of tokens, the ordinals again.
+ * same number of filters, the ordinals again.
  */
 type OrderKind = 'default' | 'stored' | 'relevance' | 'other';
 
@@ -128,23 +128,23 @@ export class Ranked {
     return this.sorted(wanted, after)[Symbol.iterator]();
   }
 
-  /** Which matches have at least one, two, … of the tokens of a sort key; all matches come first. */
+  /** Which matches meet at least one, two, … of the filters of a sort key; all matches come first. */
   atLeast(at = 0): readonly OrdinalSet[] {
     const known = this.levels[at];
     if (known !== undefined) return known;
     const key = this.ordering.order[at];
-    const tokens = [...new Set(key !== undefined && 'matches' in key ? key.matches : [])];
-    const levels = tokens.length > FEW_TOKENS ? this.counted(tokens) : this.combined(tokens);
+    const filters = key !== undefined && 'matches' in key ? key.matches : [];
+    const levels = filters.length > FEW_FILTERS ? this.counted(filters) : this.combined(filters);
     this.levels[at] = levels;
     return levels;
   }
 
-  private combined(tokens: readonly string[]): readonly OrdinalSet[] {
+  private combined(filters: readonly Filter[]): readonly OrdinalSet[] {
     const { segment, set } = this.matches;
+    const evaluation = new Evaluation(segment, this.schema, this.check);
     const levels: OrdinalSet[] = [set];
-    for (const token of tokens) {
-      this.check();
-      const own = intersection(tokenSet(segment, token), set);
+    for (const filter of filters) {
+      const own = intersection(evaluation.set(filter), set);
       if (own.count === 0) continue;
       for (let level = levels.length; level > 0; level -= 1) {
         const more = intersection(levels[level - 1] ?? set, own);
@@ -157,13 +157,14 @@ export class Ranked {
     return levels;
   }
 
-  /** The same for many tokens: counted per document. */
-  private counted(tokens: readonly string[]): readonly OrdinalSet[] {
+  /** The same for many filters: counted per document. */
+  private counted(filters: readonly Filter[]): readonly OrdinalSet[] {
     const { segment, set } = this.matches;
+    const evaluation = new Evaluation(segment, this.schema, this.check);
     const counts = new Uint16Array(segment.docs);
     let most = 0;
-    for (const token of tokens)
-      for (const [span, container] of intersection(tokenSet(segment, token), set).containers.entries()) {
+    for (const filter of filters)
+      for (const [span, container] of intersection(evaluation.set(filter), set).containers.entries()) {
         this.check();
         const decoded = decode(container, span * SPAN, DECODED);
         for (let at = 0; at < decoded; at += 1) {
@@ -185,7 +186,7 @@ export class Ranked {
     return levels;
   }
 
-  /** The matches with exactly so many of the tokens. */
+  /** The matches that meet exactly so many of the filters. */
   level(level: number): OrdinalSet | undefined {
     const [own, more] = [this.atLeast()[level], this.atLeast()[level + 1]];
     return own === undefined || more === undefined ? own : difference(own, more);
@@ -261,8 +262,8 @@ export class Ranked {
   }
 }
 
-/** With more tokens, they are counted per document. */
-const FEW_TOKENS = 6;
+/** With more filters, they are counted per document. */
+const FEW_FILTERS = 6;
 
 /**
  * Hits in the stored order of a column, or in the default one: visits its positions and leaves out what does not match,

@@ -115,7 +115,8 @@ function conjuncts(filter: Filter): readonly Filter[] {
 
 type Range = Extract<Filter, { readonly column: string }>;
 
-class Evaluation {
+/** Finds the documents that meet a filter, whether deleted or not. */
+export class Evaluation {
   constructor(
     private readonly segment: Segment,
     private readonly schema: Schema,
@@ -142,7 +143,7 @@ class Evaluation {
     return found;
   }
 
-  private set(filter: Filter): OrdinalSet {
+  set(filter: Filter): OrdinalSet {
     const { segment } = this;
     this.check();
     if ('all' in filter) return this.all(conjuncts(filter));

@@ -11,8 +11,8 @@ export type Filter =
 /** A sort key; missing values come last in either direction. Ties are ordered by id. */
 export type Order =
   | { readonly column: string; readonly descending?: boolean }
-  /** How many of these distinct tokens a document has, most first. */
-  | { readonly matches: readonly string[] }
+  /** How many of these filters a document meets, most first. */
+  | { readonly matches: readonly Filter[] }
   /** A function of the column's value. */
   | { readonly column: string; readonly by: (value: number) => number }
   /**
@@ -63,7 +63,13 @@ export type Facet =
    * Ranges of a column's values between bounds, which ascend: below the first one, from each one to before the next, and
    * from the last one on.
    */
-  | { readonly column: string; readonly bounds: readonly number[] };
+  | { readonly column: string; readonly bounds: readonly number[] }
+  /**
+   * After one of some beginnings of tokens: this word, if any document has it; otherwise the words that differ from it in
+   * one letter (a missing one, one too many, another one, two that have changed places): those that most documents have,
+   * at most `size`; equal counts by their bytes.
+   */
+  | { readonly near: string; readonly after: readonly string[]; readonly size: number };
 
 /** A token, or the number of a range from 0, and how many of the matching documents have it. */
 export interface Count {

@@ -15,7 +15,7 @@ import { tokensOf } from './tokens';
  * Increment it with every change of the tables below, of tokens, of digests or of the search index: files of another
  * version are rebuilt.
  */
-export const LAYOUT_VERSION = 6;
+export const LAYOUT_VERSION = 7;
 
 /**
  * The tables of a collection:
@@ -52,7 +52,7 @@ export interface DocumentRow {
 /** The only partition of a collection that declares none. */
 const SINGLE_PARTITION = 0;
 
-/** Of values that are not counted. */
+/** Of values that are neither words nor counted. */
 const MAX_LENGTH = 64;
 
 interface CodedField extends Field {
@@ -107,7 +107,7 @@ export class Layout {
     return {
       ...field,
       code: field.index.toString(36).padStart(width, '0'),
-      longest: this.declaration.isFacet(field.name) ? MAX_COUNTED : MAX_LENGTH,
+      longest: field.type === 'words' || this.declaration.isFacet(field.name) ? MAX_COUNTED : MAX_LENGTH,
     };
   }
 

@@ -1,9 +1,9 @@
-import { type Filter, type Order } from '../../../kernel/query';
+import { distinctWords, type Filter, type Order, type Word } from '../../../kernel/query';
 import { shuffler } from '../../../kernel/shuffle';
 import { type Filter as IndexFilter, type Order as IndexOrder } from '../search/query';
 import { type GenerationFile } from './generation-file';
 import { column, type Layout } from './layout';
-import { tokenOf } from './tokens';
+import { tokenOf, type Tokenized } from './tokens';
 
 /** A filter as the search index has it. */
 export interface Selection {
@@ -37,9 +37,7 @@ function conditionOf(filter: Filter, layout: Layout): IndexFilter {
   if ('any' in filter) return { any: filter.any.map((part) => conditionOf(part, layout)) };
   if ('words' in filter) {
     const fields = filter.within.map((name) => layout.field(name, 'words'));
-    return {
-      all: filter.words.map((word) => ({ any: fields.map((field) => ({ token: tokenOf(field, word) })) })),
-    };
+    return { all: filter.words.map((word) => ({ any: fields.map((field) => wordIn(field, word)) })) };
   }
   if ('in' in filter) {
     const field = layout.field(filter.field, 'number', 'keyword', 'column');
@@ -55,12 +53,19 @@ function conditionOf(filter: Filter, layout: Layout): IndexFilter {
   return { column: name, min: filter.min, max: filter.max };
 }
 
+/** The documents that have a word in one field. */
+function wordIn(field: Tokenized, word: Word): IndexFilter {
+  if (typeof word === 'string') return { token: tokenOf(field, word) };
+  if ('prefixes' in word) return { any: word.prefixes.map((prefix) => ({ prefix: field.code + prefix })) };
+  return { any: word.map((tokens) => ({ all: tokens.map((token) => ({ token: tokenOf(field, token) })) })) };
+}
+
 /** Translates an order. Raises `UndeclaredField`. */
 export function orderOf(order: readonly Order[], { layout, file }: GenerationFile): readonly IndexOrder[] {
   return order.map((key): IndexOrder => {
     if ('matches' in key) {
       const field = layout.field(key.within, 'words');
-      return { matches: [...new Set(key.matches)].map((word) => tokenOf(field, word)) };
+      return { matches: distinctWords(key.matches).map((word) => wordIn(field, word)) };
     }
     if ('shuffled' in key)
       return { column: layout.field(key.shuffled, 'number').name, by: shuffler(key.seed) };

@@ -11,7 +11,7 @@ const SEPARATOR = '\n';
 const HASHED = '\u0001';
 
 /** What the tokens of a field begin with, and how many UTF-16 units of a value they have: longer ones are hashed. */
-interface Tokenized {
+export interface Tokenized {
   readonly code: string;
   readonly longest: number;
 }

@@ -32,6 +32,11 @@ function facetOf(facet: Facet, layout: Layout): Translated {
     const { name } = layout.field(facet.field, 'number');
     return { facet: { column: name, bounds: facet.bounds }, valuesOf: (counts) => counts };
   }
+  if ('near' in facet) {
+    const { near, within, size } = facet;
+    const after = within.map((name) => layout.field(name, 'words').code);
+    return { facet: { near, after, size }, valuesOf: (counts) => counts };
+  }
   const { code, type } = layout.facet(facet.field);
   const { size, prefix = '' } = facet;
   const textOf = ({ value }: Count): string => String(value).slice(code.length);
