@@ -9,6 +9,7 @@ import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { TokenUses } from '../network/token-uses';
 import { allowedBy, secretsOf } from '../operations/installation';
+import { answersHere, answersInProcesses } from '../operations/sql/remote';
 import { type Clock } from '../runtime/clock';
 import { type Report } from '../runtime/failure-report';
 import { FollowedLog } from '../runtime/followed-log';
@@ -109,6 +110,12 @@ export async function openApi(options: ApiParts): Promise<Api> {
       counter,
       readiness,
       tokenUses,
+      sql: threads
+        ? answersInProcesses(config)
+        : answersHere({
+            ...{ dataDir, log: eventLog, store, deliveries: engines.deliveries },
+            directory: async () => follower.directory,
+          }),
       subscriptions: {
         deliveries: engines.deliveries,
         secrets: () => facts.secrets,

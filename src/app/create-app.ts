@@ -19,6 +19,7 @@ import { WaitForReadModels } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
 import { OperatorsModule, type Readiness } from '../operations/rest/operators.module';
+import { type AnswerSql } from '../operations/sql/remote';
 import { operatorService } from '../operations/rest/operator-service';
 import { type ProductLoader } from '../services/products/commands';
 import { CountedFeeds, FeedStates } from '../services/products/feed.queries';
@@ -44,6 +45,7 @@ export interface AppParts {
   readonly readiness: Readiness;
   readonly tokenUses: TokenUses;
   readonly subscriptions: SubscriptionParts;
+  readonly sql: AnswerSql;
   readonly log?: FastifyBaseLogger;
   /** The present; tests provide another one. */
   readonly clock: Clock;
@@ -88,7 +90,7 @@ class AppModule {
         TransactionsModule,
         ClaimsModule,
         SubscriptionsModule.with(parts.subscriptions),
-        OperatorsModule.with(readiness),
+        OperatorsModule.with(readiness, parts.sql),
         DescribeModule,
       ],
       providers: [

@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,11 +7,13 @@ import { type Engines } from '../engines/open';
 import { CommandError, UsageError } from '../operations/command-error';
 import { type SqlSession, type TextFormat } from '../operations/sql/sql';
 import { type SnapshotParts } from '../operations/sql/snapshot';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type CliParts, configOf, onEngines } from './settings';
 
 interface SqlFlags {
   readonly format?: TextFormat | 'parquet';
   readonly out?: string;
+  readonly limited?: boolean;
 }
 
 /** `affilog sql`. */
@@ -32,15 +34,26 @@ export function addSql(affilog: Command, parts: CliParts): void {
       ]),
     )
     .option('--out <file>', 'Write the answer to a file.')
+    // For servers (`operations/sql/remote.ts`): the statement comes from standard input.
+    .addOption(new Option('--limited').hideHelp())
     .action(
       onEngines(
         parts,
-        async (engines, statement: string | undefined, { format, out }: SqlFlags, command: Command) => {
+        async (
+          engines,
+          statement: string | undefined,
+          { format, out, limited }: SqlFlags,
+          command: Command,
+        ) => {
           const { SqlSession: Session } = await import('../operations/sql/sql.js');
           const { dataDir } = await configOf(command, parts);
           const wanted = format ?? formatOf(out);
           if (wanted === 'parquet' && out === undefined)
             throw new UsageError('--format parquet: expected --out too, the file that it is written to');
+          if (limited === true) {
+            await answerLimited(parts, partsOf(engines, dataDir));
+            return;
+          }
           const session = await Session.open();
           const ask = asking(session, partsOf(engines, dataDir), parts, { format: wanted, out });
           try {
@@ -91,9 +104,44 @@ function asking(
       if (out === undefined) await pipeline(text, stdout, { end: false });
       else await pipeline(text, createWriteStream(out, { mode: 0o600 }));
     }
-    const asOf = [...session.asOf].map(([name, position]) => `${name} ${Number(position)}`);
-    stderr.write(`as of position: ${asOf.join(', ')}\n`);
+    stderr.write(asOfLine(session));
   };
+}
+
+function asOfLine({ asOf }: SqlSession): string {
+  const all = [...asOf].map(([name, position]) => `${name} ${Number(position)}`);
+  return `as of position: ${all.join(', ')}\n`;
+}
+
+/** How often it is looked at how much memory is used: some 50 MB more can be by then (ms). */
+const WATCH_MS = 20;
+
+/** With the limits of statements over HTTP; says as of which position before it answers. */
+async function answerLimited(
+  { stdin, stdout, stderr, stopSignal }: CliParts,
+  snapshot: SnapshotParts,
+): Promise<void> {
+  const { REMOTE, SqlSession: Session } = await import('../operations/sql/sql.js');
+  const { MOST_MEMORY, TOO_MUCH } = await import('../operations/sql/remote.js');
+  let statement = '';
+  for await (const part of stdin ?? []) statement += String(part);
+  const watch = SYSTEM_CLOCK.interval(WATCH_MS, () => {
+    if (process.memoryUsage.rss() < MOST_MEMORY) return;
+    writeSync(2, `affilog: ${TOO_MUCH}\n`);
+    // Threads of the engine may be in the middle of something.
+    process.kill(process.pid, 'SIGKILL');
+  });
+  const session = await Session.open(REMOTE);
+  try {
+    const display = await (await import('./progress.js')).progressOn(stderr);
+    const signal = stopSignal();
+    await session.prepare(snapshot, statement, { signal, onProgress: display.show.bind(display) });
+    stderr.write(asOfLine(session));
+    await pipeline(Readable.from(session.text(statement, 'json', signal)), stdout, { end: false });
+  } finally {
+    watch.cancel();
+    session.close();
+  }
 }
 
 /** Statements end with a semicolon, as in other prompts. */

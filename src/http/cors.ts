@@ -2,6 +2,7 @@ import { REQUEST_ID } from './request-id';
 
 /** Response headers that scripts of other origins may read (Document 1, Conventions 7). */
 const EXPOSED = [
+  'X-As-Of',
   'X-Dry-Run',
   'X-Ignored-Fields',
   'X-Ignored-Keys',

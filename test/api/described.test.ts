@@ -216,6 +216,9 @@ const REQUESTS: readonly Asked[] = [
   ['readLog', '/ops/1.0/log;type=ProductListed;limit=2'],
   ['readLog', '/ops/1.0/log;type=ProductRenamed'],
   ['readLog', '/ops/1.0/log;limit=0'],
+  ['askSql', '/ops/1.0/sql;q=SELECT%201%20AS%20one'],
+  ['askSql', '/ops/1.0/sql;q=SELECT'],
+  ['askSql', '/ops/1.0/sql'],
   ['getLogStats', '/ops/1.0/log/stats'],
   ['checkLog', '/ops/1.0/log/check'],
   ['listMappings', `${mappings};fid=${german}`],
@@ -253,6 +256,7 @@ const reads = new Map<string, Set<boolean>>();
 
 /** Their answers are short, or the file of a download. */
 const NOT_QUEUED = [
+  'askSql',
   'downloadFeed',
   'getLastUpdated',
   'listClaimStatuses',

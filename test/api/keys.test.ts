@@ -64,6 +64,7 @@ const LOG_EFFECTS: readonly Effect[] = [
   ['readLog', 'upTo=0', '', eventsIn, 0],
   ['readLog', 'limit=2', '', eventsIn, 2],
   ['readLog', 'follow=true', ';limit=1', ({ headers }) => headers['x-accel-buffering'], 'no'],
+  ['askSql', 'q=SELECT%207%20AS%20n', '', ({ body }) => body, '{"n":7}\n'],
 ];
 
 const ALL_EFFECTS = [

@@ -10,6 +10,7 @@ import { claimOperations } from '../../src/services/claims/operations';
 import { networkClaimOperations } from '../../src/operations/rest/claims.controller';
 import { logOperations } from '../../src/operations/rest/log.controller';
 import { whyOperations } from '../../src/operations/rest/why.controller';
+import { sqlOperations } from '../../src/operations/rest/sql.controller';
 import { mappingOperations } from '../../src/operations/rest/mappings.controller';
 import { productOperations } from '../../src/services/products/operations';
 import { TOPICS } from '../../src/domain/topics';
@@ -184,6 +185,7 @@ describe('the description of the interface (decisions A8)', () => {
       networkClaimOperations,
       logOperations,
       whyOperations,
+      sqlOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');

@@ -393,7 +393,7 @@ describe('Read models in SQL (decisions X115)', () => {
   });
 });
 
-describe('Statements with limits (decisions X115)', () => {
+describe('Statements with limits (decisions X116)', () => {
   const refusal = async (statement: string, limits = REMOTE): Promise<string> =>
     await ask(statement, { limits }).then(
       ({ text }) => `answered ${text}`,
@@ -452,8 +452,8 @@ describe('Statements with limits (decisions X115)', () => {
     ['SELECT count(*) FROM range(1000000000000)', /has run for 3 s: select less/],
     ['SELECT list(range) FROM range(1000000000)', /more than 192MB of memory: select or group less/],
     ['SELECT * FROM range(20000)', /more than 10000 rows: add LIMIT/],
-    ["SELECT repeat('x', 10000) FROM range(3000)", /more than 16000000 characters: select less/],
-    [`SELECT '${'x'.repeat(30_000)}'`, /has 30009 characters: expected at most 20000/],
+    ["SELECT repeat('x', 10000) FROM range(3000)", /more than 8000000 characters: select less/],
+    [`SELECT '${'x'.repeat(30_000)}'`, /has 30009 characters: expected at most 8000/],
     ['SELECT * FROM nothing', /Table with name nothing does not exist/],
     ['SELECT nothing FROM events', /"nothing" not found/],
     ['SELEC 1', /syntax error/],

@@ -8,6 +8,8 @@ import { LogController } from './log.controller';
 import { MappingsController } from './mappings.controller';
 import { operatorFaults } from './operator-service';
 import { WhyController } from './why.controller';
+import { SQL, SqlController } from './sql.controller';
+import { type AnswerSql } from '../sql/remote';
 
 interface ReadinessState {
   /** Why requests should not be sent yet, by the part that is not ready; empty when all are. */
@@ -60,7 +62,7 @@ class HealthController {
 /** For operators: health, category mappings, deliveries, and claims. */
 @Module({})
 export class OperatorsModule {
-  static with(readiness: Readiness): DynamicModule {
+  static with(readiness: Readiness, sql: AnswerSql): DynamicModule {
     return {
       module: OperatorsModule,
       controllers: [
@@ -71,8 +73,12 @@ export class OperatorsModule {
         EventSchemasController,
         LogController,
         WhyController,
+        SqlController,
       ],
-      providers: [{ provide: HealthCheck, useValue: { readiness } satisfies HealthCheck }],
+      providers: [
+        { provide: HealthCheck, useValue: { readiness } satisfies HealthCheck },
+        { provide: SQL, useValue: sql },
+      ],
     };
   }
 }

@@ -69,16 +69,16 @@ export interface Snapshot {
 }
 
 /** Events of a file that the log is cut into, before files are merged. */
-const SEGMENT = 50_000;
+const SEGMENT = 20_000;
 /** So many files at the end of a list, each with fewer rows than a limit, become one. */
 const MERGED = 8;
-const MERGE_LIMITS = [1_000, 10_000, 100_000, 1_000_000] as const;
+const MERGE_LIMITS = [1_000, 10_000, 100_000] as const;
 /** Changed documents that are kept beside the others until all become one file. */
 const MOST_CHANGED = 100_000;
 /** Documents that are read from the read store at a time. */
 const GET = 1_000;
 
-const SETTINGS = { threads: '2', memory_limit: '256MB', autoinstall_known_extensions: 'false' } as const;
+const SETTINGS = { threads: '2', memory_limit: '192MB', autoinstall_known_extensions: 'false' } as const;
 
 /**
  * Brings the snapshot in `DATA_DIR/analytics` up to the end of the log, and some read models to their checkpoints

@@ -23,8 +23,8 @@ export const REMOTE: SqlLimits = {
   rows: 10_000,
   ms: 30_000,
   memory: '192MB',
-  length: 20_000,
-  characters: 16_000_000,
+  length: 8_000,
+  characters: 8_000_000,
 };
 
 export type TextFormat = 'table' | 'csv' | 'json';

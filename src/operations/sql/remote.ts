@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { type Config } from '../../settings/config';
+import { positionOf } from '../../kernel/event';
+import { SYSTEM_CLOCK } from '../../runtime/clock';
+import { CommandError, UsageError } from '../command-error';
+import { type SnapshotParts } from './snapshot';
+import { type AsOf, REMOTE, SqlSession } from './sql';
+
+type EngineConfig = Pick<Config, 'dataDir' | 'eventLog' | 'readStore' | 'readStoreApiKey'>;
+
+export interface SqlAnswer {
+  readonly asOf: AsOf;
+  /** Lines of JSON. */
+  readonly text: string;
+}
+
+/**
+ * Answers a statement of somebody else. Raises `UsageError` for what is wrong with it, `SnapshotUnderWay`, and
+ * `CommandError` if DuckDB is not installed.
+ */
+export type AnswerSql = (statement: string, signal: AbortSignal) => Promise<SqlAnswer>;
+
+/** The snapshot is not up to date yet: another request continues. */
+export class SnapshotUnderWay extends CommandError {}
+
+/** In this process, for tests: a statement may end it. */
+export function answersHere(parts: SnapshotParts): AnswerSql {
+  return async (statement, signal) => {
+    const session = await SqlSession.open(REMOTE);
+    try {
+      await session.prepare(parts, statement, { signal });
+      let text = '';
+      for await (const part of session.text(statement, 'json', signal)) text += part;
+      return { text, asOf: session.asOf };
+    } finally {
+      session.close();
+    }
+  };
+}
+
+/** How long a process may live that answers a statement: with the time to bring the snapshot up to date (ms). */
+const LIFE_MS = REMOTE.ms + 15_000;
+
+/** Memory of such a process, beyond which it ends itself (bytes). DuckDB does not count all that it uses. */
+export const MOST_MEMORY = 600_000_000;
+
+/** The last line that such a process writes to standard error before it answers. */
+const AS_OF = /^as of position: (.*)$/m;
+
+/**
+ * Each in a process of its own, `affilog sql --limited`: a statement can use memory and time beyond the limits of the
+ * engine, or crash it, and then it ends that process only.
+ */
+export function answersInProcesses(settings: EngineConfig): AnswerSql {
+  const { dataDir, eventLog, readStore, readStoreApiKey } = settings;
+  const env = {
+    ...process.env,
+    DATA_DIR: dataDir,
+    EVENT_LOG: eventLog,
+    READ_STORE: readStore,
+    ...(readStoreApiKey === undefined ? {} : { READ_STORE_API_KEY: readStoreApiKey }),
+  };
+  return async (statement, signal) => {
+    signal.throwIfAborted();
+    const main = join(__dirname, '../../main.js');
+    const child = spawn(process.execPath, [main, 'sql', '--limited'], { env, stdio: 'pipe' });
+    const kill = (): void => void child.kill('SIGKILL');
+    const late = SYSTEM_CLOCK.timer(LIFE_MS, kill);
+    signal.addEventListener('abort', kill);
+    let [text, errors] = ['', ''];
+    child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
+    child.stderr.setEncoding('utf8').on('data', (part: string) => (errors += part));
+    // It may have ended already.
+    child.stdin.on('error', () => undefined).end(statement);
+    try {
+      const code = await new Promise<number | null>((resolve, reject) => {
+        child.once('error', reject);
+        child.once('close', resolve);
+      });
+      signal.throwIfAborted();
+      const asOf = AS_OF.exec(errors)?.[1];
+      if (code === 0 && asOf !== undefined) return { text, asOf: asOfIn(asOf) };
+      throw failureOf(code, errors, asOf !== undefined);
+    } finally {
+      late.cancel();
+      signal.removeEventListener('abort', kill);
+    }
+  };
+}
+
+function asOfIn(text: string): AsOf {
+  return new Map(
+    text.split(', ').map((part) => {
+      const [name = '', position = '0'] = part.split(' ');
+      return [name, positionOf(Number(position))] as const;
+    }),
+  );
+}
+
+/** `isReady`: the snapshot was up to date, so the statement has failed. */
+function failureOf(code: number | null, errors: string, isReady: boolean): Error {
+  const lines = errors.split('\n').filter((line) => line.startsWith('affilog: '));
+  const message = lines.map((line) => line.slice('affilog: '.length)).join('\n');
+  if (code === 2) return new UsageError(message);
+  if (isReady)
+    return new UsageError(
+      message.includes(TOO_MUCH) || code === null || code > 1
+        ? `the statement ${message.includes(TOO_MUCH) ? TOO_MUCH : `has run for ${REMOTE.ms / 1000} s, or has made DuckDB fail`}: ` +
+            'select less, or run `affilog sql` on a machine of the installation'
+        : message,
+    );
+  if (code === null)
+    return new SnapshotUnderWay(
+      `the snapshot is being made, which the first time takes a minute for a million events: ${
+        errors.trim().split('\n').at(-1) ?? ''
+      }; repeat the request, which continues`,
+    );
+  return new CommandError(message);
+}
+
+/** What a process says that ends itself for its memory. */
+export const TOO_MUCH = 'needs too much memory';
