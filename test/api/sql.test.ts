@@ -44,14 +44,14 @@ describe('SQL over HTTP (decisions X116)', () => {
       categories: [{ name: 'Lamps' }],
     };
     const [feed] = NETWORK.feeds;
-    const posted = await app.post(`/1.0/products;fid=${feed!.id}`, {
+    const posted = await app.post(`/1.0/products;fid=${feed.id}`, {
       token: TOKENS.nord,
       body: JSON.stringify({ products: [{ ...product, price: 12.34 }] }),
     });
     expect([posted.statusCode, posted.body]).toEqual([200, '{"errors":[]}']);
     for (const table of ['ProductListed', 'products', 'price_history'])
       expect(rowsOf(await ask(`SELECT feedId, price FROM ${table}`))).toEqual([
-        { feedId: feed!.id, price: 12.34 },
+        { feedId: feed.id, price: 12.34 },
       ]);
   });
 

@@ -78,7 +78,7 @@ const MOST_CHANGED = 100_000;
 /** Documents that are read from the read store at a time. */
 const GET = 1_000;
 
-const SETTINGS = { threads: '2', memory_limit: '192MB', autoinstall_known_extensions: 'false' } as const;
+const SETTINGS = { threads: '1', memory_limit: '192MB', autoinstall_known_extensions: 'false' } as const;
 
 /**
  * Brings the snapshot in `DATA_DIR/analytics` up to the end of the log, and some read models to their checkpoints
