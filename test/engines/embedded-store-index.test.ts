@@ -298,7 +298,7 @@ describe('a damaged index', () => {
         'manifest',
         ...['feedId', 'groupId', 'modified', 'price', 'stock'].map((field) => `n/column/${field}/n`),
         ...['deleted/n/', 'head', 'ids/index', 'ids/n', 'members/groupId/n', 'order/modified/n', 'pack'],
-        ...['place/modified/n', 'ranks/n', 'rows/n', 'terms/index', 'terms/list/n', 'terms/n'],
+        ...['ranks/n', 'rows/n', 'terms/index', 'terms/list/n', 'terms/n'],
       ].map((kind) => (kind.startsWith('n/') || kind === 'manifest' ? kind : `n/${kind}`)),
     );
     for (const [kind, name] of names) {

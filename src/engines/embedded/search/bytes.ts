@@ -77,6 +77,25 @@ export class ByteWriter {
     this.bytes[this.length++] = rest;
   }
 
+  /** Ascending numbers, from `from` to before `to`: each as its difference from the one before. */
+  ascending(numbers: Uint32Array, from: number, to: number): void {
+    this.reserve((to - from) * 5);
+    const { bytes } = this;
+    let { length } = this;
+    let before = 0;
+    for (let at = from; at < to; at += 1) {
+      const number = numbers[at] ?? 0;
+      let rest = number - before;
+      before = number;
+      while (rest >= 0x80) {
+        bytes[length++] = (rest & 0x7f) | 0x80;
+        rest >>>= 7;
+      }
+      bytes[length++] = rest;
+    }
+    this.length = length;
+  }
+
   append(part: Uint8Array, from = 0, to = part.length): void {
     this.reserve(to - from);
     if (to - from > SHORT) this.bytes.set(part.subarray(from, to), this.length);

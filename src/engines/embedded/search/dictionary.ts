@@ -83,12 +83,7 @@ export class DictionaryWriter {
       this.lists += 1;
       return;
     }
-    let before = 0;
-    for (let at = from; at < to; at += 1) {
-      const ordinal = ordinals[at] ?? 0;
-      block.number(ordinal - before);
-      before = ordinal;
-    }
+    block.ascending(ordinals, from, to);
   }
 
   /** The only ordinal of the token. */

@@ -65,7 +65,6 @@ const names = {
   ranks: (segment: number) => `${segment}/ranks`,
   column: (segment: number, column: string) => `${segment}/column/${column}`,
   ordinals: (segment: number, column: string) => `${segment}/order/${column}`,
-  places: (segment: number, column: string) => `${segment}/place/${column}`,
   members: (segment: number, column: string) => `${segment}/members/${column}`,
   deleted: (segment: number, version: number) => `${segment}/deleted/${version}/`,
 };
@@ -110,11 +109,12 @@ export class Segment {
   /** The stored order of a column; undefined if it has none. In memory from the first use on. */
   order(column: string): StoredOrder | undefined {
     if (!this.schema.orders.includes(column)) return undefined;
-    return stored(this.orders, column, () => ({
-      ordinals: this.numbers(names.ordinals(this.id, column)).whole(),
-      places: this.numbers(names.places(this.id, column)).whole(),
-      present: this.head.present[column] ?? 0,
-    }));
+    return stored(this.orders, column, () => {
+      const ordinals = this.numbers(names.ordinals(this.id, column)).whole();
+      const places = new Uint32Array(this.docs);
+      for (let place = 0; place < this.docs; place += 1) places[ordinals[place] ?? 0] = place;
+      return { ordinals, places, present: this.head.present[column] ?? 0 };
+    });
   }
 
   /** The groups by a column. In memory from the first use on. */
@@ -229,9 +229,6 @@ export function* writeSegmentNumbers(
     const ordinals = sortedBy(byRank, values);
     yield;
     writeNumbers(blobs, names.ordinals(segment, column), ordinals);
-    const places = new Uint32Array(docs);
-    for (let place = 0; place < docs; place += 1) places[ordinals[place] ?? 0] = place;
-    writeNumbers(blobs, names.places(segment, column), places);
     let count = 0;
     for (const value of values) if (!Number.isNaN(value)) count += 1;
     present[column] = count;
@@ -335,9 +332,15 @@ export function* writeDocuments(
   yield;
   ids.write(blobs, segment, ordinalOf);
   yield* writeTerms(blobs, segment, documents, inOrder);
+  const rows = new Float64Array(sorted.length);
+  const ranks = new Uint32Array(sorted.length);
+  for (let ordinal = 0; ordinal < sorted.length; ordinal += 1) {
+    rows[ordinal] = sorted[ordinal]?.row ?? NaN;
+    ranks[ordinal] = rankOf[inOrder[ordinal] ?? 0] ?? 0;
+  }
   yield* writeSegmentNumbers(blobs, segment, schema, {
-    rows: Float64Array.from(sorted, ({ row }) => row),
-    ranks: Uint32Array.from(inOrder, (at) => rankOf[at] ?? 0),
+    rows,
+    ranks,
     valuesOf: (name) => numbersOf(schema, name, sorted),
   });
 }

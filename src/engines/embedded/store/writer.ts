@@ -177,10 +177,12 @@ class Batch {
       this.file.first('SELECT 1 FROM groups WHERE field = ? LIMIT 1', index) !== undefined
     )
       find(own);
-    return Float64Array.from(indexed, ({ document }) => {
+    const found = new Float64Array(indexed.length).fill(NaN);
+    for (const [place, { document }] of indexed.entries()) {
       const value = document.values[at];
-      return value === undefined ? NaN : (numbers.get(value) ?? -1);
-    });
+      if (value !== undefined) found[place] = numbers.get(value) ?? -1;
+    }
+    return found;
   }
 
   /** Documents whose ids are new values of a field may have been groups of their own until now. */
@@ -268,10 +270,14 @@ const CHUNK = 2 ** 20;
 class TokenTexts {
   private chunk = new Uint8Array(0);
   private at = 0;
+  /** The numbers of a document. */
+  private own = new Float64Array(0);
 
   /** The bytes of a document's tokens, and the digest of all that the search index has of it. */
   add({ tokens, numbers }: DocumentRow): { readonly tokens: Uint8Array; readonly digest: string } {
-    const own = new Uint8Array(Float64Array.from(numbers).buffer);
+    if (this.own.length !== numbers.length) this.own = new Float64Array(numbers.length);
+    this.own.set(numbers);
+    const own = new Uint8Array(this.own.buffer);
     const room = tokens.length * 3 + own.length;
     if (this.at + room > this.chunk.length) {
       this.chunk = new Uint8Array(Math.max(CHUNK, room));
