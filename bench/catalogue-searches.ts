@@ -24,7 +24,16 @@ export interface CatalogueSearch {
   readonly isGrouped?: true;
   /** From 1. */
   readonly page?: number;
+  /** The beginning of a word, in place of `words`. */
+  readonly begin?: string;
+  /** What is typed for `words`, which it differs from in one letter. */
+  readonly typed?: string;
+  /** Counts by brand, category and price. */
+  readonly hasFacets?: true;
 }
+
+/** Bounds of the facet of prices, in cents. */
+export const PRICE_BOUNDS = [25_000, 50_000, 75_000] as const;
 
 /**
  * Kinds of search. By rank, the first words are in nearly all products, the third in 85 of 100, the hundredth in 6, the
@@ -56,6 +65,13 @@ export const KINDS: Readonly<Record<string, (random: Random, catalogue: Catalogu
     isByPrice: true,
     isGrouped: true,
   }),
+  'common word, facets': (random) => ({ words: [[random.between(1, 3)]], isByPrice: true, hasFacets: true }),
+  'all, facets': () => ({ isByPrice: true, hasFacets: true }),
+  'beginning of a word': (random) => ({
+    begin: (VOCABULARY[usual(random)] ?? '').slice(0, 3),
+    isByPrice: true,
+  }),
+  'one wrong letter': (random) => misspelt(random),
   'rare word': (random) => ({ words: [[random.between(12_000, 19_000)]] }),
   brand: (random) => ({ brand: random.between(50, 1_000) }),
   'one id': (random, { size }) => ({ only: random.between(0, size - 1) }),
@@ -72,6 +88,33 @@ function usual(random: Random): number {
   return random.between(80, 200);
 }
 
+/** A word with a letter too many, which makes it no other word. */
+function misspelt(random: Random): CatalogueSearch {
+  for (;;) {
+    const typed = `${VOCABULARY[usual(random)] ?? ''}x`;
+    const near = [...VOCABULARY.keys()].filter((word) => isWithout(typed, VOCABULARY[word] ?? ''));
+    const isAlone = !VOCABULARY.some((word) => word.length >= typed.length && startsAlike(word, typed));
+    if (typed.length >= 5 && near.length === 1 && isAlone) return { words: [near], typed, isByPrice: true };
+  }
+}
+
+/** Whether one letter removed from a text makes a word of it. */
+function isWithout(text: string, word: string): boolean {
+  if (word.length !== text.length - 1) return false;
+  let at = 0;
+  while (at < word.length && word[at] === text[at]) at += 1;
+  return text.slice(at + 1) === word.slice(at);
+}
+
+/** Words of similar length may differ in one letter only if half of both is the same. */
+function startsAlike(word: string, typed: string): boolean {
+  const half = Math.floor(typed.length / 2) - 1;
+  return (
+    word.length <= typed.length + 1 &&
+    (word.startsWith(typed.slice(0, half)) || word.endsWith(typed.slice(-half)))
+  );
+}
+
 /** The results of a page: those before it, and its size. */
 export function pageOf({ page = 1 }: CatalogueSearch): { readonly offset: number; readonly size: number } {
   return { offset: (page - 1) * PAGE_SIZE, size: PAGE_SIZE };
@@ -80,7 +123,8 @@ export function pageOf({ page = 1 }: CatalogueSearch): { readonly offset: number
 /** What the read model and the API call alike. */
 function commonKeys(wanted: CatalogueSearch, catalogue: Catalogue) {
   const { category, brand, colour, prices, eanOf, only, isByPrice } = wanted;
-  const q = wordsOf(wanted);
+  const typed = wanted.typed ?? wanted.begin;
+  const q = typed === undefined ? wordsOf(wanted) : [typed];
   return {
     ...(q.length === 0 ? {} : { q }),
     ...(category === undefined ? {} : { category: [CATEGORIES[category]?.name ?? ''] }),
@@ -89,6 +133,7 @@ function commonKeys(wanted: CatalogueSearch, catalogue: Catalogue) {
     ...(prices === undefined ? {} : { minPrice: prices[0], maxPrice: prices[1] }),
     ...(eanOf === undefined ? {} : { ean: [catalogue.eanOf(eanOf)] }),
     ...(only === undefined ? {} : { spId: [catalogue.nameOf(only)] }),
+    ...(wanted.begin === undefined ? {} : { prefix: true }),
     ...(isByPrice === undefined ? {} : { orderBy: 'priceAsc' as const }),
   };
 }
@@ -105,6 +150,9 @@ export function keysOf(wanted: CatalogueSearch, catalogue: Catalogue): string {
     const values = [value].flat().map((one) => (key.endsWith('Price') ? euros(Number(one)) : String(one)));
     return `${key}=${values.map((one) => encodeURIComponent(one)).join(',')}`;
   });
+  if (wanted.typed !== undefined) keys.push('fuzzy=true');
+  if (wanted.hasFacets === true)
+    keys.push(`facets=brand,category,priceRange(${PRICE_BOUNDS.map((bound) => bound / 100).join(',')})`);
   if (wanted.isGrouped === true) keys.push('groupOffersByProduct=true');
   return [...keys, `page=${wanted.page ?? 1}`, `pageSize=${PAGE_SIZE}`].join(';');
 }

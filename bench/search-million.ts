@@ -3,7 +3,15 @@ import { rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { type FoundProducts, searchGroupedProducts, searchProducts } from '../projections/product-search';
+import {
+  correctionsOf,
+  countProducts,
+  type FacetName,
+  type FoundProducts,
+  searchGroupedProducts,
+  searchProducts,
+  type WantedFacets,
+} from '../projections/product-search';
 import { products } from '../projections/products';
 import { seededRandom } from '../src/demo/random';
 import { type Engines, openEngines } from '../src/engines/open';
@@ -11,7 +19,7 @@ import { type Write } from '../src/kernel/read-store';
 import { directoryAt } from '../src/network/directory';
 import { CatalogueScan, type FoundInCatalogue } from './bare/scan-catalogue';
 import { Catalogue } from './catalogue';
-import { type CatalogueSearch, criteriaOf, KINDS, keysOf } from './catalogue-searches';
+import { type CatalogueSearch, criteriaOf, KINDS, keysOf, PRICE_BOUNDS } from './catalogue-searches';
 import { type Bench, compareLatencies, type Figure, quantile, timed } from './harness';
 import { networkFile, PUBLISHER_TOKEN } from './network';
 import { memoryGrowth } from './process-memory';
@@ -62,7 +70,7 @@ const MEMORY = { million: 40, cache: 32, building: 150 } as const;
 const BUILD = { rate: 10_000, bytes: 290 } as const;
 
 /**
- * Eighteen kinds of search: the read model's query in this process, through HTTP with one and with eight connections,
+ * Twenty-two kinds of search: the read model's query in this process, through HTTP with one and with eight connections,
  * and, with one connection, while products are loaded into another feed, again and again. The read model is filled
  * directly, without events.
  *
@@ -172,9 +180,16 @@ class ComparedSearches {
       const criteria = { ...criteriaOf(wanted, this.catalogue), feedIds: this.feedIds };
       const search = wanted.isGrouped === true ? searchGroupedProducts : searchProducts;
       let found: FoundProducts | undefined;
-      const ms = await timed(async () => (found = await search(store, criteria)));
+      let counts: readonly (readonly number[])[] | undefined;
+      const ms = await timed(async () => {
+        const corrections = wanted.typed === undefined ? [] : await correctionsOf(store, criteria);
+        found = await search(store, { ...criteria, corrections });
+        if (wanted.hasFacets !== true) return;
+        const facets = await countProducts(store, criteria, FACETS);
+        counts = FACETS.names.map((name) => (facets.get(name) ?? []).map(({ count }) => count));
+      });
       if (at >= DIFFERENT) times[0].push(ms);
-      else if (found !== undefined) this.compare(at, await textOfOffers(found));
+      else if (found !== undefined) this.compare(at, await textOfOffers(found, counts));
     }
     return times;
   }
@@ -199,10 +214,11 @@ class ComparedSearches {
     return times;
   }
 
-  private textOf({ total, page }: FoundInCatalogue): string {
+  private textOf({ total, page, counts }: FoundInCatalogue): string {
     return textOfPage(
       total,
       page.map((group) => group.map((product) => this.catalogue.nameOf(product))),
+      counts,
     );
   }
 
@@ -214,28 +230,43 @@ class ComparedSearches {
   }
 }
 
-async function textOfOffers({ total, groups }: FoundProducts): Promise<string> {
+const FACETS: WantedFacets = { names: ['brand', 'category', 'priceRange'], priceBounds: PRICE_BOUNDS };
+
+async function textOfOffers(
+  { total, groups }: FoundProducts,
+  counts?: readonly (readonly number[])[],
+): Promise<string> {
   const page: (readonly string[])[] = [];
   for await (const batch of groups)
     for (const offers of batch) page.push(offers.map(({ sourceProductId }) => sourceProductId));
-  return textOfPage(total, page);
+  return textOfPage(total, page, counts);
 }
 
 interface Answer {
-  readonly productHeader: { readonly totalHits: number };
+  readonly productHeader: {
+    readonly totalHits: number;
+    readonly facets?: Readonly<Partial<Record<FacetName, readonly { readonly count: number }[]>>>;
+  };
   readonly products: readonly { readonly offers: readonly { readonly sourceProductId: string }[] }[];
 }
 
 function textOfAnswer(text: string): string {
   const { productHeader, products: found } = JSON.parse(text) as Answer;
+  const { totalHits, facets } = productHeader;
   return textOfPage(
-    productHeader.totalHits,
+    totalHits,
     found.map(({ offers }) => offers.map(({ sourceProductId }) => sourceProductId)),
+    facets && FACETS.names.map((name) => (facets[name] ?? []).map(({ count }) => count)),
   );
 }
 
-function textOfPage(total: number, groups: readonly (readonly string[])[]): string {
-  return `${total}: ${groups.map((names) => names.join('+')).join(' ')}`;
+function textOfPage(
+  total: number,
+  groups: readonly (readonly string[])[],
+  counts: readonly (readonly number[])[] = [],
+): string {
+  const counted = counts.map((facet) => ` [${facet.join()}]`).join('');
+  return `${total}: ${groups.map((names) => names.join('+')).join(' ')}${counted}`;
 }
 
 const BATCH = 1_000;

@@ -1,10 +1,12 @@
-import { type Catalogue, WORDS } from '../catalogue';
-import { type CatalogueSearch, pageOf } from '../catalogue-searches';
+import { type Catalogue, VOCABULARY, WORDS } from '../catalogue';
+import { type CatalogueSearch, pageOf, PRICE_BOUNDS } from '../catalogue-searches';
 
 /** What a search finds: the number of all products or groups, and the products of each group of the page. */
 export interface FoundInCatalogue {
   readonly total: number;
   readonly page: readonly (readonly number[])[];
+  /** By brand, category and price, if they are asked for. */
+  readonly counts?: readonly (readonly number[])[];
 }
 
 /** Searches a catalogue in memory by a plain computation: visits every product, and keeps the first ones. */
@@ -21,7 +23,11 @@ export class CatalogueScan {
     const compare = this.ordering(wanted);
     if (wanted.isGrouped !== true) {
       const first = firstOf(matches, offset + size, compare);
-      return { total: matches.length, page: first.slice(offset).map((product) => [product]) };
+      return {
+        total: matches.length,
+        page: first.slice(offset).map((product) => [product]),
+        ...(wanted.hasFacets === true ? { counts: this.counts(matches) } : {}),
+      };
     }
     const groups = this.bestOfGroups(matches, compare);
     const page = firstOf(groups, offset + size, compare).slice(offset);
@@ -32,8 +38,28 @@ export class CatalogueScan {
     return { total: groups.length, page: members };
   }
 
+  private counts(matches: Uint32Array): readonly (readonly number[])[] {
+    const { brands, categories, prices } = this.catalogue;
+    const ranges = Array.from({ length: PRICE_BOUNDS.length + 1 }, () => 0);
+    for (const product of matches) {
+      const range = PRICE_BOUNDS.filter((bound) => (prices[product] ?? 0) >= bound).length;
+      ranges[range] = (ranges[range] ?? 0) + 1;
+    }
+    const mostOf = (values: Uint16Array | Uint8Array): readonly number[] => {
+      const counts = new Map<number, number>();
+      for (const product of matches) {
+        const value = values[product] ?? 0;
+        counts.set(value, (counts.get(value) ?? 0) + 1);
+      }
+      return [...counts.values()].sort((a, b) => b - a).slice(0, 20);
+    };
+    return [mostOf(brands), mostOf(categories), ranges];
+  }
+
   /** Lists the matching products; returns how many there are. */
-  private match({ words, category, brand, colour, prices, eanOf, only }: CatalogueSearch): number {
+  private match(wanted: CatalogueSearch): number {
+    const { words, category, brand, colour, prices, eanOf, only, begin } = wanted;
+    const beginning = begin === undefined ? undefined : VOCABULARY.map((word) => word.startsWith(begin));
     const { size, categories, brands, colours, prices: all, eans } = this.catalogue;
     const [least, most] = prices ?? [0, Infinity];
     const ean = eanOf === undefined ? undefined : eans[eanOf];
@@ -46,11 +72,20 @@ export class CatalogueScan {
       if (ean !== undefined && eans[product] !== ean) continue;
       const price = all[product] ?? 0;
       if (price < least || price > most) continue;
+      if (beginning !== undefined && !this.begins(product, beginning)) continue;
       if (words !== undefined && !this.hasSome(product, words)) continue;
       this.matches[count] = product;
       count += 1;
     }
     return count;
+  }
+
+  private begins(product: number, beginning: readonly boolean[]): boolean {
+    const { words } = this.catalogue;
+    const start = product * WORDS.product;
+    for (let at = start; at < start + WORDS.product; at += 1)
+      if (beginning[words[at] ?? 0] === true) return true;
+    return false;
   }
 
   private hasSome(product: number, alternatives: readonly (readonly number[])[]): boolean {
