@@ -40,7 +40,7 @@ export function addLog(affilog: Command, parts: CliParts): void {
       .argument('<folder>', 'an empty folder, or that of an interrupted export'),
   )
     .option('--up-to <position>', 'the last position; by default the end of the log')
-    .addOption(new Option('--format <format>').choices(['ndjson', 'csv']).default('ndjson'))
+    .addOption(new Option('--format <format>').choices(['ndjson', 'csv', 'parquet']).default('ndjson'))
     .option('--gzip', 'Compress the files.')
     .action(
       onEngines(parts, async (engines, folder: string, { format, gzip = false, ...flags }: ExportFlags) => {
@@ -124,7 +124,7 @@ export function addLog(affilog: Command, parts: CliParts): void {
 }
 
 interface ExportFlags extends RangeTexts {
-  readonly format: 'ndjson' | 'csv';
+  readonly format: 'ndjson' | 'csv' | 'parquet';
   readonly gzip?: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { pipeline } from 'node:stream/promises';
@@ -11,10 +11,20 @@ import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { codeOf } from '../kernel/unknown';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { CommandError } from './command-error';
+import { CommandError, UsageError } from './command-error';
 import { markImport, unmarkImport } from '../engines/unfinished-import';
 import { type Copied, copyLog, type CopyOptions } from './copy-log';
-import { CSV_HEAD, csvBytes, fromLine, type LogRange, readRange, toCsvRow, toLine } from './log-events';
+import {
+  CSV_HEAD,
+  csvBytes,
+  fromLine,
+  type LogRange,
+  readRange,
+  timeOf,
+  toCsvRow,
+  toLine,
+} from './log-events';
+import { Engine } from './sql/duckdb';
 import { fileLines } from './text-files';
 
 /** For their owner only: exports have hashes of tokens, and URLs of receivers with secrets in them. */
@@ -27,7 +37,7 @@ const CHUNK = 1024 * 1024;
 
 const position = z.string().regex(/^\d{19}$/);
 const MANIFEST = z.strictObject({
-  format: z.enum(['ndjson', 'csv']),
+  format: z.enum(['ndjson', 'csv', 'parquet']),
   gzip: z.boolean(),
   range: z.strictObject({
     types: z.array(z.string()),
@@ -83,6 +93,8 @@ export async function exportLog(
   folder: string,
   { format, gzip, range, onProgress, signal, eventsPerFile = EVENTS_PER_FILE }: ExportOptions,
 ): Promise<Manifest> {
+  if (format === 'parquet' && gzip)
+    throw new UsageError('--gzip: expected another format, since Parquet files are compressed');
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   const begun = await manifestIn(folder);
   if (begun === undefined && (await readdir(folder)).some((name) => name !== PART))
@@ -111,7 +123,8 @@ export async function exportLog(
   const source = new Source(readRange(log, { ...manifest.range, after }, { signal }), onBatch);
   while (!(await source.isOver())) {
     const name = `events-${String(manifest.files.length + 1).padStart(6, '0')}.${format}${gzip ? '.gz' : ''}`;
-    const file = await writeFile(folder, name, source.take(eventsPerFile), manifest);
+    const write = format === 'parquet' ? writeParquet : writeFile;
+    const file = await write(folder, name, source.take(eventsPerFile), manifest);
     manifest = { ...manifest, events: manifest.events + file.events, files: [...manifest.files, file] };
     await writeManifest(folder, manifest);
   }
@@ -208,12 +221,55 @@ async function writeFile(
   if (gzip) await pipeline(chunks, createGzip(), measured, out);
   else await pipeline(chunks, measured, out);
   await rename(part, join(folder, name));
-  if (first === undefined || last === undefined) throw new Error(`${name} has no events`);
+  return exported({ name, events, bytes, sha256: hash.digest('hex') }, first, last);
+}
+
+function exported(
+  file: Pick<ExportedFile, 'name' | 'events' | 'bytes' | 'sha256'>,
+  first: RecordedEvent | undefined,
+  last: RecordedEvent | undefined,
+): ExportedFile {
+  if (first === undefined || last === undefined) throw new Error(`${file.name} has no events`);
   const { stream, revision, id } = last;
-  return {
-    ...{ name, events, bytes, sha256: hash.digest('hex') },
-    ...{ first: first.position, last: last.position, lastEvent: { stream, revision, id } },
-  };
+  return { ...file, first: first.position, last: last.position, lastEvent: { stream, revision, id } };
+}
+
+/** By one thread, which writes the same bytes always. */
+const ENGINE = { threads: '1', memory_limit: '256MB' } as const;
+const COLUMNS = ['position', 'stream', 'revision', 'id', 'type', 'at', 'meta', 'data'] as const;
+
+/** Raises `CommandError` if DuckDB is not installed. */
+async function writeParquet(
+  folder: string,
+  name: string,
+  runs: AsyncIterable<readonly RecordedEvent[]>,
+): Promise<ExportedFile> {
+  const path = join(folder, name);
+  // What does not fit into memory.
+  const spill = `${path}.spill`;
+  const engine = await Engine.open({ ...ENGINE, temp_directory: spill });
+  let first: RecordedEvent | undefined;
+  let last: RecordedEvent | undefined;
+  try {
+    const table = await engine.table('exported', COLUMNS, ['position', 'revision']);
+    for await (const run of runs)
+      for (const event of run) {
+        const { position: at, stream, revision, id, type, meta, data } = event;
+        table.append(BigInt(at), stream, BigInt(revision), id, type, timeOf(event) ?? '', meta, data);
+        first ??= event;
+        last = event;
+      }
+    table.end();
+    const times = 'SELECT * REPLACE (try_cast(nullif("at", \'\') AS TIMESTAMPTZ) AS "at") FROM exported';
+    await engine.writeParquet(times, path, `${path}.part`);
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(path), hash);
+    const { size: bytes } = await stat(path);
+    return exported({ name, events: table.rows, bytes, sha256: hash.digest('hex') }, first, last);
+  } finally {
+    engine.close();
+    await rm(spill, { recursive: true, force: true });
+  }
 }
 
 const FILE = 'manifest.json';

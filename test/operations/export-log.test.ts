@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -8,6 +9,7 @@ import { type EventLog } from '../../src/kernel/event-log';
 import { CommandError, UsageError } from '../../src/operations/command-error';
 import { exportLog, type ExportOptions, importLog, type Manifest } from '../../src/operations/export-log';
 import { fromLine, type LogRange, rangeOf, readRange, toLine } from '../../src/operations/log-events';
+import { Engine } from '../../src/operations/sql/duckdb';
 import { start } from '../../src/app/start';
 import { openEngines, openLogAt } from '../../src/engines/open';
 import { UnfinishedImport } from '../../src/engines/unfinished-import';
@@ -417,4 +419,46 @@ describe('an import of an export (decisions X105)', () => {
         expect(await eventsOf(to)).toEqual([]);
       }),
     ));
+});
+
+describe('Parquet (decisions X105)', () => {
+  const PARQUET = { format: 'parquet', gzip: false, range: ALL, eventsPerFile: 300 } satisfies ExportOptions;
+
+  it('has every event to the byte, and the same range gives the same bytes, also when it is continued', async () => {
+    await withLog(async (log) => {
+      await someEvents(log);
+      const [whole, stopped] = [join(folder, 'whole'), join(folder, 'stopped')];
+      const manifest = await exportLog(log, whole, PARQUET);
+      expect(manifest.files.map(({ name, events }) => [name, events])).toEqual([
+        ['events-000001.parquet', 300],
+        ['events-000002.parquet', 300],
+        ['events-000003.parquet', 103],
+      ]);
+      const stop = new AbortController();
+      const once = { ...PARQUET, signal: stop.signal, onProgress: () => stop.abort() };
+      await exportLog(log, stopped, once).catch(() => undefined);
+      expect((await exportLog(log, stopped, PARQUET)).files).toEqual(manifest.files);
+      for (const { name, sha256 } of manifest.files) {
+        const bytes = await readFile(join(whole, name));
+        expect(createHash('sha256').update(bytes).digest('hex')).toBe(sha256);
+        expect((await stat(join(whole, name))).mode & 0o777).toBe(0o600);
+      }
+      const engine = await Engine.open({});
+      const read = await engine.rows(
+        `SELECT position, stream, id, data, meta FROM '${whole}/*.parquet' ORDER BY position`,
+      );
+      engine.close();
+      const all = await eventsOf(log);
+      expect(read).toEqual(
+        all.map(({ position, stream, id, data, meta }) => [String(Number(position)), stream, id, data, meta]),
+      );
+    });
+  });
+
+  it('is not compressed again', async () => {
+    await withLog(async (log) => {
+      const compressed = exportLog(log, join(folder, 'gz'), { ...PARQUET, gzip: true });
+      await expect(compressed).rejects.toThrow('--gzip: expected another format');
+    });
+  });
 });

@@ -5,7 +5,7 @@ import { optionalDependencies } from '../../../package.json';
 import { codeOf } from '../../kernel/unknown';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { CommandError } from '../command-error';
-import { literal } from './columns';
+import { literal, quoted } from './columns';
 
 type Settings = Readonly<Record<string, string>>;
 
@@ -42,7 +42,7 @@ export class Engine {
 
   /** Creates a table, or empties it; all columns are texts but those named. */
   async table(name: string, columns: readonly string[], integers: readonly string[]): Promise<TableWriter> {
-    const types = columns.map((one) => `${one} ${integers.includes(one) ? 'BIGINT' : 'VARCHAR'}`);
+    const types = columns.map((one) => `${quoted(one)} ${integers.includes(one) ? 'BIGINT' : 'VARCHAR'}`);
     await this.run(`CREATE OR REPLACE TEMP TABLE ${name}(${types.join(', ')})`);
     const kinds = columns.map((one) => (integers.includes(one) ? this.duckDb.BIGINT : this.duckDb.VARCHAR));
     const appender = await this.connection.createAppender(name);
@@ -58,9 +58,12 @@ export class Engine {
   }
 
   /** Writes the result of a query to a Parquet file, for its owner only, complete once it has its name. */
-  async writeParquet(query: string, file: string): Promise<void> {
+  async writeParquet(
+    query: string,
+    file: string,
+    part = `${file}.${SYSTEM_CLOCK.uuid()}.part`,
+  ): Promise<void> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    const part = `${file}.${SYSTEM_CLOCK.uuid()}.part`;
     await this.run(`COPY (${query}) TO ${literal(part)} (${PARQUET})`);
     await chmod(part, 0o600);
     const handle = await open(part);
