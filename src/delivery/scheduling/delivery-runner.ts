@@ -178,6 +178,8 @@ export class DeliveryRunner {
   /** Takes over up to this many further partitions. */
   private async take(count: number): Promise<void> {
     if (count <= 0) return;
+    // By a part of their events, messages would be sent to receivers that are disabled, changed or removed since.
+    await untilAborted(this.stopping.signal, this.parts.recipients.ready);
     await inParallel(await this.acquire(count), AT_ONCE, async ([number, lease]) => {
       if (this.stopping.signal.aborted) return;
       const partition = await this.takeOver(number, lease);

@@ -30,6 +30,11 @@ export class Recipients {
     );
   }
 
+  /** Resolves once all subscriptions are known as they were at the start. */
+  get ready(): Promise<void> {
+    return this.subscriptions.ready;
+  }
+
   /**
    * A receiver may look gone while its subscription has not been read as far as the event that caused the message. That
    * its backfill was cancelled is no reason not to send a message again: `redelivery` is that of its `RedeliveryDue`.

@@ -9,6 +9,12 @@ import { savePartition } from '../../../src/delivery/scheduling/saved-partition'
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { SkippingClock } from '../../support/clock';
+import { type EventLog, type SubscribeOptions } from '../../../src/kernel/event-log';
+import { type Leases } from '../../../src/kernel/leases';
+import { newPromise } from '../../../src/runtime/waitable-position';
+import { FollowedSubscriptions } from '../../../src/delivery/scheduling/followed-subscriptions';
+import { Recipients } from '../../../src/delivery/scheduling/recipients';
+import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { runnerWorld } from './runner-world';
 import { type Target } from '../../../bench/deliveries/due-messages';
 
@@ -51,6 +57,41 @@ describe('What is not attempted in the ordinary way', () => {
     expect((await deadLetters()).map(({ attempts }) => attempts).sort()).toEqual([0, 0, 1]);
     await runner.expireOld(Date.now());
     expect(await outcomes()).toHaveLength(4);
+  });
+
+  it('is not what a process sends that has read a part of the subscriptions so far (decisions N8)', async () => {
+    const [target] = await targetsOf(1);
+    await disable(target!);
+    await due([target!], 1);
+    const { log, leases } = world.engines;
+    const { promise: isRead, resolve: read } = newPromise();
+    async function* subscribe(options: SubscribeOptions) {
+      for await (const batch of log.subscribe({ ...options, batchSize: 1 })) {
+        yield batch;
+        await isRead;
+      }
+    }
+    const slow = Object.assign(Object.create(log) as EventLog, { subscribe });
+    const following = new AbortController();
+    const subscriptions = new FollowedSubscriptions(SYSTEM_CLOCK, slow, following.signal);
+    let looks = 0;
+    const lease: Leases['lease'] = async (name, ...rest) => {
+      if (name.startsWith('notifier-member-')) looks += 1;
+      return await leases.lease(name, ...rest);
+    };
+    const { attempts, attempt } = ending({});
+    start('one', attempt, {
+      leases: Object.assign(Object.create(leases) as Leases, { lease }),
+      recipients: new Recipients(subscriptions, new Secrets(Buffer.alloc(32))),
+    });
+    await until(() => looks >= 20);
+    expect(attempts).toEqual([]);
+    read();
+    const enable = { do: 'enableReceiver', at: AT, receiver: target!.receiver } as const;
+    await execute(SYSTEM_CLOCK, log, subscriptionDecider, target!.subscriptionId, enable);
+    await until(() => attempts.length === 1);
+    following.abort();
+    await subscriptions.ended;
   });
 
   it('is kept from when it was made, if that was after its transition (decisions N8, N17)', async () => {

@@ -53,7 +53,7 @@ export function runnerWorld() {
   function start(
     owner: string,
     attempt: MakeAttempt,
-    engine: Partial<Pick<DeliveryParts, 'clock' | 'log' | 'deliveries' | 'leases'>> = {},
+    engine: Partial<Pick<DeliveryParts, 'clock' | 'log' | 'deliveries' | 'leases' | 'recipients'>> = {},
     times: { readonly leaseMs?: number } = {},
   ) {
     const recipients = new Recipients(subscriptions, new Secrets(Buffer.alloc(32)));
