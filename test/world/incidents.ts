@@ -43,7 +43,7 @@ const UNUSABLE: readonly object[] = [
     }),
   ),
 ];
-const MOODS = { accepts: 1, refuses: 3, hangs: 2, 'accepts, but nobody learns it': 2 } as const;
+const MOODS = { accepts: 1, refuses: 3, 'is gone': 1, hangs: 2, 'accepts, but nobody learns it': 2 } as const;
 const HOUR = 3_600_000;
 
 /** Of any length, or a little shorter or longer than leases. */

@@ -321,7 +321,7 @@ export class MemoryStore extends ReadStore {
     options: QueryOptions = {},
   ): Promise<readonly Totals[]> {
     return this.within(options, () => {
-      const rows = this.finished(target)
+      const rows = this.finished(target, options)
         .matching(filter)
         .filter(({ fields }) => by.every((one) => groupOf(fields, one) !== undefined));
       const groups = groupedBy(rows, ({ fields }) => JSON.stringify(by.map((one) => groupOf(fields, one))));

@@ -4,7 +4,7 @@ import { Random } from './random';
 import { type Process, type ProcessClock, type Say, type Simulation } from './simulation';
 
 /** How a receiver behaves for a time. */
-export type Mood = 'accepts' | 'refuses' | 'hangs' | 'accepts, but nobody learns it';
+export type Mood = 'accepts' | 'refuses' | 'is gone' | 'hangs' | 'accepts, but nobody learns it';
 
 /** An attempt, as the receiver and the sender know it. */
 export interface Received {
@@ -101,11 +101,12 @@ export class Receivers {
       simulation.after(random.time(1, 3_000), undefined, () => {
         const mood = this.moodOf(url);
         if (mood === 'hangs') return;
-        received.isAccepted = mood !== 'refuses';
+        received.isAccepted = mood !== 'refuses' && mood !== 'is gone';
         if (mood === 'accepts, but nobody learns it') return;
         simulation.after(random.time(1, 1_000), process, () => {
           timeout.cancel();
           if (mood === 'accepts') end('success', 200);
+          else if (mood === 'is gone') end('gone', 410);
           else end('failure', 500);
         });
       });

@@ -1,5 +1,5 @@
 import { type Clients, type Command } from './clients';
-import { type Position } from '../../src/kernel/event';
+import { type Disks } from './host';
 import { type Random } from './random';
 import { importCategories, mapCategory } from './workloads/categories';
 import { fileClaims, reviseClaim, ruleOnClaim, withdrawClaim } from './workloads/claims';
@@ -7,7 +7,11 @@ import { allLists, askList, copies, follow } from './workloads/lists';
 import { decideParked, rebuildReadModel } from './workloads/operators';
 import { deleteProducts, loadFeed, restoreFeed } from './workloads/products';
 import {
+  backfill,
+  cancelRequests,
   createSubscription,
+  enableReceiver,
+  redeliverAll,
   deleteSubscription,
   redeliver,
   replaceSubscription,
@@ -15,7 +19,7 @@ import {
   testReceiver,
 } from './workloads/subscriptions';
 import { move, report } from './workloads/transactions';
-import { searchProducts } from './workloads/searches';
+import { searchProducts, totalTransactions } from './workloads/searches';
 import { postVoucher, withdrawVoucher } from './workloads/vouchers';
 
 /** Everything that clients do. */
@@ -32,7 +36,11 @@ const COMMANDS: readonly Command[] = [
   replaceSubscription,
   rotateSecret,
   testReceiver,
+  enableReceiver,
   redeliver,
+  redeliverAll,
+  backfill,
+  cancelRequests,
   deleteSubscription,
   loadFeed,
   deleteProducts,
@@ -42,6 +50,7 @@ const COMMANDS: readonly Command[] = [
   askList,
   follow,
   searchProducts,
+  totalTransactions,
   rebuildReadModel,
   decideParked,
 ];
@@ -49,14 +58,15 @@ const COMMANDS: readonly Command[] = [
 const FIRST = 2;
 /** By how much a seed changes the weights of what clients do. */
 const FACTORS = [0, 0.3, 1, 1, 3];
-const SEARCHES = 10;
+const SEARCHES = 5;
 
 /** Asks for everything, as of a position: what has to be exact when nothing happens any more. */
-export function askEverything(clients: Clients, from: Position, random: Random): void {
-  for (const question of allLists(from)) clients.ask(askList, question, random);
+export function askEverything(clients: Clients, disks: Disks, random: Random): void {
+  for (const question of allLists(disks)) clients.ask(askList, question, random);
   for (const copy of copies(clients)) clients.ask(follow, copy, random);
   for (let at = 0; at < SEARCHES; at += 1)
-    clients.ask(searchProducts, searchProducts.draw(random, clients, at)!, random);
+    for (const command of [searchProducts, totalTransactions])
+      clients.ask(command, command.draw(random, clients, at)!, random);
 }
 
 /** What the clients of a seed ask for: some things more than others. */

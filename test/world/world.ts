@@ -8,7 +8,7 @@ import { sliceBy } from '../../src/runtime/slices';
 import { censusOf } from './census';
 import { type Left, leftOf } from './checks';
 import { Broken, brokenBy } from './checks/broken';
-import { receivedBy } from './checks/messages';
+import { disabledIn, ownedReceiver, receivedBy } from './checks/messages';
 import { LIVES, RESTS } from './checks/processes';
 import { Clients } from './clients';
 import { type Disks, Host, type HostShape, ROLES } from './host';
@@ -20,6 +20,7 @@ import { Random } from './random';
 import { Receivers } from './receivers';
 import { EPOCH, Process, ProcessClock, type Say, Simulation } from './simulation';
 import { askEverything } from './workloads';
+import { enableReceiver } from './workloads/subscriptions';
 import { networkFile } from './workloads/network-file';
 
 /** A step of the plan that a seed makes (`plan.ts`). */
@@ -327,7 +328,7 @@ export class World {
     this.simulation.now += 26 * HOUR;
     for (const store of this.stores.keys()) this.start({ roles: ROLES, store });
     await this.untilAtRest('after 26 hours');
-    askEverything(this.clients, this.disks.log.head, this.random);
+    askEverything(this.clients, this.disks, this.random);
     await this.untilAtRest('after the last questions', 500);
     for (const { parts } of this.hosts)
       for (const [name, size] of censusOf(parts))
@@ -374,6 +375,12 @@ export class World {
   private unrest(): Left | undefined {
     const [waiting] = this.clients.waiting;
     if (waiting !== undefined) return resting(`a client waits for ${waiting.command.name}`);
+    // Who owns a receiver that is in order again enables it.
+    const held = disabledIn(this).find(({ until }) => until === Infinity);
+    if (held !== undefined && this.up.some((host) => host.has('api'))) {
+      this.clients.ask(enableReceiver, ownedReceiver(this, held), this.random);
+      return resting(`${held.receiver} is disabled`);
+    }
     const { log, deliveries } = this.disks;
     for (const [at, store] of this.stores.entries()) {
       if (this.hosts.every(({ shape }) => shape.store !== at)) continue;

@@ -7,6 +7,7 @@ import { type CsvRow, csvRows } from '../../wire/csv/rows';
 import { type AppendedFacts, appendFacts } from '../append-facts';
 import { type Fact, factOf } from '../decider';
 import { type Directory } from '../directory';
+import { type FollowedDirectory } from '../follower';
 import { type FeedCounts } from './category-counts';
 
 /** Maps a category name of a feed; without `categoryId` it removes the mapping. */
@@ -48,15 +49,19 @@ const MAX_NAME = 1000;
 
 /**
  * Applies mapping changes line by line: valid lines take effect, the others are reported. A line that changes nothing
- * appends no event. Of several valid lines for one name, the last one counts.
+ * appends no event. Of several valid lines for one name, the last one counts. Raises `EngineUnavailable` if the directory
+ * does not reach the end of the log in time.
  */
 export async function changeMappings(
   uuids: Ids,
   log: EventLog,
-  directory: Directory,
+  follower: Pick<FollowedDirectory, 'directory' | 'reachedInTime'>,
   lines: readonly MappingLine[],
   { at, count }: { readonly at: string; readonly count: CountFeeds },
 ): Promise<AppendedFacts & MappingPlan> {
+  // A line that changes nothing, by what this process knew before, may undo what another one has done.
+  await follower.reachedInTime(await log.head());
+  const { directory } = follower;
   const plan = planMappings(directory, lines, at);
   const appended = await appendFacts(uuids, log, plan.facts, directory);
   return { ...appended, facts: plan.facts, report: await notingUnused(plan.report, lines, count) };

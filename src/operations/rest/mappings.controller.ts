@@ -209,8 +209,7 @@ export class MappingsController {
   }
 
   private async change(lines: readonly MappingLine[]): Promise<Answer> {
-    const { directory } = this.follower;
-    const { report, events, position } = await changeMappings(this.clock, this.log, directory, lines, {
+    const { report, events, position } = await changeMappings(this.clock, this.log, this.follower, lines, {
       at: this.clock.now().toISOString(),
       count: (feedIds) => this.counted.of(feedIds),
     });

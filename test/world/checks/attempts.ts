@@ -4,7 +4,7 @@ import { type Received } from '../receivers';
 import { EPOCH } from '../simulation';
 import { require } from './broken';
 import { type Check, dataOf, type Observed } from './check';
-import { expectedOf } from './messages';
+import { disabledIn, expectedOf } from './messages';
 
 /** Attempts by the ids of their messages, without those that somebody has asked for. */
 function scheduledOf(world: Observed): ReadonlyMap<string, readonly Received[]> {
@@ -44,17 +44,19 @@ const over: Check = {
 const LAG_MS = 15_000;
 
 const cancelled: Check = {
-  promise: 'No message starts to be sent once its receiver was removed and the process could know it (N8).',
+  promise:
+    'No message starts to be sent once its receiver was removed or disabled and the process could know it (N8).',
   verify: (world) => {
-    for (const [id, attempts] of scheduledOf(world)) {
-      const removedAt = expectedOf(world).get(id)?.removedAt ?? Infinity;
-      for (const { process, started } of attempts) {
-        if (started <= removedAt + LAG_MS) continue;
+    for (const { id, process, started } of world.receivers.all) {
+      const { receiver, removedAt = Infinity } = expectedOf(world).get(id) ?? {};
+      const held = disabledIn(world).filter((one) => one.receiver === receiver && started <= one.until);
+      for (const since of [removedAt, ...held.map(({ from }) => from)]) {
+        if (started <= since + LAG_MS) continue;
         const couldNotKnow = world.network.troubles.some(
-          (one) => one.process === process && one.engine !== 'store' && overlap(one, removedAt, started) > 0,
+          (one) => one.process === process && one.engine !== 'store' && overlap(one, since, started) > 0,
         );
         require(couldNotKnow, () =>
-          `${id} was sent by ${process} at ${started}, though its receiver was removed at ${removedAt}`);
+          `${id} was sent by ${process} at ${started}, though its receiver was removed or disabled at ${since}`);
       }
     }
   },
@@ -94,6 +96,9 @@ function mayRepeat(troubles: readonly Trouble[], one: Received, next: Received):
   return inFlight.some(away) && ms >= LEASE_MS;
 }
 
+/** After these it is tried again. */
+const FAILED: ReadonlySet<unknown> = new Set<Received['end']>(['failure', 'timeout', 'gone']);
+
 const repeated: Check = {
   promise:
     'An attempt is repeated only if it failed, or was in flight when its process was killed, stopped, paused or cut off for longer than its leases, or the clock of its machine was set (N3).',
@@ -101,7 +106,7 @@ const repeated: Check = {
     for (const [id, attempts] of scheduledOf(world))
       for (const [at, one] of attempts.entries()) {
         const next = attempts[at + 1];
-        if (next === undefined || one.end === 'failure' || one.end === 'timeout') continue;
+        if (next === undefined || FAILED.has(one.end)) continue;
         require(mayRepeat(world.network.troubles, one, next), () =>
           `${id} was sent by ${one.process} at ${one.started} (${one.end ?? 'no end'}, ${one.ended ?? ''}) and again by ${next.process} at ${next.started}, though nothing was wrong with ${one.process}`);
       }
@@ -135,9 +140,9 @@ const ordered: Check = {
   verify: (world) => {
     const scheduled = scheduledOf(world);
     const last = new Map<string, { readonly sequence: number; readonly started: number }>();
-    for (const { id, receiver, subject, sequence } of expectedOf(world).values()) {
+    for (const { id, receiver, subject, sequence, isOfPast } of expectedOf(world).values()) {
       const started = scheduled.get(id)?.[0]?.started;
-      if (started === undefined) continue;
+      if (started === undefined || isOfPast) continue;
       const key = `${receiver} ${subject}`;
       const before = last.get(key);
       require(before === undefined || before.started <= started, () =>
@@ -147,4 +152,20 @@ const ordered: Check = {
   },
 };
 
-export const ATTEMPTS = [due, over, numbered, cancelled, repeated, ordered] as const;
+const manual: Check = {
+  promise:
+    'A message that is sent again is sent once for each request, unless its attempt was in flight at such a time (N17).',
+  verify: (world) => {
+    for (const { id, requests } of expectedOf(world).values()) {
+      const attempts = world.receivers.all.filter((one) => one.isManual && one.id === id);
+      const excused = attempts.filter((one, at) => {
+        const next = attempts[at + 1];
+        return one.end === 'aborted' || (next !== undefined && mayRepeat(world.network.troubles, one, next));
+      });
+      require(attempts.length - excused.length <= requests.length, () =>
+        `${id} was asked for ${requests.length} times, and sent again ${attempts.length} times`);
+    }
+  },
+};
+
+export const ATTEMPTS = [due, over, numbered, cancelled, repeated, manual, ordered] as const;

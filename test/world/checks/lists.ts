@@ -1,12 +1,14 @@
 import { type Position, type RecordedEvent, START } from '../../../src/kernel/event';
-import { textOf } from '../clients';
+import { type Outcome } from '../../../src/domain/deliveries/delivery-events';
+import { type Command, type Sent, textOf } from '../clients';
 import { EPOCH } from '../simulation';
 import { FEEDS, PROGRAMS } from '../workloads/network-file';
 import { askList, follow, type Follow, type Followed } from '../workloads/lists';
-import { searchProducts } from '../workloads/searches';
+import { searchProducts, totalTransactions } from '../workloads/searches';
 import { POSTED_ID } from '../workloads/categories';
 import { require } from './broken';
 import { Categories } from './categories';
+import { disabledIn, expectedOf } from './messages';
 import { type Check, dataOf, type Observed } from './check';
 
 /** What lists show of something after an event; undefined: it is not listed. */
@@ -55,11 +57,11 @@ const AFTER: Readonly<Record<string, (before: Row, event: RecordedEvent, data: D
     const { statusId } = data;
     return before && typeof statusId === 'number' ? { ...before, shows: String(statusId) } : before;
   },
-  subscription: (before, _, data) => {
+  subscription: (before, { type }, data) => {
     const { subscription: content } = data as {
       readonly subscription?: { readonly receivers: readonly Receiver[] };
     };
-    if (content === undefined) return 'secret' in data || 'receiver' in data ? before : undefined;
+    if (content === undefined) return type === 'SubscriptionDeleted' ? undefined : before;
     const parties = before?.parties ?? [Number(data['organisationId'])];
     const shows = content.receivers
       .map(({ receiverUrl, disabled = false }) => `${receiverUrl} ${disabled}`)
@@ -97,9 +99,16 @@ function productRow(name: string, product: Listed | undefined, categories: Categ
   return { shows: [price, brand, shown].join(), parties };
 }
 
+const LISTED = [
+  ...Object.keys(AFTER).map((category) => `${category}s`),
+  'products',
+  'deliveries',
+  'receivers',
+];
+
 /** All that lists may have shown, by their names, from the events alone. */
 function historiesOf(world: Observed): ReadonlyMap<string, Histories> {
-  const all = new Map<string, Histories>([...Object.keys(AFTER), 'product'].map((name) => [name, new Map()]));
+  const all = new Map<string, Histories>(LISTED.map((name) => [name, new Map()]));
   const [categories, products] = [new Categories(), new Map<string, Listed>()];
   const { log } = world.disks;
   for (const event of log.all) {
@@ -114,7 +123,7 @@ function historiesOf(world: Observed): ReadonlyMap<string, Histories> {
     };
     const after = AFTER[category];
     if (after !== undefined)
-      add(category, idOf(category, event.stream, data), (before) => after(before, event, data));
+      add(`${category}s`, idOf(category, event.stream, data), (before) => after(before, event, data));
     const feed = FEEDS.find(({ id }) => event.stream === `feed-${id}`);
     const { sourceProductId } = data as { readonly sourceProductId?: string };
     if (feed !== undefined && sourceProductId !== undefined) {
@@ -126,12 +135,63 @@ function historiesOf(world: Observed): ReadonlyMap<string, Histories> {
       const brand = product?.brand ?? products.get(id)?.brand ?? '';
       if (event.type === 'ProductDelisted') products.delete(id);
       else products.set(id, { feed, price, brand });
-      add('product', id, () => productRow(id, products.get(id), categories));
+      add('products', id, () => productRow(id, products.get(id), categories));
     }
     if (categories.take(event))
-      for (const [id, product] of products) add('product', id, () => productRow(id, product, categories));
+      for (const [id, product] of products) add('products', id, () => productRow(id, product, categories));
   }
+  addDeliveries(world, all);
   return all;
+}
+
+const NOTHING_SENT = [0, 0, 0, 0];
+
+/** What has become of messages, and how receivers fare: from the delivery log (N14). */
+function addDeliveries({ disks: { deliveries } }: Observed, all: ReadonlyMap<string, Histories>): void {
+  for (const event of deliveries.all) {
+    const { id, organisationId, receiver, outcome, attempt, isManual } = dataOf(event) as unknown as Outcome;
+    const add = (name: string, key: string, showsAfter: (before: string | undefined) => string): void => {
+      const versions = all.get(name)?.get(key) ?? [];
+      all.get(name)?.set(key, versions);
+      const row = { shows: showsAfter(versions.at(-1)?.row?.shows), parties: [organisationId] };
+      versions.push({ position: event.position, time: deliveries.timeOf(event), row });
+    };
+    if (event.type === 'MessageDue') add('deliveries', id, () => 'due');
+    if (event.type !== 'MessageAttempted') continue;
+    const isDecided = (before: string | undefined): boolean =>
+      outcome !== 'delivered' && (isManual === true || before === 'delivered');
+    const state = outcome === 'failed' ? 'retrying' : outcome;
+    add('deliveries', id, (before) => (isDecided(before) ? (before ?? '') : state));
+    const counted = [attempt !== undefined, attempt !== undefined && outcome !== 'delivered'];
+    const counts = [...counted, outcome === 'delivered', outcome === 'dead'];
+    add('receivers', receiver, (before) =>
+      (before?.split(',').map(Number) ?? NOTHING_SENT).map((count, at) => count + Number(counts[at])).join(),
+    );
+  }
+}
+
+/** What lists of deliveries may show beside that, since they know of changes of subscriptions at once. */
+function withSubscriptions(
+  world: Observed,
+  { name, id, during }: { name: string; id: string; during: Pick<Sent, 'sentAt' | 'answeredAt'> },
+  may: Set<string | undefined>,
+): void {
+  if (name === 'receivers') {
+    if (may.has(undefined)) may.add(NOTHING_SENT.join());
+    may.add(undefined);
+  }
+  const message = expectedOf(world).get(id);
+  if (name !== 'deliveries' || message === undefined) return;
+  const stream = world.disks.log.stream(`subscription-${message.subscription}`);
+  if (stream.at(-1)?.type === 'SubscriptionDeleted') may.add(undefined);
+  if (!may.has('due') && !may.has('retrying')) return;
+  const held = disabledIn(world).filter(
+    ({ receiver, from, until }) =>
+      receiver === message.receiver && from <= during.answeredAt && until >= during.sentAt,
+  );
+  if (held.length > 0) may.add('held');
+  if (held.some(({ from, until }) => from < during.sentAt && until > during.answeredAt))
+    for (const state of ['due', 'retrying']) may.delete(state);
 }
 
 /** What a party may have been shown, as of some position from one to what there was at a time. */
@@ -140,7 +200,7 @@ function possible(
   party: number,
   from: Position,
   until: number,
-): ReadonlySet<string | undefined> {
+): Set<string | undefined> {
   const shownIn = (row: Row): string | undefined =>
     row?.parties.includes(party) === true ? row.shows : undefined;
   const at = versions.findLast(({ position }) => position <= from);
@@ -155,11 +215,12 @@ const lists: Check = {
     const histories = historiesOf(world);
     for (const one of world.clients.done(askList)) {
       const { list, caller, from } = one.what;
-      const [name, paged] = [list.split(' ')[0]?.slice(0, -1) ?? '', list.endsWith('by cursor')];
+      const [name = '', paged] = [list.split(' ')[0], list.includes(' by ')];
       const known = histories.get(name) ?? new Map<string, Version[]>();
       for (const id of new Set([...known.keys(), ...one.result.map(([id]) => id)])) {
         const found = one.result.filter(([other]) => other === id).map(([, shows]) => shows);
         const may = possible(known.get(id) ?? [], caller.organisationId, from, one.answeredAt + EPOCH);
+        withSubscriptions(world, { name, id, during: one }, may);
         const explained = (found.length === 0 ? [undefined] : found).every((shows) => may.has(shows));
         const isOnce = found.length <= 1 || (paged && may.size > 1);
         require(isOnce && (explained || (paged && may.size > 1 && found.length === 0)), () =>
@@ -181,7 +242,7 @@ const copies: Check = {
       const copy = brought(copies.get(what.after ?? -1), answer.result);
       copies.set(at, copy);
       const next = /\d{19}/.exec(answer.result.next)?.[0] ?? START;
-      for (const [id, versions] of histories.get(what.of === 'transactions' ? 'transaction' : 'product') ??
+      for (const [id, versions] of histories.get(what.of === 'transactions' ? 'transactions' : 'products') ??
         []) {
         if (what.of !== 'transactions' && !id.startsWith(`${what.of} `)) continue;
         const may = possible(versions, what.caller.organisationId, next, answeredAt + EPOCH);
@@ -205,16 +266,28 @@ function brought(
 const textOfFollow = ({ of, caller, since = 'the beginning' }: Follow): string =>
   `${of} of ${caller.organisationId} since ${since}`;
 
-const searches: Check = {
-  promise:
-    'A search of products finds what matches in what it reads, in its order, grouped and page by page, as one does who looks at everything (P4, P5, P7, P8).',
+/** What is answered is what a naive oracle answers, who looks at everything that was read. */
+const asOracle = <Answer>(
+  promise: string,
+  command: Command<object, { readonly found: Answer; readonly expected: Answer }>,
+): Check => ({
+  promise,
   verify: ({ clients }) => {
-    for (const one of clients.done(searchProducts)) {
-      const [found, expected] = [one.result.found, one.result.expected].map((page) => JSON.stringify(page));
+    for (const one of clients.done(command)) {
+      const [found, expected] = [one.result.found, one.result.expected].map((all) => JSON.stringify(all));
       require(found === expected, () =>
         `${textOf(one)} at ${one.answeredAt} found ${found ?? ''}, not ${expected ?? ''}`);
     }
   },
-};
+});
 
-export const QUERIES = [lists, copies, searches] as const;
+const searches = asOracle(
+  'A search of products finds what matches in what it reads, in its order, grouped and page by page, as one does who looks at everything (P4, P5, P7, P8).',
+  searchProducts as Command<object, Awaited<ReturnType<typeof searchProducts.run>>>,
+);
+const totals = asOracle(
+  'Totals of transactions are those of what they read (T6).',
+  totalTransactions as Command<object, Awaited<ReturnType<typeof totalTransactions.run>>>,
+);
+
+export const QUERIES = [lists, copies, searches, totals] as const;

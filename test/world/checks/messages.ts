@@ -2,8 +2,11 @@ import { createHash } from 'node:crypto';
 import { type RecordedEvent } from '../../../src/kernel/event';
 import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { EPOCH } from '../simulation';
+import { type Sent, textOf } from '../clients';
+import { CALLERS } from '../workloads/network-file';
+import { backfill, redeliverAll } from '../workloads/subscriptions';
 import { require } from './broken';
-import { type Check, dataOf, type Observed } from './check';
+import { type Check, dataOf, type Observed, timeOf } from './check';
 
 /** A message that is due because of the log alone. */
 export interface Expected {
@@ -13,10 +16,35 @@ export interface Expected {
   readonly url: string;
   readonly subject: string;
   readonly sequence: number;
-  /** Its receiver was removed at some time: it may be cancelled. */
+  /** It is about a transition of the past: those after it were made before. */
+  readonly isOfPast: boolean;
+  /** Its receiver was removed at some time, or it is of a backfill that was cancelled: it may be cancelled. */
   isCancellable: boolean;
   /** Since when its subscription has no such receiver any more (ms of the world). */
   removedAt: number | undefined;
+  /** When somebody has asked for it to be sent again, and which of these requests is not cancelled (ms of the world). */
+  readonly requests: number[];
+  pending: number | undefined;
+}
+
+/** Since when the system has disabled a receiver, and until when (ms of the world). */
+interface Disabled {
+  readonly subscription: string;
+  readonly receiver: string;
+  readonly from: number;
+  until: number;
+}
+
+/** A change of a transaction that subscriptions may select. */
+interface Transition {
+  readonly id: string;
+  readonly subject: string;
+  readonly sequence: number;
+  readonly state: number;
+  readonly parties: ReadonlySet<number>;
+  /** By the clock of whoever has appended it, and of the world (ms of the world). */
+  readonly at: number;
+  readonly time: number;
 }
 
 /** Message types by events (Document 2). */
@@ -43,6 +71,8 @@ function base32(text: string, bytes: number): string {
     .padStart((bytes * 8) / 5, '0');
 }
 
+const messageId = (event: string, receiver: string): string => `msg_${base32(`${event} ${receiver}`, 20)}`;
+
 function receiversOf(subscription: string, content: SubscriptionContent | undefined) {
   return (content?.receivers ?? []).map((one) => ({
     receiver: one.id ?? base32(JSON.stringify([subscription, one.httpMethod, one.receiverUrl]), 10),
@@ -53,8 +83,10 @@ function receiversOf(subscription: string, content: SubscriptionContent | undefi
 /** All messages of a log, in their order, from the documents alone: whatever processes did. */
 class Model {
   readonly all = new Map<string, Expected>();
+  readonly disabled: Disabled[] = [];
+  readonly transitions: Transition[] = [];
   private read = 0;
-  private readonly active = new Map<
+  readonly active = new Map<
     string,
     { readonly organisation: number; readonly content: SubscriptionContent }
   >();
@@ -70,22 +102,46 @@ class Model {
   private take(event: RecordedEvent, time: number): void {
     const [, category, id = ''] = /^(\w+)-(.*)$/.exec(event.stream) ?? [];
     if (category === 'subscription') this.subscription(id, event.type, dataOf(event), time);
-    if (category === 'deliveryrequests' && event.type === 'TestRequested') {
-      const one = receiversOf(id, this.active.get(id)?.content).find(
-        ({ receiver }) => receiver === dataOf(event)['receiver'],
-      );
-      if (one !== undefined) this.add(event.id, id, one, { subject: `test-${event.id}`, sequence: 1 });
-    }
+    if (category === 'deliveryrequests') this.request(id, event, time);
     const state = category === 'transaction' ? STATE[event.type] : undefined;
     if (state === undefined) return;
-    const { transaction } = dataOf(event) as {
+    const { transaction, at } = dataOf(event) as {
       readonly transaction: { readonly advertiserId: number; readonly publisherId: number };
+      readonly at: string;
     };
-    for (const party of new Set([transaction.advertiserId, transaction.publisherId]))
+    const parties = new Set([transaction.advertiserId, transaction.publisherId]);
+    const about = { subject: id, sequence: event.revision + 1 };
+    const transition = { id: event.id, ...about, state, parties, at: Date.parse(at) - EPOCH, time };
+    this.transitions.push(transition);
+    for (const party of parties)
       for (const [subscription, { organisation, content }] of this.active)
         if (organisation === party && content.filter.stateIds.includes(state))
-          for (const one of receiversOf(subscription, content))
-            this.add(event.id, subscription, one, { subject: id, sequence: event.revision + 1 });
+          for (const one of receiversOf(subscription, content)) this.add(event.id, subscription, one, about);
+  }
+
+  private request(id: string, { id: event, type, data: text }: RecordedEvent, time: number): void {
+    const data = JSON.parse(text) as Readonly<Record<'receiver' | 'message' | 'subject', string>> & {
+      readonly sequence: number;
+    };
+    const { receiver, subject, sequence } = data;
+    const one = receiversOf(id, this.active.get(id)?.content).find((other) => other.receiver === receiver);
+    if (type === 'TestRequested' && one !== undefined)
+      this.add(event, id, one, { subject: `test-${event}`, sequence: 1 });
+    if (type === 'MessageRequested' && this.active.has(id)) {
+      const cause = this.transitions.find((of) => of.subject === subject && of.sequence === sequence);
+      const message = this.add(
+        cause?.id ?? '',
+        id,
+        one ?? { receiver, url: '' },
+        { subject, sequence },
+        true,
+      );
+      if (one === undefined) [message.isCancellable, message.removedAt] = [true, time];
+    }
+    const again = this.all.get(data.message);
+    if (type !== 'RedeliveryRequested' || again === undefined) return;
+    again.requests.push(time);
+    again.pending = time;
   }
 
   private subscription(
@@ -98,11 +154,23 @@ class Model {
     const organisation = Number(data['organisationId'] ?? this.active.get(id)?.organisation);
     if (type === 'SubscriptionDeleted') this.active.delete(id);
     else if (/Created$|Replaced$/.test(type)) this.active.set(id, { organisation, content });
+    if (type === 'ReceiverDisabled')
+      this.disabled.push({
+        subscription: id,
+        receiver: String(data['receiver']),
+        from: time,
+        until: Infinity,
+      });
+    if (type === 'SubscriptionDeleted' || /Replaced$|Enabled$/.test(type))
+      for (const one of this.disabled)
+        if (one.subscription === id && one.receiver === (data['receiver'] ?? one.receiver))
+          one.until = Math.min(one.until, time);
     const left = new Set(receiversOf(id, this.active.get(id)?.content).map(({ receiver }) => receiver));
     for (const one of this.all.values()) {
       if (one.subscription !== id) continue;
       const isLeft = left.has(one.receiver);
-      one.isCancellable ||= !isLeft;
+      one.isCancellable ||= !isLeft || (one.isOfPast && type === 'BackfillsCancelled');
+      if (!isLeft || type === 'RedeliveriesCancelled') one.pending = undefined;
       one.removedAt = isLeft ? undefined : (one.removedAt ?? time);
     }
   }
@@ -112,19 +180,38 @@ class Model {
     subscription: string,
     to: Pick<Expected, 'receiver' | 'url'>,
     about: Pick<Expected, 'subject' | 'sequence'>,
-  ): void {
-    const id = `msg_${base32(`${event} ${to.receiver}`, 20)}`;
-    this.all.set(id, { id, subscription, ...to, ...about, isCancellable: false, removedAt: undefined });
+    isOfPast = false,
+  ): Expected {
+    const id = messageId(event, to.receiver);
+    const known = { isCancellable: false, removedAt: undefined, requests: [], pending: undefined };
+    const message: Expected = { id, subscription, ...to, ...about, isOfPast, ...known };
+    this.all.set(id, message);
+    return message;
   }
 }
 
 const models = new WeakMap<Observed, Model>();
 
-export function expectedOf(world: Observed): ReadonlyMap<string, Expected> {
+function modelOf(world: Observed): Model {
   const model = models.get(world) ?? new Model();
   models.set(world, model);
   model.advance(world);
-  return model.all;
+  return model;
+}
+
+export function expectedOf(world: Observed): ReadonlyMap<string, Expected> {
+  return modelOf(world).all;
+}
+
+/** Receivers that the system has disabled at some time. */
+export function disabledIn(world: Observed): readonly Disabled[] {
+  return modelOf(world).disabled;
+}
+
+/** A receiver as its owner names it. */
+export function ownedReceiver(world: Observed, { subscription: id, receiver }: Disabled) {
+  const organisation = modelOf(world).active.get(id)?.organisation;
+  return { id, receiver, caller: CALLERS.find(({ organisationId }) => organisationId === organisation)! };
 }
 
 /** Messages that receivers have got so far. */
@@ -152,7 +239,8 @@ const matched: Check = {
       made.add(id);
       const message = expected.get(id);
       require(message !== undefined, () => `message ${id} was matched, but is not due`);
-      const { receiver, subject, sequence } = message;
+      const { receiver, subject, sequence, isOfPast } = message;
+      if (isOfPast) continue;
       const key = `${receiver} ${subject}`;
       require((sequences.get(key) ?? 0) < sequence, () =>
         `messages about ${subject} to ${receiver} are out of order`);
@@ -177,4 +265,87 @@ const owed: Check = {
   },
 };
 
-export const MESSAGES = [matched, owed] as const;
+const again: Check = {
+  promise:
+    'A message that somebody has asked for again is sent again, unless the request was cancelled or its receiver removed (N17).',
+  left: (world) => {
+    const sent = new Map<string, number>();
+    for (const { id, isManual, started } of world.receivers.all) if (isManual) sent.set(id, started);
+    const left = [...expectedOf(world).values()].find(
+      ({ id, pending, isCancellable }) => !isCancellable && (pending ?? -1) > (sent.get(id) ?? -1),
+    );
+    return left && `${left.id} is not sent again, as was asked for at ${left.pending ?? ''}`;
+  },
+};
+
+const requested: Check = {
+  promise: 'Redeliveries and backfills that were acknowledged are requested, as many as was answered (N17).',
+  verify: (world) => {
+    for (const one of [...world.clients.done(redeliverAll), ...world.clients.done(backfill)]) {
+      const type = one.command.name === 'backfill' ? 'MessageRequested' : 'RedeliveryRequested';
+      const made = world.disks.log
+        .stream(`deliveryrequests-${one.what.id}`)
+        .filter((event) => event.type === type && isWithin(timeOf(world, event), one)).length;
+      require(made >= one.result.requested, () =>
+        `${textOf(one)} was answered with ${one.result.requested}, but there are ${made}`);
+    }
+  },
+};
+
+const isWithin = (time: number, { sentAt, answeredAt }: Sent): boolean =>
+  time >= sentAt && time <= answeredAt;
+
+/** By how much clocks may differ (ms): backfills read so much more. */
+const CLOCKS_MS = 3_600_000;
+
+const past: Check = {
+  promise:
+    'After a backfill there is a message about each transition of its time that the subscription selects (N17).',
+  verify: (world) => {
+    const { transitions, all } = modelOf(world);
+    if (transitions.some(({ at, time }) => Math.abs(at - time) > CLOCKS_MS / 2)) return;
+    for (const one of world.clients.done(backfill)) {
+      const changes = world.disks.log
+        .stream(`subscription-${one.what.id}`)
+        .filter(({ type }) => /^Subscription/.test(type));
+      if (changes.some((event) => isWithin(timeOf(world, event), one))) continue;
+      const last = changes.findLast((event) => timeOf(world, event) < one.sentAt);
+      const { subscription: content } = dataOf(last!) as { readonly subscription?: SubscriptionContent };
+      const [min, max] = [one.what.posted.minTime, one.what.posted.maxTime].map(
+        (at) => Date.parse(at) - EPOCH,
+      );
+      for (const { id, parties, state, at, time } of transitions)
+        if (time < one.sentAt && at >= min! && at <= max! && parties.has(one.what.caller.organisationId))
+          for (const { receiver } of receiversOf(one.what.id, content))
+            require(content?.filter.stateIds.includes(state) !== true ||
+              all.has(messageId(id, receiver)), () =>
+              `${textOf(one)} has made no message of ${id} to ${receiver}`);
+    }
+  },
+};
+
+const disabled: Check = {
+  promise: 'A receiver that answers 410 is disabled, and the system disables no other (N8).',
+  left: (world) => {
+    const known = new Set(disabledIn(world).map(({ receiver }) => receiver));
+    const expected = expectedOf(world);
+    for (const event of world.disks.deliveries.all) {
+      const { id, receiver, status } = dataOf(event);
+      if (status !== 410 || known.has(String(receiver))) continue;
+      if (expected.get(String(id))?.isCancellable === false) return `${String(receiver)} is not disabled`;
+    }
+    return undefined;
+  },
+  verify: (world) => {
+    const expected = expectedOf(world);
+    for (const { receiver, from } of disabledIn(world)) {
+      const isGone = world.receivers.all.some(
+        ({ id, end, ended = Infinity }) =>
+          end === 'gone' && ended <= from && expected.get(id)?.receiver === receiver,
+      );
+      require(isGone, () => `${receiver} was disabled at ${from}, but had not answered 410`);
+    }
+  },
+};
+
+export const MESSAGES = [matched, owed, again, requested, past, disabled] as const;

@@ -16,12 +16,12 @@ export const POSTED_NAME = { of: 'f', name: 'Lamps' } as const;
 const CATEGORY_IDS = ['1', '2', '3', '4'] as const;
 const NAMES = ['Home', POSTED_NAME.name, 'Garden'] as const;
 
-const handlers = ({ clock, engines: { log }, follower: { directory } }: ApiParts) => {
+const handlers = ({ clock, engines: { log }, follower }: ApiParts) => {
   const at = (): string => clock.now().toISOString();
   return {
     map: (feedId: number, name: string, categoryId: string | undefined) => {
       const change = { feedId, name, ...(categoryId === undefined ? {} : { categoryId }) };
-      return changeMappings(clock, log, directory, [{ line: 1, change }], {
+      return changeMappings(clock, log, follower, [{ line: 1, change }], {
         at: at(),
         count: async () => [],
       });

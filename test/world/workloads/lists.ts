@@ -11,7 +11,9 @@ import { downloadKeys, searchKeys } from '../../../src/services/products/keys';
 import { type OutputProduct } from '../../../src/services/products/output';
 import { ProductQueries } from '../../../src/services/products/product.queries';
 import { productService } from '../../../src/services/products/products.controller';
-import { SubscriptionQueries } from '../../../src/services/subscriptions/subscription.queries';
+import { deliveryKeys } from '../../../src/services/subscriptions/deliveries.fields';
+import { DeliveryQueries } from '../../../src/services/subscriptions/deliveries.queries';
+import { SubscriptionQueries, type Which } from '../../../src/services/subscriptions/subscription.queries';
 import {
   listKeys as transactionKeys,
   TransactionQueries,
@@ -20,7 +22,7 @@ import { listKeys as voucherKeys, VoucherQueries } from '../../../src/services/v
 import { type KeyTable, readKeys } from '../../../src/wire/keys/keys';
 import { parseRequestTarget } from '../../../src/wire/keys/request-target';
 import { type Clients, type Command } from '../clients';
-import { type ApiParts } from '../host';
+import { type ApiParts, type Disks } from '../host';
 import { CALLERS, FEEDS } from './network-file';
 import { subscriptionParts } from './subscriptions';
 
@@ -44,6 +46,7 @@ export const queries = (parts: ApiParts) => {
     vouchers: new VoucherQueries(store, log, follower, SETTINGS),
     claims: new ClaimQueries(store, log, follower, clock),
     subscriptions: new SubscriptionQueries(store, log, subscriptionParts(parts)),
+    deliveries: new DeliveryQueries(store, log, subscriptionParts(parts), clock),
     products: new ProductQueries(store, follower, SETTINGS),
     feeds: new FeedQueries(new CountedFeeds(store, states, follower), follower, log, store, readModels),
     plans: new DownloadPlans(log, store, follower, states),
@@ -98,6 +101,25 @@ async function byCursor(
   return all;
 }
 
+const shownClaims = (found: Awaited<ReturnType<ClaimQueries['list']>>) =>
+  shownIn(found, ({ claimId, statusId }) => [String(claimId), String(statusId)]);
+
+/** What lists of each subscription of a caller show. */
+async function ofSubscriptions(
+  { subscriptions }: Queries,
+  caller: ReturnType<typeof callerOf>,
+  list: (which: Which) => Promise<Shown>,
+): Promise<Shown> {
+  const topic = TOPICS.transactions;
+  const shown: Shown[number][] = [];
+  const own = await shownIn({ items: await subscriptions.list(topic, caller) }, (one) => [
+    one.subscriptionId,
+    '',
+  ]);
+  for (const [id] of own) shown.push(...(await list({ topic, id, caller })));
+  return shown;
+}
+
 /** All lists, each with everything that a caller may see. */
 const LISTS = {
   vouchers: ({ vouchers, clock }, caller) =>
@@ -114,10 +136,9 @@ const LISTS = {
       );
       return { shown: await shownIn(found, showTransaction), next: found.nextCursor };
     }),
-  claims: ({ claims }, caller) =>
-    claims
-      .list(keysOf(claimKeys, ''), caller)
-      .then((found) => shownIn(found, ({ claimId, statusId }) => [String(claimId), String(statusId)])),
+  claims: ({ claims }, caller) => claims.list(keysOf(claimKeys, ''), caller).then(shownClaims),
+  'claims by name': ({ claims }, caller) =>
+    claims.list(keysOf(claimKeys, 'sortBy=programName'), caller).then(shownClaims),
   subscriptions: async ({ subscriptions }, caller) =>
     shownIn({ items: await subscriptions.list(TOPICS.transactions, caller) }, (one) => [
       one.subscriptionId,
@@ -134,6 +155,27 @@ const LISTS = {
       const { products: items, nextCursor } = await products.search(keys, caller);
       return { shown: await shownIn({ items }, showProduct), next: nextCursor };
     }),
+  deliveries: (all, caller) =>
+    ofSubscriptions(all, caller, async (which) => {
+      const found = await all.deliveries.list(which, keysOf(deliveryKeys, ''));
+      return await shownIn(found, ({ messageId, state }) => [messageId, state]);
+    }),
+  'deliveries by cursor': (all, caller) =>
+    ofSubscriptions(all, caller, (which) =>
+      byCursor(async (cursor) => {
+        const keys = keysOf(deliveryKeys, `pageSize=${PAGE};cursor=${cursor}`);
+        const found = await all.deliveries.list(which, keys);
+        const shown = await shownIn(found, ({ messageId, state }) => [messageId, state]);
+        return { shown, next: found.nextCursor };
+      }),
+    ),
+  receivers: (all, caller) =>
+    ofSubscriptions(all, caller, async (which) =>
+      (await all.deliveries.receivers(which)).map(({ receiverId, attempts, failed, delivered, dead }) => [
+        receiverId,
+        [attempts, failed, delivered, dead].join(),
+      ]),
+    ),
 } satisfies Readonly<
   Record<string, (queries: Queries, caller: ReturnType<typeof callerOf>) => Promise<Shown>>
 >;
@@ -147,6 +189,9 @@ export function feedsOf({ kind, organisationId }: Asker): string {
 export const callerOf = (asker: Asker) => ({ ...asker, system: 'PRODUCTS', tokenHash: '' }) as const;
 
 type ListName = keyof typeof LISTS;
+
+/** Lists of what is in the delivery log, for which no position can be asked for. */
+const isOfDeliveries = (list: ListName): boolean => /^(deliveries|receivers)/.test(list);
 
 /** `from`: the position that the answer has to include, as `X-Min-Position`. */
 interface Question {
@@ -165,18 +210,22 @@ export const askList: Command<Question, Shown> = {
   weight: 8,
   draw: (random, clients) => {
     const list = random.pick(NAMES);
-    return { list, caller: random.pick(askersOf(list)), from: random.chance(0.8) ? newest(clients) : START };
+    const from = random.chance(0.8) && !isOfDeliveries(list) ? newest(clients) : START;
+    return { list, caller: random.pick(askersOf(list)), from };
   },
   run: async (api, { list, caller, from }) => {
     const all = api.of(queries);
-    await reach(all, from);
+    if (!isOfDeliveries(list)) await reach(all, from);
     return await LISTS[list](all, callerOf(caller));
   },
 };
 
-/** All lists, as of a position. */
-export function allLists(from: Position): readonly Question[] {
-  return NAMES.flatMap((list) => askersOf(list).map((caller) => ({ list, caller, from })));
+/** All lists, as of the ends of both logs. */
+export function allLists({ log, deliveries }: Disks): readonly Question[] {
+  return NAMES.flatMap((list) => {
+    const from = isOfDeliveries(list) ? deliveries.head : log.head;
+    return askersOf(list).map((caller) => ({ list, caller, from }));
+  });
 }
 
 /** The newest position that any client knows. */

@@ -1,13 +1,14 @@
 import { type Filter, type GroupOrder } from '../../../src/kernel/query';
 import { type Document } from '../../../src/kernel/read-store';
 import { searchKeys } from '../../../src/services/products/keys';
+import { totalsKeys } from '../../../src/services/transactions/transaction.queries';
 import { oracleOf } from '../../support/oracle';
 import { type Command } from '../clients';
 import { type MemoryStore } from '../memory-store';
 import { type Random } from '../random';
 import { BRANDS } from './categories';
 import { type Asker, callerOf, feedsOf, keysOf, queries } from './lists';
-import { CALLERS } from './network-file';
+import { CALLERS, PROGRAMS } from './network-file';
 import { IDS } from './products';
 
 /** A search of products. */
@@ -161,3 +162,57 @@ function expectedOf(
   const within = [{ field: 'price' }];
   return oracle.searchGroups({ filter, groupBy: 'ean', within, order: groups, members: 100, ...page });
 }
+
+interface StoredTransaction {
+  readonly messageTypeId: number;
+  readonly transaction: Readonly<
+    Record<'advertiserId' | 'publisherId' | 'programId' | 'orderValue', number>
+  > & {
+    readonly currencyId: string;
+  };
+}
+
+/** Of a program, if that is asked for, a currency and a state: how many, and the sum of their order values (hundredths). */
+type Total = readonly [of: string, count: number, orderValue: number];
+
+export const totalTransactions: Command<
+  { readonly caller: Asker; readonly programId: number | undefined; readonly isByProgram: boolean },
+  { readonly found: readonly Total[]; readonly expected: readonly Total[] }
+> = {
+  name: 'total transactions',
+  weight: 2,
+  draw: (random) => ({
+    caller: random.pick(CALLERS),
+    programId: random.chance(0.5) ? undefined : random.pick(PROGRAMS).programId,
+    isByProgram: random.chance(0.5),
+  }),
+  run: async (api, { caller, programId, isByProgram }) => {
+    const { transactions, rendering } = api.of(queries);
+    const { signal } = new AbortController();
+    const keys = { programId: programId ?? '', groupBy: isByProgram ? 'programId,state' : '' };
+    const text = Object.entries(keys).flatMap(([key, value]) => (value === '' ? [] : `${key}=${value}`));
+    const { items } = await transactions.totals(keysOf(totalsKeys, text.join(';')), callerOf(caller), {
+      signal,
+    });
+    const found: Total[] = [];
+    for await (const batch of items)
+      for (const { programId = '', currencyId, messageTypeId, count, orderValue } of batch)
+        found.push([
+          `${programId} ${currencyId} ${messageTypeId ?? ''}`,
+          count,
+          Math.round(100 * orderValue),
+        ]);
+    const own = ((rendering.store as MemoryStore).seen.get(signal) ?? []).flatMap(({ id, body }) => {
+      const { messageTypeId, transaction } = JSON.parse(body) as StoredTransaction;
+      const { advertiserId, publisherId, currencyId, orderValue } = transaction;
+      const isOwn = [advertiserId, publisherId].includes(caller.organisationId);
+      if (!isOwn || (programId !== undefined && transaction.programId !== programId)) return [];
+      const of = `${isByProgram ? transaction.programId : ''} ${currencyId} ${messageTypeId}`;
+      return [{ id, body, fields: { of, orderValue } }];
+    });
+    const expected = oracleOf(own)
+      .totals('of', ['orderValue'], { all: [] })
+      .map(({ values: [of = ''], count, sums: [sum = 0] }): Total => [of, count, sum]);
+    return { found, expected };
+  },
+};

@@ -3,6 +3,7 @@ import { receiversOf } from '../../../src/domain/subscriptions/receiver-id';
 import { type SubscriptionContent } from '../../../src/domain/subscriptions/subscription';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { TOPICS } from '../../../src/domain/topics';
+import { BackfillCommands } from '../../../src/services/subscriptions/backfills';
 import { SubscriptionCommands, Subscriptions } from '../../../src/services/subscriptions/commands';
 import { RedeliveryCommands } from '../../../src/services/subscriptions/deliveries.commands';
 import { DeliveryQueries } from '../../../src/services/subscriptions/deliveries.queries';
@@ -11,6 +12,7 @@ import { type SubscriptionParts } from '../../../src/services/subscriptions/subs
 import { type Clients, type Command } from '../clients';
 import { type ApiParts, KEEP_MS } from '../host';
 import { type Random } from '../random';
+import { EPOCH } from '../simulation';
 import { CALLERS } from './network-file';
 
 export const subscriptionParts = ({ engines }: ApiParts): SubscriptionParts => ({
@@ -30,6 +32,7 @@ const commands = (all: ApiParts) => {
   const queries = new DeliveryQueries(store, log, parts, clock);
   return {
     ofSubscription: new SubscriptionCommands(subscriptions, follower, parts),
+    ofPast: new BackfillCommands(subscriptions, log, clock, parts),
     ofReceiver: new ReceiverCommands(subscriptions, store, parts),
     ofMessage: new RedeliveryCommands(subscriptions, queries, store, log),
   };
@@ -52,6 +55,11 @@ interface Which {
 }
 
 const topic = TOPICS.transactions;
+
+interface WhichReceiver extends Which {
+  readonly receiver: string;
+}
+
 export const URLS = ['https://a.example/', 'https://b.example/', 'https://c.example/'] as const;
 
 function contentOf(random: Random) {
@@ -134,21 +142,28 @@ export const deleteSubscription: Command<Which> = {
   isNew: () => false,
 };
 
-export const testReceiver: Command<Which & { readonly receiver: string }> = {
+function knownReceiver(random: Random, clients: Clients): WhichReceiver | undefined {
+  const which = known(random, clients);
+  if (which === undefined) return undefined;
+  const { id } = which;
+  const written = [...clients.done(createSubscription), ...clients.done(replaceSubscription)];
+  const receivers = written
+    .filter(({ result }) => result.subscriptionId === id)
+    .flatMap(({ result }) => [...receiversOf(id, result.subscription.content).keys()]);
+  return { ...which, receiver: random.pick(receivers) };
+}
+
+export const enableReceiver: Command<WhichReceiver> = {
+  name: 'enable receiver',
+  weight: 0.7,
+  draw: knownReceiver,
+  run: (api, { receiver, ...which }) => api.of(commands).ofReceiver.enable({ topic, ...which }, receiver),
+};
+
+export const testReceiver: Command<WhichReceiver> = {
   name: 'test receiver',
   weight: 1,
-  draw: (random, clients) => {
-    const which = known(random, clients);
-    if (which === undefined) return undefined;
-    const written = [...clients.done(createSubscription), ...clients.done(replaceSubscription)].filter(
-      ({ result }) => result.subscriptionId === which.id,
-    );
-    const { id } = which;
-    const receivers = written.flatMap(({ result }) => [
-      ...receiversOf(id, result.subscription.content).keys(),
-    ]);
-    return { ...which, receiver: random.pick(receivers) };
-  },
+  draw: knownReceiver,
   run: (api, { receiver, ...which }) => {
     const options = { isGone: () => false };
     return api.of(commands).ofReceiver.test({ topic, ...which }, receiver, options);
@@ -183,4 +198,50 @@ export const redeliver: Command<Which & { readonly message: string }> = {
   },
   happensIn: ({ id }) => [`deliveryrequests-${id}`],
   isNew: () => false,
+};
+
+/** Between two times. */
+interface Period {
+  readonly minTime: string;
+  readonly maxTime: string;
+}
+
+const ofPeriod = (random: Random): Period => {
+  const minTime = new Date(EPOCH - 60_000 + (random.chance(0.5) ? 0 : random.below(90_000))).toISOString();
+  return { minTime, maxTime: new Date(EPOCH + 48 * 3_600_000).toISOString() };
+};
+
+export const redeliverAll: Command<
+  Which & { readonly posted: Period & { readonly state: string } },
+  { readonly requested: number }
+> = {
+  name: 'redeliver all',
+  weight: 1,
+  draw: (random, clients) => {
+    const state = random.weighted({ dead: 1, delivered: 2, cancelled: 1 });
+    const which = known(random, clients);
+    return which && { ...which, posted: { ...ofPeriod(random), state } };
+  },
+  run: (api, { posted, ...which }) =>
+    api.of(commands).ofMessage.redeliverAll({ topic, ...which }, { ...posted }),
+};
+
+export const backfill: Command<Which & { readonly posted: Period }, { readonly requested: number }> = {
+  name: 'backfill',
+  weight: 1.5,
+  draw: (random, clients) => {
+    const which = known(random, clients);
+    return which && { ...which, posted: ofPeriod(random) };
+  },
+  run: (api, { posted, ...which }) => api.of(commands).ofPast.backfill({ topic, ...which }, { ...posted }),
+};
+
+export const cancelRequests: Command<Which & { readonly what: 'cancelRedeliveries' | 'cancelBackfills' }> = {
+  name: 'cancel requests',
+  weight: 0.5,
+  draw: (random, clients) => {
+    const which = known(random, clients);
+    return which && { ...which, what: random.pick(['cancelRedeliveries', 'cancelBackfills']) };
+  },
+  run: (api, { what, ...which }) => api.of(commands).ofSubscription.change({ topic, ...which }, what),
 };
