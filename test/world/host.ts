@@ -49,9 +49,13 @@ interface HostParts {
   readonly random: Random;
   /** It runs a newer version. */
   readonly isNewer: boolean;
+  /** Names where the logs are: a copy sends nothing by itself. */
+  readonly installation: string;
   readonly isGone: (owner: string) => boolean;
   readonly report: (failure: unknown) => void;
 }
+
+export const SECRETS = new Secrets(Buffer.alloc(32));
 
 /** Names the code of processes. */
 export const CODE = 'world';
@@ -127,8 +131,8 @@ export class Host {
 
   /** Call it in the process. */
   async start(): Promise<void> {
-    const { disks, isOneMachine, network, collections, random, receivers, isNewer, isGone, report } =
-      this.given;
+    const { disks, isOneMachine, network, collections, random, receivers } = this.given;
+    const { isNewer, installation, isGone, report } = this.given;
     const { process } = this;
     const { roles } = this.shape;
     const clock = new ProcessClock(network.simulation, process, random);
@@ -189,11 +193,18 @@ export class Host {
       this.stops.push(() => runner.stop());
     }
     if (roles.includes('notifier')) {
-      const secrets = new Secrets(Buffer.alloc(32));
       const notifier = new Notifier(
         {
-          ...{ clock, log, leases, deliveries, secrets, keepMs: KEEP_MS, topics: Object.values(TOPICS) },
-          owner: { installation: 'world', key: secrets.fingerprint },
+          ...{
+            clock,
+            log,
+            leases,
+            deliveries,
+            secrets: SECRETS,
+            keepMs: KEEP_MS,
+            topics: Object.values(TOPICS),
+          },
+          owner: { installation, key: SECRETS.fingerprint },
           newSender: () => receivers.senderOf(process, clock),
         },
         { name: owner, code: 'world', isGone, report },

@@ -170,6 +170,11 @@ export const INCIDENTS: readonly Incident[] = [
     },
   },
   {
+    name: 'backup',
+    weight: 1,
+    happen: (world) => world.backUp(),
+  },
+  {
     name: 'power fails',
     weight: 0.7,
     happen: (world, random) => world.powerFails(() => random.time(500, 20_000)),

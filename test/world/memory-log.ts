@@ -94,6 +94,16 @@ export class MemoryEvents {
     this.all.splice(0, this.all.length, ...kept);
   }
 
+  /** A copy as of now. `now`: the clock of where it is. */
+  copy(now: () => number): MemoryEvents {
+    const copy = new MemoryEvents(now);
+    copy.all.push(...this.all);
+    for (const [name, events] of this.streams) copy.streams.set(name, [...events]);
+    for (const [position, time] of this.times) copy.times.set(position, time);
+    [copy.last, copy.count] = [this.last, this.count];
+    return copy;
+  }
+
   /** The index of the first event after a position. */
   indexAfter(position: Position): number {
     let [low, high] = [0, this.all.length];

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { verify } from './checks';
+import { RESTORED, verify } from './checks';
 import { Broken } from './checks/broken';
 import { RESTS } from './checks/processes';
 import { planOf } from './plan';
@@ -30,6 +30,9 @@ async function runSeed(
   try {
     await world.run();
     verify(world);
+    const restored = world.restoredWorld();
+    await restored?.runRestored();
+    if (restored !== undefined) verify(restored, RESTORED);
   } catch (error) {
     failure = error;
   }

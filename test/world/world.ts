@@ -1,6 +1,7 @@
 import crypto from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
+import { takeDeliveries } from '../../src/domain/deliveries/ownership';
 import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
 import { importNetwork } from '../../src/operations/import-network';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
@@ -9,15 +10,16 @@ import { censusOf } from './census';
 import { type Left, leftOf } from './checks';
 import { Broken, brokenBy } from './checks/broken';
 import { disabledIn, ownedReceiver, receivedBy } from './checks/messages';
-import { LIVES, RESTS } from './checks/processes';
+import { COPIES, LIVES, RESTS } from './checks/processes';
 import { Clients } from './clients';
-import { type Disks, Host, type HostShape, ROLES } from './host';
+import { type Disks, Host, type HostShape, ROLES, SECRETS } from './host';
+import { imported } from './imported';
 import { LeaseTable } from './memory-leases';
 import { MemoryEvents, MemoryLog } from './memory-log';
 import { MemoryCollections } from './memory-store';
-import { CALM, type EngineName, Network } from './network';
+import { CALM, type EngineName, Network, type Trouble } from './network';
 import { Random } from './random';
-import { Receivers } from './receivers';
+import { type Received, Receivers } from './receivers';
 import { EPOCH, Process, ProcessClock, type Say, Simulation } from './simulation';
 import { askEverything } from './workloads';
 import { enableReceiver } from './workloads/subscriptions';
@@ -65,6 +67,19 @@ function resting(what: string): Left {
   return { of: RESTS, what };
 }
 
+/** The logs as they were at a time, and all that was known of the world outside. */
+interface Backup extends Pick<Disks, 'log' | 'deliveries'> {
+  readonly at: number;
+  readonly received: readonly Received[];
+  readonly troubles: readonly Trouble[];
+}
+
+/** For how long a copy is watched that must not send anything (ms). */
+const WATCHED_MS = 40_000;
+
+/** Steps between looks at what processes keep in memory. */
+const LOOK_STEPS = 12;
+
 /** How long it may take after all faults until nothing is left to do (ms). */
 const REST_MS = 15 * 60_000;
 /** How long nothing may happen until there is rest (ms): longer than automations wait after failures at their start. */
@@ -79,7 +94,7 @@ export class World {
   readonly network: Network;
   readonly receivers: Receivers;
   readonly clients: Clients;
-  readonly disks: Disks;
+  disks: Disks;
   readonly stores: MemoryCollections[];
   /** Streams with events of another program, which nobody can use. */
   readonly unusable = new Set<string>();
@@ -87,6 +102,8 @@ export class World {
   readonly taken: Record<string, number> = {};
   /** What processes keep in memory when they are at rest, by the names of collections. */
   readonly kept = new Map<string, number>();
+  /** The same while everything is going on. */
+  readonly peaks = new Map<string, number>();
   hosts: Host[] = [];
   private readonly stopping: Host[] = [];
   private readonly shape: Shape;
@@ -96,12 +113,15 @@ export class World {
   private started = 0;
   /** Starts that wait for a machine. */
   private postponed = 0;
+  private backup: Backup | undefined;
 
   constructor(
     readonly seed: string,
     private readonly plan: readonly Step[],
     /** Gets its story, line by line. */
     private readonly tell: ((line: string) => void) | undefined,
+    /** What it begins with. */
+    private readonly restored?: Backup,
   ) {
     this.random = new Random(`${seed} world`);
     const simulation = new Simulation(seed);
@@ -118,8 +138,11 @@ export class World {
     );
     this.shape = shapeOf(this.random);
     const wall = (): number => EPOCH + simulation.now;
-    const [log, deliveries] = [new MemoryEvents(wall), new MemoryEvents(wall)];
-    this.disks = { log, deliveries, leases: new LeaseTable() };
+    const { log, deliveries } = restored ?? {
+      log: new MemoryEvents(wall),
+      deliveries: new MemoryEvents(wall),
+    };
+    this.disks = { log: log.copy(wall), deliveries: deliveries.copy(wall), leases: new LeaseTable() };
     const isFlushed = !this.plan.some(({ name }) => name === 'power fails');
     this.stores = [...new Set(this.shape.hosts.map(({ store }) => store))].map(
       () => new MemoryCollections(isFlushed ? Infinity : 16),
@@ -145,6 +168,50 @@ export class World {
     }
   }
 
+  /** Both logs, at one time. */
+  backUp(): void {
+    this.say('both logs are backed up');
+    const { disks, receivers, network, simulation } = this;
+    const received = receivers.all.map((one) => ({ ...one }));
+    const killed = received.map(({ process }): Trouble => {
+      return { process, kind: 'killed', from: simulation.now, until: Infinity };
+    });
+    const [log, deliveries] = [disks.log, disks.deliveries].map((one) => one.copy(() => NaN));
+    const troubles = [...network.troubles.map((one) => ({ ...one })), ...killed];
+    this.backup = { log: log!, deliveries: deliveries!, at: simulation.now, received, troubles };
+  }
+
+  /** The last backup as a world of its own, which begins with it; undefined: there is none. */
+  restoredWorld(): World | undefined {
+    if (this.backup === undefined) return undefined;
+    const world = new World(`${this.seed} restored`, [], this.tell, this.backup);
+    for (const stream of this.unusable) world.unusable.add(stream);
+    return world;
+  }
+
+  /** A backup is restored elsewhere: it is a copy, which sends nothing until it is told to. */
+  async runRestored(): Promise<void> {
+    const { at = 0, received = [], troubles = [] } = this.restored ?? {};
+    const { simulation, network, receivers, disks } = this;
+    simulation.now = at + 60_000;
+    network.troubles.push(...troubles);
+    receivers.all.push(...received);
+    const restore = this.takeOver();
+    try {
+      this.say('a backup is restored');
+      for (const shape of this.shape.hosts) this.start(shape);
+      await this.runUntil(simulation.now + WATCHED_MS);
+      if (receivers.all.length > received.length) throw brokenBy(COPIES, 'a copy has sent something');
+      const clock = new ProcessClock(simulation, new Process('operator', simulation), this.random);
+      const owner = { installation: this.seed, key: SECRETS.fingerprint };
+      await takeDeliveries(clock, new MemoryLog(disks.log), owner);
+      await this.rest();
+      await this.rebuild();
+    } finally {
+      restore();
+    }
+  }
+
   say(text: string | (() => string)): void {
     const line = (): string => (typeof text === 'string' ? text : text());
     this.tell?.(`${(this.simulation.now / 1_000).toFixed(3).padStart(9)} ${line()}`);
@@ -153,6 +220,7 @@ export class World {
   private take(step: Step): void {
     this.taken[step.name] = (this.taken[step.name] ?? 0) + 1;
     step.take(this, new Random(`${this.seed} step ${step.number}`));
+    if (step.number % LOOK_STEPS === 0) this.look(this.peaks);
   }
 
   async importNetwork(status: 'active' | 'paused'): Promise<void> {
@@ -207,10 +275,11 @@ export class World {
       return;
     }
     this.started += 1;
-    const process = new Process(`p${this.started}`, this.simulation);
+    const name = `${this.restored === undefined ? 'p' : 'restored p'}${this.started}`;
+    const process = new Process(name, this.simulation);
     process.clockError = this.clockError;
     const host = new Host(process, shape, {
-      ...{ disks: this.disks, network: this.network, receivers: this.receivers },
+      ...{ disks: this.disks, network: this.network, receivers: this.receivers, installation: this.seed },
       isOneMachine: this.shape.isOneMachine,
       collections: this.stores[shape.store] ?? new MemoryCollections(),
       random: new Random(`${this.seed} ${process.name}`),
@@ -330,17 +399,25 @@ export class World {
     await this.untilAtRest('after 26 hours');
     askEverything(this.clients, this.disks, this.random);
     await this.untilAtRest('after the last questions', 500);
-    for (const { parts } of this.hosts)
-      for (const [name, size] of censusOf(parts))
-        this.kept.set(name, Math.max(size, this.kept.get(name) ?? 0));
+    this.look(this.kept);
+  }
+
+  /** Notes how many entries processes keep in memory, by the names of collections: the most of any. */
+  private look(most: Map<string, number>): void {
+    for (const { parts } of this.up)
+      for (const [name, size] of censusOf(parts)) most.set(name, Math.max(size, most.get(name) ?? 0));
   }
 
   /** Projects everything once more, into a store of its own. */
   private async rebuild(): Promise<void> {
     for (const host of this.hosts) this.kill(host);
     this.stores.push(new MemoryCollections());
+    // Or of what was exported and imported elsewhere.
+    const { log } = this.disks;
+    if (this.random.chance(0.2)) this.disks = { ...this.disks, log: await imported(log, this.random) };
     this.start({ roles: ['projector'], store: this.stores.length - 1 });
     await this.untilAtRest('of a rebuild', 0);
+    this.disks = { ...this.disks, log };
   }
 
   /** Until nothing is left to do, and nothing has happened for a while: automations look at what was projected last. */

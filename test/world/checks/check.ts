@@ -20,6 +20,8 @@ export interface Observed {
   readonly unusable: ReadonlySet<string>;
   /** How many entries processes keep in memory when they are at rest, by the names of collections. */
   readonly kept: ReadonlyMap<string, number>;
+  /** The same while everything is going on, the most of any process. */
+  readonly peaks: ReadonlyMap<string, number>;
 }
 
 /** A promise of the system, as a world observes it (`checks.ts` lists all). */

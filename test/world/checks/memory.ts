@@ -1,5 +1,6 @@
 import { require } from './broken';
-import { type Check } from './check';
+import { type Check, type Observed } from './check';
+import { expectedOf } from './messages';
 
 /** What waits for something, which has happened when everything is at rest. */
 const QUEUES =
@@ -18,11 +19,14 @@ const REMEMBERED: Readonly<Record<string, number>> = {
 /** Of anything else there is as much as of partitions, reference data, or receivers of this world. */
 const PARTITIONS = 64;
 
+const receiversOf = ({ sent }: Observed['clients']): number =>
+  10 * sent.filter(({ command }) => command.name.endsWith('subscription')).length;
+
 const bounded: Check = {
   promise:
     'When everything is at rest, no queue has anything left, and what else processes keep in memory is bounded by what there is.',
   verify: ({ kept, clients }) => {
-    const receivers = 10 * clients.sent.filter(({ command }) => command.name.endsWith('subscription')).length;
+    const receivers = receiversOf(clients);
     for (const [name, size] of kept) {
       const most = REMEMBERED[name] ?? (QUEUES.test(name) ? 0 : Math.max(PARTITIONS, receivers));
       require(size <= most, () => `${size} entries are left in ${name}, at most ${most} are needed`);
@@ -30,4 +34,14 @@ const bounded: Check = {
   },
 };
 
-export const MEMORY = [bounded] as const;
+const running: Check = {
+  promise:
+    'While everything is going on, processes keep nothing of which there is more than messages, partitions or receivers.',
+  verify: (world) => {
+    const most = Math.max(PARTITIONS, receiversOf(world.clients), expectedOf(world).size);
+    for (const [name, size] of world.peaks)
+      require(size <= most, () => `there were ${size} entries in ${name}, at most ${most} are needed`);
+  },
+};
+
+export const MEMORY = [bounded, running] as const;

@@ -12,4 +12,8 @@ export const RESTS: Promised = {
   promise: 'When nothing fails any more, everything comes to rest, within 15 minutes.',
 };
 
-export const PROCESSES = [LIVES, BOUNDED, RESTS] as const;
+export const COPIES: Promised = {
+  promise: 'A backup that is restored elsewhere sends nothing until it is told to, and then all that is due.',
+};
+
+export const PROCESSES = [LIVES, BOUNDED, RESTS, COPIES] as const;

@@ -9,7 +9,8 @@ import { type Check } from './check';
 const contentOf = (document: Document | undefined) => [document?.fields, document?.body];
 
 const rebuilt: Check = {
-  promise: 'Read models are equal to those that are projected anew from the log.',
+  promise:
+    'Read models are equal to those that are projected anew from the log, or from one into which it was exported and imported.',
   verify: ({ stores }) => {
     const last = stores.at(-1);
     for (const [number, store] of stores.entries())

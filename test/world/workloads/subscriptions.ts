@@ -158,6 +158,10 @@ export const enableReceiver: Command<WhichReceiver> = {
   weight: 0.7,
   draw: knownReceiver,
   run: (api, { receiver, ...which }) => api.of(commands).ofReceiver.enable({ topic, ...which }, receiver),
+  asksFor: {
+    ReceiverEnabled: ({ id, receiver }, { stream, data }) =>
+      stream === `subscription-${id}` && data.receiver === receiver,
+  },
 };
 
 export const testReceiver: Command<WhichReceiver> = {
@@ -224,6 +228,7 @@ export const redeliverAll: Command<
   },
   run: (api, { posted, ...which }) =>
     api.of(commands).ofMessage.redeliverAll({ topic, ...which }, { ...posted }),
+  asksFor: { RedeliveryRequested: ({ id }, { stream }) => stream === `deliveryrequests-${id}` },
 };
 
 export const backfill: Command<Which & { readonly posted: Period }, { readonly requested: number }> = {
@@ -234,6 +239,7 @@ export const backfill: Command<Which & { readonly posted: Period }, { readonly r
     return which && { ...which, posted: ofPeriod(random) };
   },
   run: (api, { posted, ...which }) => api.of(commands).ofPast.backfill({ topic, ...which }, { ...posted }),
+  asksFor: { MessageRequested: ({ id }, { stream }) => stream === `deliveryrequests-${id}` },
 };
 
 export const cancelRequests: Command<Which & { readonly what: 'cancelRedeliveries' | 'cancelBackfills' }> = {
@@ -244,4 +250,11 @@ export const cancelRequests: Command<Which & { readonly what: 'cancelRedeliverie
     return which && { ...which, what: random.pick(['cancelRedeliveries', 'cancelBackfills']) };
   },
   run: (api, { what, ...which }) => api.of(commands).ofSubscription.change({ topic, ...which }, what),
+  asksFor: {
+    RedeliveriesCancelled: ({ id, what }, { stream }) =>
+      what === 'cancelRedeliveries' && stream === `subscription-${id}`,
+    BackfillsCancelled: ({ id, what }, { stream }) =>
+      what === 'cancelBackfills' && stream === `subscription-${id}`,
+  },
+  happensIn: ({ id }) => [`subscription-${id}`],
 };
