@@ -191,4 +191,22 @@ module.exports = [
     from: '    if (!(await hasLease())) return undefined;\n',
     to: '',
   },
+  {
+    name: 'a process that sends by the part of the subscriptions that it has read so far',
+    file: 'src/delivery/scheduling/delivery-runner.ts',
+    from: '    await untilAborted(this.stopping.signal, this.parts.recipients.ready);\n',
+    to: '',
+  },
+  {
+    name: 'a mapping that is decided by what a late process knows',
+    file: 'src/network/categories/change-mappings.ts',
+    from: '  await follower.reachedInTime(await log.head());\n',
+    to: '',
+  },
+  {
+    name: 'a copy of the log that sends without being told to',
+    file: 'src/delivery/notifier.ts',
+    from: '      this.refusal = refusal;',
+    to: '      this.refusal = undefined;',
+  },
 ];

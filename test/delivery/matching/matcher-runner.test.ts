@@ -87,21 +87,6 @@ describe('the matcher', () => {
       await matcher.stop();
     }));
 
-  it('appends nothing twice when two processes believe to have the lease', () =>
-    withLogs('sqlite', (one) =>
-      withLogs('sqlite', async (other) => {
-        const matchers = [matcherOf(one), matcherOf({ ...one, leases: other.leases })];
-        for (const matcher of matchers) matcher.start();
-        for (let round = 0; round < 20; round += 1) {
-          const position = await appendAll(one.log, round === 0 ? [SUBSCRIBED, MOVED] : [MOVED, MOVED]);
-          await Promise.all(matchers.map((matcher) => matcher.reached(position)));
-        }
-        await Promise.all(matchers.map((matcher) => matcher.stop()));
-        const ids = (await appendedIn(one.deliveries)).map(({ id }) => id);
-        expect([ids.length, new Set(ids).size]).toEqual([39, 39]);
-      }),
-    ));
-
   it('reports an unavailable log once, and continues', () =>
     withLogs('sqlite', async (logs) => {
       let failures = 6;

@@ -339,9 +339,10 @@ const disabled: Check = {
   verify: (world) => {
     const expected = expectedOf(world);
     for (const { receiver, from } of disabledIn(world)) {
+      // Times in the log are rounded.
       const isGone = world.receivers.all.some(
         ({ id, end, ended = Infinity }) =>
-          end === 'gone' && ended <= from && expected.get(id)?.receiver === receiver,
+          end === 'gone' && ended <= from + 1 && expected.get(id)?.receiver === receiver,
       );
       require(isGone, () => `${receiver} was disabled at ${from}, but had not answered 410`);
     }
