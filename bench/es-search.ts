@@ -1,7 +1,7 @@
 import { searchGroupedProducts, searchProducts, searchWindow } from '../projections/product-search';
 import { type PostedProduct } from '../src/demo/products';
 import { openElasticsearch } from '../src/engines/elasticsearch/open-store';
-import { foldCase, wordsOf } from '../src/wire/words';
+import { foldCase, tokensOf } from '../src/wire/words';
 import { BareBulk } from './bare/es-bulk';
 import { anywhere, type BareRequest, BareSearches, BY_PRICE, NEWEST } from './bare/es-search';
 import { ownStore } from './es-server';
@@ -161,5 +161,5 @@ export async function esSearch(bench: Bench): Promise<readonly Figure[]> {
 }
 
 function wordOf(text: string, at: number): string {
-  return wordsOf(text)[at] ?? '';
+  return tokensOf(text)[at] ?? '';
 }

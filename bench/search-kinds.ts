@@ -1,6 +1,6 @@
 import { products } from '../projections/products';
 import { type PostedProduct } from '../src/demo/products';
-import { foldCase, wordsOf } from '../src/wire/words';
+import { foldCase, tokensOf } from '../src/wire/words';
 import { phrase } from './bare/tables';
 import {
   type BareQuery,
@@ -78,7 +78,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
 };
 
 function wordOf(text: string, at: number): string {
-  return wordsOf(text)[at] ?? '';
+  return tokensOf(text)[at] ?? '';
 }
 
 function anywhere(word: string): string {

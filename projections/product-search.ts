@@ -19,7 +19,7 @@ import { type ReadStore } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/slices';
 import { IDENTIFIERS } from '../src/domain/products/product-fields';
 import { type Offer } from '../src/domain/products/offer';
-import { foldCase, wordsOf } from '../src/wire/words';
+import { foldCase, queryWordsOf, type SearchWord } from '../src/wire/words';
 import { FOLDED_KEYS, type ProductField, products, toOffer } from './products';
 
 /** Most products of one search (Document 1, Limits; `docs/decisions.md#p3`). */
@@ -239,12 +239,18 @@ function queryWords(
   value: string,
   { prefix = false, corrections = [] }: Pick<ProductCriteria, 'prefix' | 'corrections'>,
 ): readonly Word[] {
-  const words = wordsOf(value);
+  const words = queryWordsOf(value);
   return words.map((word, at): Word => {
-    if (prefix && at === words.length - 1) return { prefixes: [word] };
+    if (prefix && at === words.length - 1) return asBeginning(word);
     const corrected = corrections.find((one) => one.word === word);
     return corrected === undefined ? word : corrected.replacements.map((replacement) => [replacement]);
   });
+}
+
+/** A word in each of its spellings as a beginning; what is found by its parts needs nothing. */
+function asBeginning(word: SearchWord): Word {
+  if (typeof word === 'string') return { prefixes: [word] };
+  return word.length > 1 ? { prefixes: word.flat() } : word;
 }
 
 async function filterOf(store: ReadStore, criteria: ProductCriteria, query: QueryOptions): Promise<Filter> {

@@ -6,7 +6,7 @@ import { type FieldType, type FieldValue } from '../src/kernel/read-store';
 import { mappedCategory, mappingKeys } from '../src/network/categories/mapped-category';
 import { DESCRIPTIVE, IDENTIFIERS } from '../src/domain/products/product-fields';
 import { customFieldNames, groupingIdOf, type Offer, type StoredOffer } from '../src/domain/products/offer';
-import { foldCase, wordsOf } from '../src/wire/words';
+import { foldCase, tokensOf } from '../src/wire/words';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from '../src/projector/projection';
 
@@ -49,7 +49,7 @@ export type ProductField = keyof typeof FIELDS;
 export const products: Projection<StoredOffer, OfferEvent> = {
   collection: {
     name: 'products',
-    version: 7,
+    version: 8,
     fields: FIELDS,
     partition: 'feedId',
     sorts: ['modified', 'price', 'changed'],
@@ -134,8 +134,8 @@ function fieldsOf(
     tdCategoryId,
     mapping,
     category: categories.flatMap(({ name }) => (name === undefined ? [] : foldCase(name))),
-    title: wordsOf(product.name),
-    description: wordsOf(product.description),
+    title: tokensOf(product.name),
+    description: tokensOf(product.description),
   };
   if (remapped !== null) [fields.remapped] = remapped;
   if (inStock !== undefined) fields.inStock = inStock;

@@ -12,7 +12,7 @@ import {
 import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
-import { wordsOf } from '../src/wire/words';
+import { queryWordsOf, tokensOf } from '../src/wire/words';
 
 const FIELDS = {
   id: 'keyword',
@@ -38,7 +38,7 @@ const OPEN = { start: -8.64e15, end: 8.64e15 } as const;
 
 /** The vouchers that have not been withdrawn, for listings (Document 2, List keys). */
 export const vouchers: Projection<StoredVoucher, VoucherEvent> = {
-  collection: { name: 'vouchers', version: 2, fields: FIELDS, sorts: ['updated'] },
+  collection: { name: 'vouchers', version: 3, fields: FIELDS, sorts: ['updated'] },
   streams: [`${VOUCHER}-`],
   handles: ['VoucherPublished', 'VoucherRevised', 'VoucherWithdrawn'],
   replaces: ['VoucherPublished', 'VoucherWithdrawn'],
@@ -79,7 +79,7 @@ function fieldsOf(
     siteSpecific: String(siteIds !== undefined),
     languageId: languageId === undefined ? [] : [languageId.toLowerCase()],
     audience: audienceOf(programId, siteIds),
-    text: [title, shortDescription, description, code].flatMap(wordsOf),
+    text: [title, shortDescription, description, code].flatMap(tokensOf),
     updated,
     number: Number(id),
     startDate: Date.parse(voucher.startDate),
@@ -133,7 +133,10 @@ function filterOf(criteria: VoucherCriteria): Filter {
   return allOf(
     ...criteria.audiences.map((audience) => among('audience', audience)),
     ...fields.map((field) => among(field, criteria.among[field]?.map(String))),
-    text(['text'], criteria.keywords?.map(wordsOf)),
+    text(
+      ['text'],
+      criteria.keywords?.map((value) => queryWordsOf(value)),
+    ),
     between('publishStart', { max: publishedAt }),
     between('publishEnd', { min: publishedAt }),
     between('endDate', { min: minEndDate }),

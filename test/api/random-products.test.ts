@@ -138,6 +138,8 @@ describe('searches', () => {
   const words = (...from: string[]) =>
     fc.array(fc.constantFrom(...from), { minLength: 1, maxLength: 5 }).map((parts) => parts.join(' '));
 
+  const RUNS = ['ビジネスシューズ', 'ビジネス用シューズ', 'シュース', 'หูฟังไร้สาย'];
+
   /** Products of every field, some of whose values are shared by many, so that searches find several and orders tie. */
   const offers = fc.tuple(
     anyProduct(fc.uuid()),
@@ -145,8 +147,8 @@ describe('searches', () => {
     fc.constantFrom(...DAYS),
     fc.record(
       {
-        name: words('Lamp', 'lámp', 'GROSSE', 'Größe', 'desk', 'mini-desk', 'x_y', '42'),
-        description: words('wood', 'Wood,', 'lamp', 'größe', '(LED)', 'naïve', '42'),
+        name: words('Lamp', 'lámp', 'GROSSE', 'Größe', 'groesse', 'desk', 'mini-desk', 'x_y', '42', ...RUNS),
+        description: words('wood', 'Wood,', 'lamp', 'größe', '(LED)', 'naïve', '42', ...RUNS),
         price: fc.constantFrom(0, 0.5, 9.99, 10, 10.01, 250),
         categories: fc.array(
           fc.constantFrom(
@@ -211,7 +213,7 @@ describe('searches', () => {
       products: posted.map(({ product }) => product),
       network: NETWORK_KNOWN,
       days: DAYS,
-      words: words('LAMP', 'größe', 'desk', '*', 'x_Y mini'),
+      words: words('LAMP', 'größe', 'groesse', 'desk', '*', 'x_Y mini', 'シューズ', 'スシューズ', 'ไร้สาย'),
       prices: [0, 0.5, 9.99, 9.995, 10, 10.001, 100],
     });
     expect(found).toBeGreaterThan(SEARCHES / 3);

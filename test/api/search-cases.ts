@@ -47,6 +47,7 @@ export const PHONES = product('phones', {
 export const SOFA = product('so,fa', { name: 'Sofa', price: 10.01, categories: [{ id: '2' }] });
 export const LJUD = product('ljud', {
   name: 'Högtalare',
+  description: 'ビジネスシューズ、iPhone15プロ หูฟังไร้สาย: पुल, Йод; Kopfhoerer poet Ølkrus',
   price: 500,
   categories: [{ id: '12' }],
   inStock: 9,
@@ -56,6 +57,11 @@ export const ALL = ['lamp', 'phones', 'so,fa', 'ljud'];
 const GERMAN = ['lamp', 'phones', 'so,fa'];
 /** Seconds after midnight, UTC, of the second day. */
 const second = (time: string) => encodeURIComponent(`${DAYS[1]}T${time}`);
+
+/** What is found by each of some words. */
+function found(words: readonly string[], ids: readonly string[]) {
+  return words.map((word) => ['q', `q=${encodeURIComponent(word)}`, ids] as const);
+}
 
 /** Of each key: what is sent, and what is found of both feeds. */
 export const FINDS: readonly (readonly [key: string, sent: string, found: readonly string[]])[] = [
@@ -78,6 +84,16 @@ export const FINDS: readonly (readonly [key: string, sent: string, found: readon
   ['q', 'q=', ALL],
   ['q', 'q=-!', ALL],
   ['q', 'q=hogtalare', ['ljud']],
+  ...found(['hogtalare', 'hoegtalare', 'h\u00f6gtalare', 'ho\u0308gtalare'], ['ljud']),
+  ...found(
+    ['シューズ', 'ビジネス', 'ネスシュー', 'ズ', 'ｼｭｰｽﾞ', 'iphone15', 'プロ', 'ｉＰＨＯＮＥ15'],
+    ['ljud'],
+  ),
+  ...found(['シュース', 'シューズズ', 'シューズビ', 'iphone'], []),
+  ...found(['ไร้สาย', 'หูฟัง', 'पुल', 'йод', 'и\u0306од'], ['ljud']),
+  ...found(['ไรสาย', 'पल', 'иод'], []),
+  ...found(['kopfhörer', 'kopfhoerer', 'olkrus', 'OELKRUS', 'pöt', 'øLKRUS'], ['ljud']),
+  ...found(['kopfhorer', 'pot', 'oelkruse'], []),
   ['currency', 'currency=EUR', GERMAN],
   ['currency', 'currency=sek', ['ljud']],
   ['currency', 'currency=USD', []],

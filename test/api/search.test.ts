@@ -51,6 +51,15 @@ describe('search keys', () => {
       expect((await search(keys + words(999))).ids).toEqual(['so,fa']);
       const refused = await app.get(`/1.0/products${keys}${words(1000)}`, { token });
       expect(refusals(refused)).toMatchObject([{ code: 'PF_430' }]);
+      const run = (count: number) =>
+        encodeURIComponent(
+          Array.from({ length: count }, (_, at) => String.fromCodePoint(0x4e00 + at)).join(''),
+        );
+      expect((await search(keys + run(1002))).ids).toEqual(['so,fa']);
+      const long = await app.get(`/1.0/products${keys}${run(5000)}`, { token });
+      expect(refusals(long)).toMatchObject([
+        { code: 'PF_430', message: expect.stringContaining('q has 4998 different words') as string },
+      ]);
     });
 
     it('combines with all others, in any order and spelling (decisions A2, P5)', async () => {

@@ -57,6 +57,12 @@ describe('voucher errors', () => {
     ['404 4', 'in another version of the module (Document 2, Versioning)', `GET ${OWN}/9.9`, { token }],
     ['404 7', 'to no module (Document 2, Versioning)', 'GET /1.0/', { token }],
     ['404 6', 'without a version (Document 2, Versioning)', 'GET /vouchers', { token }],
+    [
+      '400 101',
+      'for more than 1,000 words (decisions V11, X14)',
+      `GET ${OWN};keywords=${Array.from({ length: 1_001 }, (_, at) => `w${at}`).join('+')}`,
+      { token },
+    ],
     ['405 405', 'that is PUT (Document 2, Generic HTTP errors)', `PUT ${OWN}`, { token, body: BODY }],
     ['405 405', 'that gets one voucher', `GET ${OWN}/1`, { token }],
     ['404 404', 'to an unknown path', `GET ${OWN}/1/2/3`, { token }],

@@ -121,9 +121,10 @@ describe('The keys of a listing (Document 2, List keys)', () => {
       await create({ shortDescription: 'Lampen, günstig' }),
       await create({ description: 'all lámps on SALE' }),
       await create({ voucherTypeId: 1, code: 'SALE-7' }),
+      await create({ title: 'ビジネスシューズ 10%', shortDescription: 'Kopfhörer' }),
     ];
     const found = async (words: string) => {
-      const listed = idsOf(await list(`;keywords=${words}`));
+      const listed = idsOf(await list(`;keywords=${encodeURI(words)}`));
       return ids.flatMap((id, place) => (listed.includes(id) ? [place] : []));
     };
     expect(await found('grosse')).toEqual([0]);
@@ -131,7 +132,10 @@ describe('The keys of a listing (Document 2, List keys)', () => {
     expect(await found('sale')).toEqual([2, 3]);
     expect(await found('lamps+sale')).toEqual([2]);
     expect(await found('xl,7')).toEqual([0, 3]);
-    expect(await found('*')).toEqual([0, 1, 2, 3]);
+    expect(await found('シューズ')).toEqual([4]);
+    expect(await found('ビジネスシューズ,kopfhoerer')).toEqual([4]);
+    expect(await found('シュース')).toEqual([]);
+    expect(await found('*')).toEqual([0, 1, 2, 3, 4]);
     expect(await found('sal')).toEqual([]);
   });
 

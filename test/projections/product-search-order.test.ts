@@ -1,6 +1,6 @@
 import { type ProductOrder, searchGroupedProducts, searchWindow } from '../../projections/product-search';
 import { groupingIdOf } from '../../src/domain/products/offer';
-import { wordsOf } from '../../src/wire/words';
+import { tokensOf } from '../../src/wire/words';
 import { allOf, EVERYTHING, type Offer, offers, searchedOffers } from './searched-offers';
 
 const { store, search } = searchedOffers();
@@ -23,7 +23,7 @@ const ORDERS: readonly [
     'no order, with q: distinct words of all values in the title, then newest modification',
     { q: ['red lamp', 'lamp Größe', 'led'] },
     ({ product, at }) => {
-      const title = wordsOf(product.name);
+      const title = tokensOf(product.name);
       return [
         -['red', 'lamp', 'grosse', 'led'].filter((word) => title.includes(word)).length,
         -Date.parse(at),

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type ProductCriteria } from '../../projections/product-search';
-import { wordsOf } from '../../src/wire/words';
+import { tokensOf } from '../../src/wire/words';
 import { FEEDS, type Offer, offers, searchedOffers } from './searched-offers';
 
 const { search } = searchedOffers();
@@ -81,7 +81,7 @@ const KEYS: readonly [string, Partial<ProductCriteria>, (offer: Offer) => boolea
 
 function has(...words: readonly string[]): (offer: Offer) => boolean {
   return ({ product }) => {
-    const all = wordsOf(`${product.name} ${product.description}`);
+    const all = tokensOf(`${product.name} ${product.description}`);
     return words.every((word) => all.includes(word));
   };
 }

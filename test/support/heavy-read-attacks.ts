@@ -1,5 +1,5 @@
 import { generateProducts } from '../../bench/generate';
-import { wordsOf } from '../../src/wire/words';
+import { tokensOf } from '../../src/wire/words';
 import { report } from './attack-run';
 import {
   abandon,
@@ -66,7 +66,7 @@ export async function searchManyWords(
   const generated = [...generateProducts({ count: products, categories: [{ id: '1' }] })];
   const vocabulary = new Set<string>();
   for (const { name, description } of generated) {
-    for (const word of [...wordsOf(name), ...wordsOf(description)]) vocabulary.add(word);
+    for (const word of [...tokensOf(name), ...tokensOf(description)]) vocabulary.add(word);
     if (vocabulary.size >= words) break;
   }
   await fill(

@@ -1,4 +1,5 @@
 import { type PostedProduct } from '../../src/demo/products';
+import { cutWords, isWordIn, type OracleWord, withoutCase } from './oracle-words';
 
 /** A posted offer; the service assigns its id. */
 export interface KnownOffer {
@@ -204,22 +205,22 @@ function isOneOf<Value>(value: Value | undefined, wanted: readonly Value[] | und
   return wanted === undefined || (value !== undefined && wanted.includes(value));
 }
 
-function hasWords(product: PostedProduct, value: string, asked: Pick<Asked, 'prefix'>): boolean {
-  const words = searched.get(product) ?? new Set(cutWords(`${product.name} / ${product.description}`));
-  searched.set(product, words);
-  return wantedWords(value, asked).every(([word, begins]) =>
-    begins ? [...words].some((one) => one.startsWith(word)) : words.has(word),
-  );
+function hasWords(
+  { name, description }: PostedProduct,
+  value: string,
+  asked: Pick<Asked, 'prefix'>,
+): boolean {
+  return wantedWords(value, asked).every(([word, begins]) => isWordIn(word, [name, description], begins));
 }
 
 /** The words of a value, and whether they may go on (decisions P32). */
-function wantedWords(value: string, { prefix }: Pick<Asked, 'prefix'>): [word: string, begins: boolean][] {
+function wantedWords(
+  value: string,
+  { prefix }: Pick<Asked, 'prefix'>,
+): readonly (readonly [word: OracleWord, begins: boolean])[] {
   const words = cutWords(value);
   return words.map((word, at) => [word, prefix === true && at === words.length - 1]);
 }
-
-/** Cached words of products. */
-const searched = new WeakMap<PostedProduct, ReadonlySet<string>>();
 
 /** The platform categories of an offer (decisions P13). */
 export function categoriesOf(
@@ -255,13 +256,10 @@ function ranksOf(group: readonly KnownOffer[], { orderBy, q, prefix = false }: A
   if (orderBy === 'modificationDateAsc') return [newest];
   if (orderBy === 'modificationDateDesc' || q === undefined) return [-newest];
   const wanted = q.flatMap((value) => wantedWords(value, { prefix }));
-  const words = [...new Map(wanted.map((one) => [one.join(), one])).values()];
-  const relevances = group.map(({ product }) => {
-    const title = cutWords(product.name);
-    return words.filter(([word, begins]) =>
-      begins ? title.some((one) => one.startsWith(word)) : title.includes(word),
-    ).length;
-  });
+  const words = [...new Map(wanted.map((one) => [JSON.stringify(one), one])).values()];
+  const relevances = group.map(
+    ({ product }) => words.filter(([word, begins]) => isWordIn(word, [product.name], begins)).length,
+  );
   return [-Math.max(...relevances), -newest];
 }
 
@@ -274,36 +272,4 @@ function gtinOf({ product: { ean, upc } }: KnownOffer): string | undefined {
   const gtins = [ean, upc].flatMap((code) => (code === undefined ? [] : code.padStart(14, '0')));
   // In-store numbers and dummies are none; the tests have no numbers of eight digits.
   return gtins.find((gtin) => !/^.(02|04|2)/.test(gtin) && new Set(gtin.replace(/^0+/, '')).size > 1);
-}
-
-// Texts -------------------------------------------------------------------------------------------------------
-
-/** Cached words of texts. */
-const cut = new Map<string, readonly string[]>();
-
-function cutWords(text: string): readonly string[] {
-  const known = cut.get(text);
-  if (known !== undefined) return known;
-  const words: string[] = [];
-  let word = '';
-  for (const character of `${text.normalize('NFD')} `) {
-    if (/\p{M}/u.test(character)) continue;
-    if (/[\p{L}\p{N}_]/u.test(character)) {
-      word += withoutCase(character);
-      continue;
-    }
-    if (word !== '') words.push(word);
-    word = '';
-  }
-  cut.set(text, words);
-  return words;
-}
-
-/** Full case folding per character; only the dotless i shares its capital with another letter. */
-function withoutCase(text: string): string {
-  let folded = '';
-  for (const character of text.normalize('NFD')) {
-    folded += character === 'ı' ? character : character.toLowerCase().toUpperCase().toLowerCase();
-  }
-  return folded.normalize('NFD');
 }

@@ -1,5 +1,5 @@
 import { mapInSlices } from '../../runtime/slices';
-import { wordsOf } from '../../wire/words';
+import { plainWordsOf } from '../../wire/words';
 import { type Directory } from '../directory';
 import { type CategoryDefinition } from '../events';
 import { type CategoryMapping } from './category-mappings';
@@ -180,7 +180,7 @@ function vectorOf(parts: readonly string[]): Vector {
     vector.set(feature, Math.max(vector.get(feature) ?? 0, weight));
   for (const [distance, part] of parts.entries()) {
     const weight = PATH_WEIGHTS[distance] ?? PATH_WEIGHTS[PATH_WEIGHTS.length - 1] ?? 0;
-    const words = wordsOf(part).filter((word) => !STOP_WORDS.has(word));
+    const words = plainWordsOf(part).filter((word) => !STOP_WORDS.has(word));
     for (const word of words) {
       const stem = stemOf(word);
       add(`=${stem}`, weight);
@@ -294,7 +294,7 @@ const ENDINGS = ['innen', 'ern', 'ies', 'en', 'er', 'es', 'e', 'n', 's', 'x'] as
 /** Minimum length of a stem. */
 const MIN_STEM = 3;
 
-/** A word, as returned by `wordsOf`, without its inflectional endings. Approximate. */
+/** A word, as returned by `plainWordsOf`, without its inflectional endings. Approximate. */
 function stemOf(word: string): string {
   return withoutEnding(withoutEnding(word));
 }
@@ -309,7 +309,7 @@ const SYNONYMS: ReadonlyMap<string, readonly string[]> = groupsOf(GROUPS);
 function groupsOf(text: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
   for (const line of text.trim().split('\n')) {
-    const stems = [...new Set(wordsOf(line).map(stemOf))];
+    const stems = [...new Set(plainWordsOf(line).map(stemOf))];
     for (const stem of stems)
       found.set(stem, [...(found.get(stem) ?? []), ...stems.filter((other) => other !== stem)]);
   }

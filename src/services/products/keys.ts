@@ -19,7 +19,7 @@ import {
 } from '../../wire/keys/keys';
 import { atLeast, ListCursors } from '../../wire/keys/pages';
 import { SINCE } from './download/joined-facts';
-import { wordsOf } from '../../wire/words';
+import { tokensOf } from '../../wire/words';
 import { productFaults as fault } from '../../domain/products/faults';
 import { type CsvStyle } from './result-text';
 
@@ -107,7 +107,7 @@ const SUGGEST: KeyType<string> = {
   expected: `a text of at most ${MAX_SUGGEST} characters with a letter or digit`,
   schema: { type: 'string', maxLength: MAX_SUGGEST },
   problem: 'unusable',
-  read: (text) => (text.length <= MAX_SUGGEST && wordsOf(text).length > 0 ? text : undefined),
+  read: (text) => (text.length <= MAX_SUGGEST && tokensOf(text).length > 0 ? text : undefined),
 };
 
 /** Price bounds of a facet. */

@@ -28,7 +28,7 @@ import { type QueryOptions, type ValueCount } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { searchCursors, type SearchKeys, searchKeys } from './keys';
 import { atLeast } from '../../wire/keys/pages';
-import { wordsOf } from '../../wire/words';
+import { tooManyWords } from '../../wire/words';
 import { customFieldNames, type Offer } from '../../domain/products/offer';
 import { type OutputProduct, type OutputView, toOutput } from './output';
 import { sentAmong, TEXT } from '../../wire/keys/keys';
@@ -268,12 +268,7 @@ function minorUnits(amount: number, inwards: (minor: number) => number): number 
   return Math.abs(amount * 100 - nearest) < 1e-6 ? nearest : inwards(amount * 100);
 }
 
-/** Limit of the distinct words in all values of `q` (`docs/decisions.md#x14`): ranking by more takes too long. */
-const MAX_WORDS = 1000;
-
 function requireFewWords(q: readonly string[]): void {
-  const words = new Set(q.flatMap(wordsOf));
-  if (words.size > MAX_WORDS) {
-    throw fault.illegalValue(`q has ${words.size} different words: expected at most ${MAX_WORDS}`);
-  }
+  const trouble = tooManyWords('q', q);
+  if (trouble !== undefined) throw fault.illegalValue(trouble);
 }

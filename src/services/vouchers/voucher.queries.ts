@@ -29,6 +29,7 @@ import {
   until,
 } from '../../wire/keys/keys';
 import { PAGE_KEY, pageOf, sizeKey } from '../../wire/keys/pages';
+import { tooManyWords } from '../../wire/words';
 import { type OutputVoucher } from './fields';
 
 const ids = { type: INTEGER, multiple: true } as const;
@@ -129,6 +130,8 @@ function criteriaOf(keys: VoucherListKeys, asker: Asker): VoucherCriteria {
   const { directory, caller } = asker;
   const isOwner = caller.kind === 'advertiser';
   const page = pageOf(keys, fault.invalidVoucher);
+  const trouble = tooManyWords('keywords', keys.keywords);
+  if (trouble !== undefined) throw fault.invalidVoucher(trouble);
   return {
     among: {
       programId: isOwner ? ownPrograms(keys, asker) : given(keys.programId),

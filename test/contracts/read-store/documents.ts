@@ -7,7 +7,7 @@ import {
   MAX_TEXT,
 } from '../../../src/kernel/read-store';
 import { offerId } from '../../../src/domain/products/offer';
-import { wordsOf } from '../../../src/wire/words';
+import { tokensOf } from '../../../src/wire/words';
 import { REAL_PRODUCTS } from '../../support/real-products';
 
 /** Each type of field, a partition, and sorts. */
@@ -130,8 +130,8 @@ export function realDocuments(): Document[] | undefined {
       brand: product.brand,
       tags: product.categories,
       label: product.name,
-      title: wordsOf(product.name),
-      description: wordsOf(product.description),
+      title: tokensOf(product.name),
+      description: tokensOf(product.description),
     },
     body: JSON.stringify(product),
   }));

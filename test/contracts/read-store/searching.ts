@@ -6,7 +6,7 @@ import {
   type GroupCounts,
   type Search,
 } from '../../../src/kernel/query';
-import { type ReadStore, type Target, UndeclaredField } from '../../../src/kernel/read-store';
+import { type Document, type ReadStore, type Target, UndeclaredField } from '../../../src/kernel/read-store';
 import { oracleOf } from '../../support/oracle';
 import { type Subject, live, put } from './subject';
 import { generatedDocuments, LOOSE, OFFERS, realDocuments } from './documents';
@@ -232,6 +232,34 @@ export function searching(subject: Subject): void {
       ['an alternative without conditions', { any: [EVERYTHING, { field: 'brand', in: [] }] }],
     ])('finds everything by %s', async (_, filter) => {
       expect(await store.count(target, filter)).toBe(documents.length);
+    });
+
+    it('finds a word of several tokens where one field has all of them, and counts it once (decisions P4, P7)', async () => {
+      const wordsOf = ({ fields }: Document, field: string) => (fields[field] ?? []) as readonly string[];
+      const [[one, other]] = documents.flatMap((document) => {
+        const [title, description] = [wordsOf(document, 'title'), wordsOf(document, 'description')];
+        const own = title.find((word) => !description.includes(word));
+        const others = description.find((word) => !title.includes(word));
+        return own === undefined || others === undefined ? [] : [[own, others] as const];
+      }) as [readonly [string, string]];
+      const word = [[one, other], ['nowhere']];
+      const within = ['title', 'description'];
+      for (const filter of [
+        { words: [word], within },
+        { words: [[[one], [other]]], within },
+        { words: [word, one], within: ['title'] },
+      ]) {
+        const order = [{ matches: [word, word, one], within: 'title', descending: true }] as const;
+        const search: Search = { filter, order, offset: 0, size: 100 };
+        expect(await searched(search)).toEqual(oracle.search(search));
+      }
+      const apart = {
+        all: [
+          { words: [one], within },
+          { words: [other], within },
+        ],
+      };
+      expect(await store.count(target, { words: [word], within })).toBeLessThan(oracle.count(apart));
     });
 
     it('accepts a thousand alternatives and a thousand words', async () => {
