@@ -179,14 +179,16 @@ describe('words of a text (decisions P4)', () => {
     const special = Array.from({ length: 0x20000 }, (_, code) => String.fromCodePoint(code)).filter(
       (one) => /[^\p{C}]/u.test(one) && !/^(?!.\p{M})[\u3400-\u4dbf\u4e00-\ua48c\uac00-\ud7a3]/u.test(one),
     );
-    for (const one of special)
-      for (const text of [`x${one}y`, `и${one}`, `か${one}。`]) {
-        const expected = cutWords(text).flatMap(({ spellings, elements }) => [
+    const wrong = special
+      .flatMap((one) => [`x${one}y`, `и${one}`, `か${one}。`])
+      .filter((text) => {
+        const words = cutWords(text).flatMap(({ spellings, elements }) => [
           ...spellings,
           ...partsOf(elements),
         ]);
-        expect([text, tokensOf(text).toSorted()]).toEqual([text, [...expected].toSorted()]);
-      }
+        return words.toSorted().join() !== tokensOf(text).toSorted().join();
+      });
+    expect(wrong).toEqual([]);
   });
 
   it('may be any number in a text without ASCII', () => {
@@ -228,7 +230,7 @@ describe('the table of letters (decisions P4)', () => {
       hash.update(JSON.stringify(tokensOf(characters.map((one) => `${one} x${one}y и${one} `).join(''))));
     }
     hash.update(Uint8Array.from(all, kindOf));
-    expect(hash.digest('hex')).toBe('3f84d4522dc1289fa095975174636d820036408682264649e8d2473a911cdd80');
+    expect(hash.digest('hex')).toBe('a92a1d014c16cc5625d224fa554a956ed50a73a5f2eb312301cb4d8f0aa58f34');
   });
 });
 
