@@ -7,17 +7,17 @@ import { ACCENTED, kindOf, LETTER, MARK, UNSPACED, VARIANT } from './letters';
  */
 export function tokensOf(text: string): string[] {
   const tokens: string[] = [];
-  let hasRuns = false;
+  let runs = 0;
   cutWords(text, tokens, {
     spelled: (plain, full) => tokens.push(plain, full),
     run(elements) {
-      hasRuns = true;
+      runs += 1;
       for (let length = 1; length <= LONGEST; length += 1)
         for (let at = 0; at + length <= elements.length; at += 1) tokens.push(partOf(elements, at, length));
     },
   });
   // Parts of runs are often repeated.
-  return hasRuns ? [...new Set(tokens)] : tokens;
+  return runs > 0 ? [...new Set(tokens)] : tokens;
 }
 
 /** A word to look for: a token, two spellings of one token each, or one of the parts of a run. */
