@@ -110,7 +110,7 @@ export async function correctionsOf(
   const { q = [], prefix = false, ...others } = criteria;
   const words = q
     .flatMap((value) => queryWords(value, { prefix }))
-    .filter((word) => typeof word === 'string');
+    .flatMap((word) => plainSpelling(word) ?? []);
   const looked = [...new Set(words)].filter(isCorrectable).slice(0, MOST_CORRECTED);
   if (looked.length === 0) return [];
   const filter = await filterOf(store, others, query);
@@ -242,9 +242,16 @@ function queryWords(
   const words = queryWordsOf(value);
   return words.map((word, at): Word => {
     if (prefix && at === words.length - 1) return asBeginning(word);
-    const corrected = corrections.find((one) => one.word === word);
-    return corrected === undefined ? word : corrected.replacements.map((replacement) => [replacement]);
+    const corrected = corrections.find((one) => one.word === plainSpelling(word));
+    if (corrected === undefined) return word;
+    return [...(typeof word === 'string' ? [] : word), ...corrected.replacements.map((one) => [one])];
   });
+}
+
+/** The first spelling of a word that is whole. */
+function plainSpelling(word: Word): string | undefined {
+  if (typeof word === 'string') return word;
+  return 'prefixes' in word || word.length < 2 ? undefined : word[0]?.[0];
 }
 
 /** A word in each of its spellings as a beginning; what is found by its parts needs nothing. */

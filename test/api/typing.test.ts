@@ -76,7 +76,8 @@ describe('prefix=true (decisions P32)', () => {
 describe('fuzzy=true (decisions P33)', () => {
   it.each([
     ['kopfhrer', 'a missing letter', ['kopfhorer']],
-    ['kopfhoerrer', 'two letters', []],
+    ['kopfhorerrr', 'two letters', []],
+    ['kopfhoerrer', 'one too many of its other spelling', ['kopfhoerer']],
     ['kopfhorerr', 'one too many', ['kopfhorer']],
     ['kopfhörär', 'another one', ['kopfhorer']],
     ['okpfhorer', 'the first two swapped', ['kopfhorer']],
