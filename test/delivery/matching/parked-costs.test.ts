@@ -7,6 +7,7 @@ import { MatcherRunner } from '../../../src/delivery/matching/matcher-runner';
 import { parkedEventCounter } from '../../../src/operations/parked';
 import { transactionTopic } from '../../../src/domain/transactions/topic';
 import { TestClock } from '../../support/clock';
+import { cases } from '../../support/size';
 import { overrideLog } from '../../support/temporary-log';
 import { type Step } from './histories';
 import { appendAll, type MatchingLogs, withLogs } from './matching-logs';
@@ -88,11 +89,11 @@ async function typesIn(log: EventLog): Promise<readonly string[]> {
   return types;
 }
 
-const COUNT = 250;
+const COUNT = cases(250, 120);
 
 describe.each(['sqlite', 'eventstoredb'] as const)('parked events over %s', (engine) => {
   it.each([
-    ['events', TRANSACTION, 'two', 3 + COUNT],
+    ['events', TRANSACTION, 'two', Math.ceil(COUNT / 100) + COUNT],
     // The state was read, so this code cannot use them either.
     ['subscriptions', SUBSCRIPTION, 'one', 0],
   ])(
