@@ -18,6 +18,7 @@ import { fanOut } from './fan-out';
 import { feedRestart } from './feed-restart';
 import { firstAttempt } from './first-attempt';
 import { Bench, type Figure } from './harness';
+import { history } from './history';
 import { loadJson } from './load-json';
 import { loadXml } from './load-xml';
 import { logExport } from './log-export';
@@ -67,6 +68,7 @@ const FIGURES = {
   start,
   'feed-restart': feedRestart,
   'log-export': logExport,
+  history,
   'bulk-json': bulkJson,
   'bulk-xml': bulkXml,
   'bulk-csv': bulkCsv,
@@ -87,7 +89,7 @@ const FIGURES = {
 const USAGE = `npm run bench -- <name>… [--count N] [--keep FOLDER] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
---count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, search-million, wal and deliveries-restart have ten times as many,
+--count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, history, search-million, wal and deliveries-restart have ten times as many,
            search-20-feeds twenty times, search-200-feeds 25 times,
            transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages)
 --keep FOLDER  search-million, search-20-feeds and search-200-feeds keep their data there, and use what is there, since filling it takes minutes

@@ -1,47 +1,74 @@
 import { numberOf, type Position, positionOf, START } from '../src/kernel/event';
-import { allOf, filtersOn, type Found, type Order, type QueryOptions } from '../src/kernel/query';
+import {
+  allOf,
+  type Cursor,
+  filtersOn,
+  type Found,
+  type Order,
+  type QueryOptions,
+  type Search,
+} from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { defined } from '../src/kernel/without';
 import { eachOf, searchInParts } from '../src/projector/search-in-parts';
-import { FEED, type FeedEvent } from '../src/domain/products/feed';
+import { FEED, type FeedClosing } from '../src/domain/products/feed';
 import { type RefusalEvent, REFUSALS } from '../src/domain/products/feed-refusals';
 import { type ReportedImport } from '../src/domain/products/import-report';
 import { type Projection } from '../src/projector/projection';
 
-type ImportEvent = Extract<FeedEvent, { readonly type: 'FeedImported' }> | RefusalEvent;
+type ImportEvent = FeedClosing | RefusalEvent;
 
 interface StoredImport {
   readonly feedId: number;
   /** Position of its event, as a number. */
   readonly position: number;
-  readonly reported: ReportedImport;
+  /** Absent from a deletion of products. */
+  readonly reported?: ReportedImport;
+  /** Revision of the event in the stream of the feed, of what has ended there: a load or a deletion. */
+  readonly ended?: number;
 }
 
-const FIELDS = { feedId: 'number', time: 'number', position: 'number' } as const satisfies Readonly<
-  Record<string, FieldType>
->;
+const FIELDS = {
+  feedId: 'number',
+  /** Of a load. */
+  time: 'number',
+  position: 'number',
+  ended: 'number',
+} as const satisfies Readonly<Record<string, FieldType>>;
 
-/** One document per load, done or refused (`docs/decisions.md#p30`). */
+const HANDLED = [
+  'FeedImported',
+  'ProductsDeleted',
+  'FeedImportRefused',
+] as const satisfies readonly ImportEvent['type'][];
+
+/** One document per load, done or refused (`docs/decisions.md#p30`), and per deletion of products. */
 export const imports: Projection<StoredImport, ImportEvent> = {
-  collection: { name: 'imports', version: 3, fields: FIELDS, partition: 'feedId', sorts: ['time'] },
+  collection: { name: 'imports', version: 4, fields: FIELDS, partition: 'feedId', sorts: ['time'] },
   streams: [`${FEED}-`, `${REFUSALS}-`],
-  handles: ['FeedImported', 'FeedImportRefused'],
-  replaces: ['FeedImported', 'FeedImportRefused'],
-  idOf: ({ data }) => data.importId,
+  handles: HANDLED,
+  replaces: HANDLED,
+  // Deletions of early versions have no id.
+  idOf: ({ data, stream, revision }) => data.importId ?? `${stream} ${revision}`,
   fold: (_, event) => ({
     feedId: Number(event.stream.slice(event.stream.indexOf('-') + 1)),
     position: numberOf(event.position),
-    reported: reportedOf(event),
+    ...(event.type === 'ProductsDeleted' ? {} : { reported: reportedOf(event) }),
+    ...(event.type === 'FeedImportRefused' ? {} : { ended: event.revision }),
   }),
   describe: (document) => {
-    const { feedId, position, reported } = document;
-    return { document, fields: { feedId, time: Date.parse(reported.time), position } };
+    const { feedId, position, reported, ended } = document;
+    const time = reported && Date.parse(reported.time);
+    return { document, fields: defined({ feedId, time, position, ended }) };
   },
 };
 
 const NOTHING = { new: 0, revised: 0, repriced: 0, unchanged: 0, removed: 0, refused: 0 } as const;
 
-function reportedOf({ type, data }: ImportEvent): ReportedImport {
+function reportedOf({
+  type,
+  data,
+}: Exclude<ImportEvent, { readonly type: 'ProductsDeleted' }>): ReportedImport {
   const { importId, at: time, mode, durationMs, faults } = data;
   const common = { importId, time, mode, durationMs };
   if (type === 'FeedImportRefused') return { ...common, status: 'refused', ...NOTHING, faults: [...faults] };
@@ -60,7 +87,26 @@ const LATEST = { field: 'position', descending: true } as const satisfies Order;
 
 const { among, between } = filtersOn<keyof typeof FIELDS>();
 
+/** Deletions have no time. */
+const LOADS = between('time', { min: Number.MIN_SAFE_INTEGER });
+
 const LAST = 50;
+
+/** Loads and deletions that are read at once for a history. */
+const AT_ONCE = 500;
+
+/** Revisions of the events that end loads and deletions in the stream of a feed, in order, in batches. */
+export async function* endedLoads(store: ReadStore, feedId: number): AsyncGenerator<readonly number[]> {
+  const filter = allOf(among('feedId', [feedId]), between('ended', { min: 0 }));
+  const order = [{ field: 'ended' satisfies keyof typeof FIELDS }];
+  const read = ({ body }: Found): number => (JSON.parse(body) as StoredImport).ended ?? 0;
+  for (let after: Cursor | null | undefined = null; after !== undefined;) {
+    const wanted: Search = { filter, order, offset: 0, size: AT_ONCE, after };
+    const page = await searchInParts({ store, target: TARGET, read }, wanted, {});
+    for await (const batch of page.groups) yield batch.flat();
+    after = page.next;
+  }
+}
 
 /** The last loads of a feed, the newest first, in batches that are read on demand: each may have a thousand faults. */
 export async function lastImports(
@@ -68,9 +114,14 @@ export async function lastImports(
   feedId: number,
   query: QueryOptions = {},
 ): Promise<AsyncIterable<Iterable<ReportedImport>>> {
-  const wanted = { filter: allOf(among('feedId', [feedId])), order: [NEWEST, LATEST], offset: 0, size: LAST };
-  const read = ({ body }: Found): ReportedImport => (JSON.parse(body) as StoredImport).reported;
-  return eachOf(await searchInParts({ store, target: TARGET, read }, wanted, query), (reported) => reported);
+  const filter = allOf(among('feedId', [feedId]), LOADS);
+  const wanted = { filter, order: [NEWEST, LATEST], offset: 0, size: LAST };
+  const read = ({ body }: Found) =>
+    JSON.parse(body) as StoredImport & Required<Pick<StoredImport, 'reported'>>;
+  return eachOf(
+    await searchInParts({ store, target: TARGET, read }, wanted, query),
+    ({ reported }) => reported,
+  );
 }
 
 /** Position of the last load of a feed that ended before a time (epoch ms), `START` if none did. */

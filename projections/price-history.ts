@@ -15,6 +15,11 @@ export type PriceEntry = readonly [price: number, since: number, position: Posit
 interface PriceHistory {
   readonly feedId: number;
   readonly prices: readonly PriceEntry[];
+  /**
+   * Revisions of all its events in the stream of its feed: the index by which a product's history is read
+   * (`docs/adr/0049-a-product-knows-its-events.md`).
+   */
+  readonly events: readonly number[];
 }
 
 /**
@@ -22,26 +27,27 @@ interface PriceHistory {
  * continues its history, with a new entry only if the price or its currency differs.
  */
 export const priceHistory: Projection<PriceHistory, OfferEvent> = {
-  collection: { name: 'price-history', version: 3, fields: {} },
+  collection: { name: 'price-history', version: 4, fields: {} },
   streams: FEED_STREAMS,
   handles: OFFER_EVENTS,
   idOf: offerOf,
   fold(history, event) {
-    if (event.type === 'ProductDelisted') return history;
-    const { price, at, currency } = event.data;
     const { feedId = feedIdOf(event), prices = [] } = history ?? {};
+    const events = [...(history?.events ?? []), event.revision];
+    if (event.type === 'ProductDelisted') return history && { feedId, prices, events };
+    const { price, at, currency } = event.data;
     const entry: PriceEntry =
       currency === undefined
         ? [price, Date.parse(at), event.position]
         : [price, Date.parse(at), event.position, currency];
-    return isSame(prices.at(-1), entry) ? history : { feedId, prices: [...prices, entry] };
+    return { feedId, prices: isSame(prices.at(-1), entry) ? prices : [...prices, entry], events };
   },
   describe: (document, _, directory) => ({ fields: {}, document: withCurrencies(document, directory) }),
 };
 
 /** Fills in the currencies that events do not record, and leaves out what is then no new entry. */
 function withCurrencies(document: PriceHistory, { currencies }: Directory): PriceHistory {
-  const { feedId } = document;
+  const { feedId, events } = document;
   if (document.prices.every(([, , , currency]) => currency !== undefined)) return document;
   const prices: PriceEntry[] = [];
   for (const [price, since, position, currency] of document.prices) {
@@ -49,7 +55,7 @@ function withCurrencies(document: PriceHistory, { currencies }: Directory): Pric
     const entry: PriceEntry = [price, since, position, known];
     if (!isSame(prices.at(-1), entry)) prices.push(entry);
   }
-  return { feedId, prices };
+  return { feedId, prices, events };
 }
 
 /** False while the currency of one of them is to be found; an unknown one is any. */
@@ -69,4 +75,13 @@ export async function pricesOf(
   const found = await store.get({ collection: priceHistory.collection.name }, offerIds, query);
   const read = ({ id, body }: Found) => [id, (JSON.parse(body) as PriceHistory).prices.toReversed()] as const;
   return new Map(await mapInSlices(found, read, query.signal));
+}
+
+/** Revisions of the events of an offer in the stream of its feed, in order; undefined if it was never listed. */
+export async function eventsOfOffer(
+  store: ReadStore,
+  offerId: string,
+): Promise<readonly number[] | undefined> {
+  const [found] = await store.get({ collection: priceHistory.collection.name }, [offerId]);
+  return found && (JSON.parse(found.body) as PriceHistory).events;
 }

@@ -8,6 +8,7 @@ import { secretValue } from '../settings/settings';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
 import { addFeeds } from './feeds';
+import { addHistory } from './history';
 import { addLog } from './log';
 import { addNetwork } from './network';
 import { addNotifications } from './notifications';
@@ -36,6 +37,7 @@ const COMMANDS = [
   addWhy,
   addLog,
   addSql,
+  addHistory,
   addReceiver,
   addSettingsVerb,
 ];
@@ -88,6 +90,8 @@ function commandsOf(parts: CliParts): Command {
   const affilog = new Command('affilog')
     .description('The back end of an affiliate network.')
     .version(version, '-V, --version', 'Print the version.')
+    // `affilog history … --version 3` is not a question for the version of the program.
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .showHelpAfterError('(--help lists what is expected)');

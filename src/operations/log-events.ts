@@ -46,12 +46,14 @@ export function rangeOf({ type = [], stream = [], since, until, after, upTo }: R
   };
 }
 
-function positionIn(name: string, sent: string): Position {
+/** A position that was sent, up to 19 digits. Raises `UsageError`. */
+export function positionIn(name: string, sent: string): Position {
   if (/^\d{1,19}$/.test(sent)) return sent.padStart(START.length, '0');
   throw new UsageError(`${name}=${sent.slice(0, 100)}: expected a log position, up to 19 digits`);
 }
 
-function timeIn(name: string, sent: string, time: number | undefined): number {
+/** Raises `UsageError` unless there is a time (epoch ms). */
+export function timeIn(name: string, sent: string, time: number | undefined): number {
   if (time !== undefined) return time;
   throw new UsageError(`${name}=${sent.slice(0, 100)}: expected a time, such as 2026-01-31T12:00:00Z`);
 }
@@ -144,13 +146,19 @@ interface Secretive {
   };
 }
 
-/** Address and body may have secrets of the receiver; of the address scheme and host are left. */
 function withoutReceivers(data: Secretive): object {
-  const receivers = data.subscription?.receivers?.map((receiver) => ({
+  const receivers = maskedReceivers(data.subscription?.receivers);
+  return { ...data, subscription: { ...data.subscription, receivers } };
+}
+
+/** Address and body may have secrets of the receiver; of the address scheme and host are left. */
+export function maskedReceivers<
+  Receiver extends { readonly receiverUrl?: unknown; readonly receiverBody?: unknown },
+>(receivers: readonly Receiver[] | undefined) {
+  return receivers?.map((receiver) => ({
     ...without(receiver, 'receiverBody'),
     receiverUrl: String(receiver.receiverUrl).replace(/^(\w+:\/\/)(?:[^/?#]*@)?([^/?#]*).*$/s, '$1$2'),
   }));
-  return { ...data, subscription: { ...data.subscription, receivers } };
 }
 
 /**

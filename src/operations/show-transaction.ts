@@ -63,7 +63,8 @@ function attributeText(name: string, value: unknown): string {
   return Array.isArray(value) ? value.join('; ') : String(value);
 }
 
-function termsText({ commission }: Terms): string {
+/** What a commission is of: `5 %`, `fixed 3`. */
+export function termsText({ commission }: Terms): string {
   if (commission === undefined) return 'no commission';
   if ('percent' in commission) return `${commission.percent} %`;
   return `fixed ${commission.fixed / 10 ** (commission.decimals ?? 2)}`;

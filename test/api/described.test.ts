@@ -220,6 +220,13 @@ const REQUESTS: readonly Asked[] = [
   ['askSql', '/ops/1.0/sql;q=SELECT'],
   ['askSql', '/ops/1.0/sql'],
   ['getLogStats', '/ops/1.0/log/stats'],
+  ['getHistory', '/ops/1.0/history/program/101'],
+  ['getHistory', '/ops/1.0/history/program/101;at=2999-01-01'],
+  ['getHistory', '/ops/1.0/history/program/101;diff=1,2'],
+  ['getHistory', '/ops/1.0/history/voucher/4711'],
+  ['getHistory', '/ops/1.0/history/program/101;version=0'],
+  ['getProductHistory', `/ops/1.0/history/product/${german}/none`],
+  ['getProductHistory', `/ops/1.0/history/product/${german}/bare`],
   ['checkLog', '/ops/1.0/log/check'],
   ['listMappings', `${mappings};fid=${german}`],
   ['listMappings', mappings],
@@ -244,6 +251,8 @@ function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> 
   if (isSubscription(path))
     return { ...subjects, id: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   if (path.startsWith('/1.0/claims')) return {};
+  if (path.startsWith('/ops/1.0/history/'))
+    return { feedId: String(german), sourceProductId: 'bare', kind: 'program', id: '101' };
   if (path.endsWith('/release')) return { id: String(AT_NETWORK.release) };
   if (path.endsWith('/reject')) return { id: String(AT_NETWORK.reject) };
   return { id: path.startsWith(transactions) ? transactionId : '2' };

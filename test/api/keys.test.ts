@@ -67,12 +67,30 @@ const LOG_EFFECTS: readonly Effect[] = [
   ['askSql', 'q=SELECT%207%20AS%20n', '', ({ body }) => body, '{"n":7}\n'],
 ];
 
+const versions = ({ statusCode, body }: Response): readonly unknown[] | number =>
+  statusCode === 200
+    ? (JSON.parse(body) as { version?: number }[]).map(({ version }) => version)
+    : statusCode;
+
+/** Every key of histories (decisions X109). */
+const HISTORY_EFFECTS: readonly Effect[] = [
+  ['getHistory', 'at=1999-12-31', '', versions, 404],
+  ['getHistory', 'position=0', '', versions, 404],
+  ['getHistory', 'version=2', '', versions, [2]],
+  ['getHistory', 'diff=1,2', '', versions, [undefined]],
+  ['getProductHistory', 'at=1999-12-31', '', versions, 404],
+  ['getProductHistory', 'position=0', '', versions, 404],
+  ['getProductHistory', 'version=0', '', versions, 400],
+  ['getProductHistory', 'diff=1,2', '', versions, [undefined]],
+];
+
 const ALL_EFFECTS = [
   ...EFFECTS,
   ...TRANSACTION_EFFECTS,
   ...DELIVERY_EFFECTS,
   ...CLAIM_EFFECTS,
   ...LOG_EFFECTS,
+  ...HISTORY_EFFECTS,
 ];
 
 beforeAll(async () => {
@@ -126,7 +144,9 @@ async function ask(operation: Operation, keys: string, isAnonymous = false): Pro
   const isOfClaims = routed.startsWith(CLAIM_SUBSCRIPTIONS);
   const path = routed
     .replace(':feedId', String(german))
+    .replace(':kind', 'claim')
     .replace(':id', idFor(routed))
+    .replace(':sourceProductId', 'lamp')
     .replace(':messageId', isOfClaims ? claimMessageId : messageId)
     .replace(':transactionId', REPORTED_ID)
     .replace(':claimId', '1');

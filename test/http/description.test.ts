@@ -8,6 +8,7 @@ import { ApiOperation } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe';
 import { claimOperations } from '../../src/services/claims/operations';
 import { networkClaimOperations } from '../../src/operations/rest/claims.controller';
+import { historyOperations } from '../../src/operations/rest/history.controller';
 import { logOperations } from '../../src/operations/rest/log.controller';
 import { whyOperations } from '../../src/operations/rest/why.controller';
 import { sqlOperations } from '../../src/operations/rest/sql.controller';
@@ -186,6 +187,7 @@ describe('the description of the interface (decisions A8)', () => {
       logOperations,
       whyOperations,
       sqlOperations,
+      historyOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');

@@ -71,6 +71,8 @@ const AIMS = {
   'feed-restart fold': 1,
   'log-export ndjson': 1,
   'log-export csv': 1,
+  'history p99': 1,
+  'history memory': 1,
   'bulk-json': 0.4,
   'bulk-json memory': 1,
   'bulk-xml': 0.4,

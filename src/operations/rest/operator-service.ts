@@ -6,7 +6,11 @@ import { INTEGER, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
 const operatorFaultTable = {
   unusable: ['400', 400, 'The request is invalid'],
   notAdmitted: ['403', 403, 'The token does not permit this'],
-  notFound: ['404', 404, 'There is no such claim, product, voucher or message'],
+  notFound: [
+    '404',
+    404,
+    'There is no such claim, product, voucher or message, or nothing whose history it could be',
+  ],
   conflict: ['409', 409, 'The claim has another version or status'],
 } as const;
 
@@ -21,7 +25,7 @@ export const operatorService = defineService({
     title: 'Operations',
     description:
       'For operators of the network: mappings of advertisers’ category names, claims that are pending at the ' +
-      'network, what has become of messages, and the event log.',
+      'network, what has become of messages, the event log, and the history of anything.',
     faults: operatorFaultTable,
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',

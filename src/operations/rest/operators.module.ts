@@ -4,6 +4,7 @@ import { FailureCounts } from '../../http/failure-filter';
 import { anyDeliveriesController } from '../../services/subscriptions/deliveries.controller';
 import { NetworkClaimsController } from './claims.controller';
 import { EventSchemasController } from './event-schemas.controller';
+import { HistoryController } from './history.controller';
 import { LogController } from './log.controller';
 import { MappingsController } from './mappings.controller';
 import { operatorFaults } from './operator-service';
@@ -74,6 +75,7 @@ export class OperatorsModule {
         LogController,
         WhyController,
         SqlController,
+        HistoryController,
       ],
       providers: [
         { provide: HealthCheck, useValue: { readiness } satisfies HealthCheck },

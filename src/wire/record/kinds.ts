@@ -269,6 +269,13 @@ export function textOrNone(pattern: string): Scalar<string, string | null> {
   };
 }
 
+/** Any object, as JSON: only of answers in JSON. */
+export function object(): Scalar<never, object> {
+  const json = { type: 'object', additionalProperties: true };
+  const read = reading<never>(() => undefined, 'nothing');
+  return scalar<never, object>({ json, xsd: 'xs:string', read }, { write: (value) => JSON.stringify(value) });
+}
+
 /** A number from 0 to 1. */
 export function score(): Scalar<number, number> {
   const { posted, answered } = amount();

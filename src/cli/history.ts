@@ -1,0 +1,75 @@
+import { type Command } from 'commander';
+import { type HistoryPoints } from '../operations/history/history';
+import { type HistorySubject } from '../operations/history/subjects';
+import { type CliParts, integerFrom, onDirectory, printLines } from './settings';
+
+interface HistoryFlags extends HistoryPoints {
+  readonly json?: boolean;
+}
+
+const SUBJECTS = {
+  product: 'a product of a feed',
+  voucher: 'a voucher',
+  transaction: 'a transaction',
+  claim: 'a claim',
+  subscription: 'a subscription to notifications',
+  feed: 'a feed: its definition, loads, deletions, refused posts and category mappings',
+  program: 'a program',
+} as const;
+
+const IDS = {
+  transaction: 'transactionId, legacyTransactionId or order number',
+  subscription: 'subscriptionId',
+} as const satisfies Partial<Record<keyof typeof SUBJECTS, string>>;
+
+/** `affilog history product|voucher|transaction|claim|subscription|feed|program`. */
+export function addHistory(affilog: Command, parts: CliParts): void {
+  const history = affilog
+    .command('history')
+    .description(
+      'What has happened to something: when, by whom, and what has changed; what it was at a time. Works while servers run.',
+    );
+  for (const [kind, what] of Object.entries(SUBJECTS) as [keyof typeof SUBJECTS, string][]) {
+    const command = history.command(kind).description(`The history of ${what}.`);
+    if (kind === 'product') {
+      withPoints(
+        command.argument('<feed>', 'feed id').argument('<sourceProductId>', 'the advertiser’s id'),
+      ).action(shows(parts, (feedId, sourceProductId) => ({ kind, feedId, sourceProductId })));
+      continue;
+    }
+    const described = kind === 'transaction' || kind === 'subscription' ? IDS[kind] : `id of the ${kind}`;
+    withPoints(command.argument('<id>', described)).action(shows(parts, (id) => ({ kind, id })));
+  }
+}
+
+function withPoints(command: Command): Command {
+  return command
+    .option('--at <time>', 'What it was at this time; a date includes its day (UTC).')
+    .option('--position <position>', 'What it was at this position of the log.')
+    .option('--version <number>', 'What it was after so many of its events.', integerFrom(1))
+    .option(
+      '--diff <points...>',
+      'What differs between two points: versions, positions of 19 digits, or times.',
+    )
+    .option('--json', 'One JSON object a line, with the state after each event.');
+}
+
+function shows(parts: CliParts, subjectOf: (...ids: readonly [string, string]) => HistorySubject) {
+  return onDirectory(parts, async ({ log, store }, directory, ...args: readonly unknown[]) => {
+    const { historyOf, historyText } = await import('../operations/history/history.js');
+    const ids = args.filter((one) => typeof one === 'string');
+    const { json = false, ...points } = args.at(-2) as HistoryFlags;
+    const { at, position, version, diff } = points;
+    const subject = subjectOf(ids[0] ?? '', ids[1] ?? '');
+    const sources = { log, store, directory };
+    const found = await historyOf(sources, subject, { at, position, version, diff }, parts.stopSignal());
+    const isPoint = (at ?? position ?? version) !== undefined;
+    const lines = async function* () {
+      for await (const one of found) {
+        if (json) yield JSON.stringify(one);
+        else yield* historyText(one, isPoint);
+      }
+    };
+    await printLines(parts, lines());
+  });
+}
