@@ -6,7 +6,7 @@ import { type FastifyBaseLogger } from 'fastify';
 import { PROJECTIONS } from '../../projections';
 import { claimService, ClaimsModule } from '../services/claims/claims.controller';
 import { baseUrlAt, type Config } from '../settings/config';
-import { FollowedDirectory } from '../network/follower';
+import { DirectoryView, FollowedDirectory } from '../network/follower';
 import { isExpired } from '../network/organisations';
 import { type TokenUses } from '../network/token-uses';
 import { httpAdapter } from '../http/adapter';
@@ -90,17 +90,18 @@ class AppModule {
         TransactionsModule,
         ClaimsModule,
         SubscriptionsModule.with(parts.subscriptions),
-        OperatorsModule.with(readiness, parts.sql),
+        OperatorsModule.with(readiness, parts.sql, config),
         DescribeModule,
       ],
       providers: [
         { provide: EventLog, useValue: eventLog },
         { provide: ReadStore, useValue: store },
         { provide: FollowedDirectory, useValue: follower },
+        { provide: DirectoryView, useValue: follower },
         { provide: FeedStates, useValue: states },
         { provide: CountedFeeds, useValue: new CountedFeeds(store, states, follower) },
       ],
-      exports: [EventLog, ReadStore, FollowedDirectory, FeedStates, CountedFeeds],
+      exports: [EventLog, ReadStore, FollowedDirectory, DirectoryView, FeedStates, CountedFeeds],
     };
   }
 }

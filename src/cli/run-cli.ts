@@ -4,6 +4,8 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { type Role, ROLES, serve } from '../app/serve';
 import { type Engines } from '../engines/open';
 import { type ReceiverOptions } from '../operations/receiver';
+import { UsageError } from '../operations/command-error';
+import { SYSTEM_CLOCK } from '../runtime/clock';
 import { secretValue } from '../settings/settings';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
@@ -13,7 +15,15 @@ import { addLog } from './log';
 import { addNetwork } from './network';
 import { addNotifications } from './notifications';
 import { addParked } from './parked';
-import { addSettings, addSettingsVerb, type CliParts, configOf, integerFrom, withEngines } from './settings';
+import {
+  addSettings,
+  addSettingsVerb,
+  type CliParts,
+  configOf,
+  integerFrom,
+  onEngines,
+  withEngines,
+} from './settings';
 import { addSql } from './sql';
 import { addTokens } from './tokens';
 import { addWhy } from './why';
@@ -33,6 +43,7 @@ const COMMANDS = [
   addClaims,
   addNotifications,
   addRebuild,
+  addAsOf,
   addParked,
   addWhy,
   addLog,
@@ -57,6 +68,8 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   AbortError: 1,
   OtherLog: 1,
   RebuildRefused: 1,
+  AsOfRefused: 1,
+  UnknownAsOf: 1,
   RebuildUnderWay: 1,
 };
 
@@ -160,23 +173,88 @@ function addRebuild(affilog: Command, parts: CliParts): void {
   const { stdout, stderr, stopSignal, threads } = parts;
   affilog
     .command('rebuild')
-    .description('Rebuild a read model from the log and swap it in.')
+    .description(
+      'Rebuild a read model from the log and swap it in; or with --as, build it as of a time, beside the live one.',
+    )
     .argument('<projection>', 'name of the projection, or all')
     .option('--force', 'Swap in despite differences and parked documents.')
-    .action(async (name: string, { force = false }: { readonly force?: boolean }, command: Command) => {
+    .option('--as <name>', 'with --at or --position: what the past is called, /ops/1.0/products;asOf=NAME')
+    .option('--at <time>', 'as of a time: 2026-01-31T12:00:00Z')
+    .option('--position <position>', 'as of a log position')
+    .action(async (name: string, flags: RebuildFlags, command: Command) => {
       const { rebuildProjections } = await import('../operations/rebuild.js');
       const { progressOn } = await import('./progress.js');
       const { notifyKeep: keepMs } = await configOf(command, parts);
+      const { force = false, as, at, position } = flags;
+      if (as === undefined && (at ?? position) !== undefined)
+        throw new UsageError('--at and --position need --as NAME: what the past is called');
+      if (as !== undefined && force) throw new UsageError('--force: cannot be combined with --as');
       const work = async (engines: Engines): Promise<void> => {
         const display = await progressOn(stderr);
         const onProgress = display.show.bind(display);
-        const options = { force, onProgress, signal: stopSignal(), keepMs };
+        const signal = stopSignal();
+        if (as !== undefined) {
+          const { documentsOf, rebuildAsOf } = await import('../operations/as-of.js');
+          const wanted = { projection: name, name: as, at, position };
+          const asked = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), onProgress, signal };
+          const built = await rebuildAsOf(engines, wanted, asked).finally(() => display.end());
+          for (const model of await documentsOf(engines.store, built))
+            stdout.write(`${model.name}: ${model.documents} documents as of ${built.time}\n`);
+          stdout.write(`${as} is as of position ${built.position}, and dropped after ${built.expires}\n`);
+          return;
+        }
+        const options = { force, onProgress, signal, keepMs };
         const rebuilt = await rebuildProjections(engines, name, options).finally(() => display.end());
         for (const { generation, documents } of rebuilt)
           stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);
       };
       await withEngines(command, parts, work, { threads });
     });
+}
+
+interface RebuildFlags {
+  readonly force?: boolean;
+  readonly as?: string;
+  readonly at?: string;
+  readonly position?: string;
+}
+
+/** `affilog as-of list|drop`. */
+function addAsOf(affilog: Command, parts: CliParts): void {
+  const asOf = affilog
+    .command('as-of')
+    .description('Read models as of a time (`affilog rebuild … --as NAME`).');
+  asOf
+    .command('list')
+    .description('List them: name, time, log position, when they are dropped, complete read models.')
+    .action(
+      onEngines(parts, async ({ store }) => {
+        const { documentsOf } = await import('../operations/as-of.js');
+        const { listAsOf } = await import('../projector/as-of.js');
+        for (const one of await listAsOf(store)) {
+          const models = (await documentsOf(store, one)).map(
+            ({ name, documents }) => `${name} (${documents})`,
+          );
+          const line = [one.name, one.time, one.position, one.expires, models.join(', ')];
+          parts.stdout.write(`${line.join('\t')}\n`);
+        }
+      }),
+    );
+  asOf
+    .command('drop')
+    .description('Drop them, and free their disk space.')
+    .argument('<name>', 'their name')
+    .action(
+      onEngines(parts, async ({ store }, name: string) => {
+        const { dropAsOf } = await import('../projector/as-of.js');
+        await dropAsOf(store, name, {
+          clock: SYSTEM_CLOCK,
+          owner: SYSTEM_CLOCK.uuid(),
+          signal: parts.stopSignal(),
+        });
+        parts.stdout.write(`${name} is dropped\n`);
+      }),
+    );
 }
 
 interface ReceiverFlags extends Omit<ReceiverOptions, 'status'> {

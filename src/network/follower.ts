@@ -4,6 +4,11 @@ import { FollowedLog } from '../runtime/followed-log';
 import { Directory } from './directory';
 import { DIRECTORY_PREFIXES } from './events';
 
+/** What has a directory: the present one, or that of a position of the log. */
+export abstract class DirectoryView {
+  abstract readonly directory: Directory;
+}
+
 export class FollowedDirectory extends FollowedLog {
   readonly directory: Directory;
 

@@ -1,6 +1,7 @@
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
 import { type EventLog } from '../kernel/event-log';
+import { dropAllAsOf } from '../projector/as-of';
 import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
 import { recordOrigin, refuseOtherLog } from '../projector/origin';
 import { rebuild, type RebuildParts, type Rebuilt } from '../projector/rebuild';
@@ -49,6 +50,8 @@ export async function rebuildProjections(
     const whole = { ...options, clock: SYSTEM_CLOCK, source, owner: SYSTEM_CLOCK.uuid(), code };
     rebuilt.push(...(await rebuild(log, store, own, whole)));
     if (isWhole) await recordOrigin(log, store, projections, source);
+    // They may be of the log that was there before.
+    if (isWhole && source === DOMAIN_LOG) await dropAllAsOf(store, whole);
   }
   return rebuilt;
 }

@@ -1,5 +1,5 @@
 import { NamedError } from '../kernel/fault';
-import { type Position, START } from '../kernel/event';
+import { type Position } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, NoGeneration, type ReadStore, type Target, targetOf } from '../kernel/read-store';
@@ -44,12 +44,12 @@ export interface Rebuilt {
 }
 
 /** Another process is rebuilding, or was killed a moment ago. */
-class RebuildUnderWay extends NamedError {}
+export class RebuildUnderWay extends NamedError {}
 
 /** The new generation differs from the live one or has parked documents, so it was not swapped in. */
 export class RebuildRefused extends NamedError {}
 
-const TAKEN_OVER = 'another rebuild has taken over: wait for it to finish, then try again';
+export const TAKEN_OVER = 'another rebuild has taken over: wait for it to finish, then try again';
 
 const POLL_MS = 200;
 /** Rounds of catching up with a log that is being written to. */
@@ -83,8 +83,12 @@ export async function rebuild(
   }
 }
 
-/** Waits long enough for the lease of a killed rebuild to expire. */
-async function acquireLease(lease: LeaseHolder, ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Waits long enough for the lease of a killed rebuild to expire. Raises `RebuildUnderWay`. */
+export async function acquireLease(
+  lease: LeaseHolder,
+  ms: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const { clock } = lease;
   const deadline = clock.monotonic() + ms + POLL_MS;
   while (!(await lease.acquire())) {
@@ -358,7 +362,7 @@ async function byId(
 const BUILD_BATCH = 5000;
 
 /** Called after each batch with the number of its events. May raise to stop the work. */
-type OnBatch = (events: number, position: Position) => Promise<void>;
+export type OnBatch = (events: number, position: Position) => Promise<void>;
 
 /**
  * Creates a new generation of each projection and folds all events up to `until` into them, in one pass. Documents
@@ -375,15 +379,33 @@ export async function buildGenerations(
     const generation = await store.create(projection.collection);
     projectors.push(await GenerationProjector.open(log, store, projection, generation, code));
   }
+  await fillGenerations(log, projectors, { until, onBatch });
+  return projectors;
+}
+
+/** Folds all events up to `until` into generations that are being built, in one pass from the lowest checkpoint. */
+export async function fillGenerations(
+  log: EventLog,
+  projectors: readonly GenerationProjector[],
+  {
+    until,
+    onBatch,
+    batchSize = BUILD_BATCH,
+  }: { readonly until: Position; readonly onBatch: OnBatch; readonly batchSize?: number },
+): Promise<void> {
+  const projections = projectors.map(({ projection }) => projection);
   const directory = await directoryAt(log, until, directoryPrefixes(projections));
   const prefixes = [...new Set(projections.flatMap(({ streams }) => streams))];
+  const after = projectors.reduce(
+    (least, { checkpoint }) => (checkpoint < least ? checkpoint : least),
+    until,
+  );
   try {
-    for await (const batch of until === START
-      ? []
-      : log.readAll({ after: START, prefixes, batchSize: BUILD_BATCH })) {
+    for await (const batch of after === until ? [] : log.readAll({ after, prefixes, batchSize })) {
       const { events, position } = cutAt(batch, until);
       const incoming = events.map((event) => new IncomingEvent(event));
-      for (const projector of projectors) await projector.apply(incoming, directory, position);
+      for (const projector of projectors)
+        if (projector.checkpoint < position) await projector.apply(incoming, directory, position);
       await onBatch(events.length, position);
       if (position === until) break;
     }
@@ -391,7 +413,6 @@ export async function buildGenerations(
   } finally {
     await flushAll(projectors);
   }
-  return projectors;
 }
 
 /** Applies the events that a generation lacks up to `until`, in the same way as the live generations are updated. */

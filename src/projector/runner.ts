@@ -7,6 +7,7 @@ import { LeaseHolder } from '../runtime/lease-holder';
 import { reasonOf } from '../runtime/unavailable';
 import { Expiry, type ExpiryParts } from './expiry';
 import { GenerationProjector } from './generation-projector';
+import { AsOfSweeper } from './as-of';
 import { liveGenerations, nameOf, Sweeper } from './generations';
 import { lastEventUpTo, OriginRecord } from './origin';
 import { DocumentsParked, type Parked, prepareParked, TooManyParked } from './parked';
@@ -41,6 +42,7 @@ const BACKOFF_MS = { first: 100, longest: 5000 } as const;
 export class Runner {
   private readonly leader: Leader;
   private readonly sweeper: Sweeper;
+  private readonly asOfSweeper: AsOfSweeper | undefined;
   private running: Promise<void> | undefined;
   private onOpen: () => void = () => undefined;
   private projectors: readonly GenerationProjector[] = [];
@@ -70,6 +72,7 @@ export class Runner {
       backoffMs: BACKOFF_MS,
     });
     this.sweeper = new Sweeper(clock, store, projections, owner, source);
+    this.asOfSweeper = source === DOMAIN_LOG ? new AsOfSweeper(clock, store, owner) : undefined;
     this.origin = new OriginRecord(clock, log, store, projections, source);
     this.expiry = expiry && new Expiry(clock, store, expiry, (message) => parts.report?.(message));
   }
@@ -174,7 +177,11 @@ export class Runner {
    * it starts again with what is live.
    */
   private async mayLead(signal: AbortSignal): Promise<boolean> {
-    for (const work of [this.sweeper.sweep(), this.expiry?.expire(this.projectors, signal)])
+    for (const work of [
+      this.sweeper.sweep(),
+      this.asOfSweeper?.sweep(),
+      this.expiry?.expire(this.projectors, signal),
+    ])
       await work?.catch((error: unknown) => this.parts.report?.(error));
     const live = await this.origin.live();
     if (live === undefined) return false;

@@ -1,4 +1,7 @@
+import { rebuildAsOf } from '../../src/operations/as-of';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Operation } from '../../src/wire/api/openapi-operation';
+import { type TestApp } from '../support/app';
 import { CLAIM_TOKENS } from './claim-network';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { CONVERSION_TOKENS } from './transaction-network';
@@ -14,9 +17,17 @@ export function tokenFor({ path, callers }: Operation): string {
   return callers.includes('publisher') ? TOKENS.preisblickAll : TOKENS.nord;
 }
 
+/** Read models as of the present. */
+export async function buildNow(app: TestApp, name = 'now'): Promise<void> {
+  await app.settled();
+  const wanted = { name, projection: 'all', position: await app.engines.log.head() };
+  await rebuildAsOf(app.engines, wanted, { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid() });
+}
+
 /** Keys that make a good request of an operation. */
 export function goodKeys({ path, keys }: Operation): string {
   if (path === '/ops/1.0/claims') return ';statusId=2,202';
+  if ('asOf' in keys) return `;fid=${FEEDS.german};asOf=now;publisher=11`;
   if (path === '/ops/1.0/why/voucher') return ';id=1';
   if (path === '/ops/1.0/why/delivery') return ';id=1';
   if (path === '/1.0/products/visibility' || path === '/ops/1.0/why/product')

@@ -6,6 +6,7 @@ import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
+import { buildNow } from './asked-operations';
 import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
 import { AT_NETWORK, CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
@@ -46,6 +47,9 @@ beforeAll(async () => {
   await post(german, [{ ...FULL, price: 1 }, product('bare', { categories: [{ name: 'Own' }] })]);
   await post(german, [FULL]);
   await fileDescribedClaims(app);
+  await buildNow(app);
+  // Those of the examples.
+  for (const name of ['first', 'old']) await buildNow(app, name);
 });
 afterAll(async () => {
   await deliveries.stop();
@@ -219,6 +223,18 @@ const REQUESTS: readonly Asked[] = [
   ['askSql', '/ops/1.0/sql;q=SELECT%201%20AS%20one'],
   ['askSql', '/ops/1.0/sql;q=SELECT'],
   ['askSql', '/ops/1.0/sql'],
+  ['searchProductsAsOf', `/ops/1.0/products;fid=${german};asOf=now;publisher=11`],
+  ['searchProductsAsOf', `/ops/1.0/products;fid=${german};asOf=now`],
+  ['searchProductsAsOf', '/ops/1.0/products;asOf=now;advertiser=1'],
+  ['listVouchersAsOf', '/ops/1.0/vouchers;asOf=now;advertiser=1'],
+  ['listVouchersAsOf', '/ops/1.0/vouchers;asOf=none;advertiser=1'],
+  ['listTransactionsAsOf', '/ops/1.0/transactions;asOf=now'],
+  ['listTransactionsAsOf', '/ops/1.0/transactions;asOf=now;page=-1'],
+  ['listAsOf', '/ops/1.0/asOf'],
+  ['buildAsOf', '/ops/1.0/asOf;name=now;projection=vouchers;at=1999-01-01'],
+  ['buildAsOf', '/ops/1.0/asOf;name=then;projection=vouchers;position=9'],
+  ['dropAsOf', '/ops/1.0/asOf/now'],
+  ['dropAsOf', '/ops/1.0/asOf/now'],
   ['getLogStats', '/ops/1.0/log/stats'],
   ['getHistory', '/ops/1.0/history/program/101'],
   ['getHistory', '/ops/1.0/history/program/101;at=2999-01-01'],

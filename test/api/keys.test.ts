@@ -17,7 +17,7 @@ import {
   VOUCHER_KEYS,
 } from './document-tables';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
-import { goodKeys, tokenFor } from './asked-operations';
+import { buildNow, goodKeys, tokenFor } from './asked-operations';
 import { DELIVERY_EFFECTS, writeClaimDeliveries, writeDeliveries } from './delivery-key-effects';
 import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
 import { CLAIM_NETWORK } from './claim-network';
@@ -84,6 +84,40 @@ const HISTORY_EFFECTS: readonly Effect[] = [
   ['getProductHistory', 'diff=1,2', '', versions, [undefined]],
 ];
 
+const AS_OF_VIEWS = [
+  ['searchProducts', 'searchProductsAsOf', ';asOf=now;publisher=11'],
+  ['listVouchers', 'listVouchersAsOf', ';asOf=now;advertiser=1'],
+  ['listTransactions', 'listTransactionsAsOf', ';asOf=now;advertiser=1'],
+] as const;
+
+const NOT_AS_OF = /^(format|csv|since)/;
+const statusCode: Effect[3] = (answer) => answer.statusCode;
+const says =
+  (text: string): Effect[3] =>
+  ({ body }) =>
+    body.includes(text);
+
+/** Every key of read models as of a time: those of lists as of now have the same effects (decisions X111). */
+const AS_OF_EFFECTS: readonly Effect[] = [
+  ...AS_OF_VIEWS.flatMap(([id, past, view]): readonly Effect[] => [
+    ...[...EFFECTS, ...TRANSACTION_EFFECTS]
+      .filter(([one, sent, beside]) => one === id && !NOT_AS_OF.test(sent) && !beside.includes('format'))
+      .map(([, sent, beside, show, shown]): Effect => [past, sent, `${beside}${view}`, show, shown]),
+    [past, 'asOf=now', `;fid=${german};publisher=11`, statusCode, 200],
+  ]),
+  ...(['searchProductsAsOf', 'listVouchersAsOf'] as const).flatMap((id): readonly Effect[] => [
+    [id, 'publisher=11', `;fid=${german};asOf=now`, statusCode, 200],
+    [id, 'advertiser=1', `;fid=${german};asOf=now`, statusCode, 200],
+  ]),
+  ['listTransactionsAsOf', 'publisher=13', ';asOf=now', ({ body }) => body, '[]'],
+  ['listTransactionsAsOf', 'advertiser=3', ';asOf=now', statusCode, 400],
+  ['listNetworkClaims', 'asOf=none', '', statusCode, 404],
+  ['buildAsOf', 'name=No', ';projection=vouchers;at=2026-01-01', says('No: expected a name'), true],
+  ['buildAsOf', 'projection=none', ';name=x;at=2026-01-01', says('none: expected the name'), true],
+  ['buildAsOf', 'at=x', ';name=x;projection=vouchers', says('at=x: expected a time'), true],
+  ['buildAsOf', 'position=x', ';name=x;projection=vouchers', says('position=x: expected'), true],
+];
+
 const ALL_EFFECTS = [
   ...EFFECTS,
   ...TRANSACTION_EFFECTS,
@@ -91,6 +125,7 @@ const ALL_EFFECTS = [
   ...CLAIM_EFFECTS,
   ...LOG_EFFECTS,
   ...HISTORY_EFFECTS,
+  ...AS_OF_EFFECTS,
 ];
 
 beforeAll(async () => {
@@ -121,6 +156,7 @@ beforeAll(async () => {
   claimSubscriptionId = await createClaimSubscription(app);
   claimMessageId = await writeClaimDeliveries(deliveries.history, claimSubscriptionId);
   await deliveries.settled();
+  await buildNow(app);
 });
 afterAll(async () => {
   await deliveries.stop();
@@ -231,7 +267,7 @@ describe('keys of all operations', () => {
           expect([key, (await sent(accepted)).statusCode]).toEqual([key, 200]);
         found.push(`${operation.text.id} ${key}`);
       }
-    expect(found.sort()).toEqual([
+    const expected = [
       'downloadFeed since',
       ...['listAnyDeliveries maxTime', 'listAnyDeliveries minTime'],
       ...['listClaimSubscriptionDeliveries maxTime', 'listClaimSubscriptionDeliveries minTime'],
@@ -239,6 +275,9 @@ describe('keys of all operations', () => {
       ...['listTransactions maxApproved', 'listTransactions maxChanged', 'listTransactions maxTimeOfEvent'],
       ...['listTransactions minApproved', 'listTransactions minChanged', 'listTransactions minTimeOfEvent'],
       ...['listVouchers activeAt', 'listVouchers maxStartDate', 'listVouchers minEndDate'],
+      ...['listTransactionsAsOf', 'listVouchersAsOf', 'searchProductsAsOf'].flatMap((id) =>
+        timesOf(named(id)).map((key) => `${id} ${key}`),
+      ),
       ...['searchProducts maxUpdateDate', 'searchProducts minUpdateDate'],
       ...[
         'totalTransactions maxApproved',
@@ -250,7 +289,8 @@ describe('keys of all operations', () => {
         'totalTransactions minChanged',
         'totalTransactions minTimeOfEvent',
       ],
-    ]);
+    ];
+    expect(found.sort()).toEqual(expected.sort());
   });
 
   it('times: a date as an upper bound includes its day, as a lower bound begins with it (decisions A17)', () => {

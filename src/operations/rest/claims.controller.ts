@@ -12,7 +12,9 @@ import { CLAIMS } from '../../services/claims/operations';
 import { operationsById } from '../../wire/api/description';
 import { type Keys, type KeyTable, INTEGER, TEXT } from '../../wire/keys/keys';
 import { atLeast, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
+import { PastViews } from '../as-of';
 import { networkClaims, rejectionOf, reviewClaim, type ReviewRequest } from '../network-claims';
+import { translated } from './as-of.controller';
 import { operatorFaults as fault } from './operator-service';
 
 const ids = { type: INTEGER, multiple: true } as const;
@@ -21,6 +23,7 @@ const networkClaimKeys = {
   statusId: { ...ids, description: 'Statuses; by default those that operators decide, 100 and 105' },
   programId: { ...ids, description: 'Programs' },
   claimId: { ...ids, description: 'Ids of claims' },
+  asOf: { type: TEXT, description: 'Name of read models as of a time: the claims of then' },
   offset: { type: INTEGER, description: 'Claims to skip' },
   limit: sizeKey('Number of claims'),
 } as const satisfies KeyTable;
@@ -76,18 +79,20 @@ export class NetworkClaimsController {
     private readonly follower: FollowedDirectory,
     private readonly readModels: WaitForReadModels,
     private readonly clock: Clock,
+    private readonly views: PastViews,
   ) {}
 
   @Get()
   @ApiOperation(networkClaimOperations.listNetworkClaims)
   list(@MatrixKeys(networkClaimKeys) keys: NetworkClaimKeys): ListAnswer {
     return ListAnswer.of(networkClaimOperations.listNetworkClaims, async (query) => {
-      const { limit, offset = 0, ...criteria } = keys;
+      const { limit, offset = 0, asOf, ...criteria } = keys;
       const page = {
         limit: sizeOf('limit', limit, fault.unusable),
         offset: atLeast(0, 'offset', offset, fault.unusable),
       };
-      const parts = { store: this.store, directory: this.follower.directory, now: this.clock.now() };
+      const present = { store: this.store, directory: this.follower.directory, now: this.clock.now() };
+      const parts = asOf === undefined ? present : await translated(() => this.views.of(asOf, 'claims'));
       const { claims, total } = await networkClaims(parts, criteria, page, query);
       return { items: claims, total, requested: limit };
     });

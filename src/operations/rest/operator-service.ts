@@ -9,9 +9,9 @@ const operatorFaultTable = {
   notFound: [
     '404',
     404,
-    'There is no such claim, product, voucher or message, or nothing whose history it could be',
+    'There is no such claim, product, voucher or message, nothing whose history it could be, or nothing of this name',
   ],
-  conflict: ['409', 409, 'The claim has another version or status'],
+  conflict: ['409', 409, 'The claim has another version or status, or the read models cannot be built now'],
 } as const;
 
 export const operatorFaults = faultsOf(operatorFaultTable);
@@ -25,7 +25,7 @@ export const operatorService = defineService({
     title: 'Operations',
     description:
       'For operators of the network: mappings of advertisers’ category names, claims that are pending at the ' +
-      'network, what has become of messages, the event log, and the history of anything.',
+      'network, what has become of messages, the event log, the history of anything, and read models as of a time.',
     faults: operatorFaultTable,
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',

@@ -2,6 +2,12 @@ import { Controller, type DynamicModule, Get, Module, Res } from '@nestjs/common
 import { type FastifyReply } from 'fastify';
 import { FailureCounts } from '../../http/failure-filter';
 import { anyDeliveriesController } from '../../services/subscriptions/deliveries.controller';
+import { EventLog } from '../../kernel/event-log';
+import { ReadStore } from '../../kernel/read-store';
+import { ProductParts } from '../../services/products/product.queries';
+import { VoucherParts } from '../../services/vouchers/voucher.queries';
+import { PastViews } from '../as-of';
+import { AsOfController } from './as-of.controller';
 import { NetworkClaimsController } from './claims.controller';
 import { EventSchemasController } from './event-schemas.controller';
 import { HistoryController } from './history.controller';
@@ -60,10 +66,10 @@ class HealthController {
   }
 }
 
-/** For operators: health, category mappings, deliveries, and claims. */
+/** For operators: health, category mappings, deliveries, claims, the log, and the past. */
 @Module({})
 export class OperatorsModule {
-  static with(readiness: Readiness, sql: AnswerSql): DynamicModule {
+  static with(readiness: Readiness, sql: AnswerSql, parts: ProductParts & VoucherParts): DynamicModule {
     return {
       module: OperatorsModule,
       controllers: [
@@ -76,10 +82,18 @@ export class OperatorsModule {
         WhyController,
         SqlController,
         HistoryController,
+        AsOfController,
       ],
       providers: [
         { provide: HealthCheck, useValue: { readiness } satisfies HealthCheck },
         { provide: SQL, useValue: sql },
+        {
+          provide: PastViews,
+          useFactory: (log: EventLog, store: ReadStore) => new PastViews(log, store),
+          inject: [EventLog, ReadStore],
+        },
+        { provide: ProductParts, useValue: parts },
+        { provide: VoucherParts, useValue: parts },
       ],
     };
   }

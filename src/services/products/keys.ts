@@ -45,7 +45,7 @@ const EMBRACE: KeyType<string> = {
 const ONE = new RegExp(`^${USABLE}$`);
 
 /** Document 1, CSV export: the keys beside those of what is exported. */
-const csvKeys = {
+export const csvKeys = {
   format: {
     type: oneOf('csv', 'json', 'xml'),
     beyondJson: true,

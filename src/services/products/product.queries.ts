@@ -18,7 +18,7 @@ import {
   wholeWindow,
   windowAfter,
 } from '../../../projections/product-search';
-import { FollowedDirectory } from '../../network/follower';
+import { DirectoryView } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { type Directory } from '../../network/directory';
 import { type FeedDefinition } from '../../network/events';
@@ -69,7 +69,7 @@ export interface SearchResult {
 export class ProductQueries {
   constructor(
     private readonly store: ReadStore,
-    private readonly follower: FollowedDirectory,
+    private readonly follower: DirectoryView,
     private readonly parts: ProductParts,
   ) {}
 

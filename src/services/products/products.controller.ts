@@ -16,6 +16,7 @@ import { PostedBody } from '../../http/posted-body';
 import { defineService } from '../../http/service';
 import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
+import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { mappingsText } from '../../network/categories/category-mappings';
 import { type FeedDefinition } from '../../network/events';
@@ -52,7 +53,14 @@ import {
 } from './keys';
 import { type Loaded, Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { productOperations as operations, productSchemas } from './operations';
-import { ownFeed, PRESENT_PRICES, ProductQueries, ProductParts, sizesOf } from './product.queries';
+import {
+  ownFeed,
+  PRESENT_PRICES,
+  ProductParts,
+  ProductQueries,
+  type SearchResult,
+  sizesOf,
+} from './product.queries';
 import { resultText } from './result-text';
 import { productVisibility } from './visibility';
 
@@ -71,25 +79,7 @@ class ProductsController {
   @Roles(['advertiser', 'publisher'])
   @Produces(['json', 'xml', 'csv'])
   search(@CurrentCaller() caller: Caller, @MatrixKeys(searchKeys) keys: SearchKeys): ListAnswer {
-    const style = csvStyleOf(keys);
-    return new ListAnswer(
-      async ({ view, query }) => {
-        if (view.format === 'csv') refuseInCsv(keys);
-        const { products, dates, customFields, ...productHeader } = await this.queries.search(
-          keys,
-          caller,
-          query,
-        );
-        const { vendor } = this.parts;
-        const { nextCursor } = productHeader;
-        const text = resultText(view, { vendor, productHeader, dates, style, customFields });
-        return {
-          pieces: listPieces(text, products),
-          headers: pageHeaders({ ...sizesOf(keys), nextCursor }),
-        };
-      },
-      { format: keys.format },
-    );
+    return foundProducts(keys, this.parts, (query) => this.queries.search(keys, caller, query));
   }
 
   @Post()
@@ -132,6 +122,28 @@ function refuseInCsv(keys: SearchKeys): void {
   for (const key of ['facets', 'fuzzy', 'suggest'] as const)
     if (keys[key] !== undefined && keys[key] !== false)
       throw fault.illegalValue(`${key}: allowed for JSON and XML only, the format is csv`);
+}
+
+/** The answer to a search. */
+export function foundProducts(
+  keys: SearchKeys,
+  { vendor }: Pick<ProductParts, 'vendor'>,
+  search: (query: QueryOptions) => Promise<SearchResult>,
+): ListAnswer {
+  const style = csvStyleOf(keys);
+  return new ListAnswer(
+    async ({ view, query }) => {
+      if (view.format === 'csv') refuseInCsv(keys);
+      const { products, dates, customFields, ...productHeader } = await search(query);
+      const { nextCursor } = productHeader;
+      const text = resultText(view, { vendor, productHeader, dates, style, customFields });
+      return {
+        pieces: listPieces(text, products),
+        headers: pageHeaders({ ...sizesOf(keys), nextCursor }),
+      };
+    },
+    { format: keys.format },
+  );
 }
 
 /** The faults of refused products; those beyond the limit as a count. */

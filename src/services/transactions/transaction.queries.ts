@@ -29,7 +29,7 @@ import { NO_STREAM, type Position, positionOf, START, streamOf } from '../../ker
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { FollowedDirectory } from '../../network/follower';
+import { DirectoryView } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
 import { type DateFormat } from '../../wire/date';
@@ -162,7 +162,7 @@ export class TransactionQueries {
   constructor(
     private readonly store: ReadStore,
     private readonly log: EventLog,
-    private readonly follower: FollowedDirectory,
+    private readonly follower: DirectoryView,
   ) {}
 
   async list(

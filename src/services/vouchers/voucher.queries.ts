@@ -9,7 +9,7 @@ import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { type Directory } from '../../network/directory';
-import { FollowedDirectory } from '../../network/follower';
+import { DirectoryView } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
 import { httpFaults } from '../../wire/api/errors';
@@ -82,7 +82,7 @@ export class VoucherQueries {
   constructor(
     private readonly store: ReadStore,
     private readonly log: EventLog,
-    private readonly follower: FollowedDirectory,
+    private readonly follower: DirectoryView,
     private readonly parts: VoucherParts,
   ) {}
 

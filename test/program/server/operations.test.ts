@@ -215,6 +215,15 @@ describe('docs/operations.md', () => {
     expect(await found()).toBe(5);
   });
 
+  test('As of a time: what was there then is built, listed and dropped', async () => {
+    const command = 'affilog rebuild all --at 2026-01-31T12:00:00Z --as january';
+    const built = await step(command, { '2026-01-31T12:00:00Z': new Date().toISOString() });
+    expect(built).toMatch(/^products: 5 documents as of /m);
+    expect(built).toMatch(/^january is as of position \d+, and dropped after /m);
+    expect(await step('affilog as-of list')).toMatch(/^january\t.*products \(5\)/);
+    expect(await step('affilog as-of drop january')).toBe('january is dropped\n');
+  });
+
   test('When something fails: a feed that was replaced by a broken file is restored', async () => {
     await post(PRODUCTS, 'fid=23');
     const bad = await post(PRODUCTS.slice(0, 1), 'fid=23;mode=replace');

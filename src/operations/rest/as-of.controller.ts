@@ -1,0 +1,304 @@
+import { Controller, Delete, Get, type OnModuleDestroy, Param, Post } from '@nestjs/common';
+import { Answer, ListAnswer } from '../../http/answer';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { EventLog } from '../../kernel/event-log';
+import { Fault } from '../../kernel/fault';
+import { ReadStore } from '../../kernel/read-store';
+import { without } from '../../kernel/without';
+import { type System } from '../../network/events';
+import { type Caller } from '../../network/organisations';
+import { type AsOf, AsOfRefused, dropAsOf, listAsOf, UnknownAsOf } from '../../projector/as-of';
+import { RebuildUnderWay } from '../../projector/rebuild';
+import { Clock } from '../../runtime/clock';
+import { csvKeys, searchKeys } from '../../services/products/keys';
+import { productOperations } from '../../services/products/operations';
+import { ProductParts, ProductQueries } from '../../services/products/product.queries';
+import { foundProducts } from '../../services/products/products.controller';
+import { transactionOperations } from '../../services/transactions/operations';
+import {
+  listKeys as transactionKeys,
+  TransactionQueries,
+} from '../../services/transactions/transaction.queries';
+import { voucherOperations } from '../../services/vouchers/operations';
+import {
+  listKeys as voucherKeys,
+  VoucherParts,
+  VoucherQueries,
+} from '../../services/vouchers/voucher.queries';
+import { operationsById, type Shape } from '../../wire/api/description';
+import { INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
+import { PAGE_HEADERS } from '../../wire/keys/pages';
+import { integer, text } from '../../wire/record/kinds';
+import { listOf, record } from '../../wire/record/record';
+import { documentsOf, type PastView, PastViews, rebuildAsOf } from '../as-of';
+import { UsageError } from '../command-error';
+import { operatorFaults as fault } from './operator-service';
+
+const NAMED = { type: TEXT, required: true, description: 'Name of the read models as of a time' } as const;
+
+const buildKeys = {
+  name: NAMED,
+  projection: { type: TEXT, required: true, description: 'Read model, such as products, or all' },
+  at: { type: TEXT, description: 'As of a time' },
+  position: { type: TEXT, description: 'As of a log position' },
+} as const satisfies KeyTable;
+
+/** Of lists that depend on who asks. */
+const viewKeys = {
+  asOf: NAMED,
+  publisher: { type: INTEGER, description: 'As this publisher sees it' },
+  advertiser: { type: INTEGER, description: 'As this advertiser sees it' },
+} as const satisfies KeyTable;
+
+const CSV = Object.keys(csvKeys) as (keyof typeof csvKeys)[];
+const productViewKeys = { ...without(searchKeys, ...CSV), ...viewKeys } as const satisfies KeyTable;
+const voucherViewKeys = { ...without(voucherKeys, 'format'), ...viewKeys } as const satisfies KeyTable;
+/** Nothing changes in the past, so there is no `since`. */
+const transactionViewKeys = {
+  ...without(transactionKeys, 'format', 'since'),
+  ...viewKeys,
+} as const satisfies KeyTable;
+
+const NO_CSV = {
+  format: undefined,
+  csvSeparators: undefined,
+  csvEmbrace: undefined,
+  csvFlattenFields: undefined,
+};
+
+const asOfRecord = record(
+  {
+    name: { kind: text(), description: 'Name' },
+    time: { kind: text(), description: 'What its queries take for the present, ISO 8601' },
+    position: { kind: text(), description: 'Log position' },
+    expires: { kind: text(), description: 'When it is dropped, ISO 8601' },
+    complete: {
+      kind: listOf(
+        record({
+          name: { kind: text(), description: 'Read model' },
+          documents: { kind: integer(), description: 'Number of its documents' },
+        }),
+        { each: 'readModel' },
+      ),
+      description: 'What can be read',
+    },
+    unfinished: {
+      kind: listOf(text(), { each: 'name' }),
+      description: 'Read models that are being built, or whose build was interrupted: ask for them again',
+    },
+    failure: { kind: text(), description: 'Why the last build by this process failed', optional: true },
+  },
+  { name: 'AsOf' },
+);
+
+const BUILT = { name: 'AsOf', kind: asOfRecord } as const satisfies Shape;
+const ALL = { name: 'AsOfs', kind: listOf(asOfRecord, { each: 'asOf' }) } as const satisfies Shape;
+
+const NAME = { name: { type: TEXT, description: 'Its name', example: 'old' } };
+
+const PAST = 'As the same list of its service was at that time, with the reference data of then; in JSON.';
+
+/** Read models as of a time (`docs/decisions.md#x109`). */
+const asOfOperations = operationsById({
+  listAsOf: {
+    summary: 'List the read models as of a time',
+    description: 'Those that expire first come first.',
+    answer: ALL,
+  },
+  buildAsOf: {
+    summary: 'Build read models as of a time',
+    description:
+      'Answers once the build has begun: the list says when it is complete. Asked again after an interruption, it continues. ' +
+      'They are dropped after a day.',
+    example: { name: 'january', projection: 'products', at: '2026-01-31T12:00:00Z' },
+    answer: BUILT,
+  },
+  dropAsOf: { summary: 'Drop read models as of a time', path: NAME },
+  searchProductsAsOf: {
+    summary: 'Search products as of a time',
+    description: PAST,
+    example: { ...productOperations.searchProducts.example, asOf: 'first', publisher: 11 },
+    answer: productOperations.searchProducts.answer,
+    sends: productOperations.searchProducts.sends,
+  },
+  listVouchersAsOf: {
+    summary: 'List vouchers as of a time',
+    description: PAST,
+    example: { asOf: 'first', publisher: 11 },
+    answer: voucherOperations.listVouchers.answer,
+    sends: voucherOperations.listVouchers.sends,
+  },
+  listTransactionsAsOf: {
+    summary: 'List transactions as of a time',
+    description: `${PAST} Without an organisation, those of all.`,
+    example: { asOf: 'first', pageSize: 3 },
+    answer: transactionOperations.listTransactions.answer,
+    sends: PAGE_HEADERS,
+  },
+});
+
+/** Read models as of a time, for analysts: the same functions as `affilog rebuild … --as` and `affilog as-of`. */
+@Controller('/ops/1.0')
+@Roles(['operator'])
+@Produces(['json'])
+export class AsOfController implements OnModuleDestroy {
+  private readonly stop = new AbortController();
+  private building: Promise<unknown> | undefined;
+  /** Why the last build has failed. */
+  private failure: { readonly name: string; readonly message: string } | undefined;
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly store: ReadStore,
+    private readonly clock: Clock,
+    private readonly products: ProductParts,
+    private readonly vouchers: VoucherParts,
+    private readonly views: PastViews,
+  ) {}
+
+  /** A stop does not wait for a build; asked again, it continues. */
+  async onModuleDestroy(): Promise<void> {
+    this.stop.abort();
+    await this.building;
+  }
+
+  @Get('asOf')
+  @ApiOperation(asOfOperations.listAsOf)
+  list(): ListAnswer {
+    return ListAnswer.of(asOfOperations.listAsOf, async () => {
+      const all = await Promise.all((await listAsOf(this.store)).map((asOf) => this.toOutput(asOf)));
+      return { items: [all], total: all.length };
+    });
+  }
+
+  @Post('asOf')
+  @ApiOperation(asOfOperations.buildAsOf)
+  async build(@MatrixKeys(buildKeys) keys: Keys<typeof buildKeys>): Promise<Answer> {
+    return Answer.of(
+      asOfOperations.buildAsOf,
+      await translated(async () => await this.toOutput(await this.begin(keys))),
+    );
+  }
+
+  @Delete('asOf/:name')
+  @ApiOperation(asOfOperations.dropAsOf)
+  async drop(@Param('name') name: string): Promise<Answer> {
+    const parts = { clock: this.clock, owner: this.clock.uuid(), signal: this.stop.signal };
+    await translated(() => dropAsOf(this.store, name, parts));
+    return Answer.none({ position: await this.log.head() });
+  }
+
+  @Get('products')
+  @ApiOperation(asOfOperations.searchProductsAsOf)
+  searchProducts(@MatrixKeys(productViewKeys) keys: Keys<typeof productViewKeys>): ListAnswer {
+    const all = { ...keys, ...NO_CSV };
+    return foundProducts(all, this.products, (query) =>
+      this.past(keys, 'products', async ({ store, directory }) => {
+        const caller = callerAmong(keys, directory, 'PRODUCTS');
+        return await new ProductQueries(store, { directory }, this.products).search(all, caller, query);
+      }),
+    );
+  }
+
+  @Get('vouchers')
+  @ApiOperation(asOfOperations.listVouchersAsOf)
+  listVouchers(@MatrixKeys(voucherViewKeys) keys: Keys<typeof voucherViewKeys>): ListAnswer {
+    return ListAnswer.of(asOfOperations.listVouchersAsOf, (query) =>
+      this.past(keys, 'vouchers', async ({ store, directory, now }) => {
+        const caller = callerAmong(keys, directory, 'VOUCHERS');
+        const queries = new VoucherQueries(store, this.log, { directory }, this.vouchers);
+        return await queries.list({ ...keys, format: undefined }, caller, now, query);
+      }),
+    );
+  }
+
+  @Get('transactions')
+  @ApiOperation(asOfOperations.listTransactionsAsOf)
+  listTransactions(
+    @CurrentCaller() operator: Caller,
+    @MatrixKeys(transactionViewKeys) keys: Keys<typeof transactionViewKeys>,
+  ): ListAnswer {
+    return ListAnswer.of(asOfOperations.listTransactionsAsOf, (query) =>
+      this.past(keys, 'transactions', async ({ store, directory }) => {
+        const isOfAll = (keys.publisher ?? keys.advertiser) === undefined;
+        const caller = isOfAll ? operator : callerAmong(keys, directory, 'CONVERSIONS');
+        const queries = new TransactionQueries(store, this.log, { directory });
+        return await queries.list({ ...keys, format: undefined, since: undefined }, caller, query);
+      }),
+    );
+  }
+
+  private async past<T>(
+    { asOf }: { readonly asOf: string },
+    model: string,
+    read: (view: PastView) => Promise<T>,
+  ): Promise<T> {
+    return await translated(async () => await read(await this.views.of(asOf, model)));
+  }
+
+  /** Resolves once the build has begun. */
+  private async begin(keys: Keys<typeof buildKeys>): Promise<AsOf> {
+    if (this.building !== undefined)
+      throw fault.conflict('another build is under way in this process: wait until it is complete');
+    const { name } = keys;
+    return await new Promise<AsOf>((resolve, reject) => {
+      const parts = {
+        clock: this.clock,
+        owner: this.clock.uuid(),
+        signal: this.stop.signal,
+        onBegin: resolve,
+      };
+      this.failure = undefined;
+      this.building = rebuildAsOf({ log: this.log, store: this.store }, keys, parts)
+        .catch((failure: unknown) => {
+          const error = failure instanceof Error ? failure : new Error(String(failure));
+          if (!this.stop.signal.aborted) this.failure = { name, message: error.message };
+          reject(error);
+        })
+        .finally(() => {
+          this.building = undefined;
+        });
+    });
+  }
+
+  private async toOutput(asOf: AsOf) {
+    const complete = await documentsOf(this.store, asOf);
+    const failure = this.failure?.name === asOf.name ? this.failure.message : undefined;
+    return {
+      ...without(asOf, 'models'),
+      complete,
+      unfinished: Object.keys(asOf.models).filter((model) => complete.every(({ name }) => name !== model)),
+      ...(failure === undefined ? {} : { failure }),
+    };
+  }
+}
+
+/** The organisation whose view is asked for. */
+function callerAmong(
+  { publisher, advertiser }: Pick<Keys<typeof viewKeys>, 'publisher' | 'advertiser'>,
+  { organisations }: PastView['directory'],
+  system: System,
+): Caller {
+  if ((publisher === undefined) === (advertiser === undefined))
+    throw fault.unusable('expected either publisher or advertiser: the organisation whose view is asked for');
+  const kind = publisher === undefined ? 'advertiser' : 'publisher';
+  const organisationId = publisher ?? advertiser ?? NaN;
+  if (organisations.get(organisationId)?.kind !== kind)
+    throw fault.unusable(
+      `${kind}=${organisationId}: expected the id of an organisation that was ${kind} at that time`,
+    );
+  return { tokenHash: '', organisationId, kind, system };
+}
+
+/** With faults of operators. */
+export async function translated<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof UnknownAsOf) throw fault.notFound(error.message);
+    if (error instanceof AsOfRefused || error instanceof RebuildUnderWay) throw fault.conflict(error.message);
+    if (error instanceof UsageError) throw fault.unusable(error.message);
+    if (error instanceof Fault && error.status === 400) throw fault.unusable(error.message);
+    throw error;
+  }
+}
