@@ -7,6 +7,7 @@ import { SYSTEMS } from '../../src/network/events';
 import { ApiOperation } from '../../src/http/decorators';
 import { operationsOf } from '../../src/http/describe';
 import { claimOperations } from '../../src/services/claims/operations';
+import { asOfOperations } from '../../src/operations/rest/as-of.controller';
 import { networkClaimOperations } from '../../src/operations/rest/claims.controller';
 import { historyOperations } from '../../src/operations/rest/history.controller';
 import { logOperations } from '../../src/operations/rest/log.controller';
@@ -186,6 +187,7 @@ describe('the description of the interface (decisions A8)', () => {
       networkClaimOperations,
       logOperations,
       whyOperations,
+      asOfOperations,
       sqlOperations,
       historyOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));

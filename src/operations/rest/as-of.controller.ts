@@ -99,7 +99,7 @@ const NAME = { name: { type: TEXT, description: 'Its name', example: 'old' } };
 const PAST = 'As the same list of its service was at that time, with the reference data of then; in JSON.';
 
 /** Read models as of a time (`docs/decisions.md#x109`). */
-const asOfOperations = operationsById({
+export const asOfOperations = operationsById({
   listAsOf: {
     summary: 'List the read models as of a time',
     description: 'Those that expire first come first.',

@@ -1,0 +1,65 @@
+import { type Visibility } from '../../src/network/visibility';
+import { FEEDS } from '../api/network';
+import { clientOf, product } from '../api/posted';
+import { VOUCHER_NETWORK, voucherClientOf } from '../api/voucher-network';
+import { TestApp } from '../support/app';
+import { run } from './run';
+
+let app: TestApp;
+beforeAll(async () => {
+  app = await TestApp.start({ network: VOUCHER_NETWORK });
+});
+afterAll(() => app.close());
+
+const { post } = clientOf(() => app);
+const { create } = voucherClientOf(() => app);
+const why = (...args: readonly string[]) => run(['why', ...args], { DATA_DIR: app.folder });
+
+describe('affilog why (decisions X110)', () => {
+  it('prints each condition of a product, and what helps where it does not hold', async () => {
+    await post(FEEDS.german, [product('it’s new', { categories: [{ name: 'Headphone' }] })]);
+    const { code, out, err } = await why('product', String(FEEDS.german), 'it’s new', '--publisher', '13');
+    expect([code, err]).toEqual([0, '']);
+    expect(out.split('\n')).toEqual([
+      'not visible',
+      expect.stringMatching(/^ {2}yes {2}stored: Product it’s new, 10\.00 EUR, last changed at /),
+      '  NO   mapped: "Headphone" is mapped to no category',
+      expect.stringMatching(
+        /^ {7}affilog mappings map --feed 22001 --name 'Headphone' --category 11; similar ones: 11/,
+      ),
+      '  yes  feed active: "active" of feed 22001 (Germany) is true',
+      '  yes  feed visible: "visible" of feed 22001 (Germany) is true',
+      '  NO   connected: publisher 13 (Lonely) has site 1301: none is connected to program 101',
+      expect.stringContaining('affilog network import'),
+      expect.stringMatching(/^ {2}yes {2}projected: /),
+      '  yes  not parked: all its events could be used',
+      '',
+    ]);
+  });
+
+  it('prints JSON as it is answered over HTTP', async () => {
+    const id = await create({ siteIds: [1202], endDate: Date.now() + 86_400_000 });
+    const { out } = await why('voucher', String(id), '--site', '1101', '--json');
+    const failed = (JSON.parse(out) as Visibility).conditions.filter(({ holds }) => !holds);
+    expect(failed.map(({ condition }) => condition)).toEqual(['for the site']);
+    expect((await why('voucher', String(id))).out).toMatch(/^visible\n/);
+  });
+
+  it.each([
+    [['product', '7', 'x'], 'feed 7: expected the id of a feed'],
+    [['voucher', '7000'], '7000: expected the id of a voucher'],
+    [['voucher', 'x'], 'Expected an integer'],
+  ])('%j is refused', async (args, message) => {
+    expect(await why(...args)).toMatchObject({ code: 2, out: '', err: expect.stringContaining(message) });
+  });
+
+  it('explains deliveries as notifications explain does', async () => {
+    expect((await why('delivery', '--help')).out).toContain('--subscription <id>');
+    const [one, other] = [
+      await why('delivery', 'none'),
+      await run(['notifications', 'explain', 'none'], { DATA_DIR: app.folder }),
+    ];
+    expect(one).toEqual(other);
+    expect(one.code).not.toBe(0);
+  });
+});
