@@ -99,13 +99,23 @@ export async function removeOthers(analytics: string, manifest: Manifest): Promi
   for (const layout of await readdir(analytics)) {
     const folder = join(analytics, layout);
     if (layout !== LAYOUT) {
-      if (now - (await stat(folder)).mtimeMs > STAYS_MS) await rm(folder, { recursive: true, force: true });
+      if (now - (await changedAt(folder, now)) > STAYS_MS) await rm(folder, { recursive: true, force: true });
       continue;
     }
     for (const name of await readdir(folder, { recursive: true })) {
       if (!name.includes('.parquet') || listed.has(name) || recent.has(name)) continue;
-      const { mtimeMs } = await stat(join(folder, name));
-      if (now - mtimeMs > STAYS_MS) await rm(join(folder, name), { force: true });
+      if (now - (await changedAt(join(folder, name), now)) > STAYS_MS)
+        await rm(join(folder, name), { force: true });
     }
+  }
+}
+
+/** When a file was changed (ms since 1970): now, if another process renames or removes it meanwhile. */
+async function changedAt(path: string, now: number): Promise<number> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return now;
+    throw error;
   }
 }
