@@ -20,7 +20,11 @@ export type Condition = AnswerOf<typeof condition>;
 export const VISIBILITY = {
   name: 'Visibility',
   kind: record({
-    visible: { kind: boolean(), description: 'Whether all conditions hold' },
+    visible: {
+      kind: boolean(),
+      description:
+        'Whether publishers see it: those conditions hold that are not about a read model that is behind',
+    },
     conditions: { kind: listOf(condition, { each: 'condition' }), description: 'Each of them' },
   }),
 } as const satisfies Shape;

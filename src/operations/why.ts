@@ -5,13 +5,7 @@ import { voucherDecider } from '../domain/vouchers/voucher';
 import { historyOf } from '../kernel/history';
 import { type QueryOptions } from '../kernel/query';
 import { type Directory } from '../network/directory';
-import {
-  type Condition,
-  conditionOf,
-  type Viewer,
-  type Visibility,
-  visibilityBy,
-} from '../network/visibility';
+import { conditionOf, type Viewer, type Visibility, visibilityBy } from '../network/visibility';
 import { type Projection } from '../projector/projection';
 import { productVisibility } from '../services/products/visibility';
 import { voucherVisibility } from '../services/vouchers/visibility';
@@ -41,9 +35,8 @@ export async function whyProduct(
   const feed = parts.directory.feed(feedId);
   if (feed === undefined) throw new UsageError(`feed ${feedId}: expected the id of a feed`);
   const who = { asker: 'operator', viewer: viewerOf(parts.directory, viewer) } as const;
-  const { conditions } = await productVisibility(parts, { feed, sourceProductId }, who, query);
-  const projected = await projectedConditions(parts, products, offerId(feedId, sourceProductId));
-  return visibilityBy([...conditions, ...projected]);
+  const seen = await productVisibility(parts, { feed, sourceProductId }, who, query);
+  return await withReadModel(seen, parts, products, offerId(feedId, sourceProductId));
 }
 
 /** Raises `UsageError`. */
@@ -52,14 +45,22 @@ export async function whyVoucher(
   id: number,
   { now, ...viewer }: ViewerIds & { readonly now: Date },
 ): Promise<Visibility> {
-  const { log, directory } = parts;
+  const { log, store, directory } = parts;
   const history = await historyOf(log, voucherDecider, id, () => undefined);
   const changed = history?.versions.at(-1)?.time;
   if (history === undefined || history.state.status === 'unknown' || changed === undefined)
     throw new UsageError(`${id}: expected the id of a voucher`);
   const who = { asker: 'operator', viewer: viewerOf(directory, viewer) } as const;
   const { conditions } = voucherVisibility(directory, { state: history.state, changed }, now, who);
-  return visibilityBy([...conditions, ...(await projectedConditions(parts, vouchers, String(id)))]);
+  const target = { collection: vouchers.collection.name };
+  const [listed] = await store.get(target, [String(id)]);
+  const isListed = conditionOf(
+    'listed',
+    (listed !== undefined) === (history.state.status === 'published'),
+    listed === undefined ? 'the read model does not have it' : 'the read model has it',
+    'wait until the read model has caught up',
+  );
+  return await withReadModel(visibilityBy([...conditions, isListed]), parts, vouchers, String(id));
 }
 
 function viewerOf(directory: Directory, { publisher, siteId }: ViewerIds): Viewer | undefined {
@@ -80,27 +81,35 @@ function viewerOf(directory: Directory, { publisher, siteId }: ViewerIds): Viewe
   return { publisher: organisation, siteIds: siteId === undefined ? own : [siteId] };
 }
 
-/** Whether a read model has a document as of the end of the log. */
-async function projectedConditions(
+/**
+ * Adds whether a read model has a document as of the end of the log. What it has is seen as it has it: so these
+ * conditions do not decide whether it is visible.
+ */
+async function withReadModel(
+  { visible, conditions }: Visibility,
   engines: Pick<WhyParts, 'log' | 'store'>,
   { collection: { name } }: Pick<Projection, 'collection'>,
   id: string,
-): Promise<readonly Condition[]> {
+): Promise<Visibility> {
   const { log, store } = engines;
-  const [checkpoint, head] = [await store.checkpoint({ collection: name }), await log.head()];
+  const [head, checkpoint] = [await log.head(), await store.checkpoint({ collection: name })];
   const parked = (await parkedIn(engines, name)).find((one) => one.id === id);
-  return [
-    conditionOf(
-      'projected',
-      checkpoint >= head,
-      `the read model ${name} is as of position ${checkpoint}, the log ends at ${head}`,
-      'wait; if it stays behind, /health/ready says why',
-    ),
-    conditionOf(
-      'not parked',
-      parked === undefined,
-      parked === undefined ? 'all its events could be used' : `parked: ${parked.entry.error}`,
-      `affilog parked show ${name} ${id}`,
-    ),
-  ];
+  return {
+    visible,
+    conditions: [
+      ...conditions,
+      conditionOf(
+        'projected',
+        checkpoint >= head,
+        `the read model ${name} is as of position ${checkpoint}, the log ends at ${head}`,
+        'wait; if it stays behind, /health/ready says why',
+      ),
+      conditionOf(
+        'not parked',
+        parked === undefined,
+        parked === undefined ? 'all its events could be used' : `parked: ${parked.entry.error}`,
+        `affilog parked show ${name} ${id}`,
+      ),
+    ],
+  };
 }

@@ -90,6 +90,18 @@ describe('why a product is visible or not (decisions X110)', () => {
     });
   });
 
+  it('is visible as the read model has it, also while that is behind the log, or parked', async () => {
+    const other = app.engines;
+    const behind = jest.spyOn(other.store, 'checkpoint').mockResolvedValue('0'.repeat(19));
+    try {
+      const { visible, conditions } = visibilityOf(await why(`product;fid=${FEEDS.german};spId=mapped`));
+      const projected = conditions.find(({ condition }) => condition === 'projected');
+      expect([visible, projected?.holds]).toEqual([true, false]);
+    } finally {
+      behind.mockRestore();
+    }
+  });
+
   it('is answered to its advertiser, with what advertisers can do; to nobody else', async () => {
     const ask = (fid: number, token: string) =>
       app.get(`/1.0/products/visibility;fid=${fid};spId=unmapped`, { token });
