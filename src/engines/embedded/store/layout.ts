@@ -15,7 +15,7 @@ import { tokensOf } from './tokens';
  * Increment it with every change of the tables below, of tokens, of digests or of the search index: files of another
  * version are rebuilt.
  */
-export const LAYOUT_VERSION = 7;
+export const LAYOUT_VERSION = 8;
 
 /**
  * The tables of a collection:
