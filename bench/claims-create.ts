@@ -30,7 +30,7 @@ export async function claimsCreate(bench: Bench): Promise<readonly Figure[]> {
   try {
     const figure = await compareRates(
       { figure: 'claims-create', goal: 0.5, count },
-      (round) => timed(() => createAll(server, round, count)),
+      (round) => timed(() => createClaims(server, round, count)),
       async (round) => {
         const streams = [CLAIM, 'claimkey'].flatMap((category) => {
           const found = [...streamsIn(server.logFile, category)].slice(-count);
@@ -53,7 +53,7 @@ export async function claimsCreate(bench: Bench): Promise<readonly Figure[]> {
   }
 }
 
-async function createAll(server: Server, round: number, count: number): Promise<void> {
+export async function createClaims(server: Server, round: number, count: number): Promise<void> {
   await inParallel(Array.from({ length: count }).keys(), IN_FLIGHT, async (number) => {
     const claim = {
       affiliateSiteId: '21',

@@ -31,6 +31,7 @@ import { reloadUnchanged } from './reload-unchanged';
 import { HEADING, lineOf } from './report';
 import { search } from './search';
 import { search200Feeds, search20Feeds, searchMillion } from './search-million';
+import { sql } from './sql';
 import { start } from './start';
 import { transactionsDue } from './transactions-due';
 import { transactionsList } from './transactions-list';
@@ -69,6 +70,7 @@ const FIGURES = {
   'feed-restart': feedRestart,
   'log-export': logExport,
   history,
+  sql,
   'bulk-json': bulkJson,
   'bulk-xml': bulkXml,
   'bulk-csv': bulkCsv,
@@ -89,7 +91,8 @@ const FIGURES = {
 const USAGE = `npm run bench -- <name>… [--count N] [--keep FOLDER] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
---count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, history, search-million, wal and deliveries-restart have ten times as many,
+       log-export and sql need DuckDB, which npm installs where it is available
+--count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, history, search-million, sql (events), wal and deliveries-restart have ten times as many,
            search-20-feeds twenty times, search-200-feeds 25 times,
            transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages)
 --keep FOLDER  search-million, search-20-feeds and search-200-feeds keep their data there, and use what is there, since filling it takes minutes

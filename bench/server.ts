@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -8,12 +8,8 @@ import { type Readable } from 'node:stream';
 import { Agent, type Dispatcher, request } from 'undici';
 import { ADVERTISER_TOKEN, networkFile, PUBLISHER_TOKEN } from './network';
 import { memoryGrowth, memoryOf } from './process-memory';
+import { ended, launch, type Settings } from './program';
 import { type BodyFormat } from '../src/wire/api/format';
-
-const PROGRAM = join(__dirname, '../src/main.js');
-
-/** Further settings, as environment variables. */
-type Settings = Readonly<Record<string, string>>;
 
 /** The server as users run it: its own process, accessed over HTTP on the loopback interface. */
 export class Server {
@@ -155,18 +151,6 @@ export class Server {
   }
 }
 
-function launch(dataDir: string, args: readonly string[], settings: Settings = {}): ChildProcess {
-  const env = {
-    ...process.env,
-    ...settings,
-    DATA_DIR: dataDir,
-    HOST: '127.0.0.1',
-    PORT: '0',
-    LOG_LEVEL: 'warn',
-  };
-  return spawn(process.execPath, [PROGRAM, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-}
-
 /** The URL that the server prints; empty if it serves nothing over HTTP. */
 async function originOf(child: ChildProcess): Promise<string> {
   if (child.stdout === null) throw new Error('expected a pipe for the output of the server');
@@ -177,10 +161,4 @@ async function originOf(child: ChildProcess): Promise<string> {
     return started[1] ?? '';
   }
   throw new Error('the server ended before it listened');
-}
-
-async function ended(child: ChildProcess): Promise<void> {
-  child.stdout?.resume();
-  const [code] = (await once(child, 'exit')) as [number | null];
-  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} exited with ${String(code)}`);
 }

@@ -2,12 +2,8 @@ import { join } from 'node:path';
 import { TRANSACTION } from '../src/domain/transactions/transaction';
 import { appendStreams, streamsIn } from './bare/log';
 import { type Bench, compareRates, type Figure, quantile, timed } from './harness';
-import { CONVERSION_TOKENS } from './network';
 import { Server } from './server';
-import { postedTransaction } from './transactions';
-
-/** Transactions of a post, the most that one takes. */
-const PER_POST = 10_000;
+import { reportTransactions } from './transactions';
 
 /** Appends in a transaction of the second reference, as many as the server has in progress. */
 const TOGETHER = 256;
@@ -29,7 +25,7 @@ export async function transactionsReport(bench: Bench): Promise<readonly Figure[
   try {
     const figure = await compareRates(
       { figure: 'transactions-report', goal: 0.5, count },
-      (round) => timed(() => reportAll(server, round, count)),
+      (round) => timed(() => reportTransactions(server, round, count)),
       async (round) => {
         const streams = [...streamsIn(server.logFile, TRANSACTION)].slice(-count);
         if (streams.length !== count) throw new Error(`${streams.length} of ${count} were reported`);
@@ -56,12 +52,3 @@ export async function transactionsReport(bench: Bench): Promise<readonly Figure[
 }
 
 const UNIT = 'transactions/s';
-
-async function reportAll(server: Server, round: number, count: number): Promise<void> {
-  for (let first = 0; first < count; first += PER_POST) {
-    const posted = Array.from({ length: Math.min(PER_POST, count - first) }, (_, at) =>
-      postedTransaction(`R${round}-${first + at}`, first + at),
-    );
-    await server.postJson(`/1.0/conversions/transactions/bulk?token=${CONVERSION_TOKENS.advertiser}`, posted);
-  }
-}

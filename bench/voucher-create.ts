@@ -27,7 +27,7 @@ export async function voucherCreate(bench: Bench): Promise<readonly Figure[]> {
   try {
     const figure = await compareRates(
       { figure: 'voucher-create', goal: 0.5, count },
-      (round) => timed(() => createAll(server, round, count)),
+      (round) => timed(() => createVouchers(server, round, count)),
       (round) => timed(() => appendEach(log, round, count)),
     );
     return [{ ...figure, unit: 'vouchers/s' }];
@@ -37,7 +37,7 @@ export async function voucherCreate(bench: Bench): Promise<readonly Figure[]> {
   }
 }
 
-async function createAll(server: Server, round: number, count: number): Promise<void> {
+export async function createVouchers(server: Server, round: number, count: number): Promise<void> {
   const numbers = Array.from({ length: count }, (_, at) => at + 1);
   await inParallel(numbers, IN_FLIGHT, async (number) => {
     const voucher = postedVoucher(number, `round ${round}, ${number}`);

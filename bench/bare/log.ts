@@ -1,4 +1,5 @@
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from '@photostructure/sqlite';
+import { iterate } from '../../src/engines/embedded/connection';
 import { LOG_PRAGMAS } from '../../src/engines/embedded/log/schema';
 
 /** An event's id, type, data and meta. */
@@ -103,6 +104,19 @@ export function streamsIn(file: string, category: string): ReadonlyMap<string, r
   } finally {
     database.close();
   }
+}
+
+/** Reads all columns of a log file; returns their characters. */
+export function readAll(file: string): number {
+  const database = new DatabaseSync(file, { returnArrays: true, readOnly: true });
+  const statement = database.prepare(
+    `SELECT a.stream, e.id, e.type, e.data, e.meta FROM appends a
+     CROSS JOIN events e ON e.position > a.position - a.events AND e.position <= a.position ORDER BY a.position, e.position`,
+  );
+  let characters = 0;
+  for (const row of iterate<string[]>(database, statement)) for (const text of row) characters += text.length;
+  database.close();
+  return characters;
 }
 
 /** Appends events in batches of the server's size. */
