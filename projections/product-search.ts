@@ -108,17 +108,22 @@ export async function correctionsOf(
   query: QueryOptions = {},
 ): Promise<readonly Correction[]> {
   const { q = [], prefix = false, ...others } = criteria;
-  const words = q
-    .flatMap((value) => queryWords(value, { prefix }))
-    .flatMap((word) => plainSpelling(word) ?? []);
-  const looked = [...new Set(words)].filter(isCorrectable).slice(0, MOST_CORRECTED);
+  const looked = distinctWords(q.flatMap((value) => queryWords(value, { prefix })))
+    .map(spellingsOf)
+    .filter((spellings) => spellings.length > 0 && spellings.every(isCorrectable))
+    .slice(0, MOST_CORRECTED);
   if (looked.length === 0) return [];
   const filter = await filterOf(store, others, query);
-  const facets = looked.map((near): Facet => ({ near, within: TEXTS, size: MOST_REPLACEMENTS }));
+  const spellings = [...new Set(looked.flat())];
+  const facets = spellings.map((near): Facet => ({ near, within: TEXTS, size: MOST_REPLACEMENTS }));
   const counts = await store.countValues(TARGET, { filter, facets }, query);
-  return looked
-    .map((word, at) => ({ word, replacements: (counts[at] ?? []).map(({ value }) => String(value)) }))
-    .filter(({ word, replacements: [first] }) => first !== undefined && first !== word);
+  const near = new Map(
+    spellings.map((one, at) => [one, (counts[at] ?? []).map(({ value }) => String(value))]),
+  );
+  const had = new Set(looked.filter((own) => own.some((one) => near.get(one)?.[0] === one)).map(plainOf));
+  return [...new Set(looked.map(plainOf))]
+    .map((word) => ({ word, replacements: near.get(word) ?? [] }))
+    .filter(({ word, replacements }) => replacements.length > 0 && !had.has(word));
 }
 
 function isCorrectable(word: string): boolean {
@@ -242,16 +247,21 @@ function queryWords(
   const words = queryWordsOf(value);
   return words.map((word, at): Word => {
     if (prefix && at === words.length - 1) return asBeginning(word);
-    const corrected = corrections.find((one) => one.word === plainSpelling(word));
+    const plain = plainOf(spellingsOf(word));
+    const corrected = corrections.find((one) => one.word === plain);
     if (corrected === undefined) return word;
     return [...(typeof word === 'string' ? [] : word), ...corrected.replacements.map((one) => [one])];
   });
 }
 
-/** The first spelling of a word that is whole. */
-function plainSpelling(word: Word): string | undefined {
-  if (typeof word === 'string') return word;
-  return 'prefixes' in word || word.length < 2 ? undefined : word[0]?.[0];
+/** The spellings of a word that is whole, the plain one first. */
+function spellingsOf(word: Word): readonly string[] {
+  if (typeof word === 'string') return [word];
+  return 'prefixes' in word || word.length < 2 ? [] : word.flat();
+}
+
+function plainOf([plain = '']: readonly string[]): string {
+  return plain;
 }
 
 /** A word in each of its spellings as a beginning; what is found by its parts needs nothing. */

@@ -122,6 +122,22 @@ describe('fuzzy=true (decisions P33)', () => {
     );
   });
 
+  it('never replaces a word that products have in its other spelling', async () => {
+    const names = ['Moebel Schrank', 'Model Auto', 'Nobel Uhr'];
+    await post(
+      unconnected,
+      names.map((name, at) => product(`o${at}`, { name, description: 'New.' })),
+    );
+    const keys = `;fid=${unconnected};fuzzy=true;q=`;
+    expect(await headerOf(`${keys}Möbel`)).toEqual({ totalHits: 1, corrections: [] });
+    expect(await headerOf(`${keys}mobel,Möbel`)).toEqual({ totalHits: 1, corrections: [] });
+    expect(await headerOf(`${keys}Möbal,Moebel`)).toEqual({ totalHits: 1, corrections: [] });
+    expect(await headerOf(`${keys}Nöbal`)).toEqual({
+      totalHits: 1,
+      corrections: [{ word: 'nobal', replacements: ['nobel'] }],
+    });
+  });
+
   it('looks for the ten words that most products have', async () => {
     const letters = 'abcdefghijkl'.split('');
     const named = letters.flatMap((letter, at) =>
