@@ -14,6 +14,7 @@ const OWN_FOLDERS: Readonly<Record<string, RegExp>> = {
   cache: /^feed-\d+\.fingerprints(\.new)?$/,
   spool: new RegExp(`^${ID}\\.(spool|download)$`),
   alive: new RegExp(`^(leases${SQLITE}|${ID}\\.lock(-journal)?)$`),
+  analytics: new RegExp(`^([\\da-f]{16}|temporary(-${ID})?)$`),
   uncounted: new RegExp(`^\\d+_\\d+-\\d+_${ID}(\\.uncounted|\\.\\d+\\.counting)?$`),
 };
 /** The names of the folders are usual ones: one of these shows that a folder with other files is a data folder. */

@@ -62,6 +62,15 @@ describe('a data folder that others can read (decisions X99)', () => {
         expect([file, await modeOf(name), await modeOf(name, file)]).toEqual([file, 0o700, 0o600]);
   });
 
+  it('is closed with the snapshot that is asked in SQL', async () => {
+    const names = ['0123456789abcdef', `temporary-${ID}`];
+    for (const name of names) await openFolder(['analytics', name], ['manifest.json']);
+    await chmod(at('analytics'), 0o755);
+    expect(await closeToOthers(folder)).toEqual([]);
+    for (const path of [[], ['analytics'], ...names.map((name) => ['analytics', name])])
+      expect([path, await modeOf(...path)]).toEqual([path, 0o700]);
+  });
+
   it('stays as it is if it has other files, which is reported; its own files are closed', async () => {
     await writeFile(at('backup.sqlite'), '');
     await chmod(at('backup.sqlite'), 0o644);
