@@ -11,6 +11,14 @@ const position = z.string().regex(/^\d{19}$/);
 const file = z.strictObject({ name: z.string().regex(/^[\w-]+\/[\w.-]+$/), rows: z.int() });
 export type File = z.output<typeof file>;
 
+/** A parked document, or an event that names none, and the event that it waits at. */
+const parked = z.strictObject({
+  document: z.string().exactOptional(),
+  stream: z.string(),
+  position,
+});
+export type ParkedThen = z.output<typeof parked>;
+
 const MANIFEST = z.strictObject({
   /** The last event, by which another log is found out; absent if there is none. */
   last: z.strictObject({ position, stream: z.string(), revision: z.int(), id: z.string() }).exactOptional(),
@@ -24,6 +32,8 @@ const MANIFEST = z.strictObject({
       base: file,
       /** Documents that have changed since; those without a position are gone. */
       changed: file.exactOptional(),
+      /** What was parked: a retry changes documents without an event. */
+      parked: z.array(parked).exactOptional(),
     }),
   ),
   /** Files that others have replaced, and when (epoch ms). */

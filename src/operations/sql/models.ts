@@ -141,6 +141,7 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
         sequenceNumber: int('Number of the state in its history'),
         autoApproveDate: time('When the system approves').optional(),
         autoDenyDate: time('When the system denies').optional(),
+        approved: EPOCH.optional().describe('When it was approved, also if it was paid or deleted since'),
         pendingStatusDateChanged: time('When it was approved or denied').optional(),
         deniedReasonId: int('Reason').optional(),
         paymentId: int('Payment').optional(),

@@ -46,7 +46,10 @@ const LIFE_MS = REMOTE.ms + 15_000;
 export const MOST_MEMORY = 600_000_000;
 
 /** The last line that such a process writes to standard error before it answers. */
-const AS_OF = /^as of position: (.*)$/m;
+const AS_OF = /^as of position: (.*)\n/m;
+
+/** Characters of standard error that are kept: the last ones. A message has at most some two thousand. */
+const MOST_ERRORS = 64_000;
 
 /**
  * Each in a process of its own, `affilog sql --limited`: a statement can use memory and time beyond the limits of the
@@ -69,8 +72,13 @@ export function answersInProcesses(settings: EngineConfig): AnswerSql {
     const late = SYSTEM_CLOCK.timer(LIFE_MS, kill);
     signal.addEventListener('abort', kill);
     let [text, errors] = ['', ''];
+    let asOf: string | undefined;
     child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
-    child.stderr.setEncoding('utf8').on('data', (part: string) => (errors += part));
+    child.stderr.setEncoding('utf8').on('data', (part: string) => {
+      errors += part;
+      asOf ??= AS_OF.exec(errors)?.[1];
+      errors = errors.slice(-MOST_ERRORS);
+    });
     // It may have ended already.
     child.stdin.on('error', () => undefined).end(statement);
     try {
@@ -79,7 +87,6 @@ export function answersInProcesses(settings: EngineConfig): AnswerSql {
         child.once('close', resolve);
       });
       signal.throwIfAborted();
-      const asOf = AS_OF.exec(errors)?.[1];
       if (code === 0 && asOf !== undefined) return { text, asOf: asOfIn(asOf) };
       throw failureOf(code, errors, asOf !== undefined);
     } finally {

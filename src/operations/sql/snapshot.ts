@@ -3,9 +3,11 @@ import { storedFeeds } from '../../../projections/feeds';
 import { numberOf, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { EVERYTHING, type Found } from '../../kernel/query';
-import { type ReadStore, type Target, targetOf } from '../../kernel/read-store';
+import { NoGeneration, type ReadStore, type Target, targetOf } from '../../kernel/read-store';
+import { defined } from '../../kernel/without';
 import { type Directory } from '../../network/directory';
-import { liveGeneration } from '../../projector/generations';
+import { liveGeneration, nameOf } from '../../projector/generations';
+import { keyOf, listParked } from '../../projector/parked';
 import { type Progress, ProgressMeter } from '../../projector/progress-meter';
 import { IncomingEvent, type Projection } from '../../projector/projection';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
@@ -26,6 +28,7 @@ import {
   filesIn,
   type Manifest,
   manifestOf,
+  type ParkedThen,
   removeOthers,
   replaceManifest,
   type StoredModel,
@@ -208,24 +211,41 @@ class Maker {
     const target = live === undefined ? { collection: projection.collection.name } : targetOf(live);
     const checkpoint = await store.checkpoint(target);
     const generation = live?.number ?? 0;
-    if (before?.generation === generation && before.position === checkpoint) return before;
+    // Before the documents are read: what is retried meanwhile is read again next time.
+    const parked = live === undefined ? [] : await this.parkedIn(nameOf(live));
+    const retried = retriedSince(before?.parked ?? [], parked);
+    if (before?.generation === generation && before.position === checkpoint && retried.length === 0)
+      return before;
     await store.refresh(target);
     const ids =
       before?.generation === generation
-        ? await this.changedIds(projection, before.position, checkpoint)
+        ? await this.changedIds(projection, before.position, checkpoint, retried)
         : undefined;
-    if (before !== undefined && ids?.size === 0) return { ...before, position: checkpoint };
+    const of = { position: checkpoint, generation, ...(parked.length === 0 ? {} : { parked }) };
+    if (before !== undefined && ids?.size === 0) {
+      const { base, changed } = before;
+      return { ...of, base, ...defined({ changed }) };
+    }
     const found = ids === undefined ? store.scan(target, EVERYTHING) : this.documents(target, [...ids]);
     const raw = await this.rawDocuments();
     for await (const batch of found)
       for (const { id, version, body } of batch) raw.append(BigInt(version), id, body);
     raw.end();
-    const of = { position: checkpoint, generation };
-    if (before === undefined || ids === undefined) {
-      const base = await this.writeModel(`${name}/${checkpoint}-${generation}`, selectModel(table));
-      return { ...of, base };
+    // Documents may differ at the same checkpoint, and files are never replaced.
+    const file = `${name}/${checkpoint}-${generation}-${SYSTEM_CLOCK.uuid()}`;
+    if (before === undefined || ids === undefined)
+      return { ...of, base: await this.writeModel(file, selectModel(table)) };
+    return { ...of, ...(await this.withChanges(before, file, table, ids)) };
+  }
+
+  private async parkedIn(generation: string): Promise<ParkedThen[]> {
+    try {
+      const all = await listParked(this.parts.store, generation);
+      return all.map(({ document, stream, position }) => ({ ...defined({ document }), stream, position }));
+    } catch (error) {
+      if (error instanceof NoGeneration) return [];
+      throw error;
     }
-    return { ...of, ...(await this.withChanges(before, `${name}/${checkpoint}-${generation}`, table, ids)) };
   }
 
   private async *documents(target: Target, ids: readonly string[]): AsyncGenerator<readonly Found[]> {
@@ -273,11 +293,17 @@ class Maker {
     projection: Projection,
     after: Position,
     upTo: Position,
+    retried: readonly ParkedThen[],
   ): Promise<ReadonlySet<string> | undefined> {
     // Documents that expire are removed without an event.
     if (projection.expires !== undefined || after > upTo) return undefined;
     const { log } = this.parts;
     const ids = new Set<string>();
+    for (const { document } of retried) {
+      if (document === undefined) return undefined;
+      ids.add(document);
+    }
+    if (after === upTo) return ids;
     const prefixes = [...projection.streams, ...(projection.fanOut === undefined ? [] : FAN_OUT)];
     for await (const { events, position: at } of log.readAll({ after, prefixes })) {
       for (const event of events) {
@@ -349,6 +375,12 @@ function tableOf(type: string): Table {
   const table = EVENT_TABLES.get(type);
   if (table === undefined) throw new Error(`there is no table for ${type}`);
   return table;
+}
+
+/** What waits no longer, or at another event: until then, a document stays as it is. */
+function retriedSince(before: readonly ParkedThen[], now: readonly ParkedThen[]): readonly ParkedThen[] {
+  const waiting = new Set(now.map((one) => `${one.position} ${keyOf(one)}`));
+  return before.filter((one) => !waiting.has(`${one.position} ${keyOf(one)}`));
 }
 
 /** Streams whose events may change documents of any stream. */

@@ -168,9 +168,14 @@ export class SqlSession {
       return new UsageError(
         `the statement needs more than ${this.limits.memory} of memory: select or group less, ${OTHERWISE}`,
       );
-    return new UsageError(message);
+    return new UsageError(
+      message.length > MOST_OF_A_MESSAGE ? `${message.slice(0, MOST_OF_A_MESSAGE)}…` : message,
+    );
   }
 }
+
+/** Characters: a message may quote the statement, or be made by it. */
+const MOST_OF_A_MESSAGE = 2_000;
 
 /** Of the engine; extensions are used on demand only by those who load them. */
 const SETTINGS = {
