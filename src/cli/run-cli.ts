@@ -179,7 +179,7 @@ function addRebuild(affilog: Command, parts: CliParts): void {
     .argument('<projection>', 'name of the projection, or all')
     .option('--force', 'Swap in despite differences and parked documents.')
     .option('--as <name>', 'with --at or --position: what the past is called, /ops/1.0/products;asOf=NAME')
-    .option('--at <time>', 'as of a time: 2026-01-31T12:00:00Z')
+    .option('--at <time>', 'as of a time: 2026-01-31T12:00:00Z; a date includes its day (UTC)')
     .option('--position <position>', 'as of a log position')
     .action(async (name: string, flags: RebuildFlags, command: Command) => {
       const { rebuildProjections } = await import('../operations/rebuild.js');

@@ -19,9 +19,9 @@ import {
 import { refuseOtherLog } from '../projector/origin';
 import { runningCode } from '../projector/running-code';
 import { type Clock } from '../runtime/clock';
-import { readDate } from '../wire/date';
+import { asUpperBound, readDate } from '../wire/date';
 import { UsageError } from './command-error';
-import { timeOf } from './log-events';
+import { timeIn, timeOf } from './log-events';
 import { projectionsNamed } from './rebuild';
 
 /** What is asked for: as of a time or a position. */
@@ -54,11 +54,18 @@ export async function rebuildAsOf(
   const projections = chosen(projection);
   const asked = momentIn({ at, position }, parts.clock);
   await refuseOtherLog(log, store, PROJECTIONS);
-  const begun = (await listAsOf(store)).find((one) => one.name === name && one.time === asked.time);
+  if (asked.position !== undefined && asked.position > (await log.head()))
+    throw new UsageError(`position=${position}: is after the end of the log`);
   // What is continued must not depend on events that were appended since, with an earlier time.
-  const { position: found, time } = begun ?? (await momentOf(log, asked, parts.signal));
+  const begun = (await listAsOf(store)).find((one) => one.name === name && isAsked(one, asked));
+  const wanted = begun ?? (asked.time === undefined ? {} : { time: asked.time });
+  const find = async () => begun ?? (await momentOf(log, asked, parts.signal));
   const code = await runningCode();
-  return await buildAsOf(log, store, projections, { name, position: found, time }, { ...parts, code });
+  return await buildAsOf(log, store, projections, { ...wanted, name, find }, { ...parts, code });
+}
+
+function isAsked(begun: AsOf, { time, since = time }: Asked): boolean {
+  return time !== undefined && since !== undefined && since <= begun.time && begun.time <= time;
 }
 
 function chosen(name: string): readonly (typeof PROJECTIONS)[number][] {
@@ -77,6 +84,8 @@ function chosen(name: string): readonly (typeof PROJECTIONS)[number][] {
 interface Asked {
   readonly time?: string;
   readonly position?: Position;
+  /** Of a day that is not over, whose end is the present: its first instant. */
+  readonly since?: string;
 }
 
 function momentIn({ at, position }: Pick<AsOfRequest, 'at' | 'position'>, clock: Clock): Asked {
@@ -86,24 +95,28 @@ function momentIn({ at, position }: Pick<AsOfRequest, 'at' | 'position'>, clock:
     if (/^\d{1,19}$/.test(position)) return { position: position.padStart(19, '0') };
     throw new UsageError(`position=${position.slice(0, 100)}: expected a log position, up to 19 digits`);
   }
-  const time = readDate(at ?? '');
-  if (time === undefined)
-    throw new UsageError(`at=${(at ?? '').slice(0, 100)}: expected a time, such as 2026-01-31T12:00:00Z`);
-  if (time > clock.wall()) throw new UsageError(`at=${at}: is in the future`);
-  return { time: new Date(time).toISOString() };
+  const sent = at ?? '';
+  const first = readDate(sent);
+  const since = timeIn('at', sent, first);
+  const until = timeIn('at', sent, asUpperBound(sent, first));
+  const now = clock.wall();
+  if (since > now) throw new UsageError(`at=${at}: is in the future`);
+  const [time, begin] = [Math.min(until, now), since].map((ms) => new Date(ms).toISOString()) as [
+    string,
+    string,
+  ];
+  return { time, ...(until > now ? { since: begin } : {}) };
 }
 
 /**
- * The last event whose time is not after the one that is asked for, or which is not after the position; reads the log backwards
- * from its end. Queries take the time for the present.
+ * The last event whose time is not after the one that is asked for, whatever times those before it have, or which is not after
+ * the position; reads the log backwards from its end. Queries take the time for the present.
  */
 async function momentOf(
   log: EventLog,
   { time, position }: Asked,
   signal: AbortSignal | undefined,
 ): Promise<Pick<AsOf, 'position' | 'time'>> {
-  if (position !== undefined && position > (await log.head()))
-    throw new UsageError(`position=${position}: is after the end of the log`);
   let found: Position | undefined;
   for await (const events of log.readAllBackwards()) {
     signal?.throwIfAborted();

@@ -64,8 +64,24 @@ function collectionAsOf(collection: string, name: string): string {
 }
 
 export interface AsOfParts extends Pick<RebuildParts, 'clock' | 'owner' | 'code' | 'onProgress' | 'signal'> {
-  /** Called once the request is known to be valid, before the events are folded. */
-  readonly onBegin?: (asOf: AsOf) => void;
+  /** Called once the request is known to be valid, before its position is searched for and the events are folded. */
+  readonly onBegin?: (begun: BegunAsOf) => void;
+}
+
+/** What may not have a position yet. */
+export interface BegunAsOf extends Pick<AsOf, 'name' | 'models'> {
+  readonly time?: string;
+}
+
+/** What is asked for, as far as it is known, and how the rest is found: it may take long. */
+interface WantedAsOf extends Moment {
+  readonly name: string;
+  readonly find: () => Promise<Required<Moment>>;
+}
+
+interface Moment {
+  readonly position?: Position;
+  readonly time?: string;
 }
 
 /**
@@ -76,23 +92,29 @@ export async function buildAsOf(
   log: EventLog,
   store: ReadStore,
   projections: readonly Projection[],
-  wanted: Pick<AsOf, 'name' | 'position' | 'time'>,
+  { name, find, ...known }: WantedAsOf,
   parts: AsOfParts,
 ): Promise<AsOf> {
   const { clock, code, onProgress, onBegin, signal } = parts;
-  const { name, position } = wanted;
   return await withLease(store, parts, async (lease) => {
-    const before = await acceptable(store, wanted);
+    const before = await acceptable(store, name, known);
     await prepareParked(store);
     await prepare(store);
     const versions = projections.map(({ collection }) => [collection.name, collection.version] as const);
+    const models = { ...before?.models, ...Object.fromEntries(versions) };
+    const { time } = known;
+    onBegin?.({ name, models, ...(time === undefined ? {} : { time }) });
+    const moment = await find();
+    const { position } = moment;
+    await acceptable(store, name, moment);
     const asOf = (): AsOf => ({
-      ...wanted,
+      name,
+      position,
+      time: moment.time,
       expires: new Date(clock.wall() + KEEP_MS).toISOString(),
-      models: { ...before?.models, ...Object.fromEntries(versions) },
+      models,
     });
     await save(store, asOf());
-    onBegin?.(asOf());
     const projectors: GenerationProjector[] = [];
     for (const projection of projections) {
       const spec = { ...projection.collection, name: collectionAsOf(projection.collection.name, name) };
@@ -131,17 +153,17 @@ export async function buildAsOf(
 }
 
 /** What the name stands for already. Raises `AsOfRefused`. */
-async function acceptable(
-  store: ReadStore,
-  { name, position, time }: Pick<AsOf, 'name' | 'position' | 'time'>,
-): Promise<AsOf | undefined> {
+async function acceptable(store: ReadStore, name: string, wanted: Moment): Promise<AsOf | undefined> {
   const known = await listAsOf(store);
   const before = known.find((one) => one.name === name);
-  if (before !== undefined && (before.position !== position || before.time !== time))
-    throw new AsOfRefused(
-      `${name} is as of ${before.time} (position ${before.position}), not ${time} (${position}): choose another name, or ` +
-        `run \`affilog as-of drop ${name}\` first`,
-    );
+  if (before !== undefined) {
+    const { time = before.time, position = before.position } = wanted;
+    if (before.position !== position || before.time !== time)
+      throw new AsOfRefused(
+        `${name} is as of ${before.time} (position ${before.position}), not ${time} (${position}): choose another name, or ` +
+          `run \`affilog as-of drop ${name}\` first`,
+      );
+  }
   if (before === undefined && known.length >= MOST)
     throw new AsOfRefused(
       `there are ${MOST} names already, the most: run \`affilog as-of drop NAME\` of one of ` +

@@ -214,7 +214,6 @@ describe('read models as of a time (decisions X111)', () => {
     ['name=a;projection=products', '400', 'expected either a time or a position'],
     ['name=a;projection=products;at=x', '400', 'at=x: expected a time'],
     ['name=a;projection=products;at=2999-01-01', '400', 'is in the future'],
-    ['name=a;projection=products;at=1999-01-01', '400', 'the log has no event with a time up to 1999-01-01'],
     ['name=a;projection=products;position=9999999', '400', 'is after the end of the log'],
     ['name=a;projection=product;at=2026-01-01', '400', 'product: expected the name of a projection'],
     ['name=a;projection=deliveries;at=2026-01-01', '400', 'the delivery log forgets'],
@@ -223,6 +222,57 @@ describe('read models as of a time (decisions X111)', () => {
       errors: [{ code, message: expect.stringContaining(message) }],
     });
     expect(await listAsOf(app.engines.store)).toEqual([]);
+  });
+
+  it('of a date include its day, up to the present (decisions A17)', async () => {
+    const at = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+    const wanted = { name: 'day', projection: 'delistings', at: at(BEGIN + 4 * DAY) };
+    const built = await rebuildAsOf(app.engines, wanted, parts());
+    expect([built.time, built.position > position]).toEqual([`${wanted.at}T23:59:59.999Z`, true]);
+    const today = { ...wanted, name: 'today', at: at(Date.now()) };
+    const first = await rebuildAsOf(app.engines, today, parts());
+    expect(Date.parse(first.time)).toBeLessThanOrEqual(Date.now());
+    // The same request continues it.
+    expect((await rebuildAsOf(app.engines, today, parts())).time).toBe(first.time);
+  });
+
+  it('are answered before their position is searched for, and dropping them stops the search', async () => {
+    const { log } = app.engines;
+    let reads = 0;
+    const search = jest.spyOn(log, 'readAllBackwards').mockImplementation(async function* () {
+      for (;;) {
+        reads += 1;
+        await SYSTEM_CLOCK.pause(5);
+        yield [];
+      }
+    });
+    try {
+      const asked = await ops('POST', `asOf;name=then;projection=vouchers;at=${time}`);
+      const begun = { name: 'then', time, complete: [], unfinished: ['vouchers'] };
+      expect([asked.statusCode, asked.json()]).toEqual([200, begun]);
+      expect((await ops('GET', 'asOf')).json()).toEqual([begun]);
+      expect((await ops('POST', `asOf;name=other;projection=vouchers;at=${time}`)).json()).toMatchObject({
+        errors: [{ code: '409', message: expect.stringContaining('a build of then is under way') }],
+      });
+      expect((await ops('DELETE', 'asOf/then')).statusCode).toBe(204);
+      const ended = reads;
+      await SYSTEM_CLOCK.pause(30);
+      expect([ended > 0, reads]).toEqual([true, ended]);
+      expect((await ops('GET', 'asOf')).json()).toEqual([]);
+    } finally {
+      search.mockRestore();
+    }
+  });
+
+  it('say in the list that the log has no event up to their time', async () => {
+    await ops('POST', 'asOf;name=old;projection=vouchers;at=1999-01-01');
+    const list = async () => (await ops('GET', 'asOf')).json<readonly { readonly failure?: string }[]>();
+    while ((await list()).every(({ failure }) => failure === undefined)) await SYSTEM_CLOCK.pause(5);
+    expect(await list()).toMatchObject([
+      { name: 'old', failure: 'the log has no event with a time up to 1999-01-01T23:59:59.999Z' },
+    ]);
+    expect((await ops('DELETE', 'asOf/old')).statusCode).toBe(204);
+    expect(await list()).toEqual([]);
   });
 
   it('are ten at most, and one name is one time', async () => {
@@ -251,5 +301,13 @@ describe('read models as of a time (decisions X111)', () => {
       });
     const denied = await app.get('/ops/1.0/vouchers;asOf=then;publisher=11', { token: CLAIM_TOKENS.nord });
     expect(denied.statusCode).toBe(403);
+  });
+
+  it('include what comes in the log before an event of the time, also after a clock was set back', async () => {
+    day(2);
+    await post(german, [product('late', { price: 3 })]);
+    await app.settled();
+    const built = await build('back', 'delistings');
+    expect(built.position).toBe(await app.engines.log.head());
   });
 });

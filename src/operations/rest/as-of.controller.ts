@@ -7,7 +7,14 @@ import { ReadStore } from '../../kernel/read-store';
 import { without } from '../../kernel/without';
 import { type System } from '../../network/events';
 import { type Caller } from '../../network/organisations';
-import { type AsOf, AsOfRefused, dropAsOf, listAsOf, UnknownAsOf } from '../../projector/as-of';
+import {
+  type AsOf,
+  AsOfRefused,
+  type BegunAsOf,
+  dropAsOf,
+  listAsOf,
+  UnknownAsOf,
+} from '../../projector/as-of';
 import { RebuildUnderWay } from '../../projector/rebuild';
 import { Clock } from '../../runtime/clock';
 import { csvKeys, searchKeys } from '../../services/products/keys';
@@ -39,7 +46,7 @@ const NAMED = { type: TEXT, required: true, description: 'Name of the read model
 const buildKeys = {
   name: NAMED,
   projection: { type: TEXT, required: true, description: 'Read model, such as products, or all' },
-  at: { type: TEXT, description: 'As of a time' },
+  at: { type: TEXT, description: 'As of a time; a date includes its day (UTC), up to the present' },
   position: { type: TEXT, description: 'As of a log position' },
 } as const satisfies KeyTable;
 
@@ -69,9 +76,18 @@ const NO_CSV = {
 const asOfRecord = record(
   {
     name: { kind: text(), description: 'Name' },
-    time: { kind: text(), description: 'What its queries take for the present, ISO 8601' },
-    position: { kind: text(), description: 'Log position' },
-    expires: { kind: text(), description: 'When it is dropped, ISO 8601' },
+    time: {
+      kind: text(),
+      description:
+        'What its queries take for the present, ISO 8601; absent while that of a position is searched for',
+      optional: true,
+    },
+    position: {
+      kind: text(),
+      description: 'Log position; absent while it is searched for, and if there is none',
+      optional: true,
+    },
+    expires: { kind: text(), description: 'When it is dropped, ISO 8601', optional: true },
     complete: {
       kind: listOf(
         record({
@@ -98,7 +114,7 @@ const NAME = { name: { type: TEXT, description: 'Its name', example: 'old' } };
 
 const PAST = 'As the same list of its service was at that time, with the reference data of then; in JSON.';
 
-/** Read models as of a time (`docs/decisions.md#x109`). */
+/** Read models as of a time (`docs/decisions.md#x111`). */
 export const asOfOperations = operationsById({
   listAsOf: {
     summary: 'List the read models as of a time',
@@ -108,12 +124,16 @@ export const asOfOperations = operationsById({
   buildAsOf: {
     summary: 'Build read models as of a time',
     description:
-      'Answers once the build has begun: the list says when it is complete. Asked again after an interruption, it continues. ' +
-      'They are dropped after a day.',
+      'Answers once the build has begun: the list says when it is complete, or why it has failed, as when the log has no ' +
+      'event up to that time. Asked again after an interruption, it continues. They are dropped after a day.',
     example: { name: 'january', projection: 'products', at: '2026-01-31T12:00:00Z' },
     answer: BUILT,
   },
-  dropAsOf: { summary: 'Drop read models as of a time', path: NAME },
+  dropAsOf: {
+    summary: 'Drop read models as of a time',
+    description: 'A build of them by the process that answers is stopped.',
+    path: NAME,
+  },
   searchProductsAsOf: {
     summary: 'Search products as of a time',
     description: PAST,
@@ -143,9 +163,9 @@ export const asOfOperations = operationsById({
 @Produces(['json'])
 export class AsOfController implements OnModuleDestroy {
   private readonly stop = new AbortController();
-  private building: Promise<unknown> | undefined;
-  /** Why the last build has failed. */
-  private failure: { readonly name: string; readonly message: string } | undefined;
+  private building: Building | undefined;
+  /** The last build of this process, while it is under way and after it has failed. */
+  private last: (BegunAsOf & { readonly failure?: string }) | undefined;
 
   constructor(
     private readonly log: EventLog,
@@ -159,14 +179,14 @@ export class AsOfController implements OnModuleDestroy {
   /** A stop does not wait for a build; asked again, it continues. */
   async onModuleDestroy(): Promise<void> {
     this.stop.abort();
-    await this.building;
+    await this.stopBuilding();
   }
 
   @Get('asOf')
   @ApiOperation(asOfOperations.listAsOf)
   list(): ListAnswer {
     return ListAnswer.of(asOfOperations.listAsOf, async () => {
-      const all = await Promise.all((await listAsOf(this.store)).map((asOf) => this.toOutput(asOf)));
+      const all = await this.all();
       return { items: [all], total: all.length };
     });
   }
@@ -176,7 +196,10 @@ export class AsOfController implements OnModuleDestroy {
   async build(@MatrixKeys(buildKeys) keys: Keys<typeof buildKeys>): Promise<Answer> {
     return Answer.of(
       asOfOperations.buildAsOf,
-      await translated(async () => await this.toOutput(await this.begin(keys))),
+      await translated(async () => {
+        const begun = await this.begin(keys);
+        return (await this.all()).find(({ name }) => name === begun.name) ?? unsaved(begun);
+      }),
     );
   }
 
@@ -184,7 +207,12 @@ export class AsOfController implements OnModuleDestroy {
   @ApiOperation(asOfOperations.dropAsOf)
   async drop(@Param('name') name: string): Promise<Answer> {
     const parts = { clock: this.clock, owner: this.clock.uuid(), signal: this.stop.signal };
-    await translated(() => dropAsOf(this.store, name, parts));
+    if (this.building?.name === name) await this.stopBuilding();
+    const hasFailed = this.last?.name === name;
+    if (hasFailed) this.last = undefined;
+    await translated(() => dropAsOf(this.store, name, parts)).catch((error: unknown) => {
+      if (!(hasFailed && error instanceof Fault && error.status === 404)) throw error;
+    });
     return Answer.none({ position: await this.log.head() });
   }
 
@@ -237,33 +265,52 @@ export class AsOfController implements OnModuleDestroy {
   }
 
   /** Resolves once the build has begun. */
-  private async begin(keys: Keys<typeof buildKeys>): Promise<AsOf> {
+  private async begin(keys: Keys<typeof buildKeys>): Promise<BegunAsOf> {
     if (this.building !== undefined)
-      throw fault.conflict('another build is under way in this process: wait until it is complete');
+      throw fault.conflict(
+        `a build of ${this.building.name} is under way in this process: wait until it is complete, or drop it`,
+      );
     const { name } = keys;
-    return await new Promise<AsOf>((resolve, reject) => {
-      const parts = {
-        clock: this.clock,
-        owner: this.clock.uuid(),
-        signal: this.stop.signal,
-        onBegin: resolve,
+    const stop = new AbortController();
+    this.last = undefined;
+    return await new Promise<BegunAsOf>((resolve, reject) => {
+      const onBegin = (begun: BegunAsOf): void => {
+        this.last = begun;
+        resolve(begun);
       };
-      this.failure = undefined;
-      this.building = rebuildAsOf({ log: this.log, store: this.store }, keys, parts)
+      const parts = { clock: this.clock, owner: this.clock.uuid(), signal: stop.signal, onBegin };
+      const ended = rebuildAsOf({ log: this.log, store: this.store }, keys, parts)
+        .then(() => {
+          this.last = undefined;
+        })
         .catch((failure: unknown) => {
           const error = failure instanceof Error ? failure : new Error(String(failure));
-          if (!this.stop.signal.aborted) this.failure = { name, message: error.message };
+          if (this.last !== undefined) this.last = { ...this.last, failure: error.message };
           reject(error);
         })
         .finally(() => {
           this.building = undefined;
         });
+      this.building = { name, stop, ended };
     });
+  }
+
+  private async stopBuilding(): Promise<void> {
+    this.building?.stop.abort();
+    await this.building?.ended;
+  }
+
+  /** What there is, and what is not yet. */
+  private async all() {
+    const { last } = this;
+    const saved = await Promise.all((await listAsOf(this.store)).map((asOf) => this.toOutput(asOf)));
+    const isSaved = last === undefined || saved.some(({ name }) => name === last.name);
+    return isSaved ? saved : [...saved, unsaved(last)];
   }
 
   private async toOutput(asOf: AsOf) {
     const complete = await documentsOf(this.store, asOf);
-    const failure = this.failure?.name === asOf.name ? this.failure.message : undefined;
+    const failure = this.last?.name === asOf.name ? this.last.failure : undefined;
     return {
       ...without(asOf, 'models'),
       complete,
@@ -271,6 +318,17 @@ export class AsOfController implements OnModuleDestroy {
       ...(failure === undefined ? {} : { failure }),
     };
   }
+}
+
+interface Building {
+  readonly name: string;
+  readonly stop: AbortController;
+  /** Is never rejected. */
+  readonly ended: Promise<void>;
+}
+
+function unsaved(begun: BegunAsOf & { readonly failure?: string }) {
+  return { ...without(begun, 'models'), complete: [], unfinished: Object.keys(begun.models) };
 }
 
 /** The organisation whose view is asked for. */
