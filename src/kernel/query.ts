@@ -26,7 +26,11 @@ export type Filter =
 
 /** The different ones of some words. */
 export function distinctWords(words: readonly Word[]): readonly Word[] {
-  return [...new Map(words.map((word) => [JSON.stringify(word), word])).values()];
+  return distinct(words);
+}
+
+function distinct<Value>(values: readonly Value[]): readonly Value[] {
+  return [...new Map(values.map((value) => [JSON.stringify(value), value])).values()];
 }
 
 /** Matches every document. */
@@ -241,7 +245,10 @@ interface FiltersOn<Field extends string> {
   readonly among: (field: Field, values: readonly (string | number)[] | undefined) => Filter | undefined;
   /** The `number` field is within bounds. */
   readonly between: (field: Field, bounds: Bounds) => Filter | undefined;
-  /** All words of one of the alternatives are in the `words` fields; one without words matches everything. */
+  /**
+   * All words of one of the alternatives are in the `words` fields; one without words matches everything. What is repeated
+   * is looked for once.
+   */
   readonly text: (
     within: readonly Field[],
     alternatives: readonly (readonly Word[])[] | undefined,
@@ -257,7 +264,7 @@ const BUILDERS: FiltersOn<string> = {
   text(within, alternatives) {
     if (alternatives === undefined) return undefined;
     if (alternatives.some(({ length }) => length === 0)) return EVERYTHING;
-    return { any: alternatives.map((words) => ({ words, within })) };
+    return { any: distinct(alternatives.map(distinctWords)).map((words) => ({ words, within })) };
   },
 };
 

@@ -62,6 +62,21 @@ describe('prefix=true (decisions P32)', () => {
     expect((await search(`;fid=${german};q=sh;prefix=true`)).ids).toEqual(['shade']);
   });
 
+  it('refuses more than 20 values', async () => {
+    const values = (count: number): string => Array.from({ length: count }, () => 'lamps').join(',');
+    expect((await search(`;fid=${german};q=${values(20)};prefix=true`)).ids).toEqual(['lamp']);
+    expect((await search(`;fid=${german};q=${values(21)}`)).ids).toEqual([]);
+    const refused = await app.get(`/1.0/products;fid=${german};q=${values(21)};prefix=true`, {
+      token: TOKENS.nord,
+    });
+    expect(refusals(refused)).toEqual([
+      {
+        code: 'PF_430',
+        message: 'q has 21 values: expected at most 20 with prefix=true; send fewer, or leave out prefix',
+      },
+    ]);
+  });
+
   it('works in CSV, with groups and with facets', async () => {
     const csv = await app.get(`/1.0/products.csv;fid=${german};q=lamps;prefix=true`, { token: TOKENS.nord });
     expect(csv.body.split('\r\n')).toHaveLength(3);

@@ -19,6 +19,19 @@ it.each([
       ],
     },
   ],
+  [
+    'alternatives and words that are repeated: each once',
+    text(
+      ['title'],
+      [[{ prefixes: ['la'] }], ['red', 'lamp', 'red'], [{ prefixes: ['la'] }], ['red', 'lamp']],
+    ),
+    {
+      any: [
+        { words: [{ prefixes: ['la'] }], within: ['title'] },
+        { words: ['red', 'lamp'], within: ['title'] },
+      ],
+    },
+  ],
   ['an alternative without words: everything matches', text(['title'], [['red'], []]), EVERYTHING],
   ['any text', text(['title'], undefined), undefined],
 ])('a filter for %s', (_, filter, expected) => expect(filter).toEqual(expected));

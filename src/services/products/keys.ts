@@ -158,7 +158,7 @@ export const searchKeys = {
   prefix: {
     type: BOOLEAN,
     description:
-      'Finds words that begin with the last word of each value of q, as one types: lam finds Lampe',
+      'Finds words that begin with the last word of each value of q, at most 20, as one types: lam finds Lampe',
   },
   fuzzy: {
     type: BOOLEAN,

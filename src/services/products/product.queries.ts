@@ -229,7 +229,7 @@ function criteriaOf(
   directory: Directory,
   caller: Caller,
 ): ProductCriteria {
-  requireFewWords(keys.q);
+  requireFewWords(keys);
   const { currency, language, field, minPrice, maxPrice } = keys;
   const categoryIds = keys.tdCategoryId.flatMap((id) => directory.categories.descendantsOf(String(id)));
   const asked = feeds
@@ -268,7 +268,14 @@ function minorUnits(amount: number, inwards: (minor: number) => number): number 
   return Math.abs(amount * 100 - nearest) < 1e-6 ? nearest : inwards(amount * 100);
 }
 
-function requireFewWords(q: readonly string[]): void {
+/** Most values of `q` whose last words may go on (`docs/decisions.md#p32`). */
+const MOST_BEGINNINGS = 20;
+
+function requireFewWords({ q, prefix }: SearchKeys): void {
   const trouble = tooManyWords('q', q);
   if (trouble !== undefined) throw fault.illegalValue(trouble);
+  if (prefix === true && q.length > MOST_BEGINNINGS)
+    throw fault.illegalValue(
+      `q has ${q.length} values: expected at most ${MOST_BEGINNINGS} with prefix=true; send fewer, or leave out prefix`,
+    );
 }
