@@ -129,8 +129,8 @@ describe('events of feeds as they have been stored (test/golden)', () => {
   test('are folded into search documents and price histories for ever', () => {
     let offer: StoredOffer | undefined;
     let history: Parameters<typeof priceHistory.fold>[0];
-    for (const type of TYPES) {
-      const event = sample(type);
+    for (const [revision, type] of TYPES.entries()) {
+      const event = { ...sample(type), revision };
       if (event.type === 'FeedImported' || event.type === 'ProductsDeleted') continue;
       offer = products.fold(offer, event);
       history = priceHistory.fold(history, event);
@@ -157,6 +157,9 @@ describe('events of feeds as they have been stored (test/golden)', () => {
         [11990, Date.parse('2026-01-06T08:00:00Z'), START],
         [9990, Date.parse('2026-01-07T08:00:00Z'), START],
       ],
+      events: TYPES.flatMap((type, revision) =>
+        type.startsWith('Product') && type !== 'ProductsDeleted' ? [revision] : [],
+      ),
     });
   });
 });
