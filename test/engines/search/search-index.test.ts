@@ -672,6 +672,32 @@ describe('every loop over many documents checks whether to go on', () => {
   });
 });
 
+test('words near one that a later segment has are not looked for; others are, with checks between letters', () => {
+  const index = new SearchIndex(new MemoryBlobs(), SCHEMA, new BlobCache(10_000_000));
+  const letters = 5_000;
+  const documents = Array.from({ length: letters }, (_, row) => ({
+    id: idOf(row),
+    row,
+    tokens: `${String.fromCodePoint(0x4e00 + row)}\nlampe`,
+    numbers: {},
+  }));
+  append(index, 0, documents);
+  append(index, 1, [{ id: 'lamp', row: letters, tokens: 'lamps', numbers: {} }]);
+  const checksOf = (near: string, counts: readonly object[]): number => {
+    let checks = 0;
+    const facet: Facet = { near, after: [''], size: 10 };
+    const check = (): void => void (checks += 1);
+    expect(index.countFacets({ all: [] }, [facet], undefined, check)).toEqual([counts]);
+    return checks;
+  };
+  expect(checksOf('lamps', [{ value: 'lamps', count: 1 }])).toBeLessThan(10);
+  const others = [
+    { value: 'lampe', count: letters },
+    { value: 'lamps', count: 1 },
+  ];
+  expect(checksOf('lampo', others)).toBeGreaterThan(letters / 130);
+});
+
 describe('segments have no more documents than their groups can be told apart of', () => {
   test.each([
     ['merge', (index: SearchIndex) => index.merge(2)],

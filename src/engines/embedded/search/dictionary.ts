@@ -163,13 +163,14 @@ export class Dictionary {
     for (let isMore = true; isMore && reader.startsWith(prefix); isMore = reader.next()) visit(reader);
   }
 
-  /** The distinct letters (code points) that follow these bytes in tokens. */
-  lettersAfter(prefix: Uint8Array): readonly string[] {
+  /** The distinct letters (code points) that follow these bytes in tokens. `visit` is called for each. */
+  lettersAfter(prefix: Uint8Array, visit: () => void): readonly string[] {
     const letters: string[] = [];
     const next = new Uint8Array(prefix.length + 4);
     next.set(prefix);
     let length = prefix.length;
     for (;;) {
+      visit();
       const reader = this.from(next.subarray(0, length));
       if (reader?.startsWith(prefix) !== true) return letters;
       const { token } = reader;

@@ -18,12 +18,17 @@ export function countFacets(
     if ('column' in facet) return new RangeCounter(facet);
     return 'near' in facet ? new NearCounter(facet) : new TokenCounter(facet);
   });
+  const near = counters.filter((counter) => counter instanceof NearCounter);
+  const again: Counted[] = [];
   for (const one of searched) {
     const matches = matchesOf(one, schema, filter, check);
     if (matches.count === 0) continue;
-    const bitmap = bitmapOf(matches.set);
-    for (const counter of counters) counter.add({ matches, bitmap, check });
+    const counted = { matches, bitmap: bitmapOf(matches.set), check };
+    for (const counter of counters) counter.add(counted);
+    if (near.length > 0) again.push(counted);
   }
+  // Looking for other words takes far longer than for one: only once no segment has that.
+  for (const counter of near) if (!counter.isFound()) for (const counted of again) counter.addOthers(counted);
   return counters.map((counter) => counter.counts());
 }
 
@@ -88,7 +93,7 @@ function mostCounted(found: ReadonlyMap<string, number>, size: number): readonly
   return first.sorted().map(([token, count]) => ({ value: Buffer.from(token, 'latin1').toString(), count }));
 }
 
-/** Counts a word, and the tokens near it until it is found. */
+/** Counts a word, and the tokens near it if it is not found. */
 class NearCounter {
   private readonly found = new Map<string, number>();
   /** Documents that have the word itself. */
@@ -96,12 +101,19 @@ class NearCounter {
 
   constructor(private readonly wanted: Near) {}
 
-  add({ matches, bitmap, check }: Counted): void {
+  add({ matches: { segment }, bitmap }: Counted): void {
+    const { near, after } = this.wanted;
+    const itself = after.map((before) => tokenSet(segment, before + near));
+    if (itself.some(({ count }) => count > 0)) this.own += countSetIn(bitmap, union(segment.docs, itself));
+  }
+
+  isFound(): boolean {
+    return this.own > 0;
+  }
+
+  addOthers({ matches, bitmap, check }: Counted): void {
     const { terms, docs } = matches.segment;
     const { near, after } = this.wanted;
-    const itself = after.map((before) => tokenSet(matches.segment, before + near));
-    this.own += countSetIn(bitmap, union(docs, itself));
-    if (this.own > 0) return;
     const sets = new Map<string, OrdinalSet[]>();
     for (const before of after)
       for (const [word, set] of nearTokens(terms, before, near, check)) {
@@ -132,16 +144,17 @@ function* nearTokens(
   const letters = Array.from(word);
   const tried = new Set([word]);
   const part = (from: number, to?: number): string => letters.slice(from, to).join('');
+  const visit = everyFew(check, CHECKED);
   for (let at = 0; at <= letters.length; at += 1) {
-    check();
     const start = part(0, at);
     const candidates = terms
-      .lettersAfter(bytesOf(before + start))
+      .lettersAfter(bytesOf(before + start), visit)
       .flatMap((letter) => [start + letter + part(at), start + letter + part(at + 1)]);
     candidates.push(start + part(at + 1), start + part(at + 1, at + 2) + part(at, at + 1) + part(at + 2));
     for (const candidate of candidates) {
       if (tried.has(candidate)) continue;
       tried.add(candidate);
+      visit();
       const entry = terms.find(bytesOf(before + candidate));
       if (entry !== undefined) yield [candidate, terms.set(entry)];
     }
