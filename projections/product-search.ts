@@ -137,8 +137,8 @@ export interface Suggestions {
   readonly brands: readonly { readonly value: string; readonly count: number }[];
 }
 
-/** Names and brands listed, and newest offers whose names are looked at. */
-const SUGGESTED = { names: 10, brands: 10, offers: 50 } as const;
+/** Names and brands listed, and newest offers whose names are looked at, so many of them at once. */
+const SUGGESTED = { names: 10, brands: 10, offers: 50, atOnce: 10 } as const;
 
 /** Completions of a text from the products that the other keys than `q` leave. */
 export async function suggestionsOf(
@@ -149,13 +149,16 @@ export async function suggestionsOf(
 ): Promise<Suggestions> {
   const filter = await filterOf(store, without(criteria, 'q'), query);
   const named = allOf(filter, text(['title'], [queryWords(typed, { prefix: true })]));
-  const page = { order: [NEWEST], offset: 0, size: SUGGESTED.offers };
-  const { found } = await store.search(TARGET, { filter: named, ...page }, query);
-  const offers = await mapInSlices(found, toOffer, query.signal);
   const names = new Map<string, string>();
-  for (const { product } of offers) {
-    const key = foldCase(product.name);
-    if (!names.has(key)) names.set(key, product.name);
+  const { atOnce } = SUGGESTED;
+  for (let offset = 0; offset < SUGGESTED.offers && names.size < SUGGESTED.names; offset += atOnce) {
+    const page = { order: [NEWEST], offset, size: atOnce };
+    const { found, total } = await store.search(TARGET, { filter: named, ...page }, query);
+    for (const { product } of await mapInSlices(found, toOffer, query.signal)) {
+      const key = foldCase(product.name);
+      if (!names.has(key)) names.set(key, product.name);
+    }
+    if (offset + atOnce >= total) break;
   }
   const brand: Facet = { field: FACETS.brand, size: SUGGESTED.brands, prefix: foldCase(typed.trim()) };
   const [brands = []] = await store.countValues(TARGET, { filter, facets: [brand] }, query);

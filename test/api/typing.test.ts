@@ -220,6 +220,15 @@ describe('suggest (decisions P34)', () => {
     });
   });
 
+  it('looks beyond products with names that it has, at the 50 newest', async () => {
+    const chairs = Array.from({ length: 52 }, (_, at) =>
+      product(`c${at}`, { name: at === 1 || at === 2 ? `Chair ${at}` : 'Chair' }),
+    );
+    for (const chair of chairs) await post(unconnected, [chair]);
+    const { suggestions } = await headerOf(`;fid=${unconnected};suggest=chai`);
+    expect(suggestions).toEqual({ names: ['Chair', 'Chair 2'], brands: [] });
+  });
+
   it('gives at most ten names and ten brands', async () => {
     await post(
       unconnected,
