@@ -54,7 +54,7 @@ export function addSql(affilog: Command, parts: CliParts): void {
             await answerLimited(parts, partsOf(engines, dataDir));
             return;
           }
-          const session = await Session.open();
+          const session = await Session.open(dataDir);
           const ask = asking(session, partsOf(engines, dataDir), parts, { format: wanted, out });
           try {
             if (statement === undefined) await prompt(parts, ask);
@@ -131,7 +131,7 @@ async function answerLimited(
     // Threads of the engine may be in the middle of something.
     process.kill(process.pid, 'SIGKILL');
   });
-  const session = await Session.open(REMOTE);
+  const session = await Session.limited(REMOTE);
   try {
     const display = await (await import('./progress.js')).progressOn(stderr);
     const signal = stopSignal();

@@ -1,5 +1,5 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { PROJECTIONS } from '../../projections';
 import { products } from '../../projections/products';
@@ -50,7 +50,7 @@ let opened: SqlSession | undefined;
 afterEach(() => opened?.close());
 
 async function opening(models = ''): Promise<(statement: string) => Promise<readonly Row[]>> {
-  const session = (opened = await SqlSession.open());
+  const session = (opened = await SqlSession.open(folder));
   await session.prepare(parts, models);
   return async (statement) => rowsOf(await textOf(session, statement));
 }
@@ -62,7 +62,7 @@ async function textOf(session: SqlSession, statement: string, format: TextFormat
 }
 
 async function ask(statement: string, { format = 'json', limits, of = parts, ...options }: AskOptions = {}) {
-  const session = await SqlSession.open(limits);
+  const session = await (limits === undefined ? SqlSession.open(of.dataDir) : SqlSession.limited(limits));
   try {
     await session.prepare(of, statement, options);
     return { text: await textOf(session, statement, format), asOf: session.asOf };
@@ -298,6 +298,59 @@ describe('The snapshot (decisions X115)', () => {
     const options = { segment: 7 };
     await Promise.all([keepUp(parts, options), keepUp(parts, options), keepUp(parts, options)]);
     expect(await positions(options)).toEqual(await positionsInLog());
+  });
+
+  it('spills to a folder of its own, which others leave alone and which is removed', async () => {
+    const spilling = async (): Promise<SqlSession> => {
+      const session = await SqlSession.open(folder);
+      await session.prepare(parts, '');
+      await textOf(session, "SET memory_limit = '40MB'");
+      await textOf(
+        session,
+        "CREATE TABLE t AS SELECT i, md5(i::VARCHAR) || md5('x' || i) AS s FROM range(900000) r(i)",
+      );
+      return session;
+    };
+    const spilled = async (): Promise<readonly string[]> =>
+      (await readdir(join(folder, 'analytics'), { recursive: true })).filter((name) => name.endsWith('.tmp'));
+    const [one, another] = [await spilling(), await spilling()];
+    expect(new Set((await spilled()).map(dirname)).size).toBe(2);
+    another.close();
+    expect(new Set((await spilled()).map(dirname)).size).toBe(1);
+    const sound = "SELECT count(*) AS n FROM t WHERE s = md5(i::VARCHAR) || md5('x' || i)";
+    expect(rowsOf(await textOf(one, sound))).toEqual([{ n: 900_000 }]);
+    one.close();
+    expect((await readdir(join(folder, 'analytics'))).filter((name) => name.startsWith('temp'))).toEqual([]);
+  }, 60_000);
+
+  it('removes what killed processes have left an hour ago, even if it fails', async () => {
+    await append(10);
+    await keepUp(parts);
+    const [layout = ''] = await readdir(join(folder, 'analytics'));
+    const left = async (name: string, hours: number): Promise<void> => {
+      const path = join(folder, 'analytics', name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, '');
+      const then = SYSTEM_CLOCK.wall() / 1000 - hours * 3_600;
+      for (const one of [path, dirname(path)]) await utimes(one, then, then);
+    };
+    const old = [
+      'temporary/x.tmp',
+      'temporary-1/x.tmp',
+      `${layout}/Tried/x.parquet.1.part`,
+      `${layout}/manifest.json.1.part`,
+    ];
+    const recent = ['temporary-2/x.tmp', `${layout}/Tried/y.parquet.1.part`];
+    for (const name of old) await left(name, 2);
+    for (const name of recent) await left(name, 0.5);
+    await append(1);
+    const onProgress = (): never => {
+      throw new Error('interrupted');
+    };
+    await expect(keepUp(parts, { onProgress })).rejects.toThrow('interrupted');
+    const all = await readdir(join(folder, 'analytics'), { recursive: true });
+    expect([...old, ...recent].filter((name) => all.includes(name))).toEqual(recent);
+    expect(await positions()).toEqual(await positionsInLog());
   });
 
   it('fails as the log does, and continues later', async () => {

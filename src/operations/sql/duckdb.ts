@@ -1,5 +1,6 @@
-import { mkdir, open, rename, chmod } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { rmSync } from 'node:fs';
+import { mkdir, open, rename, chmod, utimes } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type * as DuckDb from '@duckdb/node-api';
 import { optionalDependencies } from '../../../package.json';
 import { codeOf } from '../../kernel/unknown';
@@ -15,15 +16,32 @@ export class Engine {
     private readonly duckDb: typeof DuckDb,
     private readonly instance: DuckDb.DuckDBInstance,
     readonly connection: DuckDb.DuckDBConnection,
+    private readonly temporary: string | undefined,
   ) {}
 
-  /** Raises `CommandError` if DuckDB is not installed. */
-  static async open(settings: Settings): Promise<Engine> {
+  /**
+   * What does not fit in memory goes to a folder of its own in `analytics`, since the names of such files are the same
+   * in all processes; without `analytics`, nowhere. Raises `CommandError` if DuckDB is not installed.
+   */
+  static async open(settings: Settings, analytics?: string): Promise<Engine> {
     const duckDb = await load();
-    const instance = await duckDb.DuckDBInstance.create(':memory:', settings);
+    const temporary =
+      analytics === undefined ? undefined : join(analytics, `${TEMPORARY}${SYSTEM_CLOCK.uuid()}`);
+    const all = { ...settings, temp_directory: temporary ?? '' };
+    const instance = await duckDb.DuckDBInstance.create(':memory:', all);
     const connection = await instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
-    return new Engine(duckDb, instance, connection);
+    const engine = new Engine(duckDb, instance, connection, temporary);
+    await engine.stay();
+    return engine;
+  }
+
+  /** Its folder is in use: others remove what is old. */
+  async stay(): Promise<void> {
+    if (this.temporary === undefined) return;
+    await mkdir(this.temporary, { recursive: true, mode: 0o700 });
+    const now = SYSTEM_CLOCK.wall() / 1000;
+    await utimes(this.temporary, now, now);
   }
 
   /** The type of statements that only read. */
@@ -74,8 +92,11 @@ export class Engine {
   close(): void {
     this.connection.closeSync();
     this.instance.closeSync();
+    if (this.temporary !== undefined) rmSync(this.temporary, { recursive: true, force: true });
   }
 }
+
+const TEMPORARY = 'temporary-';
 
 /** Small groups of rows need less memory. */
 const PARQUET = 'FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 32768';

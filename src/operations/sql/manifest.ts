@@ -109,15 +109,22 @@ export async function removeOthers(analytics: string, manifest: Manifest): Promi
   for (const layout of await readdir(analytics)) {
     const folder = join(analytics, layout);
     if (layout !== LAYOUT) {
-      if (now - (await changedAt(folder, now)) > STAYS_MS) await rm(folder, { recursive: true, force: true });
+      if (now - (await usedAt(folder, now)) > STAYS_MS) await rm(folder, { recursive: true, force: true });
       continue;
     }
     for (const name of await readdir(folder, { recursive: true })) {
-      if (!name.includes('.parquet') || listed.has(name) || recent.has(name)) continue;
+      if (!/\.(parquet|part)$/.test(name) || listed.has(name) || recent.has(name)) continue;
       if (now - (await changedAt(join(folder, name), now)) > STAYS_MS)
         await rm(join(folder, name), { force: true });
     }
   }
+}
+
+/** When a folder or a file in it was changed last. */
+async function usedAt(folder: string, now: number): Promise<number> {
+  const names = await readdir(folder).catch(() => []);
+  const times = [folder, ...names.map((name) => join(folder, name))].map((path) => changedAt(path, now));
+  return Math.max(...(await Promise.all(times)));
 }
 
 /** When a file was changed (ms since 1970): now, if another process renames or removes it meanwhile. */

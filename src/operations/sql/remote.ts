@@ -21,13 +21,13 @@ export interface SqlAnswer {
  */
 export type AnswerSql = (statement: string, signal: AbortSignal) => Promise<SqlAnswer>;
 
-/** The snapshot is not up to date yet: another request continues. */
+/** The snapshot is not up to date yet: another request continues with the log. */
 export class SnapshotUnderWay extends CommandError {}
 
 /** In this process, for tests: a statement may end it. */
 export function answersHere(parts: SnapshotParts): AnswerSql {
   return async (statement, signal) => {
-    const session = await SqlSession.open(REMOTE);
+    const session = await SqlSession.limited(REMOTE);
     try {
       await session.prepare(parts, statement, { signal });
       let text = '';
@@ -119,9 +119,10 @@ function failureOf(code: number | null, errors: string, isReady: boolean): Error
     );
   if (code === null)
     return new SnapshotUnderWay(
-      `the snapshot is being made, which the first time takes a minute for a million events: ${
+      `the snapshot was not ready within ${LIFE_MS / 1000} s (the first time, a million events take a minute): ${
         errors.trim().split('\n').at(-1) ?? ''
-      }; repeat the request, which continues`,
+      }; repeat the request, which continues with the log. A large read model begins again each time: run \`affilog ` +
+        'sql` with this statement once on a machine of the installation, which makes it',
     );
   return new CommandError(message);
 }

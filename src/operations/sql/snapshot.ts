@@ -71,6 +71,9 @@ export interface Snapshot {
   readonly files: readonly string[];
 }
 
+/** The folder in the data folder. */
+export const ANALYTICS = 'analytics';
+
 /** Events of a file that the log is cut into, before files are merged. */
 const SEGMENT = 20_000;
 /** So many files at the end of a list, each with fewer rows than a limit, become one. */
@@ -89,20 +92,24 @@ const SETTINGS = { threads: '1', memory_limit: '192MB', autoinstall_known_extens
  * do this at once: what each has written is complete. After a crash, the next call continues. Raises `CommandError`.
  */
 export async function keepUp(parts: SnapshotParts, options: KeepUpOptions = {}): Promise<Snapshot> {
-  const folder = join(parts.dataDir, 'analytics', LAYOUT);
+  const analytics = join(parts.dataDir, ANALYTICS);
+  const folder = join(analytics, LAYOUT);
+  const manifest = await manifestOf(folder, parts.log);
   const opened: { engine?: Engine } = {};
   const engine = async (): Promise<Engine> => {
-    const temporary = join(parts.dataDir, 'analytics', 'temporary');
-    return (opened.engine ??= await Engine.open({ ...SETTINGS, temp_directory: temporary }));
+    if (opened.engine !== undefined) return opened.engine;
+    opened.engine = await Engine.open(SETTINGS, analytics);
+    // First: this run may be killed like those before, which have left what they had.
+    await removeOthers(analytics, manifest);
+    return opened.engine;
   };
   try {
-    const maker = new Maker(parts, folder, engine, await manifestOf(folder, parts.log));
+    const maker = new Maker(parts, folder, engine, manifest);
     await maker.readLog(options);
     for (const name of options.models ?? []) {
       options.signal?.throwIfAborted();
       await maker.readModel(name);
     }
-    if (opened.engine !== undefined) await removeOthers(join(parts.dataDir, 'analytics'), maker.manifest);
     return snapshotOf(folder, maker.manifest);
   } finally {
     opened.engine?.close();

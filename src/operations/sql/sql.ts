@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { types } from 'node:util';
 import { type Position } from '../../kernel/event';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
@@ -5,7 +6,7 @@ import { UsageError } from '../command-error';
 import { literal } from './columns';
 import { Engine } from './duckdb';
 import { MODEL_TABLES } from './models';
-import { keepUp, type KeepUpOptions, type Snapshot, type SnapshotParts } from './snapshot';
+import { ANALYTICS, keepUp, type KeepUpOptions, type Snapshot, type SnapshotParts } from './snapshot';
 
 /** What a statement of somebody else may use. */
 export interface SqlLimits {
@@ -45,9 +46,13 @@ export class SqlSession {
   ) {}
 
   /** Raises `CommandError` if DuckDB is not installed. */
-  static async open(limits?: SqlLimits): Promise<SqlSession> {
-    const memory = limits === undefined ? {} : { memory_limit: limits.memory, temp_directory: '' };
-    return new SqlSession(await Engine.open({ ...SETTINGS, ...memory }), limits);
+  static async open(dataDir: string): Promise<SqlSession> {
+    return new SqlSession(await Engine.open(SETTINGS, join(dataDir, ANALYTICS)), undefined);
+  }
+
+  /** Raises `CommandError` if DuckDB is not installed. */
+  static async limited(limits: SqlLimits): Promise<SqlSession> {
+    return new SqlSession(await Engine.open({ ...SETTINGS, memory_limit: limits.memory }), limits);
   }
 
   /** Of what the last statement was prepared with. */
@@ -62,6 +67,7 @@ export class SqlSession {
       throw new UsageError(
         `the statement has ${statement.length} characters: expected at most ${limits.length}`,
       );
+    await this.engine.stay();
     const models = modelsIn(statement);
     const snapshot = await keepUp(parts, { ...options, models });
     await this.engine.run(snapshot.views.join(';\n'));
