@@ -85,6 +85,8 @@ const NEWEST = { field: 'time', descending: true } as const satisfies Order;
 /** Loads that ended in the same millisecond are in the order of the log. */
 const LATEST = { field: 'position', descending: true } as const satisfies Order;
 
+const ENDED = { field: 'ended' } as const satisfies Order;
+
 const { among, between } = filtersOn<keyof typeof FIELDS>();
 
 /** Deletions have no time. */
@@ -98,14 +100,25 @@ const AT_ONCE = 500;
 /** Revisions of the events that end loads and deletions in the stream of a feed, in order, in batches. */
 export async function* endedLoads(store: ReadStore, feedId: number): AsyncGenerator<readonly number[]> {
   const filter = allOf(among('feedId', [feedId]), between('ended', { min: 0 }));
-  const order = [{ field: 'ended' satisfies keyof typeof FIELDS }];
   const read = ({ body }: Found): number => (JSON.parse(body) as StoredImport).ended ?? 0;
   for (let after: Cursor | null | undefined = null; after !== undefined;) {
-    const wanted: Search = { filter, order, offset: 0, size: AT_ONCE, after };
+    const wanted: Search = { filter, order: [ENDED], offset: 0, size: AT_ONCE, after };
     const page = await searchInParts({ store, target: TARGET, read }, wanted, {});
     for await (const batch of page.groups) yield batch.flat();
     after = page.next;
   }
+}
+
+/** Whether what ended next in the stream of a feed is a load that undoes another one; undefined if nothing has. */
+export async function isUndoing(
+  store: ReadStore,
+  feedId: number,
+  revision: number,
+): Promise<boolean | undefined> {
+  const filter = allOf(among('feedId', [feedId]), between('ended', { min: revision + 1 }));
+  const { found } = await store.search(TARGET, { filter, order: [ENDED], offset: 0, size: 1 });
+  const [next] = found.map(({ body }) => JSON.parse(body) as StoredImport);
+  return next && next.reported?.restores !== undefined;
 }
 
 /** The last loads of a feed, the newest first, in batches that are read on demand: each may have a thousand faults. */

@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { FEED } from '../../src/domain/products/feed';
+import { SUBSCRIPTION } from '../../src/domain/subscriptions/subscription';
+import { toNewEvent } from '../../src/kernel/decider';
 import { streamOf } from '../../src/kernel/event';
 import { cases } from '../support/size';
 import { type Response, TestApp } from '../support/app';
@@ -162,6 +165,21 @@ describe('GET /ops/1.0/history (decisions X109)', () => {
     const text = JSON.stringify(entries);
     expect(text).toContain('https://receiver.example');
     expect(text).not.toMatch(/4711|receiverBody/);
+  });
+
+  it('of a subscription: what operators may request too says so', async () => {
+    const { subscriptionId } = await subscriptions.create(withReceiver({}, POST_RECEIVER));
+    const data = { at: new Date(now).toISOString(), receiver: 'r' };
+    const appended = [
+      { type: 'ReceiverDisabled', data: { ...data, reason: 'gone' } },
+      { type: 'ReceiverEnabled', data },
+    ].map((event) => toNewEvent(event, randomUUID()));
+    await app.engines.log.append(streamOf(SUBSCRIPTION, subscriptionId), 0, appended);
+    expect(outline(await history(`subscription/${subscriptionId}`))).toEqual([
+      [1, 'SubscriptionCreated', 'advertiser 1'],
+      [2, 'ReceiverDisabled', 'system'],
+      [3, 'ReceiverEnabled', 'advertiser 1 or operator'],
+    ]);
   });
 
   it('of a feed: definition, loads, deletions, refused posts and mappings', async () => {

@@ -11,7 +11,7 @@ import { TestClock } from '../support/clock';
 import { answerIn } from '../support/openapi';
 import { cases } from '../support/size';
 import { overrideLog } from '../support/temporary-log';
-import { FEEDS, NETWORK, TOKENS } from './network';
+import { FEEDS, NETWORK, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
 
 const { german, swedish } = FEEDS;
@@ -74,6 +74,18 @@ async function expectRebuiltEqualsLive(): Promise<void> {
 }
 
 describe('restoring a feed (decisions X89)', () => {
+  it('is by operators in the history of a product (decisions X109)', async () => {
+    await post(german, [product('h', { brand: 'Old' })]);
+    const bad = await post(german, [product('h', { brand: 'New' })]);
+    await restore(idOf(bad));
+    await post(german, [product('h', { brand: 'Other' })]);
+    await app.settled();
+    const path = `/ops/1.0/history/product/${german}/h`;
+    const entries = (await app.get(path, { token: OTHER_TOKENS.operator })).json<readonly { by: string }[]>();
+    const owner = 'advertiser 1';
+    expect(entries.map(({ by }) => by)).toEqual([owner, owner, 'operator', owner]);
+  });
+
   it('brings back what a replacement removed, changed and added, and publishes a version', async () => {
     await post(german, [product('a', { brand: 'Old' }), product('b'), product('c'), product('d')]);
     await post(german, [product('b', { price: 7 })]);

@@ -1,4 +1,4 @@
-import { endedLoads } from '../../../projections/imports';
+import { endedLoads, isUndoing } from '../../../projections/imports';
 import { eventsOfOffer } from '../../../projections/price-history';
 import { listTransactions } from '../../../projections/transactions';
 import { CLAIM, type ClaimEvent } from '../../domain/claims/claim';
@@ -143,12 +143,14 @@ async function productFolder(
   const title = `product ${sourceProductId} of feed ${feedId}`;
   const revisions = await eventsOfOffer(store, offerId(feedId, sourceProductId));
   if (revisions === undefined) throw new NothingThere(`${title}: there are no events of it`);
-  const by = ownerOf(directory, directory.feed(feedId));
+  const owner = ownerOf(directory, directory.feed(feedId));
+  const makers = new Map<number, string>();
   let state: Shown | undefined;
   return {
     title,
-    events: eventsAt(log, streamOf(FEED, feedId), revisions, signal),
+    events: withMakers(),
     fold: (recorded) => {
+      const by = makers.get(recorded.revision) ?? orOperator(owner);
       const { type, data, position } = eventIn<FeedEvent>(recorded);
       if (type === 'ProductDelisted') state = undefined;
       else if (type !== 'FeedImported' && type !== 'ProductsDeleted') {
@@ -159,6 +161,23 @@ async function productFolder(
       return { by, state };
     },
   };
+
+  /** An event of a product does not say whose it is, but what ends its load does. */
+  async function* withMakers(): AsyncGenerator<readonly RecordedEvent[]> {
+    for await (const batch of eventsAt(log, streamOf(FEED, feedId), revisions, signal)) {
+      makers.clear();
+      await inParallel(batch, AT_ONCE, async ({ revision }) => {
+        const isOfOperator = await isUndoing(store, feedId, revision);
+        if (isOfOperator !== undefined) makers.set(revision, isOfOperator ? 'operator' : owner);
+      });
+      yield batch;
+    }
+  }
+}
+
+/** Of what both may do, if events do not tell who has done it. */
+function orOperator(owner: string): string {
+  return `${owner} or operator`;
 }
 
 async function* eventsAt(
@@ -235,7 +254,7 @@ function transactionFold(): Fold {
 
 /** Events do not say by which token they were requested. */
 function whoMoved({ type, data }: TransactionEvent, advertiserId: number): string {
-  const requested = `advertiser ${advertiserId} or operator`;
+  const requested = orOperator(`advertiser ${advertiserId}`);
   switch (type) {
     case 'TransactionTracked':
     case 'TransactionAmended':
@@ -318,12 +337,27 @@ function subscriptionFold(directory: Directory): Fold {
     if (state.is === 'unknown') return { by: 'unknown', state: undefined };
     const { organisationId } = state;
     const kind = directory.organisations.get(organisationId)?.kind ?? 'organisation';
-    const by = event.type === 'ReceiverDisabled' ? 'system' : `${kind} ${organisationId}`;
+    const by = whoSubscribed(event, `${kind} ${organisationId}`);
     if (state.is === 'deleted') return { by, state: undefined };
     const { content, ...others } = without(state, 'is');
     const receivers = maskedReceivers(content.receivers);
     return { by, state: { ...others, ...content, receivers } };
   };
+}
+
+function whoSubscribed({ type }: SubscriptionEvent, owner: string): string {
+  switch (type) {
+    case 'ReceiverDisabled':
+      return 'system';
+    // `affilog notifications enable|test|redeliver` appends them too.
+    case 'ReceiverEnabled':
+    case 'ProbeRequested':
+    case 'TestRequested':
+    case 'RedeliveryRequested':
+      return orOperator(owner);
+    default:
+      return owner;
+  }
 }
 
 function programFold(): Fold {
