@@ -8,7 +8,7 @@ import {
   type QueryOptions,
   type Search,
 } from '../src/kernel/query';
-import { type FieldType, type ReadStore } from '../src/kernel/read-store';
+import { type FieldType, type ReadStore, requireVersion } from '../src/kernel/read-store';
 import { defined } from '../src/kernel/without';
 import { eachOf, searchInParts } from '../src/projector/search-in-parts';
 import { FEED, type FeedClosing } from '../src/domain/products/feed';
@@ -97,8 +97,9 @@ const LAST = 50;
 /** Loads and deletions that are read at once for a history. */
 const AT_ONCE = 500;
 
-/** Revisions of the events that end loads and deletions in the stream of a feed, in order, in batches. */
+/** Revisions of the events that end loads and deletions in the stream of a feed, in order, in batches. Raises `NoGeneration`. */
 export async function* endedLoads(store: ReadStore, feedId: number): AsyncGenerator<readonly number[]> {
+  await requireVersion(store, imports.collection);
   const filter = allOf(among('feedId', [feedId]), between('ended', { min: 0 }));
   const read = ({ body }: Found): number => (JSON.parse(body) as StoredImport).ended ?? 0;
   for (let after: Cursor | null | undefined = null; after !== undefined;) {
@@ -109,16 +110,21 @@ export async function* endedLoads(store: ReadStore, feedId: number): AsyncGenera
   }
 }
 
-/** Whether what ended next in the stream of a feed is a load that undoes another one; undefined if nothing has. */
-export async function isUndoing(
+/**
+ * Says of revisions in the stream of a feed whether what ended next is a load that undoes another one; undefined if nothing has.
+ * Raises `NoGeneration`.
+ */
+export async function undoingsOf(
   store: ReadStore,
   feedId: number,
-  revision: number,
-): Promise<boolean | undefined> {
-  const filter = allOf(among('feedId', [feedId]), between('ended', { min: revision + 1 }));
-  const { found } = await store.search(TARGET, { filter, order: [ENDED], offset: 0, size: 1 });
-  const [next] = found.map(({ body }) => JSON.parse(body) as StoredImport);
-  return next && next.reported?.restores !== undefined;
+): Promise<(revision: number) => Promise<boolean | undefined>> {
+  await requireVersion(store, imports.collection);
+  return async (revision) => {
+    const filter = allOf(among('feedId', [feedId]), between('ended', { min: revision + 1 }));
+    const { found } = await store.search(TARGET, { filter, order: [ENDED], offset: 0, size: 1 });
+    const [next] = found.map(({ body }) => JSON.parse(body) as StoredImport);
+    return next && next.reported?.restores !== undefined;
+  };
 }
 
 /** The last loads of a feed, the newest first, in batches that are read on demand: each may have a thousand faults. */

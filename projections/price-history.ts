@@ -1,7 +1,7 @@
 import { type Directory } from '../src/network/directory';
 import { type Position } from '../src/kernel/event';
 import { type Found, type QueryOptions } from '../src/kernel/query';
-import { type ReadStore } from '../src/kernel/read-store';
+import { type ReadStore, requireVersion } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/slices';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from '../src/projector/projection';
@@ -77,11 +77,15 @@ export async function pricesOf(
   return new Map(await mapInSlices(found, read, query.signal));
 }
 
-/** Revisions of the events of an offer in the stream of its feed, in order; undefined if it was never listed. */
+/**
+ * Revisions of the events of an offer in the stream of its feed, in order; undefined if it was never listed. Raises
+ * `NoGeneration`.
+ */
 export async function eventsOfOffer(
   store: ReadStore,
   offerId: string,
 ): Promise<readonly number[] | undefined> {
+  await requireVersion(store, priceHistory.collection);
   const [found] = await store.get({ collection: priceHistory.collection.name }, [offerId]);
   return found && (JSON.parse(found.body) as PriceHistory).events;
 }

@@ -107,13 +107,15 @@ export function targetOf({ collection, number }: Generation): Target {
 /** A document has an undeclared field, a value of the wrong type, no partition, or an id that is too long. */
 export class UndeclaredField extends NamedError {}
 
-/** The generation does not exist, or the collection has no live one. */
+/** The generation does not exist, or the collection has no live one, or none of the version that is needed. */
 export class NoGeneration extends NamedError {
   readonly collection: string;
-  constructor({ collection, generation }: Target) {
+  /** `version`: only one of this version would do. */
+  constructor({ collection, generation }: Target, version?: number) {
+    const ofVersion = version === undefined ? '' : ` of version ${version}`;
     super(
       generation === undefined
-        ? `no generation of ${collection} is live`
+        ? `no generation of ${collection}${ofVersion} is live`
         : `${collection} has no generation ${generation}`,
     );
     this.collection = collection;
@@ -235,4 +237,14 @@ export abstract class ReadStore {
    * it too, and so do open snapshots and scans.
    */
   abstract close(): Promise<void>;
+}
+
+/**
+ * For what documents of former versions lack: until a server has built those of this version, it would be taken for something
+ * that does not exist. Raises `NoGeneration`.
+ */
+export async function requireVersion(store: ReadStore, { name, version }: CollectionSpec): Promise<void> {
+  const generations = await store.generations(name);
+  if (!generations.some((one) => one.state === 'live' && one.version === version))
+    throw new NoGeneration({ collection: name }, version);
 }

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { imports } from '../../projections/imports';
+import { priceHistory } from '../../projections/price-history';
 import { CLAIM_NETWORK, claimOf } from '../api/claim-network';
 import { FEEDS, OTHER_TOKENS } from '../api/network';
 import { clientOf, product } from '../api/posted';
@@ -7,6 +9,9 @@ import { reportOf, transactionClientOf } from '../api/transaction-network';
 import { subscription } from '../api/subscription-network';
 import { voucher, voucherClientOf } from '../api/voucher-network';
 import { demoNetwork } from '../../src/demo/network';
+import { NoGeneration, type ReadStore } from '../../src/kernel/read-store';
+import { directoryAt } from '../../src/network/directory';
+import { historyOf } from '../../src/operations/history/history';
 import { TestApp } from '../support/app';
 import { run } from './run';
 
@@ -75,6 +80,24 @@ describe('affilog history (decisions X109)', () => {
     const entries = answer.json<readonly object[]>();
     expect(entries.length).toBeGreaterThan(0);
     expect(out).toBe(entries.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  });
+
+  it.each([
+    [priceHistory.collection, { kind: 'product', feedId: String(FEEDS.german), sourceProductId: 'hello-1' }],
+    [imports.collection, { kind: 'feed', id: String(FEEDS.german) }],
+  ] as const)('does not deny what documents of a former version lack: %j', async (collection, subject) => {
+    const { log, store } = app.engines;
+    const { name, version } = collection;
+    const upgraded = Object.create(store, {
+      generations: {
+        value: (...names: readonly string[]) =>
+          Promise.resolve(names.map((one) => ({ collection: one, version: version - 1, state: 'live' }))),
+      },
+    }) as ReadStore;
+    const parts = { log, store: upgraded, directory: await directoryAt(log) };
+    const missing = new NoGeneration({ collection: name }, version);
+    await expect(historyOf(parts, subject, {})).rejects.toThrow(missing);
+    expect(missing.message).toBe(`no generation of ${name} of version ${version} is live`);
   });
 
   it('says what it does not know', async () => {

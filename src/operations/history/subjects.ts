@@ -1,4 +1,4 @@
-import { endedLoads, isUndoing } from '../../../projections/imports';
+import { endedLoads, undoingsOf } from '../../../projections/imports';
 import { eventsOfOffer } from '../../../projections/price-history';
 import { listTransactions } from '../../../projections/transactions';
 import { CLAIM, type ClaimEvent } from '../../domain/claims/claim';
@@ -143,12 +143,13 @@ async function productFolder(
   const title = `product ${sourceProductId} of feed ${feedId}`;
   const revisions = await eventsOfOffer(store, offerId(feedId, sourceProductId));
   if (revisions === undefined) throw new NothingThere(`${title}: there are no events of it`);
+  const isUndoing = await undoingsOf(store, feedId);
   const owner = ownerOf(directory, directory.feed(feedId));
   const makers = new Map<number, string>();
   let state: Shown | undefined;
   return {
     title,
-    events: withMakers(),
+    events: withMakers(eventsAt(log, streamOf(FEED, feedId), revisions, signal)),
     fold: (recorded) => {
       const by = makers.get(recorded.revision) ?? orOperator(owner);
       const { type, data, position } = eventIn<FeedEvent>(recorded);
@@ -163,11 +164,13 @@ async function productFolder(
   };
 
   /** An event of a product does not say whose it is, but what ends its load does. */
-  async function* withMakers(): AsyncGenerator<readonly RecordedEvent[]> {
-    for await (const batch of eventsAt(log, streamOf(FEED, feedId), revisions, signal)) {
+  async function* withMakers(
+    events: AsyncIterable<readonly RecordedEvent[]>,
+  ): AsyncGenerator<readonly RecordedEvent[]> {
+    for await (const batch of events) {
       makers.clear();
       await inParallel(batch, AT_ONCE, async ({ revision }) => {
-        const isOfOperator = await isUndoing(store, feedId, revision);
+        const isOfOperator = await isUndoing(revision);
         if (isOfOperator !== undefined) makers.set(revision, isOfOperator ? 'operator' : owner);
       });
       yield batch;
