@@ -2,7 +2,7 @@ import { finished } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { type Fault, NamedError } from '../kernel/fault';
-import { type QueryOptions } from '../kernel/query';
+import { nothingSpent, type QueryOptions } from '../kernel/query';
 import { FairQueue, QueueFull } from '../runtime/fair-queue';
 import { httpFaults } from '../wire/api/errors';
 import { admissionOf } from './request-state';
@@ -51,7 +51,12 @@ export class ReadQueue {
         resolve();
       });
     });
-    const query = { client: caller.tokenHash, timeLimit: this.options.searchTime, signal };
+    const query = {
+      client: caller.tokenHash,
+      timeLimit: this.options.searchTime,
+      spent: nothingSpent(),
+      signal,
+    };
     return await new Promise<Result>((resolve, reject) => {
       const waiting = new AbortController();
       const late = setTimeout(() => waiting.abort(overloaded()), MAX_WAIT);

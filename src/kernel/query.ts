@@ -24,6 +24,11 @@ export type Filter =
   /** Each of these words is in at least one of these `words` fields. */
   | { readonly words: readonly Word[]; readonly within: readonly string[] };
 
+/** A `QueryOptions.spent` of nothing so far. */
+export function nothingSpent(): Float64Array<SharedArrayBuffer> {
+  return new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
+}
+
 /** The different ones of some words. */
 export function distinctWords(words: readonly Word[]): readonly Word[] {
   return distinct(words);
@@ -83,6 +88,11 @@ export interface QueryOptions {
   readonly client?: string;
   /** Milliseconds the query may run, not counting the time in a queue. By default unlimited. */
   readonly timeLimit?: number;
+  /**
+   * For queries that share one `timeLimit`: the milliseconds that those before have run, to which each adds its own. One
+   * number, in memory that threads share. `get` has the whole time limit in any case, and adds nothing.
+   */
+  readonly spent?: Float64Array<SharedArrayBuffer>;
   /** Aborting it cancels the query, which raises the signal's reason. */
   readonly signal?: AbortSignal;
   /**

@@ -237,6 +237,19 @@ test('a search that has run too long is refused with what to do about it (decisi
   ]);
 });
 
+test('the queries of one request share its time, those of the next have their own (decisions X71)', async () => {
+  play.begin = async ({ spent }) => {
+    if (spent !== undefined) spent[0] = 4_000;
+  };
+  await get(TOKENS.advertiser);
+  play.begin = () => Promise.resolve();
+  await get(TOKENS.advertiser);
+  expect(play.begun.map(({ spent, timeLimit }) => [spent?.[0], timeLimit])).toEqual([
+    [4_000, 5_000],
+    [0, 5_000],
+  ]);
+});
+
 describe('a long list (decisions X72)', () => {
   const text = 'A note. '.repeat(1_000);
   const whole = JSON.stringify(Array.from({ length: 1_000 }, (_, id) => ({ id, text })));

@@ -12,6 +12,7 @@ import {
   type GroupSearch,
   GROUPS_CHARACTERS,
   type Page,
+  nothingSpent,
   type QueryOptions,
   QueryTooLong,
   type Results,
@@ -35,6 +36,7 @@ import {
   type Target,
   type Write,
 } from '../../src/kernel/read-store';
+import { without } from '../../src/kernel/without';
 import {
   compareCursors,
   compareTexts,
@@ -245,7 +247,7 @@ export class MemoryStore extends ReadStore {
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
-    return this.within(options, () => {
+    return this.within(without(options, 'spent'), () => {
       const { rows } = this.open().table(target);
       const found = [...new Set(ids)].flatMap((id) => rows.get(id) ?? []).map(foundOf);
       return found.slice(0, Math.max(1, fitting(found, options)));
@@ -398,11 +400,16 @@ export class MemoryStore extends ReadStore {
     return table;
   }
 
-  private within<Answer>({ signal, timeLimit = Infinity }: QueryOptions, work: () => Answer): Answer {
+  private within<Answer>(
+    { signal, timeLimit = Infinity, spent = nothingSpent() }: QueryOptions,
+    work: () => Answer,
+  ): Answer {
     signal?.throwIfAborted();
+    const [before = 0] = spent;
     const began = this.now();
     const answer = work();
-    if (this.now() - began > timeLimit) throw new QueryTooLong(timeLimit);
+    spent[0] = before + this.now() - began;
+    if (spent[0] > timeLimit) throw new QueryTooLong(timeLimit);
     return answer;
   }
 }

@@ -63,10 +63,13 @@ export class Connection {
    * stops a search whose connection is closed. Raises `QueryTooLong`, or the reason of the signal.
    */
   async query<Result>(
-    { signal, timeLimit }: QueryOptions,
+    { signal, timeLimit, spent }: QueryOptions,
     work: (connection: Connection) => Promise<Result>,
   ): Promise<Result> {
     signal?.throwIfAborted();
+    const [before = 0] = spent ?? [];
+    if (timeLimit !== undefined && before > timeLimit) throw new QueryTooLong(timeLimit);
+    const start = performance.now();
     const own = new Connection(this.client, this.retryMs, this.notices, this);
     const end = (): void => own.closing.abort();
     const timeout = new AbortController();
@@ -76,7 +79,7 @@ export class Connection {
         : setTimeout(() => {
             timeout.abort();
             end();
-          }, timeLimit);
+          }, timeLimit - before);
     const signals = [this.closing.signal, ...(signal === undefined ? [] : [signal])];
     for (const one of signals) one.addEventListener('abort', end, { once: true });
     try {
@@ -87,6 +90,7 @@ export class Connection {
       throw error;
     } finally {
       clearTimeout(timer);
+      if (spent !== undefined) spent[0] = before + performance.now() - start;
       for (const one of signals) one.removeEventListener('abort', end);
     }
   }

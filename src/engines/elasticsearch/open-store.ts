@@ -39,7 +39,7 @@ import { search } from './search';
 import { nextPageSize, Snapshot, type SnapshotPage } from './snapshot';
 import { countValues } from './values';
 import { writeBatch } from './writer';
-import { defined } from '../../kernel/without';
+import { defined, without } from '../../kernel/without';
 
 export interface ElasticsearchOptions {
   /** Used instead of a user and password: the encoded form, as issued by the server. */
@@ -160,7 +160,9 @@ class ElasticsearchStore extends ReadStore {
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
-    return await this.query(target, options, (context) => get(context, ids, options.bodyLimit));
+    return await this.query(target, without(options, 'spent'), (context) =>
+      get(context, ids, options.bodyLimit),
+    );
   }
 
   async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {

@@ -1,4 +1,4 @@
-import { EVERYTHING, QueryTooLong } from '../../../src/kernel/query';
+import { EVERYTHING, nothingSpent, QueryTooLong } from '../../../src/kernel/query';
 import { type ReadStore } from '../../../src/kernel/read-store';
 import { LOOSE } from './documents';
 import { freshForEach, live, put, type Subject } from './subject';
@@ -45,6 +45,19 @@ export function ending(subject: Subject): void {
       ),
     ).rejects.toEqual(new QueryTooLong(1));
     expect(await store.search(target, slow, { timeLimit: 60_000 })).toMatchObject({ total: DOCUMENTS });
+  });
+
+  it('when those before have taken the time that they share', async () => {
+    const limited = { timeLimit: 60_000, spent: nothingSpent() };
+    await store.search(target, slow, limited);
+    const [once = 0] = limited.spent;
+    expect(once).toBeGreaterThan(0);
+    await store.countValues(target, { filter: EVERYTHING, facets: [{ field: 'brand', size: 1 }] }, limited);
+    expect(limited.spent[0]).toBeGreaterThan(once);
+    limited.spent[0] = 59_999;
+    await expect(store.search(target, slow, limited)).rejects.toEqual(new QueryTooLong(60_000));
+    await expect(store.search(target, slow, limited)).rejects.toEqual(new QueryTooLong(60_000));
+    expect(await store.get(target, ['d1'], limited)).toMatchObject([{ id: 'd1' }]);
   });
 
   it('with the reason of their signal, before they start or while they wait', async () => {

@@ -27,6 +27,7 @@ import {
   targetOf,
   type Write,
 } from '../../../kernel/read-store';
+import { without } from '../../../kernel/without';
 import { releaseClosedFiles } from '../connection';
 import { BlobCache, DamagedIndex } from '../search/storage';
 import { get } from './documents';
@@ -146,7 +147,9 @@ export class EmbeddedStore extends ReadStore {
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
-    return this.query(target, options, (generation) => get(generation, ids, options.bodyLimit));
+    return this.query(target, without(options, 'spent'), (generation) =>
+      get(generation, ids, options.bodyLimit),
+    );
   }
 
   async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
@@ -280,11 +283,11 @@ export class EmbeddedStore extends ReadStore {
 
   private query<Result>(
     target: Target,
-    { timeLimit, signal }: QueryOptions,
+    { signal, ...limits }: QueryOptions,
     work: (generation: GenerationFile) => Result,
   ): Result {
     signal?.throwIfAborted();
-    return this.at(target, (generation) => this.clock.run(timeLimit, () => work(generation)));
+    return this.at(target, (generation) => this.clock.run(limits, () => work(generation)));
   }
 
   /** Runs `work` on the target's generation; if that was dropped meanwhile, on the one that is live now. */

@@ -1,4 +1,4 @@
-import { QueryTooLong } from '../../../kernel/query';
+import { type QueryOptions, QueryTooLong } from '../../../kernel/query';
 
 /** Stops queries that time out or are cancelled: they call `check` every few ms, which throws. */
 export class QueryClock {
@@ -8,14 +8,21 @@ export class QueryClock {
   /** `cancelled`: another thread sets it to 1 to stop the current query. */
   constructor(private readonly cancelled?: Int32Array) {}
 
-  /** Runs a query for at most `limit` ms. Raises `QueryTooLong`. */
-  run<Result>(limit: number | undefined, query: () => Result): Result {
-    this.limit = limit ?? Infinity;
-    this.end = performance.now() + this.limit;
+  /** Runs a query within its time limit. Raises `QueryTooLong`. */
+  run<Result>(
+    { timeLimit = Infinity, spent }: Pick<QueryOptions, 'timeLimit' | 'spent'>,
+    query: () => Result,
+  ): Result {
+    const [before = 0] = spent ?? [];
+    const start = performance.now();
+    this.limit = timeLimit;
+    this.end = start + timeLimit - before;
     try {
+      this.check();
       return query();
     } finally {
       this.end = Infinity;
+      if (spent !== undefined) spent[0] = before + performance.now() - start;
     }
   }
 
