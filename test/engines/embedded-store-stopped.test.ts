@@ -84,9 +84,12 @@ test('counting groups and totals checks at each of them whether to go on', async
   expect(check.mock.calls.length).toBeGreaterThanOrEqual(600);
 });
 
-test('a page of counted groups keeps not much more than its own in memory', async () => {
-  const size = 10;
-  let largest = 0;
+/** The most entries with such values that a map had while something was done. */
+async function mostEntries(
+  isCounted: (value: unknown) => boolean,
+  work: () => Promise<void>,
+): Promise<number> {
+  let most = 0;
   const setIn: (this: Map<unknown, unknown>, key: unknown, value: unknown) => Map<unknown, unknown> =
     Reflect.get(Map.prototype, 'set');
   const spy = jest.spyOn(Map.prototype, 'set').mockImplementation(function (
@@ -94,13 +97,47 @@ test('a page of counted groups keeps not much more than its own in memory', asyn
     key: unknown,
     value: unknown,
   ) {
-    const isGroup = typeof value === 'object' && value !== null && 'row' in value && 'count' in value;
     const map = setIn.call(this, key, value);
-    if (isGroup) largest = Math.max(largest, map.size);
+    if (isCounted(value)) most = Math.max(most, map.size);
     return map;
   });
-  const found = new Set<string>();
   try {
+    await work();
+  } finally {
+    spy.mockRestore();
+  }
+  return most;
+}
+
+test('counted values are kept in memory only while they are among those of most documents', async () => {
+  const brands = Array.from({ length: 1_200 }, (_, n) => ({
+    id: `b${n}`,
+    fields: { brand: n % 400 === 7 ? 'often' : `brand ${n}` },
+    body: '',
+  }));
+  // Several segments, with values in common.
+  for (let from = 0; from < brands.length; from += 400)
+    await put(store, target, brands.slice(from, from + 400));
+  const facets = [{ field: 'brand', size: 3 }];
+  const isCount = (value: unknown): boolean => typeof value === 'number';
+  const most = await mostEntries(isCount, async () => {
+    expect(await store.countValues(target, { filter: EVERYTHING, facets })).toEqual([
+      [
+        { value: 'often', count: 3 },
+        { value: 'brand 0', count: 1 },
+        { value: 'brand 1', count: 1 },
+      ],
+    ]);
+  });
+  expect(most).toBeLessThanOrEqual(9);
+});
+
+test('a page of counted groups keeps not much more than its own in memory', async () => {
+  const size = 10;
+  const found = new Set<string>();
+  const isGroup = (value: unknown): boolean =>
+    typeof value === 'object' && value !== null && 'row' in value && 'count' in value;
+  const largest = await mostEntries(isGroup, async () => {
     for (let after: string | undefined, isMore = true; isMore;) {
       const { groups, next }: GroupCounts = await store.countGroups(target, {
         filter: EVERYTHING,
@@ -112,9 +149,7 @@ test('a page of counted groups keeps not much more than its own in memory', asyn
       after = next;
       isMore = next !== undefined;
     }
-  } finally {
-    spy.mockRestore();
-  }
+  });
   expect(found.size).toBe(600);
   expect(largest).toBeGreaterThanOrEqual(size);
   expect(largest).toBeLessThanOrEqual(3 * size);

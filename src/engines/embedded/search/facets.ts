@@ -1,8 +1,9 @@
 import { bytesOf } from './bytes';
 import { bitmapOf, countFewIn, countSetIn, decode, type OrdinalSet, SPAN, union } from './containers';
-import { type Dictionary, MAX_INLINE } from './dictionary';
+import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
 import { FirstItems } from './heap';
 import { DECODED, everyFew, firstWhere, type Matches, matchesOf, type Searched, tokenSet } from './matches';
+import { MergedTokens } from './merged-tokens';
 import { type Count, type Facet, type Filter } from './query';
 import { type Schema } from './segment';
 
@@ -45,36 +46,49 @@ type Ranges = Extract<Facet, { readonly column: string }>;
 
 /**
  * Counts tokens by their lists: those of all tokens of a field have about as many ordinals as there are documents,
- * however many tokens there are.
+ * however many tokens there are. The segments are read together, in the order of the tokens: in memory are only those
+ * of most documents so far.
  */
 class TokenCounter {
-  /** By the bytes of the token, each as a character. */
-  private readonly found = new Map<string, number>();
+  private readonly counted: Counted[] = [];
   private readonly few = new Uint32Array(MAX_INLINE);
 
   constructor(private readonly wanted: Tokens) {}
 
-  add({ matches, bitmap, check }: Counted): void {
-    const { terms, docs } = matches.segment;
-    const { found, few } = this;
-    const isAll = matches.count === docs;
-    const visit = everyFew(check, CHECKED);
-    terms.startingWith(bytesOf(this.wanted.startingWith), (reader) => {
-      visit();
-      const own = reader.few(few);
-      let count = isAll ? own : countFewIn(bitmap, few, own);
-      if (own === 0) {
-        const entry = reader.entry();
-        count = isAll ? entry.count : countSetIn(bitmap, terms.set(entry));
-      }
-      if (count === 0) return;
-      const token = reader.binary();
-      found.set(token, (found.get(token) ?? 0) + count);
-    });
+  add(counted: Counted): void {
+    this.counted.push(counted);
   }
 
   counts(): readonly Count[] {
-    return mostCounted(this.found, this.wanted.size);
+    const { counted } = this;
+    const prefix = bytesOf(this.wanted.startingWith);
+    const tokens = new MergedTokens(counted.map(({ matches }) => matches.segment.terms.from(prefix)));
+    const visits = counted.map(({ check }) => everyFew(check, CHECKED));
+    const first = firstCounted(this.wanted.size);
+    while (tokens.next() && tokens.equal[0]?.reader.startsWith(prefix) === true) {
+      let count = 0;
+      for (const { source, reader } of tokens.equal) {
+        visits[source]?.();
+        count += this.countIn(counted[source], reader);
+      }
+      // Among equal counts, those before come first.
+      if (count === 0 || count <= (first.last?.[1] ?? 0)) continue;
+      const token = tokens.equal[0].reader.binary();
+      if (!CONTROL.test(token)) first.add([token, count]);
+    }
+    return countsOf(first);
+  }
+
+  /** How many matching documents of a segment have the token that its reader is at. */
+  private countIn(counted: Counted | undefined, reader: DictionaryReader): number {
+    if (counted === undefined) return 0;
+    const { matches, bitmap } = counted;
+    const { terms, docs } = matches.segment;
+    const isAll = matches.count === docs;
+    const own = reader.few(this.few);
+    if (own > 0) return isAll ? own : countFewIn(bitmap, this.few, own);
+    const entry = reader.entry();
+    return isAll ? entry.count : countSetIn(bitmap, terms.set(entry));
   }
 }
 
@@ -83,14 +97,23 @@ const CHECKED = 128;
 
 const CONTROL = /[\u0000-\u001f]/;
 
+/** A token, each of its bytes as a character, and how many documents have it. */
+type CountedToken = readonly [token: string, count: number];
+
+/** Those of most documents. */
+function firstCounted(size: number): FirstItems<CountedToken> {
+  return new FirstItems<CountedToken>(size, (a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+}
+
+function countsOf(first: FirstItems<CountedToken>): readonly Count[] {
+  return first.sorted().map(([token, count]) => ({ value: Buffer.from(token, 'latin1').toString(), count }));
+}
+
 /** Those of most documents. `found`: by the bytes of the token, each as a character. */
 function mostCounted(found: ReadonlyMap<string, number>, size: number): readonly Count[] {
-  const first = new FirstItems<readonly [token: string, count: number]>(
-    size,
-    (a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1),
-  );
+  const first = firstCounted(size);
   for (const counted of found) if (!CONTROL.test(counted[0])) first.add(counted);
-  return first.sorted().map(([token, count]) => ({ value: Buffer.from(token, 'latin1').toString(), count }));
+  return countsOf(first);
 }
 
 /** Counts a word, and the tokens near it if it is not found. */

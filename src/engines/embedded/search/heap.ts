@@ -99,6 +99,11 @@ export class FirstItems<Item> {
     else if (heap.least !== undefined && this.compare(item, heap.least) < 0) heap.replaceLeast(item);
   }
 
+  /** The last of the first `size` so far; undefined while there are fewer. */
+  get last(): Item | undefined {
+    return this.heap.size < this.size ? undefined : this.heap.least;
+  }
+
   sorted(): readonly Item[] {
     const items: Item[] = [];
     for (let last = this.heap.removeLeast(); last !== undefined; last = this.heap.removeLeast())

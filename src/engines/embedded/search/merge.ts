@@ -1,12 +1,6 @@
 import { decode, type OrdinalSet, setOf, SPAN } from './containers';
-import {
-  type Dictionary,
-  type DictionaryReader,
-  dictionaryNames,
-  DictionaryWriter,
-  MAX_INLINE,
-} from './dictionary';
-import { Heap } from './heap';
+import { type DictionaryReader, dictionaryNames, DictionaryWriter, MAX_INLINE } from './dictionary';
+import { MergedTokens } from './merged-tokens';
 import { DECODED } from './matches';
 import { type Schema, type Segment, sortedBy, writeSegment, writeSegmentNumbers } from './segment';
 import { type BlobWriter } from './storage';
@@ -82,7 +76,7 @@ export class SegmentMerge {
   /** The documents by id. */
   private *documentsById(): Generator<undefined, Uint32Array> {
     const documents = new Uint32Array(this.docs);
-    const ids = new MergedTokens(this.sources.map(({ segment }) => segment.ids));
+    const ids = new MergedTokens(this.sources.map(({ segment }) => started(segment.ids.all())));
     let count = 0;
     for (let work = 1; ids.next(); work += 1) {
       for (const { source, reader } of ids.equal) {
@@ -134,7 +128,7 @@ export class SegmentMerge {
 
   private *writeTerms(blobs: BlobWriter): Generator<undefined> {
     const writer = new DictionaryWriter(blobs, dictionaryNames(this.target, 'terms'), this.docs);
-    const terms = new MergedTokens(this.sources.map(({ segment }) => segment.terms));
+    const terms = new MergedTokens(this.sources.map(({ segment }) => started(segment.terms.all())));
     const gathered = new Uint32Array(this.docs);
     const bits = new Int32Array(Math.ceil(this.docs / 32));
     let work = 0;
@@ -254,66 +248,15 @@ function sortFirst(numbers: Uint32Array, count: number, bits: Int32Array): void 
   }
 }
 
+/** A reader at its first token; undefined if there is none. */
+function started(reader: DictionaryReader): DictionaryReader | undefined {
+  return reader.next() ? reader : undefined;
+}
+
 /** The few ordinals of a token (`DictionaryReader.few`). */
 const FEW = new Uint32Array(MAX_INLINE);
 
 /** The ordinal of the id that a reader is at. */
 function ordinalOfId(reader: DictionaryReader): number {
   return reader.few(FEW) === 0 ? NOWHERE : (FEW[0] ?? NOWHERE);
-}
-
-interface SourceReader {
-  readonly source: number;
-  readonly reader: DictionaryReader;
-}
-
-/** The tokens of several dictionaries in order. */
-class MergedTokens {
-  /** The readers that are at the current token, in the order of the sources. */
-  readonly equal: SourceReader[];
-  /** The others. */
-  private readonly heap = new Heap<SourceReader>(compareSources);
-
-  constructor(dictionaries: readonly Dictionary[]) {
-    this.equal = dictionaries.map((dictionary, source) => ({ source, reader: dictionary.all() }));
-  }
-
-  /** Goes to the next token; false after the last one. */
-  next(): boolean {
-    const { equal, heap } = this;
-    const first = this.first();
-    // Setting its length takes longer.
-    while (equal.length > 0) equal.pop();
-    if (first === undefined) return false;
-    equal.push(first);
-    for (let least = heap.least; least?.reader.compare(first.reader) === 0; least = heap.least) {
-      equal.push(least);
-      heap.removeLeast();
-    }
-    return true;
-  }
-
-  addTo(writer: DictionaryWriter): void {
-    this.equal[0]?.reader.addTo(writer);
-  }
-
-  /** Takes the reader with the next token out of the heap, after the current ones have moved on. */
-  private first(): SourceReader | undefined {
-    const { equal, heap } = this;
-    const [only] = equal;
-    if (equal.length !== 1 || only === undefined) {
-      for (const one of equal) if (one.reader.next()) heap.add(one);
-      return heap.removeLeast();
-    }
-    if (!only.reader.next()) return heap.removeLeast();
-    // Most tokens are in one source only.
-    const { least } = heap;
-    if (least === undefined || compareSources(only, least) < 0) return only;
-    heap.replaceLeast(only);
-    return least;
-  }
-}
-
-function compareSources(a: SourceReader, b: SourceReader): number {
-  return a.reader.compare(b.reader) || a.source - b.source;
 }
