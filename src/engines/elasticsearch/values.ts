@@ -12,36 +12,26 @@ export async function countValues(
 ): Promise<readonly (readonly ValueCount[])[]> {
   const { alias, layout, ask } = context;
   const query = queryOf(filter, layout);
-  const near = await Promise.all(
-    facets.map(async (facet) => ('near' in facet ? wordsNear(context, facet) : [])),
-  );
-  const counted = facets.map((): readonly ValueCount[] | undefined => undefined);
-  for (let more = 1; counted.includes(undefined); more *= MORE) {
-    const left = [...facets.entries()].filter(([at]) => counted[at] === undefined);
-    const counters = left.map(([at, facet]): [string, Aggregation] => [
-      `facet${at}`,
-      'near' in facet
-        ? { filters: { filters: (near[at] ?? []).map((word) => havingIn(facet.within, word)) } }
-        : aggregationOf(facet, more, layout),
-    ]);
-    const request: estypes.SearchRequest = {
-      index: alias,
-      query,
-      size: 0,
-      track_total_hits: false,
-      allow_partial_search_results: false,
-      aggs: Object.fromEntries(counters),
-    };
-    const { aggregations } = await ask((client, options) =>
-      client.search<unknown, Answered>(request, options),
-    );
-    for (const [at, facet] of left) {
-      const buckets = aggregations?.[`facet${at}`]?.buckets ?? [];
-      counted[at] =
-        'near' in facet ? countsOf(facet, near[at] ?? [], buckets) : valuesOf(facet, more, buckets);
-    }
-  }
-  return counted.map((values) => values ?? []);
+  const near = await wordsNear(context, facets);
+  const counters = facets.map((facet, at): [string, Aggregation] => [
+    `facet${at}`,
+    'near' in facet
+      ? { filters: { filters: (near[at] ?? []).map((word) => havingIn(facet.within, word)) } }
+      : aggregationOf(facet, layout),
+  ]);
+  const request: estypes.SearchRequest = {
+    index: alias,
+    query,
+    size: 0,
+    track_total_hits: false,
+    allow_partial_search_results: false,
+    aggs: Object.fromEntries(counters),
+  };
+  const { aggregations } = await ask((client, options) => client.search<unknown, Answered>(request, options));
+  return facets.map((facet, at) => {
+    const buckets = aggregations?.[`facet${at}`]?.buckets ?? [];
+    return 'near' in facet ? countsOf(facet, near[at] ?? [], buckets) : valuesOf(facet, buckets);
+  });
 }
 
 type Near = Extract<Facet, { readonly near: string }>;
@@ -56,15 +46,7 @@ type Answered = Readonly<Record<string, { readonly buckets: readonly Bucket[] }>
 
 // Values and ranges -------------------------------------------------------------------------------------------
 
-/** Values asked for beyond those wanted, in place of some that are not listed; if they do not do, more are asked for. */
-const UNLISTED = 5;
-const MORE = 10;
-
-function askedFor({ size }: { readonly size: number }, more: number): number {
-  return (size + UNLISTED) * more;
-}
-
-function aggregationOf(facet: Exclude<Facet, Near>, more: number, layout: Layout): Aggregation {
+function aggregationOf(facet: Exclude<Facet, Near>, layout: Layout): Aggregation {
   if ('bounds' in facet) {
     const { bounds } = facet;
     const froms = bounds.map((from, at) => {
@@ -75,30 +57,25 @@ function aggregationOf(facet: Exclude<Facet, Near>, more: number, layout: Layout
     return { range: { field: property(layout.field(facet.field, 'number').name), ranges } };
   }
   const { name, type } = layout.facet(facet.field);
-  const { prefix = '' } = facet;
+  const { prefix = '', size } = facet;
   return {
     terms: {
       field: property(name),
-      size: askedFor(facet, more),
+      size,
       order: [{ _count: 'desc' }, { _key: 'asc' }],
+      ...(type === 'number' ? {} : { exclude: UNLISTED }),
       ...(prefix === '' || type === 'number' ? {} : { include: `${escaped(prefix)}.*` }),
     },
   };
 }
 
-/** The values of an answer; undefined if too few of them are listed. */
-function valuesOf(
-  facet: Exclude<Facet, Near>,
-  more: number,
-  buckets: readonly Bucket[],
-): readonly ValueCount[] | undefined {
-  if ('bounds' in facet) return buckets.map(({ doc_count: count }, value) => ({ value, count }));
-  const listed = buckets.filter(({ key }) => typeof key === 'number' || !CONTROL.test(key));
-  if (listed.length < facet.size && buckets.length === askedFor(facet, more)) return undefined;
-  return listed.slice(0, facet.size).map(({ key, doc_count: count }) => ({ value: key, count }));
-}
+/** Values with control characters; hashed ones begin with one. A regular expression of the server, for whole values. */
+const UNLISTED = '.*[\u0000-\u001f].*';
 
-const CONTROL = /[\u0000-\u001f]/;
+function valuesOf(facet: Exclude<Facet, Near>, buckets: readonly Bucket[]): readonly ValueCount[] {
+  if ('bounds' in facet) return buckets.map(({ doc_count: count }, value) => ({ value, count }));
+  return buckets.map(({ key, doc_count: count }) => ({ value: key, count }));
+}
 
 /** As a regular expression of the server. */
 function escaped(text: string): string {
@@ -107,15 +84,23 @@ function escaped(text: string): string {
 
 // Words near others -------------------------------------------------------------------------------------------
 
-/** A word, and those near it that are in any document: the server finds them, but does not count them. */
+/**
+ * Per facet that counts words near another: that word, and those near it that are in any document. The server finds
+ * them, all in one request, but does not count them.
+ */
 async function wordsNear(
   { alias, layout, ask }: IndexContext,
-  { near, within }: Near,
-): Promise<readonly string[]> {
-  const suggesters = within.map((name) => {
-    const term = { field: property(layout.field(name, 'words').name), ...NEAR };
-    return [name, { text: encode(near), term }] as const;
-  });
+  facets: readonly Facet[],
+): Promise<readonly (readonly string[])[]> {
+  const suggesters = facets.flatMap((facet, at) =>
+    'near' in facet
+      ? facet.within.map((name) => {
+          const term = { field: property(layout.field(name, 'words').name), ...NEAR };
+          return [nameOf(at, name), { text: encode(facet.near), term }] as const;
+        })
+      : [],
+  );
+  if (suggesters.length === 0) return [];
   const request: estypes.SearchRequest = {
     index: alias,
     size: 0,
@@ -124,8 +109,17 @@ async function wordsNear(
     suggest: Object.fromEntries(suggesters),
   };
   const { suggest = {} } = await ask((client, options) => client.search(request, options));
-  const options = Object.values(suggest).flatMap((of) => of.flatMap((one) => one.options));
-  return [...new Set([near, ...options.map(({ text }) => text)])];
+  return facets.map((facet, at) => {
+    if (!('near' in facet)) return [];
+    const found = facet.within.flatMap((name) => suggest[nameOf(at, name)] ?? []);
+    const texts = found.flatMap(({ options }) => options).map(({ text }) => text);
+    return [...new Set([facet.near, ...texts])];
+  });
+}
+
+/** The name of a suggester. */
+function nameOf(facet: number, field: string): string {
+  return `${facet}.${field}`;
 }
 
 /** All of them, however many documents have them or the word itself. */
