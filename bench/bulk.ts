@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { layoutFolder } from '../src/engines/embedded/store/layouts';
 import { scanAndWrite, type SERIALISATIONS } from './bare/scan';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { PUBLISHER_TOKEN } from './network';
@@ -15,7 +16,7 @@ import { bodyOf } from './products';
 function bulk(format: keyof typeof SERIALISATIONS): (bench: Bench) => Promise<readonly Figure[]> {
   return (bench) =>
     withFeed(bench, `bulk-${format}`, async (server, dataDir) => {
-      const file = await liveProducts(join(dataDir, 'read'));
+      const file = await liveProducts(layoutFolder(join(dataDir, 'read')));
       const path = `/1.0/productsUnlimited.${format};fid=${FEED}?token=${PUBLISHER_TOKEN}`;
       const growth = server.memoryGrowth();
       const figure = await compareRates(

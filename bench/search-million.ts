@@ -14,6 +14,7 @@ import {
 } from '../projections/product-search';
 import { products } from '../projections/products';
 import { seededRandom } from '../src/demo/random';
+import { layoutFolder } from '../src/engines/embedded/store/layouts';
 import { type Engines, openEngines } from '../src/engines/open';
 import { type Write } from '../src/kernel/read-store';
 import { directoryAt } from '../src/network/directory';
@@ -304,7 +305,10 @@ async function* build(
   const finishing = await timed(() => store.finish(generation));
   await store.swap(generation);
   const most = MEMORY.building + MEMORY.cache + (MEMORY.million * catalogue.size) / 1e6;
-  const file = join(unfinished, 'read', `${products.collection.name}-g${generation.number}.sqlite`);
+  const file = join(
+    layoutFolder(join(unfinished, 'read')),
+    `${products.collection.name}-g${generation.number}.sqlite`,
+  );
   await engines.close();
   const rate = (catalogue.size / (ms + finishing)) * 1000;
   const figures: readonly Figure[] = [

@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Readable } from 'node:stream';
+import { layoutFolder } from '../src/engines/embedded/store/layouts';
 import { type Bench, type Figure } from './harness';
 import { PUBLISHER_TOKEN } from './network';
 import { bodyOf } from './products';
@@ -24,7 +25,7 @@ const LIMIT = 1_000;
 export async function wal(bench: Bench): Promise<readonly Figure[]> {
   const dataDir = join(bench.folder, 'wal');
   const server = await Server.start(dataDir, 'api,projector');
-  const sizes = new Sizes(join(dataDir, 'read'));
+  const sizes = new Sizes(layoutFolder(join(dataDir, 'read')));
   try {
     const position = await server.post(DOWNLOADED, 'json', Readable.from(bodyOf('json', bench.count)));
     await server.shows(position);

@@ -4,13 +4,17 @@ import { join } from 'node:path';
 import { codeOf } from '../kernel/unknown';
 
 const SQLITE = String.raw`\.sqlite(-wal|-shm|-journal)?`;
+/** Of a read store. */
+const STORE_FILES = new RegExp(`^(registry|[\\w-]+-g\\d+)${SQLITE}$`);
+/** In `read`, the folder of a read store: earlier builds had one in `read` itself. */
+const STORE = /^layout-\d+$/;
 const ID = String.raw`[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}`;
 
 /** What a data folder has (docs/architecture.md, What is on disk), and what file systems and this program put there. */
 const OWN_FILES = new RegExp(`^((log|deliveries)${SQLITE}|notify\\.key(\\.\\d+)?|demo-under-way|importing)$`);
 /** Its folders, and the names that this program makes in them. */
 const OWN_FOLDERS: Readonly<Record<string, RegExp>> = {
-  read: new RegExp(`^(registry|[\\w-]+-g\\d+)${SQLITE}$`),
+  read: STORE_FILES,
   cache: /^feed-\d+\.fingerprints(\.new)?$/,
   spool: new RegExp(`^${ID}\\.(spool|download)$`),
   alive: new RegExp(`^(leases${SQLITE}|${ID}\\.lock(-journal)?)$`),
@@ -18,7 +22,8 @@ const OWN_FOLDERS: Readonly<Record<string, RegExp>> = {
   uncounted: new RegExp(`^\\d+_\\d+-\\d+_${ID}(\\.uncounted|\\.\\d+\\.counting)?$`),
 };
 /** The names of the folders are usual ones: one of these shows that a folder with other files is a data folder. */
-const MARKS = ['log.sqlite', 'deliveries.sqlite', 'notify.key', 'read/registry.sqlite'];
+const MARKS = ['log.sqlite', 'deliveries.sqlite', 'notify.key'];
+const STORE_MARK = 'registry.sqlite';
 const NOBODYS = /^(lost\+found|\.probe-.*|\.nfs.*)$/;
 
 /** Of anyone but the owner. */
@@ -41,12 +46,13 @@ export async function closeToOthers(folder: string): Promise<readonly string[]> 
   const foreign = names.find((name) => !isOwn(name) && !NOBODYS.test(name));
   const inner = [...inFolders.values()].find((one) => one.foreign !== undefined)?.foreign;
   // It was mistyped, or nothing of ours is in it yet.
-  if ((foreign ?? inner) !== undefined && !(await isMarked(folder))) return [];
+  const stores = [...inFolders.keys()].filter((name) => name.split('/')[0] === 'read');
+  const marks = [...MARKS, ...stores.map((name) => `${name}/${STORE_MARK}`)];
+  if ((foreign ?? inner) !== undefined && !(await hasAny(folder, marks))) return [];
   const problems = [await closed(folder, 'the data folder', found, { uid, foreign })];
-  for (const name of names) {
-    const own = inFolders.get(name);
+  for (const name of names)
     if (OWN_FILES.test(name)) problems.push(await closedEntry(join(folder, name), name, { uid }));
-    if (own === undefined) continue;
+  for (const [name, own] of inFolders) {
     problems.push(await closedEntry(join(folder, name), name, { uid, foreign: own.foreign }));
     for (const file of own.files)
       problems.push(await closedEntry(join(folder, name, file), `${name}/${file}`, { uid }));
@@ -64,22 +70,34 @@ async function foldersOf(folder: string, names: readonly string[]): Promise<Read
   const folders = new Map<string, Folder>();
   for (const [name, own] of Object.entries(OWN_FOLDERS)) {
     if (!names.includes(name)) continue;
-    const path = join(folder, name);
-    const isFolder = (await lstat(path).catch(() => undefined))?.isDirectory() === true;
-    const inside = isFolder ? await namesIn(path) : [];
-    const foreign = inside.find((one) => !own.test(one) && !NOBODYS.test(one));
-    folders.set(name, { files: inside.filter((one) => own.test(one)), foreign });
+    const isStore = (inside: string): boolean => name === 'read' && STORE.test(inside);
+    const inside = await namesInFolder(join(folder, name));
+    const others = inside.filter((one) => !isStore(one));
+    folders.set(name, ownOf(others, own));
+    for (const store of inside.filter(isStore))
+      folders.set(`${name}/${store}`, ownOf(await namesInFolder(join(folder, name, store)), STORE_FILES));
   }
   return folders;
+}
+
+function ownOf(names: readonly string[], own: RegExp): Folder {
+  const foreign = names.find((name) => !own.test(name) && !NOBODYS.test(name));
+  return { files: names.filter((name) => own.test(name)), foreign };
+}
+
+/** Of a link, none. */
+async function namesInFolder(path: string): Promise<readonly string[]> {
+  const isFolder = (await lstat(path).catch(() => undefined))?.isDirectory() === true;
+  return isFolder ? await namesIn(path) : [];
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
   return await readdir(folder).catch(() => []);
 }
 
-async function isMarked(folder: string): Promise<boolean> {
+async function hasAny(folder: string, files: readonly string[]): Promise<boolean> {
   const found = await Promise.all(
-    MARKS.map((name) =>
+    files.map((name) =>
       lstat(join(folder, name)).then(
         () => true,
         () => false,

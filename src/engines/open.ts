@@ -9,6 +9,7 @@ import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
 import { LeaseFile } from './embedded/leases';
 import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
 import { Presence, PRESENCE_FOLDER } from './embedded/presence';
+import { layoutFolder } from './embedded/store/layouts';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { isObject } from '../kernel/unknown';
 import { refuseUnfinishedImport } from './unfinished-import';
@@ -259,7 +260,7 @@ async function openStore(
 ): Promise<ReadStore> {
   if (readStore === 'sqlite:') {
     const { dataDir, threads, readers = DEFAULT_READERS, startEarly = false, searchCache } = settings;
-    const directory = join(dataDir, 'read');
+    const directory = layoutFolder(join(dataDir, 'read'));
     return await namingPath(directory, async () =>
       openEmbeddedStore({ directory, threads, readers, startEarly, cacheBytes: searchCache }),
     );

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PROJECTIONS } from '../../projections';
+import { layoutFolder } from '../../src/engines/embedded/store/layouts';
 import { type Position } from '../../src/kernel/event';
 import { rebuildAsOf } from '../../src/operations/as-of';
 import { rebuildProjections } from '../../src/operations/rebuild';
@@ -201,7 +202,7 @@ describe('read models as of a time (decisions X111)', () => {
     await rebuildProjections(app.engines, 'all', { force: true });
     expect([await own(), await listAsOf(store)]).toEqual([[], []]);
     await store.sweep();
-    const files = await readdir(join(app.folder, 'read')).catch(() => []);
+    const files = await readdir(layoutFolder(join(app.folder, 'read'))).catch(() => []);
     expect(files.filter((name) => name.includes('--'))).toEqual([]);
   });
 

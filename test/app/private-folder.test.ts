@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { closeToOthers } from '../../src/app/private-folder';
 
 const ID = '0b5f8d6e-1f3a-4c1e-9a54-2f6f0c7d9e11';
+const STORE = ['registry.sqlite', 'offers-g12.sqlite', 'offers-g12.sqlite-wal', 'offers-g12.sqlite-shm'];
 /** A file of each kind that the program makes in the folders of a data folder. */
 const FILES = {
-  read: ['registry.sqlite', 'offers-g12.sqlite', 'offers-g12.sqlite-wal', 'offers-g12.sqlite-shm'],
+  // Of builds that had one store there.
+  read: STORE,
+  'read/layout-12': STORE,
   cache: ['feed-7.fingerprints', 'feed-7.fingerprints.new'],
   spool: [`${ID}.spool`, `${ID}.download`],
   alive: ['leases.sqlite', 'leases.sqlite-journal', `${ID}.lock`, `${ID}.lock-journal`],
@@ -146,28 +149,31 @@ describe('a data folder that others can read (decisions X99)', () => {
     }
   });
 
-  it.each(['log.sqlite', 'deliveries.sqlite', 'notify.key', 'read/registry.sqlite'])(
-    'is closed but for what is not ours in its folders if it has %s',
-    async (mark) => {
-      await openFolder(['var', 'lib'], []);
-      await openFolder(['var', 'cache'], ['feed-7.fingerprints', 'index']);
-      await openFolder(['var', 'cache', 'apt'], []);
-      await openFolder(['var', 'read'], []);
-      await openFolder(['var', ...mark.split('/').slice(0, -1)], [mark.split('/').at(-1) ?? '']);
-      await chmod(at('var'), 0o755);
-      const lines = await closeToOthers(at('var'));
-      expect(lines).toEqual([
-        expect.stringMatching(/^the data folder is open .*, it has "lib": /),
-        expect.stringMatching(/^cache in the data folder is open .*, it has "(apt|index)": /),
-      ]);
-      expect(await modeOf('var', 'cache', 'feed-7.fingerprints')).toBe(0o600);
-      expect(await modeOf('var', ...mark.split('/'))).toBe(0o600);
-      expect(await modeOf('var', 'read')).toBe(0o700);
-      expect(await modeOf('var', 'cache')).toBe(0o755);
-      expect(await modeOf('var', 'cache', 'apt')).toBe(0o755);
-      expect(await modeOf('var', 'cache', 'index')).toBe(0o666);
-    },
-  );
+  it.each([
+    'log.sqlite',
+    'deliveries.sqlite',
+    'notify.key',
+    'read/registry.sqlite',
+    'read/layout-1/registry.sqlite',
+  ])('is closed but for what is not ours in its folders if it has %s', async (mark) => {
+    await openFolder(['var', 'lib'], []);
+    await openFolder(['var', 'cache'], ['feed-7.fingerprints', 'index']);
+    await openFolder(['var', 'cache', 'apt'], []);
+    await openFolder(['var', 'read'], []);
+    await openFolder(['var', ...mark.split('/').slice(0, -1)], [mark.split('/').at(-1) ?? '']);
+    await chmod(at('var'), 0o755);
+    const lines = await closeToOthers(at('var'));
+    expect(lines).toEqual([
+      expect.stringMatching(/^the data folder is open .*, it has "lib": /),
+      expect.stringMatching(/^cache in the data folder is open .*, it has "(apt|index)": /),
+    ]);
+    expect(await modeOf('var', 'cache', 'feed-7.fingerprints')).toBe(0o600);
+    expect(await modeOf('var', ...mark.split('/'))).toBe(0o600);
+    expect(await modeOf('var', 'read')).toBe(0o700);
+    expect(await modeOf('var', 'cache')).toBe(0o755);
+    expect(await modeOf('var', 'cache', 'apt')).toBe(0o755);
+    expect(await modeOf('var', 'cache', 'index')).toBe(0o666);
+  });
 
   it('is closed when it is empty', async () => {
     await mkdir(at('empty'));

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { DatabaseSync } from '@photostructure/sqlite';
 import { GenerationFile } from '../../src/engines/embedded/store/generation-file';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { prepareWrites, writeBatch } from '../../src/engines/embedded/store/writer';
@@ -153,23 +152,3 @@ async function writtenUntilKilled(lines: number): Promise<number> {
   await closed;
   return last;
 }
-
-test.each([
-  ['an unknown one', 0],
-  ['that with FTS5 (ADR 42)', 1],
-])('generations with another layout version are removed, to be rebuilt: %s', async (_, layout) => {
-  const generation = await live(store, OFFERS);
-  await store.close();
-  const registry = new DatabaseSync(join(directory, 'registry.sqlite'));
-  registry.exec(`PRAGMA user_version = ${layout}`);
-  registry.close();
-
-  store = open();
-  expect(await store.generations(OFFERS.name)).toEqual([]);
-  expect(readdirSync(directory).filter((name) => name.startsWith(OFFERS.name))).toEqual([]);
-  const next = await live(store, OFFERS);
-  expect(next.number).toBeGreaterThan(generation.number);
-  await store.close();
-  store = open();
-  expect(await store.generations(OFFERS.name)).toMatchObject([{ number: next.number, state: 'live' }]);
-});

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
+import { layoutFolder } from '../../src/engines/embedded/store/layouts';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';
@@ -23,17 +24,19 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
+const readFolder = (): string => layoutFolder(join(world.dataDir, 'read'));
+
 /** Changes bytes of the search index of the live generation. */
 async function damage(): Promise<void> {
   const live = (await world.store.generations('products')).find(({ state }) => state === 'live');
-  const file = new DatabaseSync(join(world.dataDir, 'read', `products-g${live?.number ?? 0}.sqlite`));
+  const file = new DatabaseSync(join(readFolder(), `products-g${live?.number ?? 0}.sqlite`));
   file.exec("UPDATE blobs SET bytes = CAST(bytes || 'x' AS BLOB) WHERE name GLOB '*/pack'");
   file.close();
 }
 
 /** A store of another thread, which has nothing of the index in memory. */
 function another(): ReadStore {
-  return openEmbeddedStore({ directory: join(world.dataDir, 'read'), threads: false, readers: 0 });
+  return openEmbeddedStore({ directory: readFolder(), threads: false, readers: 0 });
 }
 
 async function expectRebuilt(count: number): Promise<void> {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { DELIVERY_PROJECTIONS } from '../../projections';
 import { deliveryOf } from '../../projections/deliveries';
+import { layoutFolder } from '../../src/engines/embedded/store/layouts';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/app/read-models';
 import { Expiry } from '../../src/projector/expiry';
@@ -88,7 +89,7 @@ test('nothing is deleted by a clock that jumps ahead and is set right within ten
 
 /** Removals that the generations of the read models remember, by read model. */
 async function rememberedRemovals(): Promise<Readonly<Record<string, number>>> {
-  const directory = join(folder, 'read');
+  const directory = layoutFolder(join(folder, 'read'));
   const counts: Record<string, number> = {};
   for (const file of await readdir(directory)) {
     const [, collection] = /^(deliveries|receivers|receiver-health)-g\d+\.sqlite$/.exec(file) ?? [];

@@ -4,6 +4,7 @@ import { existsSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
+import { layoutFolder } from '../../../src/engines/embedded/store/layouts';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { type Manifest } from '../../../src/operations/export-log';
 import { fill } from '../../contracts/event-log/events';
@@ -85,7 +86,11 @@ test('an export and an import that are killed lose and double nothing (decisions
 
 /** The documents of all read models of the domain in a data folder. */
 async function documentsIn(data: string): Promise<Readonly<Record<string, readonly Found[]>>> {
-  const store = openEmbeddedStore({ directory: join(data, 'read'), threads: false, readers: 0 });
+  const store = openEmbeddedStore({
+    directory: layoutFolder(join(data, 'read')),
+    threads: false,
+    readers: 0,
+  });
   try {
     const all: Record<string, Found[]> = {};
     for (const { collection } of PROJECTIONS) {

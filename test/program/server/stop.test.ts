@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { generateProducts } from '../../../bench/generate';
+import { layoutFolder } from '../../../src/engines/embedded/store/layouts';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { Exporter } from '../../../src/services/products/download/exporter';
 import { makeLoader } from '../../../src/services/products/load/loader';
@@ -111,10 +112,9 @@ describe('a stop while requests are being answered (ARCHITECTURE, Outside interf
 
   /** Blocks the projector's writes until the returned function is called. */
   function blockProjector(): () => void {
-    const [file = ''] = readdirSync(join(own.folder, 'read')).filter((name) =>
-      /^products-.*sqlite$/.test(name),
-    );
-    const database = new DatabaseSync(join(own.folder, 'read', file));
+    const directory = layoutFolder(join(own.folder, 'read'));
+    const [file = ''] = readdirSync(directory).filter((name) => /^products-.*sqlite$/.test(name));
+    const database = new DatabaseSync(join(directory, file));
     database.exec('BEGIN IMMEDIATE');
     return () => database.close();
   }

@@ -12,8 +12,8 @@ import { type SqlValue } from './store-file';
 import { tokensOf } from './tokens';
 
 /**
- * Increment it with every change of the tables below, of tokens, of digests or of the search index: files of another
- * version are rebuilt.
+ * Increment it with every change of the tables below, of tokens, of digests or of the search index: a store of another
+ * version is in another folder (`layoutFolder`), and is built anew.
  */
 export const LAYOUT_VERSION = 8;
 

@@ -4,7 +4,7 @@ import { type CollectionSpec, type Generation, NoGeneration } from '../../../ker
 import { onDisk } from '../connection';
 import { LEASE_TABLE, LeaseTable } from '../leases';
 import { GenerationFile } from './generation-file';
-import { LAYOUT_VERSION } from './layout';
+import { removeOtherLayouts } from './layouts';
 import { StoreFile } from './store-file';
 
 const SET_UP = `
@@ -105,24 +105,23 @@ export class Registry {
     if (!isLeft) this.removeFiles(fileOf(generation));
   }
 
-  /**
-   * Creates the folder if needed. Removes all generations if their files have another layout version than this code,
-   * and files without an entry.
-   */
+  /** Creates the folder if needed, and removes files without an entry. */
   clean(): void {
     onDisk(SUBJECT, () => mkdirSync(this.directory, { recursive: true }));
-    this.file.writing(() => {
-      const [layout] = this.file.first('PRAGMA user_version') as [number];
-      if (layout !== LAYOUT_VERSION) {
-        this.file.execute(`DELETE FROM generations; PRAGMA user_version = ${LAYOUT_VERSION}`);
-        this.dataVersion = STALE;
-      }
-    });
-    this.sweep();
+    this.removeLeft();
   }
 
-  /** Removes files without an entry, left by a crash. */
+  /** Removes files without an entry, and generations of other layouts that nobody has open. */
   sweep(): void {
+    this.removeLeft();
+    removeOtherLayouts(this.directory, SUBJECT);
+  }
+
+  close(): void {
+    this.file.close();
+  }
+
+  private removeLeft(): void {
     this.file.writing(() => {
       const ours = new Set([...this.all().values()].map(fileOf));
       const files = onDisk(SUBJECT, () => readdirSync(this.directory)).map((name) =>
@@ -131,10 +130,6 @@ export class Registry {
       for (const name of new Set(files))
         if (/-g\d+\.sqlite$/.test(name) && !ours.has(name)) this.removeFiles(name);
     });
-  }
-
-  close(): void {
-    this.file.close();
   }
 
   private change<Result>(work: () => Result): Result {
