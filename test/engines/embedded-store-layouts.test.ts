@@ -41,7 +41,7 @@ describe.each([
   ['an earlier layout', (): string => layoutFolder(folder, 7)],
   ['a later layout', (): string => layoutFolder(folder, 9)],
   ['builds that had one store in the folder itself', (): string => folder],
-])('beside a store of %s (ADR 4)', (_, otherFolder) => {
+])('beside a store of %s (ADR 4, decisions X98)', (_, otherFolder) => {
   const ownFolder = (): string => layoutFolder(folder, 8);
 
   it('a command takes its generations for absent and removes none; each reads what it has built itself', async () => {
