@@ -99,7 +99,7 @@ export class Engine {
 const TEMPORARY = 'temporary-';
 
 /** Small groups of rows need less memory. */
-const PARQUET = 'FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 32768';
+const PARQUET = 'FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 8192';
 
 /** Rows that are appended at once: what a chunk of DuckDB has. */
 const CHUNK_ROWS = 2_048;
