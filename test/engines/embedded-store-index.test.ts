@@ -145,14 +145,20 @@ test('while a generation is finished, other calls are answered, so that the leas
   writeSegments(LOOSE, pathOf(generation), batches);
   let isFinished = false as boolean;
   let renewals = 0;
-  const finished = store.finish(generation).finally(() => (isFinished = true));
+  // Time passes whenever somebody looks at it: so a step does little, however fast the machine is.
+  let time = performance.now();
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => (time += 15));
+  const finished = store.finish(generation).finally(() => {
+    isFinished = true;
+    clock.mockRestore();
+  });
   while (!isFinished) {
     expect(await store.lease('builder', 'me', Date.now(), 10_000)).toBeDefined();
     renewals += 1;
     await turn();
   }
   await finished;
-  expect(renewals).toBeGreaterThan(3);
+  expect(renewals).toBeGreaterThan(10);
   expect(segmentsOf(pathOf(generation))).toBe(1);
   expect(await store.count(targetOf(generation), EVERYTHING)).toBe(6_000);
 }, 60_000);
