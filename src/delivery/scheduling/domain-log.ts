@@ -20,14 +20,14 @@ async function recordDeadLetter(clock: Clock, log: EventLog, deadLetter: DeadLet
   }
 }
 
-/** False if it is disabled already, or there is none any more. */
+/** False if it is disabled already, or there is no such receiver any more. */
 async function disableReceiver(
   clock: Clock,
   log: EventLog,
   { subscriptionId, receiver, at }: Outcome,
   reason: DisabledReason,
 ): Promise<boolean> {
-  const command = { do: 'disableReceiver', at, receiver, reason } as const;
+  const command = { do: 'disableReceiver', at, subscriptionId, receiver, reason } as const;
   return (await execute(clock, log, subscriptionDecider, subscriptionId, command)).position !== undefined;
 }
 

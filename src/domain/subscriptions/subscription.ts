@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type CommandOf, type Decider, type EventOf } from '../../kernel/decider';
 import { type DeliveryRequest } from './delivery-requests';
-import { changedReceivers, continuedReceivers, type Receiver } from './receiver-id';
+import { changedReceivers, continuedReceivers, type Receiver, receiversOf } from './receiver-id';
 import { isUsable } from './usable-event';
 
 /**
@@ -102,7 +102,8 @@ export type SubscriptionCommand =
   /** The ids of its receivers are those that the PUT names. */
   | CommandOf<'replace', { subscriptionId: string; subscription: SubscriptionContent }>
   | CommandOf<'delete' | 'cancelBackfills' | 'cancelRedeliveries' | 'rotateSecret'>
-  | CommandOf<'disableReceiver', { receiver: string; reason: DisabledReason }>
+  /** Does nothing if the subscription with this id, where one is given, no longer has the receiver. */
+  | CommandOf<'disableReceiver', { subscriptionId?: string; receiver: string; reason: DisabledReason }>
   | CommandOf<'enableReceiver', { receiver: string }>
   /** Repeats the state in events that supersede all before them. */
   | CommandOf<'restate'>;
@@ -177,8 +178,10 @@ function change(
     case 'delete':
       return [{ type: 'SubscriptionDeleted', data: { at } }];
     case 'disableReceiver': {
-      const { receiver, reason } = command;
+      const { subscriptionId, receiver, reason } = command;
       if (receiver in disabledReceivers) return [];
+      // It was removed, or changed, while its last attempt was in flight: nobody could enable it again.
+      if (subscriptionId !== undefined && !receiversOf(subscriptionId, content).has(receiver)) return [];
       return [{ type: 'ReceiverDisabled', data: { at, receiver, reason } }];
     }
     case 'enableReceiver': {

@@ -83,6 +83,26 @@ describe('a subscription (Document 2, Subscription)', () => {
     expect(decide(enable, after(CREATE))).toEqual([]);
   });
 
+  it('has no receiver disabled that it no longer has: its last attempt was in flight when it was replaced (decisions N8)', () => {
+    const receiver = receiverIdOf('s', RECEIVER);
+    const disable = {
+      do: 'disableReceiver',
+      at: LATER,
+      subscriptionId: 's',
+      receiver,
+      reason: 'gone',
+    } as const;
+    // One would continue the other.
+    const others = ['one', 'two'].map((name) => ({
+      ...RECEIVER,
+      receiverUrl: `https://${name}.example/hook`,
+    }));
+    const moved = { ...CONTENT, receivers: others };
+    const replaced = after(CREATE, { do: 'replace', at: LATER, subscriptionId: 's', subscription: moved });
+    expect(decide(disable, replaced)).toEqual([]);
+    expect(decide(disable, after(CREATE))).toHaveLength(1);
+  });
+
   it('enables its receivers with a PUT, even one that changes nothing (decisions N8)', () => {
     const receiver = receiverIdOf('s', RECEIVER);
     const state = after(
