@@ -177,12 +177,11 @@ export class Runner {
    * it starts again with what is live.
    */
   private async mayLead(signal: AbortSignal): Promise<boolean> {
-    for (const work of [
-      this.sweeper.sweep(),
-      this.asOfSweeper?.sweep(),
-      this.expiry?.expire(this.projectors, signal),
-    ])
-      await work?.catch((error: unknown) => this.parts.report?.(error));
+    // One after the other: one that fails while another is awaited would end the process.
+    const report = (error: unknown): void => this.parts.report?.(error);
+    await this.sweeper.sweep().catch(report);
+    await this.asOfSweeper?.sweep().catch(report);
+    await this.expiry?.expire(this.projectors, signal).catch(report);
     const live = await this.origin.live();
     if (live === undefined) return false;
     await this.origin.record(this.applied, RECORD_MS);
