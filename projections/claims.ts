@@ -148,6 +148,8 @@ interface Stretch {
   readonly groups: readonly NameGroup[];
   readonly offset: number;
   readonly size: number;
+  /** It has the rest of its last group: also claims that are filed after they were counted. */
+  readonly isToTheEnd: boolean;
 }
 
 /** Counts the claims by id, orders the ids by name, and reads the groups on the page: small ones together. */
@@ -171,12 +173,23 @@ async function listByName(
   const inOrder = [...byName.values()].sort((a, b) => Buffer.from(a.name).compare(Buffer.from(b.name)));
   const stretches = stretchesOf(isDescending ? inOrder.reverse() : inOrder, offset, size);
   async function* parts(): AsyncGenerator<readonly (readonly ListedClaim[])[]> {
-    for (const { groups: named, ...page } of stretches) {
+    let left = size;
+    for (const { groups: named, isToTheEnd, ...page } of stretches) {
       const ids = named.flatMap((group) => group.ids);
-      const wanted = { filter: allOf(filter, among(field, ids)), order, ...page };
-      const { groups } = await searchInParts({ store, target: TARGET, read }, wanted, query);
-      if (named.length === 1) yield* groups;
-      else yield inOrderOf(named, field, await allIn(groups));
+      // New claims would push the last ones, which have not changed, off the end of what was counted.
+      const wanted = { order, offset: page.offset, size: isToTheEnd ? left : Math.min(left, page.size) };
+      const { groups } = await searchInParts(
+        { store, target: TARGET, read },
+        { filter: allOf(filter, among(field, ids)), ...wanted },
+        query,
+      );
+      for await (const batch of named.length === 1
+        ? groups
+        : [inOrderOf(named, field, await allIn(groups))]) {
+        yield batch;
+        left -= batch.length;
+      }
+      if (left <= 0) return;
     }
   }
   return { total: countOf(inOrder), groups: { [Symbol.asyncIterator]: parts } };
@@ -202,7 +215,7 @@ function stretchesOf(groups: readonly NameGroup[], offset: number, size: number)
         last.size + count <= TOGETHER
       )
         stretches.splice(-1, 1, { ...last, groups: [...last.groups, group], size: last.size + count });
-      else stretches.push({ groups: [group], offset: skip, size: taken });
+      else stretches.push({ groups: [group], offset: skip, size: taken, isToTheEnd: skip + taken === count });
       left -= taken;
     }
     skip = Math.max(0, skip - count);
