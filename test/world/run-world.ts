@@ -234,7 +234,16 @@ async function main(): Promise<void> {
   const flag = { type: 'boolean' } as const;
   const { values } = parseArgs({
     options: {
-      ...{ seed: text, seeds: text, from: text, also: text, minutes: text, shrink: text, mutant: text },
+      ...{
+        seed: text,
+        seeds: text,
+        from: text,
+        also: text,
+        except: text,
+        minutes: text,
+        shrink: text,
+        mutant: text,
+      },
       ...{ mutants: flag, worker: flag },
     },
   });
@@ -244,11 +253,13 @@ async function main(): Promise<void> {
   else if (values.shrink !== undefined) await shrink(Number(values.shrink));
   else if (values.mutants === true) await runMutants(Number(values.seeds ?? 2_000), mutant?.split(',') ?? []);
   else {
-    const { from = '1', seeds = '100', also = '' } = values;
-    const named = also.split(',').filter(Boolean).map(Number);
+    const { from = '1', seeds = '100', also = '', except = '' } = values;
+    const [named, left] = [also, except].map((list) => list.split(',').filter(Boolean).map(Number));
     let first: number | undefined;
     const { count, failures, counts } = await runEverywhere({
-      seeds: [...named, ...range(Number(from), Number(seeds))],
+      seeds: [...(named ?? []), ...range(Number(from), Number(seeds))].filter(
+        (one) => left?.includes(one) !== true,
+      ),
       until: minutes === undefined ? Infinity : performance.now() + Number(minutes) * 60_000,
       mutant,
       failed: ({ seed, failure }) => {
