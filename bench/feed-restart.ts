@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { openEngines } from '../src/engines/open';
 import { APPEND_LIMITS } from '../src/kernel/event-log';
-import { NO_STREAM, type NewEvent } from '../src/kernel/event';
+import { type NewEvent, NO_STREAM } from '../src/kernel/event';
 import { type Bench, type Figure, quantile, timed } from './harness';
 import { bodyOf } from './products';
 import { Server } from './server';

@@ -1,4 +1,11 @@
-import { type Outcome, type PartitionEvent } from '../src/domain/deliveries/delivery-events';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  MATCHED,
+  type MatchedEvent,
+  type Outcome,
+  type PartitionEvent,
+} from '../src/domain/deliveries/delivery-events';
+import { afterOutcome, afterProbeRequest, type Health, HEALTHY } from '../src/domain/deliveries/health';
 import {
   type ReceiverAttempt,
   type ReceiverDay,
@@ -15,7 +22,52 @@ import {
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { defined } from '../src/kernel/without';
 import { type Projection } from '../src/projector/projection';
-import { receiverHealth, type StoredHealth } from './receiver-health';
+
+const HEALTH_FIELDS = {
+  /** The last attempt, epoch ms. */
+  at: 'number',
+} as const satisfies Readonly<Record<string, FieldType>>;
+
+export interface StoredHealth {
+  readonly at: string;
+  readonly health: Health;
+}
+
+type HealthChange = Extract<
+  MatchedEvent | PartitionEvent,
+  { readonly type: 'MessageAttempted' | 'ProbeDue' }
+>;
+
+/**
+ * How long (ms) a receiver without attempts keeps its health here. Rests last up to 15 minutes and retries wait up to
+ * 29 hours; without a limit, a rebuild would not know what live read models have from events that have expired.
+ */
+const REMEMBERED_MS = 2 * 24 * 60 * 60 * 1000;
+
+/** The health of each receiver, by its id, folded from the outcomes that senders fold too (`docs/decisions.md#n7`). */
+export const receiverHealth: Projection<StoredHealth, HealthChange> = {
+  collection: { name: 'receiver-health', version: 2, fields: HEALTH_FIELDS, sorts: [] },
+  streams: [MATCHED, 'partition-'],
+  acrossStreams: true,
+  handles: ['MessageAttempted', 'ProbeDue'],
+  expires: { field: 'at', at: ({ at }) => Date.parse(at) },
+  usesDirectory: false,
+  idOf: ({ data: { receiver } }) => receiver,
+  fold(before, { type, data }) {
+    if (type === 'ProbeDue') return before && afterProbe(before, Date.parse(data.at));
+    const isRecent = before !== undefined && Date.parse(data.at) - Date.parse(before.at) <= REMEMBERED_MS;
+    const known = isRecent ? before.health : HEALTHY;
+    const health = afterOutcome(known, data);
+    // Not by identity: a document that was stored meanwhile has a copy.
+    return isDeepStrictEqual(health, known) ? before : { at: data.at, health };
+  },
+  describe: (document) => ({ document, fields: { at: Date.parse(document.at) } }),
+};
+
+function afterProbe(before: StoredHealth, at: number): StoredHealth {
+  const health = afterProbeRequest(before.health, at);
+  return health === before.health ? before : { ...before, health };
+}
 
 const FIELDS = {
   receiver: 'column',
@@ -37,7 +89,7 @@ export const receivers: Projection<ReceiverDay, ReceiverChange> = {
   expires: { field: 'at', at: ({ day }) => Date.parse(day) },
   usesDirectory: false,
   idOf: ({ data: { receiver, at } }) => `${receiver} ${dayOf(at)}`,
-  fold: (before, { data }) => afterOutcome(before ?? newDay(data), data),
+  fold: (before, { data }) => dayAfter(before ?? newDay(data), data),
   describe: (document) => {
     const { receiver, subscriptionId, organisationId, day } = document;
     return { document, fields: { receiver, subscriptionId, organisationId, at: Date.parse(day) } };
@@ -53,7 +105,7 @@ function newDay({ receiver, subscriptionId, organisationId, at }: Outcome): Rece
   return { receiver, subscriptionId, organisationId, day: dayOf(at), ...counts };
 }
 
-function afterOutcome(before: ReceiverDay, outcome: Outcome): ReceiverDay {
+function dayAfter(before: ReceiverDay, outcome: Outcome): ReceiverDay {
   const { at, attempt, outcome: kind } = outcome;
   const { receiver, subscriptionId, organisationId, day } = before;
   const isSuccess = kind === 'delivered';

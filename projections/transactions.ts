@@ -1,4 +1,5 @@
-import { stateIdOf } from '../src/domain/transactions/states';
+import { type TrackedOrder } from '../src/domain/claims/screening';
+import { STANDINGS, stateIdOf } from '../src/domain/transactions/states';
 import {
   AFTER_APPROVAL,
   dueOf,
@@ -65,7 +66,7 @@ const FIELDS = {
   pausedProgramId: 'number',
 } as const satisfies Readonly<Record<string, FieldType>>;
 
-export type TransactionField = keyof typeof FIELDS;
+type TransactionField = keyof typeof FIELDS;
 
 const TYPES = Object.keys(STATE_OF) as TransactionEvent['type'][];
 
@@ -269,4 +270,42 @@ export function pausedOutside(programIds: readonly number[]): readonly Filter[] 
     if (min > max) return [];
     return allOf(between('pausedProgramId', { min, ...(max === Infinity ? {} : { max }) }));
   });
+}
+
+export interface OrdersOf {
+  readonly advertiserId: number;
+  readonly orderNumbers: readonly string[];
+}
+
+const ORDERS_AT_ONCE = 1000;
+
+/** The transactions of an advertiser with these order numbers, of any event, by order number. */
+export async function trackedOrders(
+  store: ReadStore,
+  { advertiserId, orderNumbers }: OrdersOf,
+  query: QueryOptions = {},
+): Promise<ReadonlyMap<string, readonly TrackedOrder[]>> {
+  const filter = allOf(among('orderNumber', orderNumbers), among('advertiserId', [String(advertiserId)]));
+  const orders = new Map<string, TrackedOrder[]>();
+  let after: Cursor | null | undefined = null;
+  while (after !== undefined) {
+    const page = { filter, order: [], offset: 0, size: ORDERS_AT_ONCE, after };
+    const { found, next } = await store.search(TARGET, page, query);
+    for (const { id, body } of found) {
+      const stored = JSON.parse(body) as StoredTransaction;
+      const { orderNumber } = stored.transaction;
+      orders.set(orderNumber, [...(orders.get(orderNumber) ?? []), toTrackedOrder(id, stored)]);
+    }
+    after = next;
+  }
+  return orders;
+}
+
+export function toTrackedOrder(
+  transactionId: string,
+  { transaction, messageTypeId }: StoredTransaction,
+): TrackedOrder {
+  const { programId, siteId, publisherId } = transaction;
+  const publisher = publisherId === undefined ? {} : { publisherId };
+  return { transactionId, programId, siteId, ...publisher, standing: STANDINGS[messageTypeId] };
 }

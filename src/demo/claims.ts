@@ -1,4 +1,4 @@
-import { toTrackedOrder } from '../../projections/tracked-orders';
+import { toTrackedOrder } from '../../projections/transactions';
 import { claimDecider } from '../domain/claims/claim';
 import { type TrackedOrder } from '../domain/claims/screening';
 import { CHANNELS } from '../domain/claims/statuses';

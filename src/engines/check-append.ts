@@ -1,4 +1,4 @@
-import { NO_STREAM, type NewEvent } from '../kernel/event';
+import { type NewEvent, NO_STREAM } from '../kernel/event';
 import { APPEND_LIMITS, UnacceptableAppend } from '../kernel/event-log';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -5,9 +5,7 @@ import { FairBudget } from '../runtime/fair-queue';
 import { httpFaults, notResponding } from '../wire/api/errors';
 import { type BodyFormat, bodyFormat, type Format } from '../wire/api/format';
 import { GrowingBytes } from '../wire/bytes';
-import { CsvMarks } from '../wire/csv/marks';
-import { JsonMarks } from '../wire/json/marks';
-import { AnyMarks, type Marks, type Weights, XmlMarks } from '../wire/marks';
+import { AnyMarks, CsvMarks, JsonMarks, type Marks, type Weights, XmlMarks } from '../wire/marks';
 import { whenOver } from './send-stream';
 
 /** What a body takes until its request is answered, in bytes. */

@@ -1,7 +1,7 @@
 import {
   type Ids,
-  NO_STREAM,
   type NewEvent,
+  NO_STREAM,
   type Position,
   type RecordedEvent,
   START,

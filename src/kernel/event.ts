@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 /**
  * The position of an event in the total order of the log. Opaque: compare positions as strings (`a < b` means that a
  * came first), or as the numbers that `numberOf` makes of them, and compute nothing else with them. All have the same
@@ -46,4 +48,17 @@ export interface RecordedEvent extends NewEvent {
 /** The stream of one aggregate: `feed-22`. */
 export function streamOf(category: string, id: string | number): string {
   return `${category}-${id}`;
+}
+
+/** UUID v5: the same for the same name in the same namespace, for ever. The namespace has 16 bytes. */
+export function namedUuid(namespace: Uint8Array, name: string): string {
+  const hex = hash('sha1', Buffer.concat([namespace, Buffer.from(name)]), 'hex');
+  const variant = ((parseInt(hex.charAt(16), 16) & 0x3) | 0x8).toString(16);
+  const groups = [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `5${hex.slice(13, 16)}`,
+    `${variant}${hex.slice(17, 20)}`,
+  ];
+  return `${groups.join('-')}-${hex.slice(20, 32)}`;
 }

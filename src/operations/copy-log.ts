@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
 import { ProgressMeter, type Progress } from '../projector/progress-meter';
-import { NO_STREAM, type NewEvent, type RecordedEvent, START } from '../kernel/event';
+import { type NewEvent, NO_STREAM, type RecordedEvent, START } from '../kernel/event';
 import { openLeases, openLogAt } from '../engines/open';
 import { markImport, unmarkImport } from '../engines/unfinished-import';
 import { type Leases } from '../kernel/leases';

@@ -1,8 +1,13 @@
-import { onlyOne, transactionsWith } from '../domain/transactions/find-transaction';
+import {
+  idsWith,
+  legacyIdOf,
+  onlyOne,
+  TRANSACTION_ID,
+  transactionsWith,
+} from '../domain/transactions/transaction-id';
 import { DENIED_REASONS, type DeniedReasonId, stateIdOf } from '../domain/transactions/states';
 import { STATE_OF, TRANSACTION, type TransactionEvent } from '../domain/transactions/transaction';
 import { factsIn, isAmount, type TransactionFacts } from '../domain/transactions/transaction-facts';
-import { idsWith, legacyIdOf, TRANSACTION_ID } from '../domain/transactions/transaction-id';
 import { toDomainEvent } from '../kernel/decider';
 import { streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';

@@ -1,7 +1,6 @@
 import { claimBatches } from '../../projections/claim-batches';
 import { approvalsDueBy, batchesUnfinishedBy, claims, unscreened, untracked } from '../../projections/claims';
-import { trackedOrders } from '../../projections/tracked-orders';
-import { pausedOutside, periodsEndedBy, transactions } from '../../projections/transactions';
+import { pausedOutside, periodsEndedBy, trackedOrders, transactions } from '../../projections/transactions';
 import { claimDecider } from '../domain/claims/claim';
 import { claimBatchDecider } from '../domain/claims/claim-batch';
 import { ClaimWriter } from '../domain/claims/claim-writer';

@@ -1,4 +1,4 @@
-import { type OrdersOf, trackedOrders } from '../../projections/tracked-orders';
+import { type OrdersOf, trackedOrders } from '../../projections/transactions';
 import { type ClaimOrigin, type Screening } from '../domain/claims/claim';
 import { type Claimed, originOf, screen, type TrackedOrder } from '../domain/claims/screening';
 import { EngineUnavailable } from '../kernel/event-log';

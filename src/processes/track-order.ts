@@ -8,7 +8,7 @@ import { reservations } from '../domain/keys/reservation';
 import { claimDecider, type FiledClaim } from '../domain/claims/claim';
 import { type TrackedOrder, trackedOrder } from '../domain/claims/screening';
 import { APPROVED } from '../domain/claims/statuses';
-import { reportedTransaction } from '../domain/transactions/find-transaction';
+import { reportedTransaction } from '../domain/transactions/transaction-id';
 import { STANDINGS, stateIdOf } from '../domain/transactions/states';
 import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
 import { type TransactionFacts } from '../domain/transactions/transaction-facts';

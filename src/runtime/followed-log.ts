@@ -4,7 +4,7 @@ import { Backoff } from './unavailable';
 import { crash } from './failure-report';
 import { type Position, type RecordedEvent } from '../kernel/event';
 import { DamagedLog, EngineUnavailable, type EventLog } from '../kernel/event-log';
-import { newPromise, WaitablePosition } from './waitable-position';
+import { newPromise, WaitablePosition } from './concurrency';
 
 /** Back-off after failures (ms). */
 const BACKOFF = { first: 50, longest: 5_000 } as const;

@@ -9,9 +9,8 @@ import {
   openEventStoreDeliveries,
 } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type ReplayServer } from '../../src/replay/serve-replay';
-import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../src/kernel/event';
-import { APPEND_LIMITS, type EventLog } from '../../src/kernel/event-log';
-import { REFERENCE_STREAMS } from '../../src/kernel/reference-streams';
+import { type NewEvent, NO_STREAM, type Position, type RecordedEvent, START } from '../../src/kernel/event';
+import { APPEND_LIMITS, type EventLog, REFERENCE_STREAMS } from '../../src/kernel/event-log';
 import { RATES_STREAM } from '../../src/delivery/matching/rates';
 import { STATE_STREAMS } from '../../src/delivery/matching/matcher';
 import { OWNER_STREAM } from '../../src/domain/deliveries/ownership';

@@ -8,7 +8,7 @@ import { serveReplay } from '../../src/replay/serve-replay';
 import { AUTOMATION_LEASE } from '../../src/runtime/lease-holder';
 import { cliFolder, run, type Run } from '../cli/run';
 import { type EventLog } from '../../src/kernel/event-log';
-import { NO_STREAM, type NewEvent } from '../../src/kernel/event';
+import { type NewEvent, NO_STREAM } from '../../src/kernel/event';
 import { newEvent, newEvents } from '../contracts/event-log/events';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
 

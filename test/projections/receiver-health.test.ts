@@ -1,5 +1,4 @@
-import { receiverHealth, type StoredHealth } from '../../projections/receiver-health';
-import { restingUntil } from '../../projections/receivers';
+import { receiverHealth, restingUntil, type StoredHealth } from '../../projections/receivers';
 import { type Engines } from '../../src/engines/open';
 import { positionOf } from '../../src/kernel/event';
 import { EVERYTHING } from '../../src/kernel/query';

@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import { NO_STREAM, type RecordedEvent, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { type ClientEvent, type StreamPart } from '../../src/replay/client-event';
-import { ClientLog } from '../../src/replay/client-log';
-import { Links } from '../../src/replay/links';
+import { ClientLog, Links } from '../../src/replay/client-log';
 import { CountedLog } from '../support/esdb-writing/counted-log';
 import { eventsOf, withLog } from '../support/temporary-log';
 

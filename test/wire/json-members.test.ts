@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { colonsIn, membersIn, noteRepeated } from '../../src/wire/json/members';
+import { colonsIn, membersIn, noteRepeated } from '../../src/wire/json/read';
 import { notesOf, type Posted } from '../../src/wire/api/posted';
 
 const repeatedIn = (text: string): readonly string[] => {

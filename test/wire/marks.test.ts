@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { csvRows } from '../../src/wire/csv/rows';
 import { JsonCutter } from '../../src/wire/json/cut';
-import { CsvMarks } from '../../src/wire/csv/marks';
-import { JsonMarks } from '../../src/wire/json/marks';
-import { AnyMarks, type Marks, XmlMarks } from '../../src/wire/marks';
+import { AnyMarks, CsvMarks, JsonMarks, type Marks, XmlMarks } from '../../src/wire/marks';
 import { NotParsable } from '../../src/wire/bytes';
 import { readXml } from '../../src/wire/xml/read';
 

@@ -18,7 +18,7 @@ import {
   RevisionConflict,
   type SubscribeOptions,
 } from '../../src/kernel/event-log';
-import { newPromise } from '../../src/runtime/waitable-position';
+import { newPromise } from '../../src/runtime/concurrency';
 
 const BATCH = 1_000;
 

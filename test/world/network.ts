@@ -1,5 +1,5 @@
 import { EngineUnavailable } from '../../src/kernel/event-log';
-import { newPromise } from '../../src/runtime/waitable-position';
+import { newPromise } from '../../src/runtime/concurrency';
 import { Random } from './random';
 import { type Process, type Say, type Simulation } from './simulation';
 

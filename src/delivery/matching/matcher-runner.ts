@@ -2,10 +2,9 @@ import { NamedError } from '../../kernel/fault';
 import { MATCHED, type MatcherCursor } from '../../domain/deliveries/delivery-events';
 import { type Topic } from '../../domain/subscriptions/topic';
 import { appendIdempotently, eventAt, lastEvent, toNewEvent } from '../../kernel/decider';
-import { type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
+import { namedUuid, type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type IsGone, type Leases } from '../../kernel/leases';
-import { namedUuid } from '../../kernel/named-uuid';
 import { type Clock } from '../../runtime/clock';
 import { Leader, Troubles } from '../../runtime/leader';
 import { LeaseHolder, MATCHER_LEASE } from '../../runtime/lease-holder';
@@ -16,7 +15,7 @@ import {
   type Retried,
   TooManyEventsParked,
 } from '../../runtime/parked-events';
-import { WaitablePosition } from '../../runtime/waitable-position';
+import { WaitablePosition } from '../../runtime/concurrency';
 import { type Continuation, continuationOf, DailyMark, type Range, rangeOf } from './cursor';
 import { changesState, type Due, Matcher, MATCHER, STATE_STREAMS } from './matcher';
 

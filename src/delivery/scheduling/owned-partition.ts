@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { type EventLog } from '../../kernel/event-log';
 import { type LeaseHolder } from '../../runtime/lease-holder';
-import { newPromise } from '../../runtime/waitable-position';
+import { newPromise } from '../../runtime/concurrency';
 import { type Outcome } from '../../domain/deliveries/delivery-events';
 import { OutcomeWriter, type WriterEvents } from './outcome-writer';
 import { type TakenPartition } from './partition-log';

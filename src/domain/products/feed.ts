@@ -9,7 +9,7 @@ import { type EventOf } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { type IDENTIFIERS, type TEXTS } from './product-fields';
 import { type Digest, type Fingerprints } from './fingerprints';
-import { type IgnoredField } from './ignored-fields';
+import { type IgnoredField } from './import-report';
 
 // Stream
 

@@ -1,5 +1,4 @@
-import { type Position } from '../../kernel/event';
-import { namedUuid } from '../../kernel/named-uuid';
+import { namedUuid, type Position } from '../../kernel/event';
 import { type Identifiers, type Product } from './feed';
 
 /** A product in a feed, as answers need it. Programs, currencies and names of categories are joined when answering. */

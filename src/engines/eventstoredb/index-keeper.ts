@@ -3,16 +3,16 @@ import { NamedError } from '../../kernel/fault';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff } from '../../runtime/unavailable';
 import { batchesOf } from '../../runtime/concurrency';
-import { NO_STREAM, type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
+import { type NewEvent, NO_STREAM, type Position, type RecordedEvent, START } from '../../kernel/event';
 import {
   EngineUnavailable,
   type EventBatch,
   type EventLog,
+  REFERENCE_STREAMS,
   RevisionConflict,
   StreamDeleted,
   UnacceptableAppend,
 } from '../../kernel/event-log';
-import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
 import { without } from '../../kernel/without';
 import { INDEX_STREAM, type IndexMark, MARK, recordIn, toIndexEvent } from './reference-index';
 import { type End as LogEnd } from './head';

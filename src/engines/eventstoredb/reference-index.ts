@@ -1,7 +1,6 @@
 import { hash, randomUUID } from 'node:crypto';
 import { type NewEvent, type Position, type RecordedEvent, START } from '../../kernel/event';
-import { type EventBatch } from '../../kernel/event-log';
-import { REFERENCE_STREAMS } from '../../kernel/reference-streams';
+import { type EventBatch, REFERENCE_STREAMS } from '../../kernel/event-log';
 import { detailsOf, isTransient } from './failure';
 import { type End } from './head';
 import { type ReadSelection } from './history';

@@ -12,7 +12,7 @@ import {
   subscriptionDecider,
   type SubscriptionEvent,
 } from '../../domain/subscriptions/subscription';
-import { transactionsWith } from '../../domain/transactions/find-transaction';
+import { TRANSACTION_ID, transactionsWith } from '../../domain/transactions/transaction-id';
 import { STATES } from '../../domain/transactions/states';
 import {
   storedAfter as transactionAfter,
@@ -20,7 +20,6 @@ import {
 } from '../../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
 import { AMOUNTS, postedValue } from '../../domain/transactions/transaction-facts';
-import { TRANSACTION_ID } from '../../domain/transactions/transaction-id';
 import { VOUCHER, voucherDecider, type VoucherEvent } from '../../domain/vouchers/voucher';
 import { toFolded } from '../../kernel/decider';
 import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';

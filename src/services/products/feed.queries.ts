@@ -15,9 +15,13 @@ import { type Position, START, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { CategoryTally, type FeedCounts } from '../../network/categories/category-counts';
+import {
+  CategoryTally,
+  type CategoryTrees,
+  categoryTreesOf,
+  type FeedCounts,
+} from '../../network/categories/category-counts';
 import { type CategoryMapping, mappingsOf } from '../../network/categories/category-mappings';
-import { type CategoryTrees, categoryTreesOf } from '../../network/categories/category-tree';
 import { type Directory } from '../../network/directory';
 import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';

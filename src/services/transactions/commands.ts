@@ -12,11 +12,12 @@ import { type Fault, Faults, faultsIn } from '../../kernel/fault';
 import { inParallel, KeyedMutex } from '../../runtime/concurrency';
 import { pacer } from '../../runtime/slices';
 import {
+  legacyIdOf,
   type NamedTransaction,
   onlyOne,
   reportedTransaction,
   transactionsWith,
-} from '../../domain/transactions/find-transaction';
+} from '../../domain/transactions/transaction-id';
 import { checkReport, checkTransition, type Transition, transitionCommand } from './checks';
 import { stateIdOf, type StateId } from '../../domain/transactions/states';
 import {
@@ -25,7 +26,6 @@ import {
   type TransactionEvent,
   type TransactionState,
 } from '../../domain/transactions/transaction';
-import { legacyIdOf } from '../../domain/transactions/transaction-id';
 
 type Done = 'created' | 'known' | 'moved' | 'unchanged';
 

@@ -13,7 +13,7 @@ import {
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { eventsOnDemand } from '../../kernel/history';
 import { type OutputTotal, type OutputTransaction } from '../../domain/transactions/transaction-fields';
-import { onlyOne } from '../../domain/transactions/find-transaction';
+import { idsWith, onlyOne, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
 import { toOutput } from '../../domain/transactions/transaction-output';
 import { STANDINGS, type StateId, STATES } from '../../domain/transactions/states';
 import {
@@ -22,7 +22,6 @@ import {
   type StoredTransaction,
 } from '../../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
-import { idsWith, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
 import { type FoundList } from '../../http/answer';
 import { lastEvent, toDomainEvent } from '../../kernel/decider';
 import { NO_STREAM, type Position, positionOf, START, streamOf } from '../../kernel/event';

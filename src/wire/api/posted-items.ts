@@ -1,7 +1,6 @@
 import { type BodyFormat } from './format';
 import { type ElementOrigin, JsonCutter } from '../json/cut';
-import { noteRepeated } from '../json/members';
-import { postedFromJson, valuesIn } from '../json/read';
+import { noteRepeated, postedFromJson, valuesIn } from '../json/read';
 import { NotParsable } from '../bytes';
 import { NameList } from '../keys/name-list';
 import { isPosted, note, notesOf, type Posted } from './posted';

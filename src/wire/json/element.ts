@@ -1,5 +1,5 @@
 import { NotParsable } from '../bytes';
-import { JsonStringEnd } from './marks';
+import { JsonStringEnd } from '../marks';
 
 /** Effect of a byte outside of strings: 1 opens, 2 closes, 3 begins a string, 4 follows the name of a member. */
 const STRUCTURE = new Uint8Array(256);

@@ -1,4 +1,4 @@
-import { NO_STREAM, type NewEvent } from '../../../src/kernel/event';
+import { type NewEvent, NO_STREAM } from '../../../src/kernel/event';
 import { APPEND_LIMITS } from '../../../src/kernel/event-log';
 import { appendAtEnd, fill, idsOf, newCategory, newEvent, newEvents, streamOf, type Subject } from './events';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { NO_STREAM, type NewEvent } from '../../../src/kernel/event';
+import { type NewEvent, NO_STREAM } from '../../../src/kernel/event';
 import { type RevisionConflict } from '../../../src/kernel/event-log';
 import { fill, idsOf, newCategory, newEvent, newEvents, streamOf, type Subject } from './events';
 

@@ -1,6 +1,5 @@
 import { type DomainEvent, type ParsedEvent } from '../../../src/kernel/decider';
-import { positionOf, type RecordedEvent } from '../../../src/kernel/event';
-import { namedUuid } from '../../../src/kernel/named-uuid';
+import { namedUuid, positionOf, type RecordedEvent } from '../../../src/kernel/event';
 import {
   type Receiver,
   type SubscriptionContent,

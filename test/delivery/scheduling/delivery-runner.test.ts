@@ -15,7 +15,7 @@ import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
 import { type Attempt } from '../../../src/delivery/sending/attempt';
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
-import { newPromise } from '../../../src/runtime/waitable-position';
+import { newPromise } from '../../../src/runtime/concurrency';
 import { overrideLog } from '../../support/temporary-log';
 import { HeldClock, TestClock } from '../../support/clock';
 import { runnerWorld } from './runner-world';

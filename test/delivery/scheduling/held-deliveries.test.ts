@@ -11,7 +11,7 @@ import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { SkippingClock } from '../../support/clock';
 import { type EventLog, type SubscribeOptions } from '../../../src/kernel/event-log';
 import { type Leases } from '../../../src/kernel/leases';
-import { newPromise } from '../../../src/runtime/waitable-position';
+import { newPromise } from '../../../src/runtime/concurrency';
 import { FollowedSubscriptions } from '../../../src/delivery/scheduling/followed-subscriptions';
 import { Recipients } from '../../../src/delivery/scheduling/recipients';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';

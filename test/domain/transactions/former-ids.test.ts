@@ -2,9 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { NO_STREAM, START } from '../../../src/kernel/event';
 import { toNewEvent } from '../../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';
-import { reportedTransaction } from '../../../src/domain/transactions/find-transaction';
+import {
+  formerIdOf,
+  legacyIdOf,
+  reportedTransaction,
+  transactionIdOf,
+} from '../../../src/domain/transactions/transaction-id';
 import { type TransactionFacts } from '../../../src/domain/transactions/transaction-facts';
-import { formerIdOf, legacyIdOf, transactionIdOf } from '../../../src/domain/transactions/transaction-id';
 import { overrideLog, withLog } from '../../support/temporary-log';
 import { sale } from '../../support/transactions';
 

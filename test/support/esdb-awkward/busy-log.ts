@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { NO_STREAM, type NewEvent } from '../../../src/kernel/event';
+import { type NewEvent, NO_STREAM } from '../../../src/kernel/event';
 import { type Appended } from '../../../src/kernel/event-log';
 import { storedName } from '../esdb-writing/client-names';
 import { type ProposedEvent } from '../esdb-writing/proposal';

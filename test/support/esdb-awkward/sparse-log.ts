@@ -1,4 +1,4 @@
-import { type Position, type RecordedEvent, START } from '../../../src/kernel/event';
+import { type NewEvent, type Position, type RecordedEvent, START } from '../../../src/kernel/event';
 import {
   type Appended,
   type EventBatch,
@@ -8,7 +8,6 @@ import {
   type ReadStreamOptions,
   type SubscribeOptions,
 } from '../../../src/kernel/event-log';
-import { type NewEvent } from '../../../src/kernel/event';
 
 /** Apparent size of an event in bytes. */
 const STEP = 173;

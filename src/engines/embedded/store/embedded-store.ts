@@ -36,8 +36,7 @@ import { countGroups, totals } from './groups';
 import { resumedScan, snapshot } from './long-reads';
 import { QueryClock } from './query-clock';
 import { type Registered, Registry } from './registry';
-import { count, search, searchGroups } from './search';
-import { countValues } from './values';
+import { count, countValues, search, searchGroups } from './search';
 import { type PreparedWrite, prepareWrites, writeBatch } from './writer';
 
 /** How long (ms) a snapshot may last. */

@@ -3,8 +3,7 @@ import { type Position, START } from '../../../kernel/event';
 import { type CollectionSpec } from '../../../kernel/read-store';
 import { type Change } from '../search/recorded';
 import { type Merge, SearchIndex } from '../search/search-index';
-import { BlobCache } from '../search/storage';
-import { BlobTable } from './blob-table';
+import { BlobCache, type Blobs } from '../search/storage';
 import { Layout } from './layout';
 import { QueryClock } from './query-clock';
 import { LOCK_TIMEOUT_MS, StoreFile } from './store-file';
@@ -223,5 +222,33 @@ export class GenerationFile {
   close(): void {
     this.index.forget();
     this.file.close();
+  }
+}
+
+/** The table `blobs` of a generation: where its search index is kept. */
+class BlobTable implements Blobs {
+  constructor(private readonly file: StoreFile) {}
+
+  get(name: string): Uint8Array | undefined {
+    const bytes = this.file.first('SELECT bytes FROM blobs WHERE name = ?', name)?.[0];
+    return bytes instanceof Uint8Array ? bytes : undefined;
+  }
+
+  put(name: string, bytes: Uint8Array): void {
+    this.file.run(
+      'INSERT INTO blobs (name, bytes) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET bytes = excluded.bytes',
+      name,
+      bytes,
+    );
+  }
+
+  remove(prefix: string, most: number): boolean {
+    const removed = this.file.run(
+      'DELETE FROM blobs WHERE id IN (SELECT id FROM blobs WHERE name >= ? AND name < ? LIMIT ?)',
+      prefix,
+      `${prefix}\uffff`,
+      most,
+    );
+    return removed === most;
   }
 }

@@ -2,8 +2,7 @@ import { distinctWords, type Filter, type Order, type Word } from '../../../kern
 import { shuffler } from '../../../kernel/shuffle';
 import { type Filter as IndexFilter, type Order as IndexOrder } from '../search/query';
 import { type GenerationFile } from './generation-file';
-import { column, type Layout } from './layout';
-import { tokenOf, type Tokenized } from './tokens';
+import { column, type Layout, type Tokenized, tokenOf } from './layout';
 
 /** A filter as the search index has it. */
 export interface Selection {

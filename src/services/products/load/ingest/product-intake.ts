@@ -2,7 +2,7 @@ import { type BodyFormat } from '../../../../wire/api/format';
 import { type ElementOrigin } from '../../../../wire/json/cut';
 import { usableId } from '../../product-check';
 import { digestOf, type Fingerprints, IdTable } from '../../../../domain/products/fingerprints';
-import { IgnoredFields } from '../../../../domain/products/ignored-fields';
+import { IgnoredFields } from '../../../../domain/products/import-report';
 import { LoadFaults, oversized, type Refusal } from './load-faults';
 import {
   type ParseProduct,

@@ -1,11 +1,11 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { encodeContent } from '../../../../domain/products/feed-codec';
 import { type Digest, digestOf } from '../../../../domain/products/fingerprints';
-import { type IgnoredField, IgnoredFields } from '../../../../domain/products/ignored-fields';
+import { type IgnoredField, IgnoredFields } from '../../../../domain/products/import-report';
 import { type BodyFormat } from '../../../../wire/api/format';
 import { GrowingBytes } from '../../../../wire/bytes';
 import { type ElementOrigin } from '../../../../wire/json/cut';
-import { noteRepeated } from '../../../../wire/json/members';
+import { noteRepeated } from '../../../../wire/json/read';
 import { jsonProblem, spellingsIn } from '../../../../wire/json/scan';
 import { productFaults as fault } from '../../../../domain/products/faults';
 import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';
