@@ -217,7 +217,7 @@ export class Dispatcher {
     const decided = partition.isDelivered(ended) ? withoutEffect(ended) : ended;
     const outcome = decided.outcome === 'dead' ? withDeadLetter(decided, message, state) : decided;
     this.disabling.becomes(ended, outcome);
-    if (started !== undefined) partition.ended.set(outcome, started);
+    if (started !== undefined) partition.appending(outcome, started);
     partition.writer.add(outcome);
     this.flushing ??= this.parts.clock.timer(FLUSH_MS, () => {
       this.flushing = undefined;
@@ -270,7 +270,7 @@ export class Dispatcher {
     const { message, receiver, permission, redelivery } = started;
     const wall = this.parts.clock.wall();
     const { id, sequence, request, subscriptionId, isTest } = message;
-    if (partition.expiring.has(started.revision)) return undefined;
+    if (partition.isOver(started)) return undefined;
     // What has not been read yet may cancel it.
     if (redelivery !== undefined && !partition.isLive) return undefined;
     // A redelivery leaves the message as it is: its schedule, if it has one, is cancelled by itself.
@@ -311,8 +311,7 @@ export class Dispatcher {
       // Of several attempts that have ended together, only the last one may have been too many.
       this.disabling.check(partition, before, outcome).catch(this.parts.report);
     }
-    const started = partition.ended.get(outcome);
-    partition.ended.delete(outcome);
+    const started = partition.appended(outcome);
     this.cache.delete(outcome.revision);
     if (started !== undefined) this.end(partition, started, outcome);
     else this.settled(outcome);

@@ -20,6 +20,8 @@ export class OwnedPartition {
   readonly inFlight = new Set<Started>();
   /** Those of them whose outcomes are being appended. */
   readonly ended = new Map<Outcome, Started>();
+  /** Messages that were delivered since somebody had asked for them, whose outcomes are being appended. */
+  private readonly delivered = new Set<number>();
   /** Messages that become dead letters because they are about to be deleted: none of them is sent any more. */
   readonly expiring = new Set<number>();
   readonly writer: OutcomeWriter;
@@ -65,9 +67,28 @@ export class OwnedPartition {
    */
   isDelivered({ revision, receiver, redelivery, outcome }: Outcome): boolean {
     if (redelivery !== undefined || outcome === 'delivered' || outcome === 'cancelled') return false;
-    if (!this.state.receiver(receiver).isOpen(revision, this.state.matchedUpTo)) return true;
-    const ended = [...this.ended.keys()];
-    return ended.some((other) => other.revision === revision && other.outcome === 'delivered');
+    if (this.delivered.has(revision)) return true;
+    return !this.state.receiver(receiver).isOpen(revision, this.state.matchedUpTo);
+  }
+
+  /** Whether a message must not be started, although the state, in which is what is durable, still has it. */
+  isOver({ revision, redelivery }: Pick<Started, 'revision' | 'redelivery'>): boolean {
+    return this.expiring.has(revision) || (redelivery === undefined && this.delivered.has(revision));
+  }
+
+  /** The outcome of a message that was started is being appended. */
+  appending(outcome: Outcome, started: Started): void {
+    this.ended.set(outcome, started);
+    if (outcome.redelivery !== undefined && outcome.outcome === 'delivered')
+      this.delivered.add(outcome.revision);
+  }
+
+  /** An outcome is durable, and in the state: of what was started, if it was. */
+  appended(outcome: Outcome): Started | undefined {
+    const started = this.ended.get(outcome);
+    this.ended.delete(outcome);
+    this.delivered.delete(outcome.revision);
+    return started;
   }
 
   /** A message is no longer in flight. */

@@ -9,6 +9,7 @@ import { savePartition } from '../../../src/delivery/scheduling/saved-partition'
 import { subscriptionDecider } from '../../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { SkippingClock } from '../../support/clock';
+import { overrideLog } from '../../support/temporary-log';
 import { type EventLog, type SubscribeOptions } from '../../../src/kernel/event-log';
 import { type Leases } from '../../../src/kernel/leases';
 import { newPromise } from '../../../src/runtime/concurrency';
@@ -249,6 +250,46 @@ describe('What is not attempted in the ordinary way', () => {
       { outcome: 'failed', attempt: 1, isTimeout: true },
     ]);
     expect((await outcomes())[1]).not.toHaveProperty('next');
+  });
+
+  it('is a retry that comes due while the success of a redelivery is being appended (decisions N3, N14)', async () => {
+    const [target, other] = await targetsOf(2);
+    const { promise: isAnswered, resolve: answer } = newPromise();
+    let isDurable = false;
+    const deliveries = overrideLog(world.deliveries, {
+      append: async (...append: Parameters<EventLog['append']>) => {
+        const appended = await world.deliveries.append(...append);
+        if (!append[2].some(({ data }) => data.includes('"isManual":true'))) return appended;
+        isDurable = true;
+        await isAnswered;
+        return appended;
+      },
+    });
+    const sent: string[] = [];
+    const clock = new SkippingClock();
+    const attempt: MakeAttempt = async ({ id, isManual, number }) => {
+      const isManually = isManual === true;
+      sent.push(`${id} ${isManually ? 'manually' : number}`);
+      const isFailed = !isManually && number === 1;
+      return isFailed
+        ? { end: 'failure', at: clock.wall(), ms: 1, status: 503, retryAfter: 20_000 }
+        : { end: 'success', at: clock.wall(), ms: 1, status: 200 };
+    };
+    start('one', attempt, { clock, deliveries }, { leaseMs: 60_000 });
+    const [message, another] = await due([target!, other!], 1, { at: AT });
+    await until(async () => (await outcomes()).length === 2);
+    clock.skip(19_500);
+    await askAgain({ ...target!, ...message! }, 0, 2);
+    await until(() => isDurable);
+    clock.skip(1_000);
+    // Both retries are due at the same time.
+    await until(() => sent.includes(`${another!.id} 2`));
+    answer();
+    await until(async () => (await outcomes()).length >= 4);
+    expect(sent.filter((one) => one.startsWith(message!.id))).toEqual([
+      `${message!.id} 1`,
+      `${message!.id} manually`,
+    ]);
   });
 
   it('is reported and is trouble while the fault is ours, until a receiver is reached (decisions N4)', async () => {
