@@ -2,7 +2,7 @@ import { TestApp } from '../support/app';
 import { type Client, FEEDS, NETWORK, TOKENS } from './network';
 import { clientOf, product, refusals } from './posted';
 
-const { german, shared, unconnected } = FEEDS;
+const { german, shared, swedish, unconnected } = FEEDS;
 
 let app: TestApp;
 let now = Date.UTC(2026, 2, 1);
@@ -60,6 +60,18 @@ describe('prefix=true (decisions P32)', () => {
     const { ids } = await search(`;fid=${german};q=glass%20lamp;prefix=true`);
     expect(ids).toEqual(['lamp', 'shade']);
     expect((await search(`;fid=${german};q=sh;prefix=true`)).ids).toEqual(['shade']);
+  });
+
+  it('counts a word in a script without spaces as the same word, whether it is the last or not (decisions P7)', async () => {
+    // Each title has one of two words, so the newest comes first.
+    await post(swedish, [product('shoe', { ...MAPPED, name: 'シューズ' })]);
+    await post(swedish, [product('lace', { ...MAPPED, name: 'Lace', description: 'シューズ' })]);
+    const keys = (q: string): string => `;fid=${swedish};q=${encodeURIComponent(q)};prefix=true`;
+    for (const grouped of ['', ';groupOffersByProduct=true'])
+      expect((await search(`${keys('シューズ lac,シューズ')}${grouped}`)).ids).toEqual(['lace', 'shoe']);
+    // One that may go on is another word than the whole one: the first title has both.
+    await post(swedish, [product('laces', { ...MAPPED, name: 'Laces' })]);
+    expect((await search(keys('lace シューズ,lace'))).ids).toEqual(['lace', 'laces']);
   });
 
   it('refuses more than 20 values', async () => {

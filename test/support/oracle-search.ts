@@ -219,7 +219,10 @@ function wantedWords(
   { prefix }: Pick<Asked, 'prefix'>,
 ): readonly (readonly [word: OracleWord, begins: boolean])[] {
   const words = cutWords(value);
-  return words.map((word, at) => [word, prefix === true && at === words.length - 1]);
+  return words.map((word, at) => [
+    word,
+    prefix === true && at === words.length - 1 && word.elements.length === 0,
+  ]);
 }
 
 /** The platform categories of an offer (decisions P13). */
