@@ -4,20 +4,15 @@ import { type RecordedEvent, streamOf } from './event';
 import { type EventLog } from './event-log';
 
 /** What one event changed in an aggregate. */
-export interface Version {
+export interface Version<State> {
   /** Counted from 1. */
   readonly version: number;
   /** ISO 8601. */
   readonly time: string;
   /** Names of the fields whose values it changed, those it added and removed included. */
   readonly changed: readonly string[];
-}
-
-export interface EntityHistory<State> {
-  /** After the last event. */
-  readonly state: State;
-  /** In order: the last 1,000 (`docs/decisions.md#x42`). */
-  readonly versions: readonly Version[];
+  readonly before: State;
+  readonly after: State;
 }
 
 interface TimedEvent extends DomainEvent {
@@ -25,8 +20,8 @@ interface TimedEvent extends DomainEvent {
   readonly data: { readonly at: string };
 }
 
-/** Versions of one aggregate that are returned. */
-const MOST = 1000;
+/** Versions of one aggregate that are returned (`docs/decisions.md#x42`). */
+export const MOST_VERSIONS = 1000;
 
 /** Events read at once: each may have the longest texts. */
 const BATCH = 16;
@@ -57,32 +52,32 @@ export async function* eventsOnDemand(
 }
 
 /**
- * The history of an aggregate, one version per event, folded from its stream by its decider: so it outlasts the
- * aggregate's removal. `fieldsOf` returns the fields to compare; without a result the aggregate has none any more, and
- * the event that removed it changed none. Undefined if the stream has no events.
+ * The history of an aggregate, one version for each event before the revision `to`, oldest first: the last 1,000. They
+ * are folded from its stream by its decider, so they outlast the aggregate's removal, and read in batches on demand.
+ * `fieldsOf` returns the fields to compare; without a result the aggregate has none any more, and the event that removed
+ * it changed none.
  */
-export async function historyOf<State, Event extends TimedEvent>(
+export async function* versionsOf<State, Event extends TimedEvent>(
   log: EventLog,
   decider: Pick<Decider<never, State, Event>, 'category' | 'initial' | 'evolve'>,
   id: string | number,
   fieldsOf: (state: State) => VersionFields | undefined,
-  signal?: AbortSignal,
-): Promise<EntityHistory<State> | undefined> {
-  const versions: Version[] = [];
+  { to, signal }: { readonly to: number; readonly signal?: AbortSignal | undefined },
+): AsyncGenerator<readonly Version<State>[]> {
   let state = decider.initial;
-  let before: VersionFields = {};
-  for await (const batch of eventsOnDemand(log, streamOf(decider.category, id), { signal })) {
+  for await (const batch of eventsOnDemand(log, streamOf(decider.category, id), { to, signal })) {
+    const versions: Version<State>[] = [];
     for (const recorded of batch) {
       const event = toFolded<Event>(recorded);
+      const before = state;
       state = decider.evolve(state, event);
-      const after = fieldsOf(state);
-      const changed = after === undefined ? [] : differing(before, after);
-      versions.push({ version: recorded.revision + 1, time: event.data.at, changed });
-      before = after ?? {};
+      if (recorded.revision < to - MOST_VERSIONS) continue;
+      const fields = fieldsOf(state);
+      const changed = fields === undefined ? [] : differing(fieldsOf(before) ?? {}, fields);
+      versions.push({ version: recorded.revision + 1, time: event.data.at, changed, before, after: state });
     }
-    versions.splice(0, versions.length - MOST);
+    yield versions;
   }
-  return versions.length === 0 ? undefined : { state, versions };
 }
 
 type VersionFields = Readonly<Record<string, unknown>>;

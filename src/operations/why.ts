@@ -1,8 +1,9 @@
 import { products } from '../../projections/products';
 import { vouchers } from '../../projections/vouchers';
 import { offerId } from '../domain/products/offer';
-import { voucherDecider } from '../domain/vouchers/voucher';
-import { historyOf } from '../kernel/history';
+import { VOUCHER, voucherDecider, type VoucherEvent } from '../domain/vouchers/voucher';
+import { lastEvent, load, toFolded } from '../kernel/decider';
+import { streamOf } from '../kernel/event';
 import { type QueryOptions } from '../kernel/query';
 import { type Directory } from '../network/directory';
 import { conditionOf, type Viewer, type Visibility, visibilityBy } from '../network/visibility';
@@ -46,17 +47,18 @@ export async function whyVoucher(
   { now, ...viewer }: ViewerIds & { readonly now: Date },
 ): Promise<Visibility> {
   const { log, store, directory } = parts;
-  const history = await historyOf(log, voucherDecider, id, () => undefined);
-  const changed = history?.versions.at(-1)?.time;
-  if (history === undefined || history.state.status === 'unknown' || changed === undefined)
+  const last = await lastEvent(log, streamOf(VOUCHER, id));
+  const { state } = await load(log, voucherDecider, id);
+  if (last === undefined || state.status === 'unknown')
     throw new UsageError(`${id}: expected the id of a voucher`);
+  const changed = toFolded<VoucherEvent>(last).data.at;
   const who = { asker: 'operator', viewer: viewerOf(directory, viewer) } as const;
-  const { conditions } = voucherVisibility(directory, { state: history.state, changed }, now, who);
+  const { conditions } = voucherVisibility(directory, { state, changed }, now, who);
   const target = { collection: vouchers.collection.name };
   const [listed] = await store.get(target, [String(id)]);
   const isListed = conditionOf(
     'listed',
-    (listed !== undefined) === (history.state.status === 'published'),
+    (listed !== undefined) === (state.status === 'published'),
     listed === undefined ? 'the read model does not have it' : 'the read model has it',
     'wait until the read model has caught up',
   );

@@ -110,6 +110,13 @@ describe('the currency of vouchers', () => {
     await post();
     await post();
     expect(await versionsOf(id)).toMatchObject([{}, ['discountAmount']]);
+    const { versions } = (await get(`/${id}/versions`, 'nord')).json<{
+      readonly versions: readonly object[];
+    }>();
+    expect(versions[1]).toMatchObject({
+      before: { discountAmount: 10, currencyId: 'EUR' },
+      after: { discountAmount: 10, currencyId: 'BGN' },
+    });
     expect(await versionsOf(percent)).toHaveLength(1);
     expect(await list(`;id=${id}`)).toMatchObject([{ discountAmount: 10, currencyId: 'BGN' }]);
   });

@@ -458,18 +458,31 @@ describe('Beyond the document (decisions V17)', () => {
     const { body } = await get(`/${id}/versions;dateOutputFormat=iso8601`, 'nord');
     const fields =
       'title,voucherTypeId,shortDescription,description,startDate,endDate,languageId,programId,sourceId';
+    const first = voucher({ sourceId: 's', languageId: 'de' });
+    const dates = Object.fromEntries(
+      ['startDate', 'endDate'].map((name) => [name, new Date(Number(first[name])).toISOString()]),
+    );
     expect(JSON.parse(body)).toEqual({
       versions: [
-        { version: 1, time: '2026-03-01T12:00:00.000Z', changed: fields.split(',') },
-        { version: 2, time: '2026-03-01T12:00:01.000Z', changed: ['title', 'landingUrl', 'languageId'] },
-        { version: 3, time: '2026-03-01T12:00:01.000Z', changed: [] },
+        {
+          ...{ version: 1, time: '2026-03-01T12:00:00.000Z', changed: fields.split(',') },
+          after: { ...first, ...dates },
+        },
+        {
+          ...{ version: 2, time: '2026-03-01T12:00:01.000Z', changed: ['title', 'landingUrl', 'languageId'] },
+          before: { title: first['title'], languageId: 'de' },
+          after: { title: 'New', landingUrl: 'https://nord.example/' },
+        },
+        { version: 3, time: '2026-03-01T12:00:01.000Z', deleted: true, changed: [] },
       ],
     });
     expect((await get(`/${id}/versions`, 'nord')).json()).toMatchObject({
-      versions: [{ time: NOW }, {}, {}],
+      versions: [{ time: NOW, after: { startDate: first['startDate'] } }, {}, {}],
     });
     expect((await get(`/${id}/versions.xml`, 'nord')).body).toContain(
-      `<version version="2" time="${NOW + 1000}"><changed>title</changed><changed>landingUrl</changed><changed>languageId</changed></version>`,
+      `<version version="2" time="${NOW + 1000}"><changed>title</changed><changed>landingUrl</changed>` +
+        `<changed>languageId</changed><before><title>${String(first['title'])}</title><languageId>de</languageId></before>` +
+        '<after><title>New</title><landingUrl>https://nord.example/</landingUrl></after></version>',
     );
     for (const as of ['casa', 'preisblick'] as const)
       expect((await get(`/${id}/versions`, as)).statusCode).toBe(404);

@@ -1,5 +1,6 @@
 import { type Decider, execute, type StateAt } from '../../src/kernel/decider';
-import { historyOf } from '../../src/kernel/history';
+import { type EventLog } from '../../src/kernel/event-log';
+import { type Version, versionsOf } from '../../src/kernel/history';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { withLog } from '../support/temporary-log';
 
@@ -30,8 +31,14 @@ const emptied = (number: number): BoxEvent => ({ type: 'BoxEmptied', data: { at:
 const fieldsOf = ({ fields }: BoxState): Fields | undefined =>
   fields && Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
+async function versions(log: EventLog, to: number): Promise<readonly Version<BoxState>[]> {
+  const all: Version<BoxState>[] = [];
+  for await (const batch of versionsOf(log, boxes, 9, fieldsOf, { to })) all.push(...batch);
+  return all;
+}
+
 describe('The history of an aggregate (decisions X42)', () => {
-  it('has a version for each event, with the fields that changed by the fold, and the last state', () =>
+  it('has a version for each event, with the fields that changed by the fold, and the states before and after', () =>
     withLog(async (log) => {
       const events = [
         filled(1, { a: 1, b: [1, 2] }),
@@ -41,16 +48,18 @@ describe('The history of an aggregate (decisions X42)', () => {
         filled(5, { b: [1, 2] }),
       ];
       for (const event of events) await execute(SYSTEM_CLOCK, log, boxes, 9, event);
-      expect(await historyOf(log, boxes, 9, fieldsOf)).toEqual({
-        state: { owner: 'somebody', fields: { b: [1, 2] } },
-        versions: [
-          { version: 1, time: second(1), changed: ['a', 'b'] },
-          { version: 2, time: second(2), changed: ['c'] },
-          { version: 3, time: second(3), changed: ['a'] },
-          { version: 4, time: second(4), changed: [] },
-          { version: 5, time: second(5), changed: ['b'] },
-        ],
-      });
+      const found = await versions(log, events.length);
+      expect(found.map(({ version, time, changed }) => ({ version, time, changed }))).toEqual([
+        { version: 1, time: second(1), changed: ['a', 'b'] },
+        { version: 2, time: second(2), changed: ['c'] },
+        { version: 3, time: second(3), changed: ['a'] },
+        { version: 4, time: second(4), changed: [] },
+        { version: 5, time: second(5), changed: ['b'] },
+      ]);
+      expect(found[0]?.before).toBe(boxes.initial);
+      expect(found[1]?.before).toEqual(found[0]?.after);
+      expect(found[4]?.after).toEqual({ owner: 'somebody', fields: { b: [1, 2] } });
+      expect(await versions(log, 2)).toEqual(found.slice(0, 2));
     }));
 
   it('has the last 1,000 versions, by their own numbers', () =>
@@ -61,13 +70,11 @@ describe('The history of an aggregate (decisions X42)', () => {
         const { state } = await execute(SYSTEM_CLOCK, log, boxes, 9, event, known);
         known = { state, revision: number - 1 };
       }
-      const { versions = [] } = (await historyOf(log, boxes, 9, fieldsOf)) ?? {};
-      expect(versions.map(({ version }) => version)).toEqual(
-        Array.from({ length: 1000 }, (_, at) => at + 11),
-      );
-      expect(versions[0]).toEqual({ version: 11, time: second(11), changed: ['n'] });
+      const found = await versions(log, 1010);
+      expect(found.map(({ version }) => version)).toEqual(Array.from({ length: 1000 }, (_, at) => at + 11));
+      expect(found[0]).toMatchObject({ version: 11, time: second(11), changed: ['n'] });
     }));
 
   it('is none where nothing was written', () =>
-    withLog(async (log) => expect(await historyOf(log, boxes, 9, fieldsOf)).toBeUndefined()));
+    withLog(async (log) => expect(await versions(log, 0)).toEqual([])));
 });

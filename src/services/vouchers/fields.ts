@@ -1,4 +1,6 @@
-import { type AnswerOf, type Fields, listOf, record } from '../../wire/record/record';
+import { MOST_VERSIONS } from '../../kernel/history';
+import { jsonList, type ListText, type ListView, listWriter } from '../../wire/record/list';
+import { type AnswerOf, type Fields, listOf, optional, record } from '../../wire/record/record';
 import { amount, boolean, date, idOf, integer, language, text, url } from '../../wire/record/kinds';
 import { errorList } from '../../wire/api/errors';
 import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
@@ -125,21 +127,50 @@ const bulkResult = record(
 /** An id or an error list for each posted voucher (`docs/decisions.md#v17`). */
 export const bulkResults = listOf(bulkResult, { each: 'result', most: 1000 });
 
-/** `docs/decisions.md#v17`. */
-export const voucherVersions = record({
-  versions: {
-    kind: listOf(
-      record({
-        version: { kind: integer(), in: 'attribute', description: 'Counted from 1' },
-        time: { kind: date(), in: 'attribute', description: 'When it was posted' },
-        changed: {
-          kind: listOf(text(), { each: 'changed' }),
-          in: 'content',
-          description: 'Names of the posted fields that changed',
-        },
-      }),
-      { each: 'version' },
-    ),
-    description: 'Oldest first',
+/** Of posted fields, and the currency of the amount. */
+const voucherValues = record(
+  { ...optional(POSTED), currencyId: { ...LISTED.currencyId, optional: true } },
+  { name: 'VoucherValues' },
+);
+
+export type OutputValues = AnswerOf<typeof voucherValues>;
+
+const voucherVersion = record({
+  version: { kind: integer(), in: 'attribute', description: 'Counted from 1' },
+  time: { kind: date(), in: 'attribute', description: 'When it was posted or deleted' },
+  deleted: {
+    kind: boolean(),
+    in: 'attribute',
+    optional: true,
+    description: 'True of a deletion, which changes no fields',
+  },
+  changed: {
+    kind: listOf(text(), { each: 'changed' }),
+    in: 'content',
+    description: 'Names of the posted fields that changed',
+  },
+  before: {
+    kind: voucherValues,
+    optional: true,
+    description: 'The values of these fields before; a field that had none is absent',
+  },
+  after: {
+    kind: voucherValues,
+    optional: true,
+    description: 'The values of these fields after; a field that has none any more is absent',
   },
 });
+
+export type OutputVersion = AnswerOf<typeof voucherVersion>;
+
+const VERSIONS = listOf(voucherVersion, { each: 'version', most: MOST_VERSIONS });
+
+/** `docs/decisions.md#v17`. */
+export const voucherVersions = record({ versions: { kind: VERSIONS, description: 'Oldest first' } });
+
+const asXml = listWriter({ kind: VERSIONS, xml: { file: '', root: 'versions' } });
+
+/** How versions are written: in JSON their list is in an object. */
+export function versionsText(view: ListView): ListText<OutputVersion> {
+  return view.format === 'xml' ? asXml(view) : jsonList(view, { before: {}, name: 'versions' });
+}

@@ -57,7 +57,9 @@ export const voucherOperations = operationsById({
   deleteVoucher: { summary: 'Delete a voucher', path: VOUCHER_ID },
   listVersions: {
     summary: 'List what each edit of a voucher changed',
-    description: 'For its owner, even after a deletion; the last 1,000.',
+    description:
+      'For its owner, even after a deletion; the last 1,000, oldest first: the fields that changed, with their values before ' +
+      'and after.',
     path: VOUCHER_ID,
     answer: shape('VoucherVersions', voucherVersions),
   },

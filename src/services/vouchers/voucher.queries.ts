@@ -1,13 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { listVouchers, type VoucherCriteria } from '../../../projections/vouchers';
-import { historyOf, type Version } from '../../kernel/history';
+import { load } from '../../kernel/decider';
+import { type Version, versionsOf } from '../../kernel/history';
 import { voucherFaults as fault } from '../../domain/vouchers/faults';
 import { audiencesIn, type ListedVoucher } from '../../domain/vouchers/stored-voucher';
-import { isOfMoney, postedFields, type VoucherCurrency, voucherDecider } from '../../domain/vouchers/voucher';
+import {
+  isOfMoney,
+  postedFields,
+  type VoucherContent,
+  type VoucherCurrency,
+  voucherDecider,
+  type VoucherState,
+} from '../../domain/vouchers/voucher';
 import { type FoundList } from '../../http/answer';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
+import { defined } from '../../kernel/without';
 import { type Directory } from '../../network/directory';
 import { DirectoryView } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
@@ -30,7 +39,7 @@ import {
 } from '../../wire/keys/keys';
 import { PAGE_KEY, pageOf, sizeKey } from '../../wire/keys/pages';
 import { tooManyWords } from '../../wire/words';
-import { type OutputVoucher } from './fields';
+import { type OutputValues, type OutputVersion, type OutputVoucher } from './fields';
 
 const ids = { type: INTEGER, multiple: true } as const;
 
@@ -99,24 +108,29 @@ export class VoucherQueries {
     return { items: eachOf(listed, (voucher) => toOutput(voucher, view)), requested: keys.pageSize };
   }
 
-  /** What each event has changed (`docs/decisions.md#v17`); raises 404 for all but the owner. */
+  /** What each event has changed, with the values (`docs/decisions.md#v17`); raises 404 for all but the owner. */
   async versions(
     id: number | undefined,
     caller: Caller,
+    dates: DateFormat,
     { signal }: QueryOptions = {},
-  ): Promise<readonly Version[]> {
+  ): Promise<AsyncIterable<Iterable<OutputVersion>>> {
     const { directory } = this.follower;
+    const loaded = id === undefined ? undefined : await load(this.log, voucherDecider, id);
+    if (id === undefined || loaded === undefined || !isOwn(loaded.state, caller, directory))
+      throw httpFaults.notFound('your programs have no such voucher');
     const codeOf = codeIn(directory);
-    const history =
-      id === undefined
-        ? undefined
-        : await historyOf(this.log, voucherDecider, id, (state) => postedFields(state, codeOf), signal);
-    if (history !== undefined && history.state.status !== 'unknown') {
-      const program = directory.program(history.state.programId);
-      if (program?.organisationId === caller.organisationId) return history.versions;
-    }
-    throw httpFaults.notFound('your programs have no such voucher');
+    const fieldsOf = (state: VoucherState) => postedFields(state, codeOf);
+    const to = loaded.revision + 1;
+    const versions = versionsOf(this.log, voucherDecider, id, fieldsOf, { to, signal });
+    return (async function* () {
+      for await (const batch of versions) yield batch.map((version) => toVersion(version, codeOf, dates));
+    })();
   }
+}
+
+function isOwn(state: VoucherState, { organisationId }: Caller, directory: Directory): boolean {
+  return state.status !== 'unknown' && directory.program(state.programId)?.organisationId === organisationId;
 }
 
 interface Asker {
@@ -230,6 +244,53 @@ function toOutput(listed: ListedVoucher, view: VoucherOutputParts): OutputVouche
     ...(view.caller.kind === 'advertiser' ? { sourceId: listed.sourceId } : {}),
   };
 }
+
+type CodeOf = ReturnType<typeof codeIn>;
+
+function toVersion(
+  { version, time, changed, before, after }: Version<VoucherState>,
+  codeOf: CodeOf,
+  dates: DateFormat,
+): OutputVersion {
+  const isDeletion = before.status === 'published' && after.status === 'withdrawn';
+  const values = (state: VoucherState) => valuesIn(state, changed, codeOf, dates);
+  return {
+    version,
+    time: writeDate(Date.parse(time), dates),
+    ...(isDeletion ? { deleted: true } : {}),
+    changed,
+    ...defined({ before: values(before), after: values(after) }),
+  };
+}
+
+/** The values of some posted fields, and with an amount its currency; undefined if it has none of them. */
+function valuesIn(
+  state: VoucherState,
+  names: readonly string[],
+  codeOf: CodeOf,
+  dates: DateFormat,
+): OutputValues | undefined {
+  if (state.status !== 'published') return undefined;
+  const { voucher, currency, programId, sourceId } = state;
+  const isAmongThem = names.includes('discountAmount') && isOfMoney(voucher);
+  const all = { ...voucher, programId, ...defined({ sourceId }) };
+  const written = Object.entries(all).flatMap(([name, value]) => {
+    if (!names.includes(name)) return [];
+    return [[name, DATES.has(name) ? writeDate(Date.parse(String(value)), dates) : value] as const];
+  });
+  if (written.length === 0) return undefined;
+  return {
+    ...Object.fromEntries(written),
+    ...(isAmongThem ? { currencyId: codeOf(currency, programId) } : {}),
+  };
+}
+
+const DATES: ReadonlySet<string> = new Set([
+  'startDate',
+  'endDate',
+  'publishStartDate',
+  'publishEndDate',
+] satisfies readonly (keyof VoucherContent)[]);
 
 /** The code of the currency of a posted amount; empty if it is not known (`docs/decisions.md#v19`). */
 function codeIn({ currencies }: Directory) {

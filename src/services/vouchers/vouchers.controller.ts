@@ -1,19 +1,17 @@
 import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post } from '@nestjs/common';
 import { voucherFaults as fault, voucherFaultTable } from '../../domain/vouchers/faults';
 import { VoucherWriter } from '../../domain/vouchers/voucher-writer';
-import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
+import { Answer, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
 import { defineService } from '../../http/service';
 import { VisibleWrites } from '../../http/visible-writes';
 import { EventLog } from '../../kernel/event-log';
-import { type Version } from '../../kernel/history';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';
 import { errorsAsJson } from '../../wire/api/errors';
 import { postedItems } from '../../wire/api/posted-items';
 import { NotParsable, parsedOr } from '../../wire/bytes';
-import { writeDate } from '../../wire/date';
 import { calendar } from '../../wire/icalendar';
 import { postedFromJson } from '../../wire/json/read';
 import { type Keys } from '../../wire/keys/keys';
@@ -23,7 +21,7 @@ import { type ListText, listWriter } from '../../wire/record/list';
 import { postedFromXml } from '../../wire/xml/posted';
 import { parseXml } from '../../wire/xml/read';
 import { VoucherCommands } from './commands';
-import { type OutputVoucher, postedVoucher, postedVouchers } from './fields';
+import { type OutputVoucher, postedVoucher, postedVouchers, versionsText } from './fields';
 import { voucherOperations as operations, voucherOperations, VOUCHERS } from './operations';
 import {
   dateKeys,
@@ -113,12 +111,10 @@ class VouchersController {
     @CurrentCaller() caller: Caller,
     @Param('id') sent: string,
     @MatrixKeys(dateKeys) { dateOutputFormat = 'epoch' }: Keys<typeof dateKeys>,
-  ): QueuedAnswer {
-    return QueuedAnswer.of(operations.listVersions, async (query) => {
-      const found = await this.queries.versions(voucherIdIn(sent), caller, query);
-      const timeOf = ({ time }: Version) => writeDate(Date.parse(time), dateOutputFormat);
-      return { versions: found.map((one) => ({ ...one, time: timeOf(one) })) };
-    });
+  ): ListAnswer {
+    return ListAnswer.written(versionsText, async (query) => ({
+      items: await this.queries.versions(voucherIdIn(sent), caller, dateOutputFormat, query),
+    }));
   }
 }
 

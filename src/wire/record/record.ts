@@ -175,6 +175,15 @@ export function prefixed<F extends Fields>(prefix: string, fields: F): F {
   ) as unknown as F;
 }
 
+/** The same fields, of which an answer may have any. */
+export function optional<F extends Fields>(fields: F): Optional<F> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, { ...field, optional: true }]),
+  ) as unknown as Optional<F>;
+}
+
+type Optional<F extends Fields> = { readonly [Name in keyof F]: F[Name] & { readonly optional: true } };
+
 export function pick<F extends Fields, Name extends keyof F>(
   fields: F,
   names: readonly Name[],
