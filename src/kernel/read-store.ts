@@ -214,11 +214,10 @@ export abstract class ReadStore {
 
   /**
    * All matching documents of one generation, in batches, by id ascending, but not as of one moment: a document written
-   * during the scan is returned at most once, in its old or new state. The scan may take any time.
+   * during the scan is returned at most once, in its old or new state. The scan may take any time. `after`: only
+   * documents with greater ids (by their bytes), to continue one that has ended.
    */
-  async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
-    for await (const { found } of this.snapshot(target, filter)) if (found.length > 0) yield found;
-  }
+  abstract scan(target: Target, filter: Filter, after?: string): AsyncIterable<readonly Found[]>;
 
   // Leases: for work on the store itself. Those for work on the log are `Leases`. ---------------------------
 

@@ -372,6 +372,15 @@ export class MemoryStore extends ReadStore {
     this.open();
   }
 
+  async *scan(target: Target, filter: Filter, after?: string): AsyncGenerator<readonly Found[]> {
+    for await (const { found } of this.snapshot(target, filter)) {
+      const rest = found.filter(
+        ({ id }) => after === undefined || Buffer.compare(Buffer.from(id), Buffer.from(after)) > 0,
+      );
+      if (rest.length > 0) yield rest;
+    }
+  }
+
   async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {
     return this.open().leases.lease({ name, owner, expires: now + ttl }, isActiveAt(now, ttl));
   }

@@ -201,6 +201,14 @@ class ElasticsearchStore extends ReadStore {
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
+    yield* this.read(target, { filter, samplesOf });
+  }
+
+  async *scan(target: Target, filter: Filter, after?: string): AsyncGenerator<readonly Found[]> {
+    for await (const { found } of this.read(target, { filter, after })) if (found.length > 0) yield found;
+  }
+
+  private async *read(target: Target, wanted: Reading): AsyncGenerator<SnapshotBatch> {
     // In this order, so that the snapshot includes everything up to the checkpoint.
     const checkpoint = await this.checkpoint(target);
     await this.refresh(target);
@@ -210,7 +218,7 @@ class ElasticsearchStore extends ReadStore {
     });
     const { snapshot, layout } = await this.at(target, opening, FINISHED);
     try {
-      yield* scan(snapshot, filter, layout, checkpoint, samplesOf);
+      yield* scan(snapshot, wanted, layout, checkpoint);
     } finally {
       await snapshot.close();
     }
@@ -302,15 +310,22 @@ async function entries(
   });
 }
 
+interface Reading {
+  readonly filter: Filter;
+  readonly samplesOf?: string | undefined;
+  /** Only documents with greater ids. */
+  readonly after?: string | undefined;
+}
+
 /** The matching documents of a snapshot by id, after samples per value of a field and an empty batch. */
 async function* scan(
   snapshot: Snapshot,
-  filter: Filter,
+  { filter, samplesOf, after }: Reading,
   layout: Layout,
   checkpoint: Position,
-  samplesOf?: string,
 ): AsyncGenerator<SnapshotBatch> {
-  const query = queryOf(filter, layout);
+  const all = queryOf(filter, layout);
+  const query = after === undefined ? all : { bool: { filter: [all, { range: { [ID]: { gt: after } } }] } };
   const total = await snapshot.count(query);
   if (samplesOf !== undefined)
     for await (const groups of groupPages(

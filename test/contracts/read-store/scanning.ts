@@ -1,4 +1,4 @@
-import { EVERYTHING } from '../../../src/kernel/query';
+import { EVERYTHING, type Filter } from '../../../src/kernel/query';
 import { at, freshForEach, live, put, type Subject } from './subject';
 import { generatedDocuments, OFFERS } from './documents';
 
@@ -50,6 +50,30 @@ export function scanning(subject: Subject): void {
       await store.drop(first);
     }
     expect(seen).toEqual(documents.filter(({ fields }) => fields.feedId === 1).map(({ id }) => id));
+  });
+
+  it('only documents after an id, to continue a scan that has ended', async () => {
+    const store = subject.store();
+    await live(store, OFFERS);
+    // By their bytes in UTF-8: JavaScript compares the last two the other way round.
+    const others = ['', 'É', '\uffee', '\u{1f600}'].map((id) => ({
+      id: `~${id}`,
+      fields: { feedId: 1 },
+      body: id,
+    }));
+    const all = [...documents, ...others];
+    await put(store, target, all);
+    const ids = async (after?: string, filter: Filter = EVERYTHING): Promise<readonly string[]> => {
+      const found: string[] = [];
+      for await (const batch of store.scan(target, filter, after)) found.push(...batch.map(({ id }) => id));
+      return found;
+    };
+    const expected = all.map(({ id }) => id);
+    for (const after of [...expected.slice(0, 2), ...expected.slice(-6)])
+      expect(await ids(after)).toEqual(expected.slice(expected.indexOf(after) + 1));
+    expect(await ids(`${expected[0]!}!`)).toEqual(expected.slice(1));
+    const ofOne = documents.filter(({ fields }) => fields.feedId === 2).map(({ id }) => id);
+    expect(await ids(ofOne[1], { field: 'feedId', in: [2] })).toEqual(ofOne.slice(2));
   });
 
   it('a sample document per value of a column first, from the same snapshot', async () => {

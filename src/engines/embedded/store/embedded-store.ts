@@ -187,8 +187,8 @@ export class EmbeddedStore extends ReadStore {
     yield* this.onOwnConnection(target, (own) => snapshot(own, filter, samplesOf, this.snapshotMs));
   }
 
-  override async *scan(target: Target, filter: Filter): AsyncGenerator<readonly Found[]> {
-    yield* this.onOwnConnection(target, (own) => resumedScan(own, filter, this.snapshotMs));
+  async *scan(target: Target, filter: Filter, after?: string): AsyncGenerator<readonly Found[]> {
+    yield* this.onOwnConnection(target, (own) => resumedScan(own, filter, after, this.snapshotMs));
   }
 
   async lease(name: string, owner: string, now: number, ttl: number): Promise<Lease | undefined> {

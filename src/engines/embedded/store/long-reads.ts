@@ -44,13 +44,14 @@ export async function* snapshot(
   }
 }
 
-/** All matching documents from a sequence of snapshots, each at most `maxMs` long. */
+/** All matching documents after an id, from a sequence of snapshots, each at most `maxMs` long. */
 export async function* resumedScan(
   generation: GenerationFile,
   filter: Filter,
+  first: string | undefined,
   maxMs: number,
 ): AsyncGenerator<readonly Found[]> {
-  let after: string | undefined;
+  let after = first;
   for (let isWhole = false; !isWhole;) {
     await waitForSmallWal(generation);
     const scan = new Scan(generation, filter, after);
