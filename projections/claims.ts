@@ -11,9 +11,9 @@ import {
   type QueryOptions,
   type Search,
 } from '../src/kernel/query';
-import { type FieldType, type FieldValue, type ReadStore } from '../src/kernel/read-store';
+import { type FieldType, type FieldValue, type ReadStore, requireVersion } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
-import { type PageInParts, searchInParts } from '../src/projector/search-in-parts';
+import { eachOf, type PageInParts, searchInParts } from '../src/projector/search-in-parts';
 import { type ClaimBatchField } from './claim-batches';
 import { DAY } from '../src/wire/date';
 
@@ -26,7 +26,9 @@ const FIELDS = {
   programId: 'column',
   siteId: 'column',
   statusId: 'keyword',
+  /** For their order; `order` is the same, to be found by. */
   orderNumber: 'text',
+  order: 'keyword',
   /** The day of creation; this and the next three in epoch ms. */
   timeStamp: 'number',
   timeStampEvent: 'number',
@@ -45,7 +47,7 @@ type ClaimField = keyof typeof FIELDS;
 export const claims: Projection<StoredClaim, ClaimEvent> = {
   collection: {
     name: 'claims',
-    version: 3,
+    version: 4,
     fields: FIELDS,
     sorts: ['claimId', 'timeStamp', 'statusChanged', 'autoApproveAt', 'unscreened', 'untracked'],
   },
@@ -75,6 +77,7 @@ function fieldsOf(stored: StoredClaim, claimId: number): Readonly<Partial<Record
     siteId: String(claim.siteId),
     statusId: String(status.id),
     orderNumber: claim.orderNumber,
+    order: claim.orderNumber,
     timeStamp: dayOf(created),
     timeStampEvent: Date.parse(claim.transactionDate),
     statusChanged: dayOf(status.since),
@@ -85,7 +88,7 @@ function fieldsOf(stored: StoredClaim, claimId: number): Readonly<Partial<Record
 
 /** Which claims: checked keys, limited to what the caller may see. Bounds are inclusive, times in epoch ms. */
 export interface ClaimCriteria {
-  readonly among: Readonly<Partial<Record<ClaimField, readonly number[] | undefined>>>;
+  readonly among: Readonly<Partial<Record<ClaimField, readonly (number | string)[] | undefined>>>;
   readonly lastChanged: Bounds;
   readonly timeStampEvent: Bounds;
 }
@@ -119,6 +122,21 @@ export async function listClaims(
     return await listByName(store, by, { filter, order: [last], offset, size }, query);
   const order: readonly Order[] = by === 'claimId' ? [last] : [{ field: by, descending }, last];
   return await searchInParts({ store, target: TARGET, read }, { filter, order, offset, size }, query);
+}
+
+/** Ids of claims with an order number, in ascending order, at most `most`. Raises `NoGeneration`. */
+export async function claimsOfOrder(
+  store: ReadStore,
+  orderNumber: string,
+  most: number,
+): Promise<readonly number[]> {
+  await requireVersion(store, claims.collection);
+  const criteria = { among: { order: [orderNumber] }, lastChanged: {}, timeStampEvent: {} };
+  const page = { by: 'claimId', descending: false, offset: 0, size: most } as const;
+  const ids: number[] = [];
+  for await (const batch of eachOf(await listClaims(store, criteria, page), ({ claimId }) => claimId))
+    ids.push(...batch);
+  return ids;
 }
 
 function read({ id, body }: Found): ListedClaim {

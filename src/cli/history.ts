@@ -19,6 +19,7 @@ const SUBJECTS = {
 
 const IDS = {
   transaction: 'transactionId, legacyTransactionId or order number',
+  claim: 'claimId or order number',
   subscription: 'subscriptionId',
 } as const satisfies Partial<Record<keyof typeof SUBJECTS, string>>;
 
@@ -37,7 +38,7 @@ export function addHistory(affilog: Command, parts: CliParts): void {
       ).action(shows(parts, (feedId, sourceProductId) => ({ kind, feedId, sourceProductId })));
       continue;
     }
-    const described = kind === 'transaction' || kind === 'subscription' ? IDS[kind] : `id of the ${kind}`;
+    const described = kind in IDS ? IDS[kind as keyof typeof IDS] : `id of the ${kind}`;
     withPoints(command.argument('<id>', described)).action(shows(parts, (id) => ({ kind, id })));
   }
 }

@@ -155,6 +155,23 @@ describe('GET /ops/1.0/history (decisions X109)', () => {
       [3, 'ClaimRuled', 'advertiser 1'],
     ]);
     expect(entries[2]?.changes).toMatchObject({ statusId: { before: 2, after: 202 } });
+    expect(await history('claim/H-3')).toEqual(entries);
+  });
+
+  it('of a claim: an integer is its id if there is one, else an order number; one of several names their ids', async () => {
+    await claims.file([claimOf('4712'), claimOf('H-4'), claimOf('H-4', { eventId: 18 })], 'preisblick');
+    await app.settled();
+    const listed = await claims.list();
+    const idsOf = (order: string) =>
+      listed.filter(({ orderNumber }) => orderNumber === order).map(({ claimId }) => claimId);
+    const [ofNumber, first] = [idsOf('4712')[0], listed.find(({ claimId }) => claimId === 1)];
+    expect(await history('claim/4712')).toEqual(await history(`claim/${ofNumber}`));
+    expect(await history('claim/1')).toMatchObject([{ state: { orderNumber: first?.orderNumber } }, {}, {}]);
+    expect(idsOf('H-4')).toHaveLength(2);
+    const answer = await get('claim/H-4');
+    expect(answer.statusCode).toBe(400);
+    for (const claimId of idsOf('H-4')) expect(answer.body).toContain(String(claimId));
+    expect(answer.body).toContain('claim H-4: it names several; expected one of the claimIds');
   });
 
   it('of a subscription, without what may have secrets of receivers', async () => {
@@ -223,6 +240,8 @@ describe('GET /ops/1.0/history (decisions X109)', () => {
     ['voucher/x', 400, 'voucher=x: expected its id, an integer'],
     ['product/7/a', 404, 'product a of feed 7: there are no events of it'],
     ['transaction/none', 404, 'expected a transactionId, a legacyTransactionId, or an order number'],
+    ['claim/none', 404, 'claim none: expected a claimId, or the order number of a claim'],
+    ['claim/4711', 404, 'claim 4711: expected a claimId, or the order number of a claim'],
     ['site/1', 404, 'site: expected product or one of voucher, transaction'],
     ['program/101;at=1999-12-31', 404, 'program 101: it has no events up to 1999-12-31'],
     ['program/101;at=yesterday', 400, 'at=yesterday: expected a time'],

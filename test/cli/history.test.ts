@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { claims } from '../../projections/claims';
 import { imports } from '../../projections/imports';
 import { priceHistory } from '../../projections/price-history';
-import { CLAIM_NETWORK, claimOf } from '../api/claim-network';
+import { CLAIM_NETWORK, claimClientOf, claimOf } from '../api/claim-network';
 import { FEEDS, OTHER_TOKENS } from '../api/network';
 import { clientOf, product } from '../api/posted';
 import { reportOf, transactionClientOf } from '../api/transaction-network';
@@ -26,6 +27,7 @@ beforeAll(async () => {
   await post(FEEDS.german, [product('hello-1', { price: 12.5 })]);
   await voucherClientOf(() => app).create({ sourceId: 'v', title: 'One' });
   await transactionClientOf(() => app).create('A-1');
+  await claimClientOf(() => app).file([claimOf('C-1')], 'preisblick');
   now += 86_400_000;
   await post(FEEDS.german, [product('hello-1', { price: 9.99 })]);
   await voucherClientOf(() => app).create({ sourceId: 'v', title: 'Two' });
@@ -71,6 +73,7 @@ describe('affilog history (decisions X109)', () => {
     [['product', String(FEEDS.german), 'hello-1'], `product/${FEEDS.german}/hello-1`],
     [['voucher', '1'], 'voucher/1'],
     [['transaction', 'A-1'], 'transaction/A-1'],
+    [['claim', 'C-1'], 'claim/C-1'],
     [['feed', String(FEEDS.german)], `feed/${FEEDS.german}`],
     [['program', '101', '--at', '2026-03-01'], 'program/101;at=2026-03-01'],
     [['voucher', '1', '--diff', '1', '2'], 'voucher/1;diff=1,2'],
@@ -85,6 +88,7 @@ describe('affilog history (decisions X109)', () => {
   it.each([
     [priceHistory.collection, { kind: 'product', feedId: String(FEEDS.german), sourceProductId: 'hello-1' }],
     [imports.collection, { kind: 'feed', id: String(FEEDS.german) }],
+    [claims.collection, { kind: 'claim', id: 'C-1' }],
   ] as const)('does not deny what documents of a former version lack: %j', async (collection, subject) => {
     const { log, store } = app.engines;
     const { name, version } = collection;

@@ -39,6 +39,7 @@ describe('claims as they have been stored for ever (test/golden)', () => {
         siteId: '51',
         statusId: '2',
         orderNumber: 'Ö-2026 "7"',
+        order: 'Ö-2026 "7"',
         timeStamp: at('05T00:00:00'),
         timeStampEvent: at('02T00:00:00'),
         statusChanged: at('05T00:00:00'),

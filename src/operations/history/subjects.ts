@@ -1,3 +1,4 @@
+import { claimsOfOrder } from '../../../projections/claims';
 import { endedLoads, undoingsOf } from '../../../projections/imports';
 import { eventsOfOffer } from '../../../projections/price-history';
 import { listTransactions } from '../../../projections/transactions';
@@ -21,7 +22,7 @@ import {
 import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
 import { AMOUNTS, postedValue } from '../../domain/transactions/transaction-facts';
 import { VOUCHER, voucherDecider, type VoucherEvent } from '../../domain/vouchers/voucher';
-import { toFolded } from '../../kernel/decider';
+import { eventAt, toFolded } from '../../kernel/decider';
 import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { eventsOnDemand } from '../../kernel/history';
@@ -110,7 +111,7 @@ export async function folderOf(
       return ofStream(TRANSACTION, transactionId, transactionFold());
     }
     case 'claim': {
-      const claimId = integerIn(kind, id);
+      const claimId = await claimNamed(parts, id);
       return ofStream(CLAIM, claimId, claimFold(claimId, directory));
     }
     case 'subscription':
@@ -286,20 +287,32 @@ async function transactionNamed({ log, store, directory }: HistoryParts, id: str
     const found = await listTransactions(store, criteria, page);
     for await (const batch of eachOf(found, ({ transactionId }) => transactionId)) ids.push(...batch);
   }
-  const [only, ...others] = ids;
-  if (only === undefined)
-    throw new NothingThere(
-      `transaction ${id.slice(0, 300)}: expected a transactionId, a legacyTransactionId, or an order number`,
-    );
-  if (others.length > 0)
-    throw new UsageError(
-      `transaction ${id.slice(0, 300)}: it names several; expected one of the transactionIds ${ids.join(', ')}`,
-    );
-  return only;
+  return onlyOf(ids, `transaction ${id.slice(0, 300)}`, [
+    'transactionId',
+    'a transactionId, a legacyTransactionId, or an order number',
+  ]);
 }
 
-/** Transactions of an order that a message names. */
+/** By its id, or the order number if there is one claim with it: an integer that is the id of a claim is meant as that. */
+async function claimNamed({ log, store }: HistoryParts, id: string): Promise<number> {
+  if (CLAIM_ID.test(id) && (await eventAt(log, streamOf(CLAIM, Number(id)), 0)) !== undefined)
+    return Number(id);
+  const ids = await claimsOfOrder(store, id, NAMED);
+  return onlyOf(ids, `claim ${id.slice(0, 300)}`, ['claimId', 'a claimId, or the order number of a claim']);
+}
+
+const CLAIM_ID = /^\d{1,15}$/;
+
+/** Transactions and claims of an order that a message names. */
 const NAMED = 20;
+
+function onlyOf<Id>(ids: readonly Id[], sent: string, [name, expected]: readonly [string, string]): Id {
+  const [only, ...others] = ids;
+  if (only === undefined) throw new NothingThere(`${sent}: expected ${expected}`);
+  if (others.length > 0)
+    throw new UsageError(`${sent}: it names several; expected one of the ${name}s ${ids.join(', ')}`);
+  return only;
+}
 
 function claimFold(claimId: number, directory: Directory): Fold {
   let stored: StoredClaim | undefined;

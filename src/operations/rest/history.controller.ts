@@ -74,7 +74,8 @@ export const historyOperations = operationsById({
       kind: { type: oneOf(...HISTORY_KINDS), description: 'Kind of thing', example: 'feed' },
       id: {
         type: TEXT,
-        description: 'Its id; of a transaction also its legacyTransactionId or its order number',
+        description:
+          'Its id; of a claim also its order number, of a transaction its legacyTransactionId or order number',
         example: '1001',
       },
     },
