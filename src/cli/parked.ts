@@ -1,6 +1,5 @@
-import { userInfo } from 'node:os';
 import { type Command } from 'commander';
-import { type CliParts, onEngines } from './settings';
+import { type CliParts, onEngines, shellUser } from './settings';
 
 const operations = async () => await import('../operations/parked.js');
 
@@ -51,7 +50,7 @@ export function addParked(affilog: Command, parts: CliParts): void {
     .requiredOption('--reason <text>', 'Reason: saved in the log with your user name.')
     .action(
       onEngines(parts, async (engines, name: string, id: string, { reason }: { readonly reason: string }) => {
-        const decision = { reason, by: userInfo().username, at: new Date().toISOString() };
+        const decision = { reason, by: shellUser(), at: new Date().toISOString() };
         const { skip } = await operations();
         const { event, stream, isRetried } = await skip(engines, { name, id }, decision);
         stdout.write(`skipped event ${event} of ${stream}${isRetried ? '; retry requested' : ''}\n`);

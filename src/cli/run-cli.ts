@@ -7,6 +7,7 @@ import { type ReceiverOptions } from '../operations/receiver';
 import { UsageError } from '../operations/command-error';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { secretValue } from '../settings/settings';
+import { addActions } from './actions';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
 import { addFeeds } from './feeds';
@@ -16,6 +17,7 @@ import { addNetwork } from './network';
 import { addNotifications } from './notifications';
 import { addParked } from './parked';
 import {
+  addReasons,
   addSettings,
   addSettingsVerb,
   type CliParts,
@@ -45,6 +47,7 @@ const COMMANDS = [
   addRebuild,
   addAsOf,
   addParked,
+  addActions,
   addWhy,
   addLog,
   addSql,
@@ -98,7 +101,8 @@ export async function runCli(args: readonly string[], parts: CliParts): Promise<
   }
 }
 
-function commandsOf(parts: CliParts): Command {
+/** All commands: tests compare them with `ACTIONS`. */
+export function commandsOf(parts: CliParts): Command {
   const { stdout, stderr } = parts;
   const affilog = new Command('affilog')
     .description('The back end of an affiliate network.')
@@ -109,6 +113,7 @@ function commandsOf(parts: CliParts): Command {
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .showHelpAfterError('(--help lists what is expected)');
   for (const add of COMMANDS) add(affilog, parts);
+  addReasons(affilog);
   addSettings(affilog);
   return affilog;
 }

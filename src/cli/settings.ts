@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -5,6 +6,7 @@ import { type StartProcess } from '../app/serve';
 import { type Engines, type EngineSettings } from '../engines/open';
 import { START } from '../kernel/event';
 import { type Directory } from '../network/directory';
+import { type Action, isAction } from '../operations/actions';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type OnRetry, retryNotices } from '../runtime/unavailable';
 import { type Config } from '../settings/config';
@@ -95,6 +97,54 @@ export function addSettings(command: Command, path = ''): void {
   }
 }
 
+/** Adds `--reason` to each command that is recorded. */
+export function addReasons(command: Command, path = ''): void {
+  for (const sub of command.commands) addReasons(sub, `${path} ${sub.name()}`.trim());
+  if (isAction(path) && command.options.every(({ long }) => long !== '--reason'))
+    command.option('--reason <text>', 'Why: recorded in the log with your user name (affilog actions).');
+}
+
+/** Options that say how something is done, not what. */
+const HOW = new Set(['yes', 'dryRun', 'json', 'reason', ...SETTING_NAMES.map(camelCase)]);
+
+/** Digits of the hash of a token that may be shown. */
+const FINGERPRINT = 12;
+
+/** What is recorded of a command; undefined of one that changes nothing. */
+function actionOf(command: Command): Action | undefined {
+  let name = command.name();
+  for (let above = command.parent; above !== null && above.parent !== null; above = above.parent)
+    name = `${above.name()} ${name}`;
+  if (!isAction(name)) return undefined;
+  const options = command.opts<Readonly<Record<string, unknown>>>();
+  const given = Object.entries(options).filter(
+    ([option]) => !HOW.has(option) && command.getOptionValueSource(option) === 'cli',
+  );
+  const args = command.registeredArguments.map((one, at) => [one.name(), command.processedArgs[at]] as const);
+  const asked = [...args, ...given]
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => {
+      const text = withoutPassword(Array.isArray(value) ? value.join(',') : String(value));
+      return [key, key === 'fingerprint' ? text.slice(0, FINGERPRINT) : text];
+    });
+  const reason = options['reason'];
+  return {
+    name,
+    by: { user: shellUser() },
+    ...(typeof reason === 'string' ? { reason } : {}),
+    asked: Object.fromEntries(asked) as Action['asked'],
+  };
+}
+
+/** A user without an entry in the system's list, as in a container, by number. */
+export function shellUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
 /** The settings from flags and environment; flags win. Raises `InvalidSetting`. */
 export async function configOf(command: Command, { environment }: CliParts): Promise<Config> {
   const { readConfig } = await import('../settings/config.js');
@@ -114,7 +164,10 @@ function flagsOf(command: Command): SettingFlags {
 /** `threads` speeds up many writes. */
 type OpenOptions = Partial<Pick<EngineSettings, 'threads' | 'importing'>>;
 
-/** Opens the configured engines for `work`; says so if the log is empty. */
+/**
+ * Opens the configured engines for `work`; says so if the log is empty. What a command does that is listed in `ACTIONS` is
+ * recorded; the log of any other refuses to append, unless it is imported.
+ */
 export async function withEngines(
   command: Command,
   parts: CliParts,
@@ -123,10 +176,13 @@ export async function withEngines(
 ): Promise<void> {
   const config = await configOf(command, parts);
   const { openEngines } = await import('../engines/open.js');
+  const { acting, readOnly } = await import('../operations/actions.js');
   await closeFolder(config.dataDir, parts);
   const engines = await openEngines({ ...config, threads, importing, readers: 0 }, noticesOf(parts));
+  const action = actionOf(command);
   try {
-    await work(engines);
+    if (action !== undefined) await acting(SYSTEM_CLOCK, engines, action, work);
+    else await work(importing ? engines : readOnly(engines));
     // A mistyped folder is created like a new one.
     if (config.eventLog === 'sqlite:' && (await engines.log.head()) === START)
       parts.stderr.write(`affilog: the event log is empty: DATA_DIR is ${resolve(config.dataDir)}\n`);

@@ -11,6 +11,7 @@ import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { MATCHER } from '../delivery/matching/matcher';
 import { type Projection } from '../projector/projection';
 import { logOf, type ProjectedEngines, projectionsNamed } from './rebuild';
+import { MAX_REASON } from './actions';
 import { CommandError, UsageError } from './command-error';
 
 /** What is parked: a document of a live read model or of an automation, or an event. */
@@ -29,8 +30,6 @@ export type ParkedIn = {
 );
 
 const DIRECTORY = 'directory';
-
-const MAX_REASON = 1000;
 
 type ParkedEngines = Pick<ProjectedEngines, 'log' | 'store'>;
 

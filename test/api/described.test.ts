@@ -235,6 +235,8 @@ const REQUESTS: readonly Asked[] = [
   ['buildAsOf', '/ops/1.0/asOf;name=then;projection=vouchers;position=9'],
   ['dropAsOf', '/ops/1.0/asOf/now'],
   ['dropAsOf', '/ops/1.0/asOf/now'],
+  ['listActions', '/ops/1.0/actions'],
+  ['listActions', '/ops/1.0/actions;limit=0'],
   ['getLogStats', '/ops/1.0/log/stats'],
   ['getHistory', '/ops/1.0/history/program/101'],
   ['getHistory', '/ops/1.0/history/program/101;at=2999-01-01'],

@@ -23,7 +23,7 @@ import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
 import { CLAIM_NETWORK } from './claim-network';
 import { CLAIM_KEYS, NOT_LEGACY_KEYS } from './claim-tables';
 import { type Effect, EFFECTS } from './key-effects';
-import { FEEDS, TOKENS } from './network';
+import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, product } from './posted';
 import { DAYS, LAMP, LJUD, PHONES, SOFA } from './search-cases';
 import { WHY_EFFECTS } from './why-key-effects';
@@ -118,6 +118,27 @@ const AS_OF_EFFECTS: readonly Effect[] = [
   ['buildAsOf', 'position=x', ';name=x;projection=vouchers', says('position=x: expected'), true],
 ];
 
+/** Every key of operators' actions (decisions X117). */
+const ACTION_EFFECTS: readonly Effect[] = [
+  ...[
+    ['unmapName', `;fid=${german};name=x`],
+    ['changeMappings', ''],
+    ['releaseClaim', ';versionNo=9'],
+    ['rejectClaim', ';versionNo=9;statusId=211'],
+    ['buildAsOf', ';name=No;projection=vouchers;at=2026-01-01'],
+    ['dropAsOf', ''],
+  ].map(([id = '', beside = '']): Effect => [
+    id,
+    `reason=${'x'.repeat(1001)}`,
+    beside,
+    says('expected a text of 1 to 1000 characters'),
+    true,
+  ]),
+  ['listActions', 'limit=0', '', statusCode, 400],
+  ['listActions', 'before=0', '', ({ body }) => body, '[]'],
+  ['listActions', 'action=rebuild', '', ({ body }) => body, '[]'],
+];
+
 const ALL_EFFECTS = [
   ...EFFECTS,
   ...TRANSACTION_EFFECTS,
@@ -126,6 +147,7 @@ const ALL_EFFECTS = [
   ...LOG_EFFECTS,
   ...HISTORY_EFFECTS,
   ...AS_OF_EFFECTS,
+  ...ACTION_EFFECTS,
 ];
 
 beforeAll(async () => {
@@ -157,6 +179,12 @@ beforeAll(async () => {
   claimMessageId = await writeClaimDeliveries(deliveries.history, claimSubscriptionId);
   await deliveries.settled();
   await buildNow(app);
+  // An action that is listed.
+  const mappings = [{ feedId: unconnected, name: 'Recorded', categoryId: '11' }];
+  await app.post('/ops/1.0/mappings', {
+    token: OTHER_TOKENS.operator,
+    body: JSON.stringify({ mappings }),
+  });
 });
 afterAll(async () => {
   await deliveries.stop();
@@ -238,7 +266,7 @@ describe('keys of all operations', () => {
     Object.entries(keys)
       .filter(([, { type }]) => type !== TEXT && type.read('2026-04-17T10:00:00Z') !== undefined)
       .map(([key]) => key)
-      .filter((key) => key !== 'dateOutputFormat' && key !== 'suggest');
+      .filter((key) => !['dateOutputFormat', 'suggest', 'reason'].includes(key));
 
   const lines = ({ body }: Response) => body.split('\n').length;
 

@@ -317,6 +317,35 @@ const TYPES: Readonly<Record<string, DescribedEvent>> = {
     reason: text('Why'),
     by: text('Who'),
   }),
+  // Operators
+  OperatorActed: event(
+    'operator-actions',
+    'An operator is about to change something.',
+    {
+      action: text('The command that does it'),
+      by: z
+        .strictObject(
+          optional({
+            user: text('User of the shell'),
+            token: text('Fingerprint of the token'),
+            organisationId: int('Organisation of the token'),
+          }),
+        )
+        .describe('Who: a user, or the holder of a token'),
+      reason: text('Why').optional(),
+      asked: table(z.string(), 'Arguments, options or keys by their names'),
+    },
+    { at: 'When it began' },
+  ),
+  OperatorActionEnded: event(
+    'operator-actions',
+    'What an operator has begun has ended.',
+    {
+      began: text('Id of the event that began it'),
+      failure: text('Why it failed; absent: it is done').optional(),
+    },
+    { at: 'When it ended' },
+  ),
 };
 
 /** By type. A map, since the types of other programs' events may be any text, such as `constructor`. */

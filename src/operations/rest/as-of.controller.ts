@@ -39,7 +39,8 @@ import { integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { documentsOf, type PastView, PastViews, rebuildAsOf } from '../as-of';
 import { UsageError } from '../command-error';
-import { operatorFaults as fault } from './operator-service';
+import { OperatorActions } from './actions.controller';
+import { operatorFaults as fault, REASON } from './operator-service';
 
 const NAMED = { type: TEXT, required: true, description: 'Name of the read models as of a time' } as const;
 
@@ -48,6 +49,7 @@ const buildKeys = {
   projection: { type: TEXT, required: true, description: 'Read model, such as products, or all' },
   at: { type: TEXT, description: 'As of a time; a date includes its day (UTC), up to the present' },
   position: { type: TEXT, description: 'As of a log position' },
+  ...REASON,
 } as const satisfies KeyTable;
 
 /** Of lists that depend on who asks. */
@@ -174,6 +176,7 @@ export class AsOfController implements OnModuleDestroy {
     private readonly products: ProductParts,
     private readonly vouchers: VoucherParts,
     private readonly views: PastViews,
+    private readonly actions: OperatorActions,
   ) {}
 
   /** A stop does not wait for a build; asked again, it continues. */
@@ -193,11 +196,14 @@ export class AsOfController implements OnModuleDestroy {
 
   @Post('asOf')
   @ApiOperation(asOfOperations.buildAsOf)
-  async build(@MatrixKeys(buildKeys) keys: Keys<typeof buildKeys>): Promise<Answer> {
+  async build(
+    @MatrixKeys(buildKeys) keys: Keys<typeof buildKeys>,
+    @CurrentCaller() caller: Caller,
+  ): Promise<Answer> {
     return Answer.of(
       asOfOperations.buildAsOf,
       await translated(async () => {
-        const begun = await this.begin(keys);
+        const begun = await this.begin(keys, caller);
         return (await this.all()).find(({ name }) => name === begun.name) ?? unsaved(begun);
       }),
     );
@@ -205,12 +211,18 @@ export class AsOfController implements OnModuleDestroy {
 
   @Delete('asOf/:name')
   @ApiOperation(asOfOperations.dropAsOf)
-  async drop(@Param('name') name: string): Promise<Answer> {
+  async drop(
+    @Param('name') name: string,
+    @MatrixKeys(REASON) { reason }: Keys<typeof REASON>,
+    @CurrentCaller() caller: Caller,
+  ): Promise<Answer> {
     const parts = { clock: this.clock, owner: this.clock.uuid(), signal: this.stop.signal };
     if (this.building?.name === name) await this.stopBuilding();
     const hasFailed = this.last?.name === name;
     if (hasFailed) this.last = undefined;
-    await translated(() => dropAsOf(this.store, name, parts)).catch((error: unknown) => {
+    const drop = () =>
+      this.actions.of(caller, 'as-of drop', { name, reason }, ({ store }) => dropAsOf(store, name, parts));
+    await translated(drop).catch((error: unknown) => {
       if (!(hasFailed && error instanceof Fault && error.status === 404)) throw error;
     });
     return Answer.none({ position: await this.log.head() });
@@ -265,7 +277,7 @@ export class AsOfController implements OnModuleDestroy {
   }
 
   /** Resolves once the build has begun. */
-  private async begin(keys: Keys<typeof buildKeys>): Promise<BegunAsOf> {
+  private async begin(keys: Keys<typeof buildKeys>, caller: Caller): Promise<BegunAsOf> {
     if (this.building !== undefined)
       throw fault.conflict(
         `a build of ${this.building.name} is under way in this process: wait until it is complete, or drop it`,
@@ -279,7 +291,8 @@ export class AsOfController implements OnModuleDestroy {
         resolve(begun);
       };
       const parts = { clock: this.clock, owner: this.clock.uuid(), signal: stop.signal, onBegin };
-      const ended = rebuildAsOf({ log: this.log, store: this.store }, keys, parts)
+      const ended = this.actions
+        .of(caller, 'rebuild', keys, (engines) => rebuildAsOf(engines, keys, parts))
         .then(() => {
           this.last = undefined;
         })

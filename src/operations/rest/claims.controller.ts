@@ -1,12 +1,12 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
 import { Answer, ListAnswer } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
-import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { WaitForReadModels } from '../../http/visible-writes';
-import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { FollowedDirectory } from '../../network/follower';
+import { type Caller } from '../../network/organisations';
 import { OrderSearch } from '../../processes/order-search';
 import { CLAIMS } from '../../services/claims/operations';
 import { operationsById } from '../../wire/api/description';
@@ -15,7 +15,9 @@ import { atLeast, PAGE_HEADERS, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { PastViews } from '../as-of';
 import { networkClaims, rejectionOf, reviewClaim, type ReviewRequest } from '../network-claims';
 import { translated } from './as-of.controller';
-import { operatorFaults as fault } from './operator-service';
+import { type ActionName } from '../actions';
+import { OperatorActions } from './actions.controller';
+import { operatorFaults as fault, REASON } from './operator-service';
 
 const ids = { type: INTEGER, multiple: true } as const;
 
@@ -32,6 +34,7 @@ type NetworkClaimKeys = Keys<typeof networkClaimKeys>;
 
 const releaseKeys = {
   versionNo: { type: INTEGER, required: true, description: 'The latest version of the claim' },
+  ...REASON,
 } as const satisfies KeyTable;
 
 const rejectKeys = {
@@ -74,7 +77,7 @@ export const networkClaimOperations = operationsById({
 @Produces(['json'])
 export class NetworkClaimsController {
   constructor(
-    private readonly log: EventLog,
+    private readonly actions: OperatorActions,
     private readonly store: ReadStore,
     private readonly follower: FollowedDirectory,
     private readonly readModels: WaitForReadModels,
@@ -102,32 +105,44 @@ export class NetworkClaimsController {
   @ApiOperation(networkClaimOperations.releaseClaim)
   async release(
     @Param('id') id: string,
-    @MatrixKeys(releaseKeys) { versionNo: version }: Keys<typeof releaseKeys>,
+    @MatrixKeys(releaseKeys) { versionNo: version, reason }: Keys<typeof releaseKeys>,
+    @CurrentCaller() caller: Caller,
   ): Promise<Answer> {
-    return await this.review(() => ({ claimId: claimIdIn(id), version, statusId: 2 }));
+    return await this.review(caller, 'claims release', { claimId: id, version, reason }, () => ({
+      claimId: claimIdIn(id),
+      version,
+      statusId: 2,
+    }));
   }
 
   @Post(':id/reject')
   @ApiOperation(networkClaimOperations.rejectClaim)
   async reject(
     @Param('id') id: string,
-    @MatrixKeys(rejectKeys) { versionNo: version, statusId, message }: Keys<typeof rejectKeys>,
+    @MatrixKeys(rejectKeys) { versionNo: version, statusId, message, reason }: Keys<typeof rejectKeys>,
+    @CurrentCaller() caller: Caller,
   ): Promise<Answer> {
-    return await this.review(() => ({ claimId: claimIdIn(id), version, ...rejectionOf(statusId, message) }));
+    const asked = { claimId: id, version, status: statusId, message, reason };
+    return await this.review(caller, 'claims reject', asked, () => ({
+      claimId: claimIdIn(id),
+      version,
+      ...rejectionOf(statusId, message),
+    }));
   }
 
-  private async review(requested: () => ReviewRequest): Promise<Answer> {
+  private async review(
+    caller: Caller,
+    action: ActionName,
+    asked: Parameters<OperatorActions['of']>[2],
+    requested: () => ReviewRequest,
+  ): Promise<Answer> {
     try {
       const now = this.clock.now();
       const { directory } = this.follower;
-      const parts = {
-        clock: this.clock,
-        log: this.log,
-        search: OrderSearch.over(this.clock, this.store),
-        directory,
-        now,
-      };
-      const { position } = await reviewClaim(requested(), parts);
+      const search = OrderSearch.over(this.clock, this.store);
+      const { position } = await this.actions.of(caller, action, asked, async ({ log }) =>
+        reviewClaim(requested(), { clock: this.clock, log, search, directory, now }),
+      );
       if (position === undefined) throw new Error('a review appends an event');
       await this.readModels.afterWrite({ position, changes: 1 });
       return Answer.none({ position });

@@ -1,10 +1,9 @@
 import { Body, Controller, Delete, Get, Post } from '@nestjs/common';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
-import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { PostedBody } from '../../http/posted-body';
 import { WaitForReadModels } from '../../http/visible-writes';
-import { EventLog } from '../../kernel/event-log';
 import { Faults } from '../../kernel/fault';
 import { CATEGORY_MAPPINGS, listMappings, mappingsText } from '../../network/categories/category-mappings';
 import {
@@ -17,6 +16,7 @@ import {
 } from '../../network/categories/change-mappings';
 import { suggestMappings } from '../../network/categories/suggest-mappings';
 import { FollowedDirectory } from '../../network/follower';
+import { type Caller } from '../../network/organisations';
 import { mapInSlices } from '../../runtime/slices';
 import { CountedFeeds } from '../../services/products/feed.queries';
 import { operationsById, type Shape } from '../../wire/api/description';
@@ -28,7 +28,9 @@ import { NotParsable, utf8Text } from '../../wire/bytes';
 import { integer, score, text, wordOf } from '../../wire/record/kinds';
 import { complete, recordReader } from '../../wire/record/read';
 import { listOf, record } from '../../wire/record/record';
-import { operatorFaults as fault, listKeys, suggestKeys, unmapKeys } from './operator-service';
+import { type ActionName } from '../actions';
+import { OperatorActions } from './actions.controller';
+import { operatorFaults as fault, listKeys, REASON, suggestKeys, unmapKeys } from './operator-service';
 
 /** Lines in one post. */
 const MOST = 10_000;
@@ -158,7 +160,7 @@ const SUGGESTIONS = { default: 3, max: 20 } as const;
 @Produces(['json'])
 export class MappingsController {
   constructor(
-    private readonly log: EventLog,
+    private readonly actions: OperatorActions,
     private readonly follower: FollowedDirectory,
     private readonly counted: CountedFeeds,
     private readonly readModels: WaitForReadModels,
@@ -196,23 +198,42 @@ export class MappingsController {
   /** A list in JSON or CSV; each line is applied or refused separately. */
   @Post()
   @ApiOperation(mappingOperations.changeMappings)
-  async post(@Body() body: PostedBody): Promise<Answer> {
+  async post(
+    @Body() body: PostedBody,
+    @MatrixKeys(REASON) { reason }: Keys<typeof REASON>,
+    @CurrentCaller() caller: Caller,
+  ): Promise<Answer> {
     const format = body.format(['json', 'csv']);
-    if (format === 'json') return await this.change(await linesOfJson(body.upTo(MAX_BODY)));
-    return await this.change(await linesOfCsv(await body.bytes(MAX_BODY)));
+    const lines =
+      format === 'json'
+        ? await linesOfJson(body.upTo(MAX_BODY))
+        : await linesOfCsv(await body.bytes(MAX_BODY));
+    return await this.change(lines, caller, 'mappings import', { reason, lines: lines.length });
   }
 
   @Delete()
   @ApiOperation(mappingOperations.unmapName)
-  async unmap(@MatrixKeys(unmapKeys) { fid, name }: Keys<typeof unmapKeys>): Promise<Answer> {
-    return await this.change([{ line: 1, change: { feedId: fid, name } }]);
+  async unmap(
+    @MatrixKeys(unmapKeys) keys: Keys<typeof unmapKeys>,
+    @CurrentCaller() caller: Caller,
+  ): Promise<Answer> {
+    const { fid, name } = keys;
+    return await this.change([{ line: 1, change: { feedId: fid, name } }], caller, 'mappings unmap', keys);
   }
 
-  private async change(lines: readonly MappingLine[]): Promise<Answer> {
-    const { report, events, position } = await changeMappings(this.clock, this.log, this.follower, lines, {
+  private async change(
+    lines: readonly MappingLine[],
+    caller: Caller,
+    action: ActionName,
+    asked: Parameters<OperatorActions['of']>[2],
+  ): Promise<Answer> {
+    const options = {
       at: this.clock.now().toISOString(),
-      count: (feedIds) => this.counted.of(feedIds),
-    });
+      count: (feedIds: readonly number[]) => this.counted.of(feedIds),
+    };
+    const { report, events, position } = await this.actions.of(caller, action, asked, ({ log }) =>
+      changeMappings(this.clock, log, this.follower, lines, options),
+    );
     if (events > 0) await this.readModels.afterWrite({ position, changes: events });
     const status = report.some(({ outcome }) => outcome === 'refused') ? 400 : 200;
     return new Answer({ json: () => ({ report }) }, { status, ...(events === 0 ? {} : { position }) });

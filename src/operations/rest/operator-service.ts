@@ -1,6 +1,7 @@
 import { defineService } from '../../http/service';
 import { faultsOf } from '../../kernel/fault';
-import { INTEGER, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
+import { INTEGER, type KeyTable, type KeyType, oneOf, TEXT } from '../../wire/keys/keys';
+import { MAX_REASON } from '../actions';
 
 /** Codes are the HTTP status, as for generic errors (`docs/decisions.md#x60`). */
 const operatorFaultTable = {
@@ -25,13 +26,26 @@ export const operatorService = defineService({
     title: 'Operations',
     description:
       'For operators of the network: mappings of advertisers’ category names, claims that are pending at the ' +
-      'network, what has become of messages, the event log, the history of anything, and read models as of a time.',
+      'network, what has become of messages, the event log, the history of anything, what operators have done, and read ' +
+      'models as of a time.',
     faults: operatorFaultTable,
     schemas: () => ({}),
     errorSchema: 'OpsErrors_v1_0.xsd',
   },
   faults: operatorFaults,
 });
+
+const reasonText: KeyType<string> = {
+  ...TEXT,
+  expected: `a text of 1 to ${MAX_REASON} characters`,
+  schema: { type: 'string', minLength: 1, maxLength: MAX_REASON },
+  read: (text) => (text.trim() === '' || text.length > MAX_REASON ? undefined : text),
+};
+
+/** Of each operation that changes something. */
+export const REASON = {
+  reason: { type: reasonText, description: 'Why: recorded in the log with the fingerprint of the token' },
+} as const satisfies KeyTable;
 
 export const listKeys = {
   fid: { type: INTEGER, multiple: true, required: true, description: 'Feed ids' },
@@ -41,6 +55,7 @@ export const listKeys = {
 export const unmapKeys = {
   fid: { type: INTEGER, required: true, description: 'Feed id' },
   name: { type: TEXT, required: true, description: 'The advertiser’s category name' },
+  ...REASON,
 } as const satisfies KeyTable;
 
 export const suggestKeys = {

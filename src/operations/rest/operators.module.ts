@@ -7,6 +7,8 @@ import { ReadStore } from '../../kernel/read-store';
 import { ProductParts } from '../../services/products/product.queries';
 import { VoucherParts } from '../../services/vouchers/voucher.queries';
 import { PastViews } from '../as-of';
+import { Clock } from '../../runtime/clock';
+import { ActionsController, OperatorActions } from './actions.controller';
 import { AsOfController } from './as-of.controller';
 import { NetworkClaimsController } from './claims.controller';
 import { EventSchemasController } from './event-schemas.controller';
@@ -66,7 +68,7 @@ class HealthController {
   }
 }
 
-/** For operators: health, category mappings, deliveries, claims, the log, and the past. */
+/** For operators: health, category mappings, deliveries, claims, the log, operators' actions, and the past. */
 @Module({})
 export class OperatorsModule {
   static with(readiness: Readiness, sql: AnswerSql, parts: ProductParts & VoucherParts): DynamicModule {
@@ -75,6 +77,7 @@ export class OperatorsModule {
       controllers: [
         HealthController,
         MappingsController,
+        ActionsController,
         anyDeliveriesController(operatorFaults.unusable),
         NetworkClaimsController,
         EventSchemasController,
@@ -91,6 +94,12 @@ export class OperatorsModule {
           provide: PastViews,
           useFactory: (log: EventLog, store: ReadStore) => new PastViews(log, store),
           inject: [EventLog, ReadStore],
+        },
+        {
+          provide: OperatorActions,
+          useFactory: (log: EventLog, store: ReadStore, clock: Clock) =>
+            new OperatorActions(log, store, clock),
+          inject: [EventLog, ReadStore, Clock],
         },
         { provide: ProductParts, useValue: parts },
         { provide: VoucherParts, useValue: parts },

@@ -64,6 +64,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog why delivery ID': ['test/cli/why.test.ts', "'delivery'"],
   'affilog why delivery ID [--subscription ID]': ['test/cli/notifications.test.ts', "'explain'"],
   'affilog notifications own': ['test/cli/notifications.test.ts', "'own'"],
+  'affilog actions': ['test/cli/actions.test.ts', "'actions'"],
   'affilog claims list': ['test/cli/claims.test.ts', "'list'"],
   'affilog claims release CLAIM': ['test/cli/claims.test.ts', "'release'"],
   'affilog claims reject CLAIM --status 211 [--message TEXT]': ['test/cli/claims.test.ts', "'reject'"],

@@ -1,0 +1,38 @@
+import { type Command, Option } from 'commander';
+import { type ListedAction, ACTIONS } from '../operations/actions';
+import { type CliParts, integerFrom, onEngines, printLines } from './settings';
+
+interface ActionFlags {
+  readonly action?: readonly string[];
+  readonly most: number;
+  readonly before?: number;
+  readonly json?: boolean;
+}
+
+/** `affilog actions`. */
+export function addActions(affilog: Command, parts: CliParts): void {
+  affilog
+    .command('actions')
+    .description(
+      'List what operators have done, the last first: when, who, what, and why. Works while servers run.',
+    )
+    .addOption(new Option('--action <name...>', 'only these').choices(Object.keys(ACTIONS)))
+    .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1)).default(100))
+    .addOption(new Option('--before <number>', 'only those before this one').argParser(integerFrom(0)))
+    .option('--json', 'One JSON object a line.')
+    .action(
+      onEngines(parts, async ({ log }, { action = [], most, before, json = false }: ActionFlags) => {
+        const { listActions, operatorText } = await import('../operations/actions.js');
+        const textOf = (one: ListedAction): string => {
+          const asked = Object.entries(one.asked).map(([name, value]) => `${name}=${value}`);
+          const how = one.failure === undefined ? one.state : `${one.state}: ${one.failure}`;
+          const why = one.reason === undefined ? [] : [`because: ${one.reason}`];
+          return [one.number, one.time, operatorText(one.by), one.action, asked.join(' '), how, ...why].join(
+            '\t',
+          );
+        };
+        const listed = await listActions(log, { actions: action, most, before });
+        await printLines(parts, listed.map(json ? (one) => JSON.stringify(one) : textOf));
+      }),
+    );
+}

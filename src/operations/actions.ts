@@ -1,0 +1,282 @@
+import { type Clock } from '../runtime/clock';
+import { execute, type EventOf, eventsOf, toDomainEvent } from '../kernel/decider';
+import { EngineUnavailable, EventLog } from '../kernel/event-log';
+import { type ReadStore } from '../kernel/read-store';
+import { defined } from '../kernel/without';
+import { UsageError } from './command-error';
+
+/**
+ * What operators do: the commands that change something, each with the operations below `/ops/1.0` that do the same. Each run
+ * is recorded in the log before it changes anything (`docs/decisions.md#x117`). The log of any other command refuses to append.
+ *
+ * Names of commands are in the log: add, never rename.
+ */
+export const ACTIONS = {
+  'network import': [],
+  'categories import': [],
+  'mappings map': [],
+  'mappings unmap': ['unmapName'],
+  'mappings import': ['changeMappings'],
+  'tokens issue': [],
+  'tokens revoke': [],
+  'feeds restore': [],
+  'transactions import': [],
+  'claims release': ['releaseClaim'],
+  'claims reject': ['rejectClaim'],
+  'notifications test': [],
+  'notifications enable': [],
+  'notifications redeliver': [],
+  'notifications own': [],
+  rebuild: ['buildAsOf'],
+  'as-of drop': ['dropAsOf'],
+  'parked retry': [],
+  'parked skip': [],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export type ActionName = keyof typeof ACTIONS;
+
+export function isAction(name: string): name is ActionName {
+  return Object.hasOwn(ACTIONS, name);
+}
+
+/** Who: the user of the shell, or the holder of a token, by its fingerprint. */
+export type Operator =
+  { readonly user: string } | { readonly token: string; readonly organisationId: number };
+
+export interface Action {
+  readonly name: ActionName;
+  readonly by: Operator;
+  readonly reason?: string | undefined;
+  /** What it was asked for: arguments and options by their names. */
+  readonly asked: Readonly<Record<string, string>>;
+}
+
+/** Their names and shapes are the storage format: add, never rename. */
+type ActionEvent =
+  | EventOf<
+      'OperatorActed',
+      {
+        readonly action: string;
+        readonly by: Operator;
+        readonly reason?: string;
+        readonly asked: Readonly<Record<string, string>>;
+      }
+    >
+  | EventOf<
+      'OperatorActionEnded',
+      {
+        /** Id of the event that began it. */
+        readonly began: string;
+        readonly failure?: string;
+      }
+    >;
+
+/** Appends whatever comes: the first and the last event are all that is read of a stream, however long it is. */
+const actionDecider = {
+  category: 'operator',
+  initial: undefined,
+  supersedes: () => true,
+  decide: (event: ActionEvent) => [event],
+  evolve: () => undefined,
+} as const;
+
+const STREAM = 'operator-actions';
+const ID = 'actions';
+
+/** In characters. */
+export const MAX_REASON = 1000;
+const MAX_VALUE = 200;
+
+/** Raises `UsageError`. */
+function requireReason(reason: string | undefined): void {
+  if (reason !== undefined && (reason.trim() === '' || reason.length > MAX_REASON))
+    throw new UsageError(`--reason: expected a text of 1 to ${MAX_REASON} characters`);
+}
+
+interface Acting {
+  readonly log: EventLog;
+  readonly store: ReadStore;
+}
+
+/**
+ * Does what an operator asks for, with engines that record it before the first change: what is refused, or has nothing to
+ * do, is not recorded. Afterwards its end is recorded. Raises what `work` raises, `UsageError`, and
+ * `EngineUnavailable` if it cannot be recorded: then nothing is changed.
+ */
+export async function acting<Engines extends Acting, Result>(
+  clock: Clock,
+  engines: Engines,
+  { name, by, reason, asked }: Action,
+  work: (engines: Engines) => Promise<Result>,
+): Promise<Result> {
+  requireReason(reason);
+  const { log, store } = engines;
+  const append = async (event: ActionEvent): Promise<string> =>
+    (await execute(clock, log, actionDecider, ID, event)).ids[0] ?? '';
+  let recording: Promise<string> | undefined;
+  const record = async (): Promise<void> => {
+    const data = defined({
+      at: clock.now().toISOString(),
+      action: name,
+      by,
+      reason,
+      asked: shortened(asked),
+    });
+    recording ??= append({ type: 'OperatorActed', data }).catch((error: unknown) => {
+      recording = undefined;
+      throw error;
+    });
+    await recording;
+  };
+  const end = async (failure?: string): Promise<void> => {
+    const began = await recording;
+    if (began === undefined) return;
+    const data = defined({ at: clock.now().toISOString(), began, failure });
+    await append({ type: 'OperatorActionEnded', data }).catch((error: unknown) => {
+      // What was done is done: it is listed as unfinished.
+      if (!(error instanceof EngineUnavailable)) throw error;
+    });
+  };
+  try {
+    const result = await work({
+      ...engines,
+      log: new WatchedLog(log, record),
+      store: watchedStore(store, record),
+    });
+    await end();
+    return result;
+  } catch (error) {
+    await end((error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON)).catch(
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+function shortened(asked: Action['asked']): Action['asked'] {
+  return Object.fromEntries(
+    Object.entries(asked).map(([name, value]) => [
+      name,
+      value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}…` : value,
+    ]),
+  );
+}
+
+/** For commands that are no actions. */
+export function readOnly<Engines extends Acting>(engines: Engines): Engines {
+  const refuse = (): Promise<void> =>
+    Promise.reject(new Error('a command that appends events has to be listed in ACTIONS'));
+  return { ...engines, log: new WatchedLog(engines.log, refuse) };
+}
+
+/** A log that awaits something before each append. */
+class WatchedLog extends EventLog {
+  constructor(
+    private readonly log: EventLog,
+    private readonly beforeAppend: () => Promise<void>,
+  ) {
+    super();
+  }
+
+  override async append(...args: Parameters<EventLog['append']>): ReturnType<EventLog['append']> {
+    await this.beforeAppend();
+    return await this.log.append(...args);
+  }
+
+  override readStream(...args: Parameters<EventLog['readStream']>): ReturnType<EventLog['readStream']> {
+    return this.log.readStream(...args);
+  }
+
+  override readAll(...args: Parameters<EventLog['readAll']>): ReturnType<EventLog['readAll']> {
+    return this.log.readAll(...args);
+  }
+
+  override readAllBackwards(
+    ...args: Parameters<EventLog['readAllBackwards']>
+  ): ReturnType<EventLog['readAllBackwards']> {
+    return this.log.readAllBackwards(...args);
+  }
+
+  override subscribe(...args: Parameters<EventLog['subscribe']>): ReturnType<EventLog['subscribe']> {
+    return this.log.subscribe(...args);
+  }
+
+  override async head(): ReturnType<EventLog['head']> {
+    return await this.log.head();
+  }
+
+  override async close(): Promise<void> {
+    await this.log.close();
+  }
+}
+
+const STORE_CHANGES = new Set<string | symbol>(['create', 'finish', 'swap', 'retire', 'drop', 'write']);
+
+/** A store that awaits something before each change. */
+function watchedStore(store: ReadStore, beforeChange: () => Promise<void>): ReadStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name, target);
+      if (typeof member !== 'function') return member;
+      const method = member.bind(target) as (...args: unknown[]) => unknown;
+      if (!STORE_CHANGES.has(name)) return method;
+      return async (...args: unknown[]): Promise<unknown> => {
+        await beforeChange();
+        return await method(...args);
+      };
+    },
+  });
+}
+
+/** An action as it is listed. */
+export interface ListedAction {
+  /** By which the list is continued. */
+  readonly number: number;
+  readonly time: string;
+  readonly action: string;
+  readonly by: Operator;
+  readonly reason?: string;
+  readonly asked: Readonly<Record<string, string>>;
+  /** `unfinished`: it is in progress, or its process was killed. */
+  readonly state: 'done' | 'failed' | 'unfinished';
+  readonly ended?: string;
+  readonly failure?: string;
+}
+
+export interface ActionCriteria {
+  /** Names of actions; by default all. */
+  readonly actions: readonly string[];
+  readonly most: number;
+  /** Only those with lower numbers. */
+  readonly before?: number | undefined;
+}
+
+/** What operators have done, the last action first. */
+export async function listActions(
+  log: EventLog,
+  { actions, most, before = Infinity }: ActionCriteria,
+): Promise<readonly ListedAction[]> {
+  const ends = new Map<string, Pick<ListedAction, 'ended' | 'failure' | 'state'>>();
+  const listed: ListedAction[] = [];
+  for await (const recorded of eventsOf(log, STREAM, { backwards: true })) {
+    if (listed.length >= most) break;
+    const { type, data } = toDomainEvent(recorded) as ActionEvent;
+    if (type === 'OperatorActionEnded') {
+      const { began, at, failure } = data;
+      const state = failure === undefined ? ('done' as const) : ('failed' as const);
+      ends.set(began, defined({ state, ended: at, failure }));
+      continue;
+    }
+    const end = ends.get(recorded.id) ?? { state: 'unfinished' };
+    ends.delete(recorded.id);
+    const { at, action, by, reason, asked } = data;
+    if (recorded.revision >= before || (actions.length > 0 && !actions.includes(action))) continue;
+    listed.push(defined({ number: recorded.revision, time: at, action, by, reason, asked, ...end }));
+  }
+  return listed;
+}
+
+/** Who, as it is listed: `user alice`, `token 0123456789ab of organisation 9`. */
+export function operatorText(by: Operator): string {
+  return 'user' in by ? `user ${by.user}` : `token ${by.token} of organisation ${by.organisationId}`;
+}
