@@ -22,6 +22,7 @@ import { history } from './history';
 import { loadJson } from './load-json';
 import { loadXml } from './load-xml';
 import { logExport } from './log-export';
+import { manyFeeds } from './many-feeds';
 import { memory } from './memory';
 import { million } from './million';
 import { notifierStart } from './notifier-start';
@@ -65,6 +66,7 @@ const FIGURES = {
   'search-million': searchMillion,
   'search-20-feeds': search20Feeds,
   'search-200-feeds': search200Feeds,
+  'many-feeds': manyFeeds,
   wal,
   start,
   'feed-restart': feedRestart,
@@ -94,6 +96,7 @@ names: all, ${Object.keys(FIGURES).join(', ')}
        log-export and sql need DuckDB, which npm installs where it is available
 --count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, history, search-million, sql (events), wal and deliveries-restart have ten times as many,
            search-20-feeds twenty times, search-200-feeds 25 times,
+           many-feeds has a tenth as many feeds, of 20 products each,
            transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages)
 --keep FOLDER  search-million, search-20-feeds and search-200-feeds keep their data there, and use what is there, since filling it takes minutes
 --json     one JSON object a line instead of a table

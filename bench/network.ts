@@ -17,8 +17,8 @@ export const SITES = Array.from({ length: 50 }, (_, site) => 21 + site);
 /** Feeds have the ids 1 to this one. */
 export const FEEDS = 12;
 
-/** A network file with one advertiser, one publisher and some feeds, each with all product categories mapped. */
-export function networkFile(feedCount = FEEDS): string {
+/** A network file with one advertiser, one publisher and some feeds, the first of which have all product categories mapped. */
+export function networkFile(feedCount = FEEDS, mapped = feedCount): string {
   const feeds = Array.from({ length: feedCount }, (_, feed) => feed + 1);
   const categories = CATEGORIES.map(({ name }, at) => ({ id: String(at + 1), name }));
   return JSON.stringify({
@@ -75,6 +75,8 @@ export function networkFile(feedCount = FEEDS): string {
       parentId: null,
       names: { en: `Platform category ${id}` },
     })),
-    mappings: feeds.flatMap((feedId) => categories.map(({ id, name }) => ({ feedId, name, categoryId: id }))),
+    mappings: feeds
+      .slice(0, mapped)
+      .flatMap((feedId) => categories.map(({ id, name }) => ({ feedId, name, categoryId: id }))),
   });
 }

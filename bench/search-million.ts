@@ -12,18 +12,14 @@ import {
   searchProducts,
   type WantedFacets,
 } from '../projections/product-search';
-import { products } from '../projections/products';
 import { seededRandom } from '../src/demo/random';
-import { layoutFolder } from '../src/engines/embedded/store/layouts';
 import { type Engines, openEngines } from '../src/engines/open';
-import { type Write } from '../src/kernel/read-store';
-import { directoryAt } from '../src/network/directory';
 import { CatalogueScan, type FoundInCatalogue } from './bare/scan-catalogue';
 import { Catalogue } from './catalogue';
 import { type CatalogueSearch, criteriaOf, KINDS, keysOf, PRICE_BOUNDS } from './catalogue-searches';
+import { fill } from './filled';
 import { type Bench, compareLatencies, type Figure, quantile, timed } from './harness';
 import { networkFile, PUBLISHER_TOKEN } from './network';
-import { memoryGrowth } from './process-memory';
 import { bodyOf } from './products';
 import { Server } from './server';
 
@@ -270,8 +266,6 @@ function textOfPage(
   return `${total}: ${groups.map((names) => names.join('+')).join(' ')}${counted}`;
 }
 
-const BATCH = 1_000;
-
 /** Fills a new data folder, which appears when it is complete. */
 async function* build(
   dataDir: string,
@@ -279,38 +273,13 @@ async function* build(
   catalogue: Catalogue,
 ): AsyncGenerator<Figure> {
   const unfinished = `${dataDir}.unfinished`;
-  const network = networkFile(feeds.length + 1);
-  await (await Server.start(unfinished, 'api', {}, network)).stop();
-  const engines = await openEngines({ dataDir: unfinished, ...EMBEDDED, threads: true, readers: 0 });
-  const { log, store } = engines;
-  const version = await log.head();
-  const directory = await directoryAt(log, version);
-  const generation = await store.create(products.collection);
-  const target = { collection: generation.collection, generation: generation.number };
-  let growth: (() => number) | undefined;
-  let writing = Promise.resolve();
-  const ms = await timed(async () => {
-    for (let first = 0; first < catalogue.size; first += BATCH) {
-      const numbers = Array.from({ length: Math.min(BATCH, catalogue.size - first) }, (_, at) => first + at);
-      const writes = numbers.map((at): Write => ({ version, put: catalogue.documentOf(at, directory) }));
-      await writing;
-      // Without what any writing takes, of the first tenth.
-      if (first * 10 >= catalogue.size) growth ??= memoryGrowth(process.pid);
-      writing = store.write(target, writes, version);
-      // Awaited before the next one.
-      writing.catch(() => undefined);
-    }
-    await writing;
-  });
-  const finishing = await timed(() => store.finish(generation));
-  await store.swap(generation);
-  const most = MEMORY.building + MEMORY.cache + (MEMORY.million * catalogue.size) / 1e6;
-  const file = join(
-    layoutFolder(join(unfinished, 'read')),
-    `${products.collection.name}-g${generation.number}.sqlite`,
+  const { writing, finishing, memory, file } = await fill(
+    unfinished,
+    catalogue,
+    networkFile(feeds.length + 1),
   );
-  await engines.close();
-  const rate = (catalogue.size / (ms + finishing)) * 1000;
+  const most = MEMORY.building + MEMORY.cache + (MEMORY.million * catalogue.size) / 1e6;
+  const rate = (catalogue.size / (writing + finishing)) * 1000;
   const figures: readonly Figure[] = [
     {
       figure: `${name} build`,
@@ -320,8 +289,8 @@ async function* build(
       goal: null,
       unit: 'products/s',
     },
-    { ...atMost(`${name} finish`, finishing / 1000, (ms + finishing) / 1000), unit: 's', goal: null },
-    { ...atMost(`${name} build memory`, Math.max(1, growth?.() ?? 0), most), unit: 'MB' },
+    { ...atMost(`${name} finish`, finishing / 1000, (writing + finishing) / 1000), unit: 's', goal: null },
+    { ...atMost(`${name} build memory`, Math.max(1, memory), most), unit: 'MB' },
     { ...atMost(`${name} index`, indexBytes(file) / catalogue.size, BUILD.bytes), unit: 'B/product' },
     {
       ...atMost(`${name} file`, (await stat(file)).size / catalogue.size, 2_000),

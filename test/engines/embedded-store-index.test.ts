@@ -21,6 +21,7 @@ import { generatedDocuments, LOOSE, OFFERS } from '../contracts/read-store/docum
 import { queriesFor } from '../contracts/read-store/queries';
 import { at, live } from '../contracts/read-store/subject';
 import { oracleOf } from '../support/oracle';
+import { manifestOf } from '../support/search-manifest';
 import { storeFolder } from '../support/store-folder';
 import { randomOf } from './search/random';
 
@@ -61,19 +62,9 @@ function withFile<Result>(path: string, work: (file: DatabaseSyncInstance) => Re
   }
 }
 
-/** What the index of a generation consists of. */
-function manifestOf(path: string): Readonly<Record<'segments' | 'replaced', readonly unknown[]>> {
-  return withFile(path, (file) => {
-    const row = file.prepare("SELECT bytes FROM blobs WHERE name = 'manifest'").get();
-    // Without the checksum.
-    const text = Buffer.from(row?.['bytes'] as Uint8Array).subarray(0, -4);
-    return JSON.parse(text.toString()) as Readonly<Record<'segments' | 'replaced', readonly unknown[]>>;
-  });
-}
-
 /** How many segments a generation has. */
 function segmentsOf(path: string): number {
-  return manifestOf(path).segments.length;
+  return manifestOf(path).segments;
 }
 
 test('products are in the order of their modification, so that pages of the newest are read without sorting (decisions P7)', () => {
@@ -305,7 +296,8 @@ describe('a damaged index', () => {
         ...['feedId', 'groupId', 'modified', 'price', 'stock'].map((field) => `n/column/${field}/n`),
         ...['deleted/n/', 'head', 'ids/index', 'ids/n', 'members/groupId/n', 'order/modified/n', 'pack'],
         ...['ranks/n', 'rows/n', 'terms/index', 'terms/list/n', 'terms/n'],
-      ].map((kind) => (kind.startsWith('n/') || kind === 'manifest' ? kind : `n/${kind}`)),
+        'partition/n',
+      ].map((kind) => (/^(n\/|manifest|partition)/.test(kind) ? kind : `n/${kind}`)),
     );
     for (const [kind, name] of names) {
       for (const [how, damage] of Object.entries(DAMAGES)) {

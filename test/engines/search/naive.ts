@@ -23,6 +23,10 @@ export class MemoryBlobs implements Blobs {
     this.stored.set(name, bytes);
   }
 
+  all(prefix: string): readonly (readonly [name: string, bytes: Uint8Array])[] {
+    return [...this.stored].filter(([name]) => name.startsWith(prefix));
+  }
+
   remove(prefix: string, most: number): boolean {
     let left = most;
     for (const name of this.stored.keys()) {

@@ -466,6 +466,92 @@ test('a merge that a crash ended leaves the index as it was, and its blobs are s
   expectSame(after, documents, someQuery(random));
 });
 
+describe('with many partitions', () => {
+  /** Counts what is read and written. */
+  class CountedBlobs extends MemoryBlobs {
+    counted = { blobs: 0, bytes: 0 };
+
+    override get(name: string): Uint8Array | undefined {
+      const bytes = super.get(name);
+      this.count(bytes?.length ?? 0);
+      return bytes;
+    }
+
+    override all(prefix: string): ReturnType<MemoryBlobs['all']> {
+      const found = super.all(prefix);
+      for (const [, { length }] of found) this.count(length);
+      return found;
+    }
+
+    override put(name: string, bytes: Uint8Array): void {
+      super.put(name, bytes);
+      this.count(bytes.length);
+    }
+
+    private count(bytes: number): void {
+      this.counted = { blobs: this.counted.blobs + 1, bytes: this.counted.bytes + bytes };
+    }
+  }
+
+  const documentOf = (partition: number, at: number): SomeDocument => ({
+    id: `${partition}-${at}`,
+    row: partition * 100 + at,
+    tokens: 'w0',
+    numbers: { price: at, modified: at },
+  });
+
+  function filled(partitions: number): { readonly blobs: CountedBlobs; readonly index: SearchIndex } {
+    const blobs = new CountedBlobs();
+    const index = new SearchIndex(blobs, SCHEMA, new BlobCache(0));
+    for (let partition = 0; partition < partitions; partition += 1)
+      append(index, 1_000 + partition, [documentOf(partition, 0), documentOf(partition, 1)]);
+    return { blobs, index };
+  }
+
+  test('a write, a merge and a search of one partition read and write what that has, however many others there are', () => {
+    // Numbers of segments have as many digits in both.
+    const [few, many] = [1_100, 4_400].map((partitions) => {
+      const { blobs, index } = filled(partitions);
+      const reader = new SearchIndex(blobs, SCHEMA, new BlobCache(0));
+      const query: Query = { filter: { token: 'w0' }, order: [NEWEST], offset: 0, size: 10 };
+      const searched = new Set([1_500]);
+      expect(reader.query(query, searched).total).toBe(2);
+      return ['write', 'merge', 'search'].map((work) => {
+        blobs.counted = { blobs: 0, bytes: 0 };
+        if (work === 'write') append(index, 1_500, [documentOf(500, 1), documentOf(500, 2)]);
+        else if (work === 'merge') finish(index.merge(2));
+        else expect(reader.query(query, searched).total).toBe(3);
+        return { work, ...blobs.counted };
+      });
+    });
+    expect(few).toMatchObject([{ work: 'write' }, { work: 'merge' }, { work: 'search' }]);
+    expect(many).toEqual(few);
+  });
+
+  test('a reader sees what others change, few partitions or many, and a partition that is lost is refused', () => {
+    const { blobs, index } = filled(700);
+    const reader = new SearchIndex(blobs, SCHEMA, new BlobCache(0));
+    const totalIn = (searching: SearchIndex, partitions?: ReadonlySet<number>): number =>
+      searching.query({ filter: { token: 'w0' }, order: [], offset: 0, size: 0 }, partitions).total;
+    expect(totalIn(reader)).toBe(1_400);
+    let expected = 1_400;
+    for (const changed of [1, 499, 500, 501, 700]) {
+      for (let partition = 0; partition < changed; partition += 1)
+        append(index, 1_000 + partition, [documentOf(partition, expected)]);
+      expected += changed;
+      expect(totalIn(reader)).toBe(expected);
+    }
+    for (let merge = index.mergeAll(); merge !== undefined; merge = index.mergeAll()) finish(merge);
+    expect(index.size().segments).toBe(700);
+    expect(totalIn(reader)).toBe(expected);
+    blobs.stored.delete('partition/1650');
+    for (const wanted of [undefined, new Set([1_000]), new Set([1_650])])
+      expect(() => totalIn(new SearchIndex(blobs, SCHEMA, new BlobCache(0)), wanted)).toThrow(
+        new DamagedIndex('the search index has 699 partitions: expected 700'),
+      );
+  });
+});
+
 test('emptied segments are gone, with their blobs', () => {
   const random = randomOf(7);
   const blobs = new MemoryBlobs();
@@ -475,7 +561,7 @@ test('emptied segments are gone, with their blobs', () => {
   for (const partition of [0, 1]) remove(index, partition, [idOf(partition)]);
   while (index.sweep());
   expect(index.size()).toEqual({ docs: 0, segments: 0 });
-  expect([...blobs.stored.keys()]).toEqual(['manifest']);
+  expect([...blobs.stored.keys()].sort()).toEqual(['manifest', 'partition/0', 'partition/1']);
 });
 
 test('a merge that was given up meanwhile replaces nothing, and what it writes afterwards is swept too', () => {
@@ -538,7 +624,7 @@ test.each([
       } else if (damage === 'cut') damaged.stored.set(name, bytes.slice(0, documents(bytes.length)));
       else if (damage === 'other') damaged.stored.set(name, other);
       else damaged.stored.delete(name);
-      if ((damage === 'other' && bytes === other) || (damage === 'missing' && name === 'manifest')) continue;
+      if (damage === 'other' && bytes === other) continue;
       try {
         expect(answer(damaged)).toEqual(expected);
       } catch (error) {
@@ -756,7 +842,7 @@ describe('the bytes of an index are those of this LAYOUT_VERSION: raise LAYOUT_V
     append(index, 0, documents(4));
     const segment = Buffer.from(blobs.stored.get('1/pack') ?? []).toString('base64');
     expect({ LAYOUT_VERSION, segment: segment.match(/.{1,100}/g) }).toEqual({
-      LAYOUT_VERSION: 8,
+      LAYOUT_VERSION: 9,
       segment: [
         'IwEAAFtbIjEvaWRzLzAiLDI5XSxbIjEvaWRzL2luZGV4IiwxN10sWyIxL3Rlcm1zLzAiLDQ1XSxbIjEvdGVybXMvaW5kZXgiLDE4',
         'XSxbIjEvcm93cy8wIiwyMF0sWyIxL3JhbmtzLzAiLDIwXSxbIjEvY29sdW1uL3ByaWNlLzAiLDI0XSxbIjEvb3JkZXIvcHJpY2Uv',
@@ -785,8 +871,8 @@ describe('the bytes of an index are those of this LAYOUT_VERSION: raise LAYOUT_V
     finish(index.build(true));
     digestAll();
     expect({ LAYOUT_VERSION, digest: digest.digest('hex') }).toEqual({
-      LAYOUT_VERSION: 8,
-      digest: 'e6b5ca88d8c7151a2983fb42e784453eb76116e6d471a216312bb6d79e940fdb',
+      LAYOUT_VERSION: 9,
+      digest: '2ce4806a7d3c6e956fd6357ddfbb22f2303ffee08cfddd4063c7d87f2c29e44e',
     });
   });
 });

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
-import { DatabaseSync } from '@photostructure/sqlite';
 import fc from 'fast-check';
 import { openEmbeddedStore } from '../../../src/engines/embedded/store/open-store';
 import { type Document, type Generation, type Write } from '../../../src/kernel/read-store';
@@ -12,6 +11,7 @@ import { queriesFor } from '../../contracts/read-store/queries';
 import { live } from '../../contracts/read-store/subject';
 import { DIST } from '../../support/built';
 import { oracleOf } from '../../support/oracle';
+import { manifestOf } from '../../support/search-manifest';
 import { cases } from '../../support/size';
 import { storeFolder } from '../../support/store-folder';
 
@@ -37,13 +37,8 @@ function segmentsOf(
   directory: string,
   { collection, number }: Generation,
 ): readonly [count: number, writing: readonly number[]] {
-  const file = new DatabaseSync(join(directory, `${collection}-g${number}.sqlite`), { readOnly: true });
-  const row = file.prepare("SELECT bytes FROM blobs WHERE name = 'manifest'").get();
-  file.close();
-  if (row === undefined) return [0, []];
-  const text = Buffer.from(row['bytes'] as Uint8Array).subarray(0, -4);
-  const manifest = JSON.parse(text.toString()) as Readonly<Record<'segments' | 'writing', readonly number[]>>;
-  return [manifest.segments.length, manifest.writing];
+  const { segments, writing } = manifestOf(join(directory, `${collection}-g${number}.sqlite`));
+  return [segments, writing];
 }
 
 test(`a store that is killed ${KILLS} times, while it writes and while it merges, is as its checkpoint says`, async () => {

@@ -1,8 +1,8 @@
-import { bytesOf, textOf } from './bytes';
 import { difference, everything, type OrdinalSet, setOf, union } from './containers';
 import { SegmentMerge } from './merge';
 import { answer } from './answer';
 import { countFacets } from './facets';
+import { isMostlyDeleted, Manifest, type Root, type SegmentState, tiersOf } from './manifest';
 import { matchesOf, type Searched } from './matches';
 import { type Answer, type Count, type Facet, type Filter, type Query } from './query';
 import { type Change, decodeChanges, encodeChanges } from './recorded';
@@ -18,36 +18,6 @@ import {
 import { type BlobCache, type Blobs, CheckedBlobs } from './storage';
 import { rowsById, type Walked, walked } from './walk';
 
-/** What the manifest says about a segment. */
-interface SegmentState {
-  readonly id: number;
-  readonly partition: number;
-  readonly docs: number;
-  /** How many of them are deleted. */
-  readonly deleted: number;
-  /** Counts the changes of the deleted documents. */
-  readonly version: number;
-}
-
-/** The only blob besides the tombstones that is ever replaced: a write takes effect with it. */
-interface Manifest {
-  /** The number of the next segment. */
-  readonly next: number;
-  readonly segments: readonly SegmentState[];
-  /** Segments that merges write, or that they have replaced: removed by `sweep`. */
-  readonly writing: readonly number[];
-  readonly replaced: readonly number[];
-  /** Changes that no segment has yet: the numbers of their blobs are from `first` to before `next`. */
-  readonly recorded?: {
-    readonly first: number;
-    readonly next: number;
-    readonly docs: number;
-    readonly bytes: number;
-  };
-}
-
-const EMPTY_MANIFEST: Manifest = { next: 1, segments: [], writing: [], replaced: [] };
-const MANIFEST = 'manifest';
 const NOTHING_RECORDED = { first: 0, next: 0, docs: 0, bytes: 0 } as const;
 
 function recordedName(number: number): string {
@@ -56,8 +26,6 @@ function recordedName(number: number): string {
 
 /** Segments that are merged into one at a time. */
 const MOST_MERGED = 256;
-/** Segments of similar size, by a factor of so many, are one tier. */
-const TIER = 8;
 
 /** How many documents a segment has, at most about: one that a merge makes, and one of what was recorded. */
 interface Most {
@@ -90,7 +58,7 @@ export interface Merge {
 export class SearchIndex {
   private readonly blobs: CheckedBlobs;
   private readonly opened = new Map<number, Opened>();
-  private manifest: { readonly bytes: Uint8Array; readonly value: Manifest } | undefined;
+  private readonly manifest: Manifest;
 
   /** `cache`: for tokens and columns. */
   constructor(
@@ -100,31 +68,45 @@ export class SearchIndex {
     private readonly most = MOST,
   ) {
     this.blobs = new CheckedBlobs(blobs, cache);
+    this.manifest = new Manifest(this.blobs, (segment) => this.opened.delete(segment));
   }
 
   /** Applies changes, one per partition. To be called in a write transaction. */
   write(changes: readonly Change[]): void {
-    const before = this.read();
-    let manifest = before;
-    for (const { partition, joining, deleted, added } of changes) {
-      manifest = this.withJoining(manifest, partition, joining);
-      manifest = this.withoutDocuments(manifest, partition, deleted);
-      manifest = this.withDocuments(manifest, partition, added);
+    this.update(changes, (before, { partition, joining, deleted, added }) => {
+      const now = this.withoutDocuments(this.withJoining(before, joining), deleted);
+      return this.withDocuments(now, partition, added);
+    });
+  }
+
+  /** Saves what becomes of some partitions, and of the rest of the manifest. */
+  private update<One extends { readonly partition: number }>(
+    ones: readonly One[],
+    updated: (before: Draft, one: One) => Draft,
+    others: Partial<Root> = {},
+  ): void {
+    const { root, partitions } = this.manifest.read();
+    let { next, replaced } = root;
+    const changed = new Map<number, readonly SegmentState[]>();
+    for (const one of ones) {
+      const segments = partitions.get(one.partition) ?? [];
+      const now = updated({ next, replaced, segments }, one);
+      ({ next, replaced } = now);
+      if (now.segments !== segments) changed.set(one.partition, now.segments);
     }
-    if (manifest !== before) this.save(manifest);
+    if (changed.size > 0 || Object.keys(others).length > 0)
+      this.manifest.save({ ...others, next, replaced }, changed);
   }
 
   /**
    * Like `write`, for an index that is not searched until `build` has nothing left to do: no small segments are made.
    */
   record(changes: readonly Change[]): void {
-    const manifest = this.read();
-    const { recorded = NOTHING_RECORDED } = manifest;
+    const { recorded = NOTHING_RECORDED } = this.manifest.root();
     const bytes = encodeChanges(changes);
     this.blobs.write(recordedName(recorded.next), bytes);
     const docs = changes.reduce((sum, { added }) => sum + added.length, recorded.docs);
-    this.save({
-      ...manifest,
+    this.manifest.save({
       recorded: { ...recorded, next: recorded.next + 1, docs, bytes: recorded.bytes + bytes.length },
     });
   }
@@ -134,8 +116,7 @@ export class SearchIndex {
    * make a large one.
    */
   build(isAll: boolean): Merge | undefined {
-    const manifest = this.read();
-    const { recorded = NOTHING_RECORDED, writing, next } = manifest;
+    const { recorded = NOTHING_RECORDED, writing, next } = this.manifest.root();
     const isDue = isAll || recorded.docs >= this.most.built || recorded.bytes >= BUILT_BYTES;
     if (writing.length > 0 || recorded.first === recorded.next || !isDue) return undefined;
     const { end, bytes, docs, partitions } = this.recordedFrom(recorded);
@@ -147,7 +128,7 @@ export class SearchIndex {
       documents: [...added.values()],
     }));
     const targets = parts.map(({ id }) => id);
-    this.save({ ...manifest, next: next + targets.length, writing: targets });
+    this.manifest.save({ next: next + targets.length, writing: targets });
     const { blobs, schema } = this;
     return {
       *steps() {
@@ -162,38 +143,32 @@ export class SearchIndex {
           this.giveUp(targets);
           return;
         }
-        let built = this.read();
-        for (const { partition, joining, deleted } of parts) {
-          built = this.withJoining(built, partition, joining);
-          built = this.withoutDocuments(built, partition, deleted);
-        }
         for (let number = recorded.first; number < end; number += 1) this.blobs.remove(recordedName(number));
-        const added = parts.map(({ id, partition, documents }) => ({
-          id,
-          partition,
-          docs: documents.length,
-          deleted: 0,
-          version: 0,
-        }));
-        const { recorded: all = NOTHING_RECORDED } = built;
-        this.save({
-          ...built,
-          writing: [],
-          ...withoutEmpty([...built.segments, ...added], built.replaced),
-          recorded: { first: end, next: all.next, docs: all.docs - docs, bytes: all.bytes - bytes },
-        });
+        const { recorded: all = NOTHING_RECORDED } = this.manifest.root();
+        this.update(
+          parts,
+          (before, { id, partition, joining, deleted, documents }) => {
+            const now = this.withoutDocuments(this.withJoining(before, joining), deleted);
+            const added = { id, partition, docs: documents.length, deleted: 0, version: 0 };
+            return withoutEmpty({ ...now, segments: [...now.segments, added] });
+          },
+          {
+            writing: [],
+            recorded: { first: end, next: all.next, docs: all.docs - docs, bytes: all.bytes - bytes },
+          },
+        );
       },
     };
   }
 
   /** Whether there are changes that no segment has yet. */
   isRecorded(): boolean {
-    const { first, next } = this.read().recorded ?? NOTHING_RECORDED;
+    const { first, next } = this.manifest.root().recorded ?? NOTHING_RECORDED;
     return first < next;
   }
 
   /** The first changes that are recorded, up to one beyond what a segment is made of. */
-  private recordedFrom({ first, next }: NonNullable<Manifest['recorded']>): {
+  private recordedFrom({ first, next }: NonNullable<Root['recorded']>): {
     readonly end: number;
     readonly docs: number;
     readonly bytes: number;
@@ -231,16 +206,15 @@ export class SearchIndex {
   }
 
   private isGivenUp(targets: readonly number[]): boolean {
-    const { writing } = this.read();
+    const { writing } = this.manifest.root();
     return targets.some((target) => !writing.includes(target));
   }
 
   /** Some blobs of these may have been written after those before were swept. */
   private giveUp(targets: readonly number[]): void {
-    const manifest = this.read();
-    const { replaced } = manifest;
+    const { replaced } = this.manifest.root();
     const more = targets.filter((target) => !replaced.includes(target));
-    if (more.length > 0) this.save({ ...manifest, replaced: [...replaced, ...more] });
+    if (more.length > 0) this.manifest.save({ replaced: [...replaced, ...more] });
   }
 
   /**
@@ -248,19 +222,16 @@ export class SearchIndex {
    * merge at a time: until it is committed, or given up by `recover`, there is no other.
    */
   merge(most: number): Merge | undefined {
-    const { segments, writing } = this.read();
-    if (writing.length > 0) return undefined;
-    const tiers = new Map<string, SegmentState[]>();
-    for (const state of segments) {
-      if (state.deleted * 2 > state.docs) return this.mergeOf([state]);
-      const tier = `${state.partition} ${tierOf(state.docs - state.deleted)}`;
-      const similar = tiers.get(tier);
-      if (similar === undefined) tiers.set(tier, [state]);
-      else similar.push(state);
-    }
-    for (const similar of tiers.values()) {
-      const together = this.together(similar);
-      if (similar.length >= most && together.length > 1) return this.mergeOf(together);
+    const { root, partitions } = this.manifest.read();
+    if (root.writing.length > 0) return undefined;
+    for (const partition of this.manifest.crowded(most)) {
+      const segments = partitions.get(partition) ?? [];
+      const partial = segments.find(isMostlyDeleted);
+      if (partial !== undefined) return this.mergeOf([partial]);
+      for (const similar of tiersOf(segments)) {
+        const together = this.together(similar);
+        if (similar.length >= most && together.length > 1) return this.mergeOf(together);
+      }
     }
     return undefined;
   }
@@ -270,19 +241,13 @@ export class SearchIndex {
    * them may be merged with another or has deleted documents, or as for `merge`.
    */
   mergeAll(wanted?: number): Merge | undefined {
-    const { segments, writing } = this.read();
-    if (writing.length > 0) return undefined;
-    const partitions = new Map<number, SegmentState[]>();
-    for (const state of segments) {
-      if (wanted !== undefined && state.partition !== wanted) continue;
-      const others = partitions.get(state.partition);
-      if (others === undefined) partitions.set(state.partition, [state]);
-      else others.push(state);
-    }
-    for (const states of partitions.values()) {
-      const together = this.together(states);
+    const { root, partitions } = this.manifest.read();
+    if (root.writing.length > 0) return undefined;
+    for (const partition of wanted === undefined ? this.manifest.unmerged() : [wanted]) {
+      const segments = partitions.get(partition) ?? [];
+      const together = this.together(segments);
       if (together.length > 1) return this.mergeOf(together);
-      const partial = states.find(({ deleted }) => deleted > 0);
+      const partial = segments.find(({ deleted }) => deleted > 0);
       if (partial !== undefined) return this.mergeOf([partial]);
     }
     return undefined;
@@ -302,21 +267,19 @@ export class SearchIndex {
    * none, or while a merge is in progress, which may read them.
    */
   sweep(goesOn: () => boolean = () => false): boolean {
-    const manifest = this.read();
-    const { replaced } = manifest;
-    if (replaced.length === 0 || manifest.writing.length > 0) return false;
+    const { replaced, writing } = this.manifest.root();
+    if (replaced.length === 0 || writing.length > 0) return false;
     let swept = 0;
     do if (!this.blobs.remove(`${replaced[swept]}/`)) swept += 1;
     while (swept < replaced.length && goesOn());
-    if (swept > 0) this.save({ ...manifest, replaced: replaced.slice(swept) });
+    if (swept > 0) this.manifest.save({ replaced: replaced.slice(swept) });
     return true;
   }
 
   /** Gives up merges that a crash ended: their blobs are left to `sweep`. */
   recover(): void {
-    const manifest = this.read();
-    if (manifest.writing.length > 0)
-      this.save({ ...manifest, writing: [], replaced: [...manifest.replaced, ...manifest.writing] });
+    const { writing, replaced } = this.manifest.root();
+    if (writing.length > 0) this.manifest.save({ writing: [], replaced: [...replaced, ...writing] });
   }
 
   /** `partitions`: those to search; by default all. `check` is called every few ms, and may throw to stop the query. */
@@ -363,12 +326,13 @@ export class SearchIndex {
   /** To be called after a write transaction was rolled back, or at the end: what was read is forgotten. */
   forget(): void {
     this.opened.clear();
+    this.manifest.forget();
     this.blobs.clear();
   }
 
   /** Live documents and segments. */
   size(): { readonly docs: number; readonly segments: number } {
-    const { segments } = this.read();
+    const segments = [...this.manifest.read().partitions.values()].flat();
     return {
       docs: segments.reduce((sum, { docs, deleted }) => sum + docs - deleted, 0),
       segments: segments.length,
@@ -388,31 +352,27 @@ export class SearchIndex {
   }
 
   private searched(partitions: ReadonlySet<number> | undefined): readonly Opened[] {
-    return this.read()
-      .segments.filter(({ partition }) => partitions?.has(partition) !== false)
-      .map((state) => this.open(state));
+    const { partitions: all } = this.manifest.read();
+    const wanted = partitions === undefined ? all.keys() : partitions;
+    const segments = Array.from(wanted, (partition) => all.get(partition) ?? []).flat();
+    return segments.map((state) => this.open(state));
   }
 
-  private withDocuments(
-    manifest: Manifest,
-    partition: number,
-    documents: readonly IndexedDocument[],
-  ): Manifest {
-    if (documents.length === 0) return manifest;
-    const { next, segments } = manifest;
+  private withDocuments(before: Draft, partition: number, documents: readonly IndexedDocument[]): Draft {
+    if (documents.length === 0) return before;
+    const { next, segments } = before;
     const steps = writeSegment(this.blobs, next, documents.length, (into) =>
       writeDocuments(into, next, this.schema, documents),
     );
     while (steps.next().done !== true);
     const added = { id: next, partition, docs: documents.length, deleted: 0, version: 0 };
-    return { ...manifest, next: next + 1, segments: [...segments, added] };
+    return { ...before, next: next + 1, segments: [...segments, added] };
   }
 
   /** Documents that join a group are written again, into a segment of their own. */
-  private withJoining(manifest: Manifest, partition: number, joining: Change['joining']): Manifest {
-    let now = manifest;
-    for (const state of joining.length === 0 ? [] : manifest.segments) {
-      if (state.partition !== partition) continue;
+  private withJoining(before: Draft, joining: Change['joining']): Draft {
+    let now = before;
+    for (const state of joining.length === 0 ? [] : before.segments) {
       const { segment, deleted } = this.open(state);
       const changed = new Map<string, Map<number, number>>();
       const found = new Set<number>();
@@ -433,16 +393,17 @@ export class SearchIndex {
       const steps = merge.steps();
       while (steps.next().done !== true);
       const segments = now.segments.map((one) => (one.id === state.id ? this.withDeleted(one, set) : one));
+      const { partition } = state;
       const added = { id: next, partition, docs: merge.docs, deleted: 0, version: 0 };
-      now = { ...now, next: next + 1, ...withoutEmpty([...segments, added], now.replaced) };
+      now = withoutEmpty({ ...now, next: next + 1, segments: [...segments, added] });
     }
     return now;
   }
 
-  private withoutDocuments(manifest: Manifest, partition: number, ids: readonly string[]): Manifest {
+  private withoutDocuments(before: Draft, ids: readonly string[]): Draft {
     let rest: readonly string[] = ids;
-    const segments = manifest.segments.map((state) => {
-      if (state.partition !== partition || rest.length === 0) return state;
+    const segments = before.segments.map((state) => {
+      if (rest.length === 0) return state;
       const { segment, deleted } = this.open(state);
       const found: number[] = [];
       const others: string[] = [];
@@ -454,15 +415,13 @@ export class SearchIndex {
       rest = others;
       return this.withDeleted(state, setOf(state.docs, Uint32Array.from(new Set(found)).sort()));
     });
-    return segments.every((state, at) => state === manifest.segments[at])
-      ? manifest
-      : { ...manifest, ...withoutEmpty(segments, manifest.replaced) };
+    const isSame = segments.every((state, at) => state === before.segments[at]);
+    return isSame ? before : withoutEmpty({ ...before, segments });
   }
 
   private mergeOf(states: readonly SegmentState[]): Merge {
-    const manifest = this.read();
-    const target = manifest.next;
-    this.save({ ...manifest, next: target + 1, writing: [...manifest.writing, target] });
+    const { next: target, writing } = this.manifest.root();
+    this.manifest.save({ next: target + 1, writing: [...writing, target] });
     const sources = states.map((state) => ({
       // One of its own, so that the cache stays as it is and its memory is freed with the merge.
       segment: new Segment(this.blobs, state.id, state.docs, this.schema, false),
@@ -484,26 +443,28 @@ export class SearchIndex {
       this.giveUp([target]);
       return;
     }
-    const manifest = this.read();
-    const late: OrdinalSet[] = [];
-    for (const [source, before] of merged.entries()) {
-      const now = manifest.segments.find(({ id }) => id === before.id);
-      const all = now === undefined ? setOf(before.docs, ordinalsBelow(before.docs)) : this.open(now).deleted;
-      late.push(merge.movedSet(source, all));
-    }
     const { partition = 0 } = merged[0] ?? {};
-    const added = this.withDeleted(
-      { id: target, partition, docs: merge.docs, deleted: 0, version: 0 },
-      union(merge.docs, late),
+    const { writing } = this.manifest.root();
+    this.update(
+      [{ partition }],
+      (before) => {
+        const late: OrdinalSet[] = [];
+        for (const [source, { id, docs }] of merged.entries()) {
+          const now = before.segments.find((one) => one.id === id);
+          const all = now === undefined ? setOf(docs, ordinalsBelow(docs)) : this.open(now).deleted;
+          late.push(merge.movedSet(source, all));
+        }
+        const added = this.withDeleted(
+          { id: target, partition, docs: merge.docs, deleted: 0, version: 0 },
+          union(merge.docs, late),
+        );
+        const ids = new Set(merged.map(({ id }) => id));
+        const kept = before.segments.filter(({ id }) => !ids.has(id));
+        const replaced = [...before.replaced, ...ids];
+        return withoutEmpty({ ...before, segments: [...kept, added], replaced });
+      },
+      { writing: writing.filter((one) => one !== target) },
     );
-    const ids = new Set(merged.map(({ id }) => id));
-    const kept = manifest.segments.filter(({ id }) => !ids.has(id));
-    const replaced = [...manifest.replaced, ...ids];
-    this.save({
-      ...manifest,
-      writing: manifest.writing.filter((one) => one !== target),
-      ...withoutEmpty([...kept, added], replaced),
-    });
   }
 
   /** Adds to the deleted documents of a segment. */
@@ -532,22 +493,13 @@ export class SearchIndex {
     this.opened.set(state.id, opened);
     return opened;
   }
+}
 
-  private read(): Manifest {
-    const bytes = this.blobs.readIfPresent(MANIFEST, (found) => found);
-    if (bytes === undefined) return EMPTY_MANIFEST;
-    if (this.manifest !== undefined && Buffer.compare(bytes, this.manifest.bytes) === 0)
-      return this.manifest.value;
-    const value = JSON.parse(textOf(bytes)) as Manifest;
-    this.manifest = { bytes, value };
-    const ids = new Set(value.segments.map(({ id }) => id));
-    for (const id of this.opened.keys()) if (!ids.has(id)) this.opened.delete(id);
-    return value;
-  }
-
-  private save(manifest: Manifest): void {
-    this.blobs.write(MANIFEST, bytesOf(JSON.stringify(manifest)));
-  }
+/** What a partition becomes, and what that takes of the manifest. */
+interface Draft {
+  readonly next: number;
+  readonly replaced: readonly number[];
+  readonly segments: readonly SegmentState[];
 }
 
 /** What becomes of the documents of a partition. */
@@ -569,18 +521,13 @@ function joined(document: IndexedDocument, column: number, number: number): Inde
 }
 
 /** Segments without live documents need no merge. */
-function withoutEmpty(
-  segments: readonly SegmentState[],
-  replaced: readonly number[],
-): Pick<Manifest, 'segments' | 'replaced'> {
+function withoutEmpty(draft: Draft): Draft {
   const isEmpty = ({ docs, deleted }: SegmentState): boolean => docs === deleted;
+  const empty = draft.segments.filter(isEmpty);
+  if (empty.length === 0) return draft;
   return {
-    segments: segments.filter((state) => !isEmpty(state)),
-    replaced: [...replaced, ...segments.filter(isEmpty).map(({ id }) => id)],
+    ...draft,
+    segments: draft.segments.filter((state) => !isEmpty(state)),
+    replaced: [...draft.replaced, ...empty.map(({ id }) => id)],
   };
-}
-
-/** Sizes of one tier differ by less than the factor `TIER`. */
-function tierOf(docs: number): number {
-  return Math.floor(Math.log(Math.max(docs, 1)) / Math.log(TIER));
 }

@@ -8,6 +8,8 @@ import { bytesOf, textOf } from './bytes';
 export interface Blobs {
   get(name: string): Uint8Array | undefined;
   put(name: string, bytes: Uint8Array): void;
+  /** All blobs whose names start with a prefix. */
+  all(prefix: string): readonly (readonly [name: string, bytes: Uint8Array])[];
   /** Removes at most `most` blobs whose names start with a prefix; false if no more of them are left. */
   remove(prefix: string, most: number): boolean;
 }
@@ -105,6 +107,16 @@ export class CheckedBlobs implements BlobReader, BlobWriter {
   readIfPresent<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value | undefined {
     const stored = this.blobs.get(name);
     return stored === undefined ? undefined : decoded(name, unsealed(name, stored), decode);
+  }
+
+  /** All decoded blobs whose names start with a prefix, without caching. Raises `DamagedIndex`. */
+  readAll<Value>(
+    prefix: string,
+    decode: (bytes: Uint8Array) => Value,
+  ): readonly (readonly [name: string, value: Value])[] {
+    return this.blobs
+      .all(prefix)
+      .map(([name, stored]) => [name, decoded(name, unsealed(name, stored), decode)] as const);
   }
 
   write(name: string, bytes: Uint8Array): void {

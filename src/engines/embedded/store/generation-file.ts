@@ -242,13 +242,25 @@ class BlobTable implements Blobs {
     );
   }
 
+  all(prefix: string): readonly (readonly [name: string, bytes: Uint8Array])[] {
+    const rows = this.file.all(
+      'SELECT name, bytes FROM blobs WHERE name >= ? AND name < ?',
+      ...range(prefix),
+    );
+    return rows as readonly (readonly [string, Uint8Array])[];
+  }
+
   remove(prefix: string, most: number): boolean {
     const removed = this.file.run(
       'DELETE FROM blobs WHERE id IN (SELECT id FROM blobs WHERE name >= ? AND name < ? LIMIT ?)',
-      prefix,
-      `${prefix}\uffff`,
+      ...range(prefix),
       most,
     );
     return removed === most;
   }
+}
+
+/** The least name that starts with a prefix, and one after all of these. */
+function range(prefix: string): readonly [from: string, to: string] {
+  return [prefix, `${prefix}\uffff`];
 }

@@ -52,7 +52,7 @@ function tokensOf(field: Tokenized, values: readonly string[]): string {
  * Increment it with every change of the tables below, of tokens, of digests or of the search index: a store of another
  * version is in another folder (`layoutFolder`), and is built anew.
  */
-export const LAYOUT_VERSION = 8;
+export const LAYOUT_VERSION = 9;
 
 /**
  * The tables of a collection:
