@@ -97,7 +97,10 @@ const LAST = 50;
 /** Loads and deletions that are read at once for a history. */
 const AT_ONCE = 500;
 
-/** Revisions of the events that end loads and deletions in the stream of a feed, in order, in batches. Raises `NoGeneration`. */
+/**
+ * Revisions of the events that end loads and deletions in the stream of a feed, in order, in batches. Raises
+ * `NoGeneration`.
+ */
 export async function* endedLoads(store: ReadStore, feedId: number): AsyncGenerator<readonly number[]> {
   await requireVersion(store, imports.collection);
   const filter = allOf(among('feedId', [feedId]), between('ended', { min: 0 }));
@@ -111,8 +114,8 @@ export async function* endedLoads(store: ReadStore, feedId: number): AsyncGenera
 }
 
 /**
- * Says of revisions in the stream of a feed whether what ended next is a load that undoes another one; undefined if nothing has.
- * Raises `NoGeneration`.
+ * Says of revisions in the stream of a feed whether what ended next is a load that undoes another one; undefined if
+ * nothing has. Raises `NoGeneration`.
  */
 export async function undoingsOf(
   store: ReadStore,

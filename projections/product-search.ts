@@ -101,7 +101,9 @@ const MOST_CORRECTED = 10;
 /** Words that stand for one. */
 const MOST_REPLACEMENTS = 10;
 
-/** The words of `q` that no product has which the other keys leave, with what they may mean (`docs/decisions.md#p33`). */
+/**
+ * The words of `q` that no product has which the other keys leave, with what they may mean (`docs/decisions.md#p33`).
+ */
 export async function correctionsOf(
   store: ReadStore,
   criteria: ProductCriteria,

@@ -102,8 +102,8 @@ export function enginesOf({ eventLog, readStore }: Pick<EngineSettings, 'eventLo
 
 /**
  * Opens the engines of the settings. `onRetry` receives failures of servers that are retried, now or later; `signal`
- * ends waiting for a server. Raises `UnknownEngine`, `UnfinishedImport`, the reason of `signal`, and `EngineUnavailable`: with a `cause`
- * that has a `path` if the data folder or a file in it cannot be used.
+ * ends waiting for a server. Raises `UnknownEngine`, `UnfinishedImport`, the reason of `signal`, and
+ * `EngineUnavailable`: with a `cause` that has a `path` if the data folder or a file in it cannot be used.
  */
 export async function openEngines(
   settings: EngineSettings,
@@ -169,8 +169,8 @@ async function unlessAborted(
 }
 
 /**
- * Opens just a log, in this thread. `setting` is named in errors; `importing` opens one with an unfinished import or copy, to
- * continue it. Otherwise as `openEngines`.
+ * Opens just a log, in this thread. `setting` is named in errors; `importing` opens one with an unfinished import or
+ * copy, to continue it. Otherwise as `openEngines`.
  */
 export async function openLogAt(
   url: string,

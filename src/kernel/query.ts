@@ -89,8 +89,8 @@ export interface QueryOptions {
   /** Milliseconds the query may run, not counting the time in a queue. By default unlimited. */
   readonly timeLimit?: number;
   /**
-   * For queries that share one `timeLimit`: the milliseconds that those before have run, to which each adds its own. One
-   * number, in memory that threads share. `get` has the whole time limit in any case, and adds nothing.
+   * For queries that share one `timeLimit`: the milliseconds that those before have run, to which each adds its own.
+   * One number, in memory that threads share. `get` has the whole time limit in any case, and adds nothing.
    */
   readonly spent?: Float64Array<SharedArrayBuffer>;
   /** Aborting it cancels the query, which raises the signal's reason. */
@@ -224,9 +224,9 @@ export type Facet =
    */
   | { readonly field: string; readonly bounds: readonly number[] }
   /**
-   * This word, of 4 to 60 letters, if any document has it in one of these `words` fields; otherwise the words that differ
-   * from it in one letter (code point): it is missing, or is one too many, or is another one, or has changed places with
-   * its neighbour. Those that most documents have, at most `size`; equal counts by their bytes in UTF-8.
+   * This word, of 4 to 60 letters, if any document has it in one of these `words` fields; otherwise the words that
+   * differ from it in one letter (code point): it is missing, or is one too many, or is another one, or has changed
+   * places with its neighbour. Those that most documents have, at most `size`; equal counts by their bytes in UTF-8.
    */
   | { readonly near: string; readonly within: readonly string[]; readonly size: number };
 
@@ -256,8 +256,8 @@ interface FiltersOn<Field extends string> {
   /** The `number` field is within bounds. */
   readonly between: (field: Field, bounds: Bounds) => Filter | undefined;
   /**
-   * All words of one of the alternatives are in the `words` fields; one without words matches everything. What is repeated
-   * is looked for once.
+   * All words of one of the alternatives are in the `words` fields; one without words matches everything. What is
+   * repeated is looked for once.
    */
   readonly text: (
     within: readonly Field[],

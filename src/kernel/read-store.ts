@@ -239,8 +239,8 @@ export abstract class ReadStore {
 }
 
 /**
- * For what documents of former versions lack: until a server has built those of this version, it would be taken for something
- * that does not exist. Raises `NoGeneration`.
+ * For what documents of former versions lack: until a server has built those of this version, it would be taken for
+ * something that does not exist. Raises `NoGeneration`.
  */
 export async function requireVersion(store: ReadStore, { name, version }: CollectionSpec): Promise<void> {
   const generations = await store.generations(name);

@@ -13,9 +13,9 @@ import {
 import { failing } from './refusal';
 
 /**
- * The log as clients see it. All events are this program's own: JSON, in streams without metadata or tombstones. Streams
- * of links to them can be read, but are not stored. The server of the tests, to which clients write, overrides what
- * differs then.
+ * The log as clients see it. All events are this program's own: JSON, in streams without metadata or tombstones.
+ * Streams of links to them can be read, but are not stored. The server of the tests, to which clients write, overrides
+ * what differs then.
  */
 export class ClientLog {
   /** Raises `Refusal` if the stream has ended with one of these events. */
@@ -92,8 +92,8 @@ function hasLinks(stream: string): boolean {
 
 /**
  * The streams of links to a log: `$ce-<category>` to all events of the streams `<category>-…`, `$et-<type>` to those of
- * a type, `$streams` to the first event of each stream. Links have the order of the log, so their revisions are the same
- * in every process.
+ * a type, `$streams` to the first event of each stream. Links have the order of the log, so their revisions are the
+ * same in every process.
  *
  * Nothing is stored. The first read of any such stream reads the log once and notes how many links each block of
  * `BLOCK` events has (ADR 43); later reads note what was appended since. So a read of some links reads the blocks that
@@ -311,7 +311,9 @@ function placeOf(revision: number, firsts: readonly number[]): number {
 
 const LINK_IDS = Buffer.from('6f1d6c1e0c2c5d5e8a3f4d0b9c7e2a15', 'hex');
 
-/** A link as EventStoreDB writes it, except that it has the time and the position of its target, and always the same id. */
+/**
+ * A link as EventStoreDB writes it, except that it has the time and the position of its target, and always the same id.
+ */
 function linkTo(event: RecordedEvent, stream: string, revision: number): ClientEvent {
   const position = Number(event.position);
   const metadata = {

@@ -59,9 +59,9 @@ export class LeaseHolder {
 
   /**
    * For how long the lease is certain unless it is renewed (ms); not positive without one. Both clocks count: the one
-   * that nobody can set stands still while the machine is suspended. By how much the system clock was ahead of it at one
-   * look is over for good: setting that clock back afterwards does not revive the lease. Neither does setting it ahead
-   * again after it was set back so far that the lease is void for others (`isLeaseActive`).
+   * that nobody can set stands still while the machine is suspended. By how much the system clock was ahead of it at
+   * one look is over for good: setting that clock back afterwards does not revive the lease. Neither does setting it
+   * ahead again after it was set back so far that the lease is void for others (`isLeaseActive`).
    */
   get leftMs(): number {
     const { granted } = this;

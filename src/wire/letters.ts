@@ -10,9 +10,9 @@ export const ACCENTED = 8;
 export const VARIANT = 16;
 
 /**
- * What a code point is: the letters (with digits and `_`) and marks of Unicode 15.0, whatever version the program runs with,
- * so that every process has the same words (`docs/decisions.md#p4`). The planes of ideographs are letters throughout,
- * assigned or not; any other character is 0, as are those that Unicode has added since.
+ * What a code point is: the letters (with digits and `_`) and marks of Unicode 15.0, whatever version the program runs
+ * with, so that every process has the same words (`docs/decisions.md#p4`). The planes of ideographs are letters
+ * throughout, assigned or not; any other character is 0, as are those that Unicode has added since.
  */
 export function kindOf(code: number): number {
   if (code < END) return table()[code] ?? 0;

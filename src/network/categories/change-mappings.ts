@@ -49,8 +49,8 @@ const MAX_NAME = 1000;
 
 /**
  * Applies mapping changes line by line: valid lines take effect, the others are reported. A line that changes nothing
- * appends no event. Of several valid lines for one name, the last one counts. Raises `EngineUnavailable` if the directory
- * does not reach the end of the log in time.
+ * appends no event. Of several valid lines for one name, the last one counts. Raises `EngineUnavailable` if the
+ * directory does not reach the end of the log in time.
  */
 export async function changeMappings(
   uuids: Ids,

@@ -18,8 +18,8 @@ interface KnownVoucher {
 }
 
 /**
- * What must hold for publishers to see a voucher at a time (`docs/decisions.md#v3`, `#v10`, `#v18`): for any of them, or
- * for a viewer.
+ * What must hold for publishers to see a voucher at a time (`docs/decisions.md#v3`, `#v10`, `#v18`): for any of them,
+ * or for a viewer.
  */
 export function voucherVisibility(
   directory: Directory,

@@ -149,7 +149,9 @@ export class GenerationFile {
     return pages('freelist_count') < free;
   }
 
-  /** False if nothing is left to do; undefined if another process has taken over, and given up the merge of this one. */
+  /**
+   * False if nothing is left to do; undefined if another process has taken over, and given up the merge of this one.
+   */
   private step(due: () => Merge | undefined): boolean | undefined {
     const { index } = this;
     try {
