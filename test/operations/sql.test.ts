@@ -7,7 +7,9 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { NO_STREAM } from '../../src/kernel/event';
 import { directoryAt } from '../../src/network/directory';
 import { tokenHash } from '../../src/network/organisations';
-import { type Target } from '../../src/kernel/read-store';
+import { offerId } from '../../src/domain/products/offer';
+import { type Filter } from '../../src/kernel/query';
+import { type ReadStore, type Target } from '../../src/kernel/read-store';
 import { importNetwork } from '../../src/operations/import-network';
 import { rebuildProjections } from '../../src/operations/rebuild';
 import { type DescribedEvent } from '../../src/operations/events/records';
@@ -439,6 +441,86 @@ describe('Read models in SQL (decisions X115)', () => {
     expect(prices!.filter(({ price }) => price === 0.05)).toHaveLength(1);
     expect(vouchers).toMatchObject([{ voucherId: 1 }]);
   }, 60_000);
+
+  it('reads on behind the last file of a reading that was killed, and has what has changed since (decisions X116)', async () => {
+    await importNetwork(SYSTEM_CLOCK, engines.log, NETWORK, { at: '2026-01-01T00:00:00.000Z' });
+    const { data } = golden<Sample>('ProductListed').event;
+    const id = (at: number) => `p${String(at).padStart(3, '0')}`;
+    const listed = (name: string, price: number) => ({
+      ...newEvent({ ...data, sourceProductId: name, price }),
+      type: 'ProductListed',
+    });
+    const all = Array.from({ length: 450 }, (_, at) => listed(id(at), 100 + at));
+    await engines.log.append('feed-1', NO_STREAM, all);
+    await rebuildProjections(engines, 'all');
+    const begun: (string | undefined)[] = [];
+    const killedAfter = (batches: number): SnapshotParts => ({
+      ...parts,
+      store: Object.create(engines.store, {
+        scan: {
+          async *value(target: Target, filter: Filter, after?: string) {
+            if (target.collection !== 'parked') begun.push(after);
+            let read = 0;
+            for await (const batch of engines.store.scan(target, filter, after)) {
+              if ((read += 1) > batches) throw new Error('killed');
+              yield batch;
+            }
+          },
+        },
+      }) as ReadStore,
+    });
+    const statement = 'SELECT * FROM products ORDER BY ALL';
+    for (const batches of [2, 1])
+      await expect(ask(statement, { of: killedAfter(batches), segment: 100 })).rejects.toThrow('killed');
+    const changes = [
+      { ...newEvent({ ...data, sourceProductId: id(3), price: 5 }), type: 'ProductRepriced' },
+      { ...newEvent({ at: '2026-02-01T00:00:00.000Z', sourceProductId: id(4) }), type: 'ProductDelisted' },
+      { ...newEvent({ ...data, sourceProductId: id(440), price: 6 }), type: 'ProductRepriced' },
+      listed('a', 7),
+      listed('z', 8),
+    ];
+    for (const change of changes) await appendAtEnd(engines.log, 'feed-1', change);
+    await project();
+    const found = await ask(statement, { of: killedAfter(Infinity), segment: 100 });
+    const ids = all.map((_, at) => offerId(1, id(at))).sort();
+    expect(begun).toEqual([undefined, ids[199], ids[299]]);
+    expect(found.asOf.get('products')).toBe(await engines.log.head());
+    const last = rowsOf(found.text);
+    expect(last).toHaveLength(451);
+    await rm(join(folder, 'analytics'), { recursive: true });
+    expect(await rows(statement)).toEqual(last);
+    // Nothing is read again.
+    await ask(statement, { of: killedAfter(0) });
+    expect(begun).toHaveLength(3);
+  });
+
+  it('begins a reading again if the read model was built again since', async () => {
+    const { data } = golden<Sample>('ProductListed').event;
+    const all = Array.from({ length: 250 }, (_, at) => ({
+      ...newEvent({ ...data, sourceProductId: `p${String(at).padStart(3, '0')}` }),
+      type: 'ProductListed',
+    }));
+    await engines.log.append('feed-1', NO_STREAM, all);
+    await rebuildProjections(engines, 'all');
+    const statement = 'SELECT count(*) AS n, count(DISTINCT sourceProductId) AS ids FROM products';
+    const stop = new AbortController();
+    const store = Object.create(engines.store, {
+      scan: {
+        async *value(target: Target, filter: Filter, after?: string) {
+          expect(after).toBeUndefined();
+          let read = 0;
+          for await (const batch of engines.store.scan(target, filter)) {
+            yield batch;
+            if ((read += 1) === 2) stop.abort(new Error('killed'));
+          }
+        },
+      },
+    }) as ReadStore;
+    const options = { of: { ...parts, store }, segment: 100 };
+    await expect(ask(statement, { ...options, signal: stop.signal })).rejects.toThrow('killed');
+    await rebuildProjections(engines, 'all');
+    expect(await rows(statement, options)).toEqual([{ n: 250, ids: 250 }]);
+  });
 
   it('has documents as they are once they were retried, which no event tells', async () => {
     let isFixed = false;

@@ -29,11 +29,25 @@ const MANIFEST = z.strictObject({
     z.strictObject({
       position,
       generation: z.int(),
-      base: file,
+      base: z.array(file),
       /** Documents that have changed since; those without a position are gone. */
       changed: file.exactOptional(),
       /** What was parked: a retry changes documents without an event. */
       parked: z.array(parked).exactOptional(),
+    }),
+  ),
+  /** Read models that are being read, by id ascending: what there is so far, up to a document. */
+  readings: z.record(
+    z.string(),
+    z.strictObject({
+      /** When it began. */
+      position,
+      generation: z.int(),
+      parked: z.array(parked).exactOptional(),
+      files: z.array(file),
+      after: z.string(),
+      /** When the last file was added (epoch ms). */
+      at: z.int(),
     }),
   ),
   /** Files that others have replaced, and when (epoch ms). */
@@ -43,17 +57,25 @@ const MANIFEST = z.strictObject({
 /** What a snapshot consists of. */
 export type Manifest = z.output<typeof MANIFEST>;
 export type StoredModel = Manifest['models'][string];
+export type Reading = Manifest['readings'][string];
 
-const NOTHING: Manifest = { events: {}, models: {}, replaced: [] };
+const NOTHING: Manifest = { events: {}, models: {}, readings: {}, replaced: [] };
 
 /** How long files stay that another snapshot has replaced: statements may read them. */
 const STAYS_MS = 3_600_000;
-export function filesIn({ events, models }: Manifest): readonly string[] {
+
+/** Whether the reading of a read model can be continued: it is of this generation, and not older than an hour. */
+export function isCurrent({ generation, at }: Reading, now: Pick<StoredModel, 'generation'>): boolean {
+  return generation === now.generation && Math.abs(SYSTEM_CLOCK.wall() - at) < STAYS_MS;
+}
+
+export function filesIn({ events, models, readings }: Manifest): readonly string[] {
   const ofModels = Object.values(models).flatMap(({ base, changed }) => [
-    base,
+    ...base,
     ...(changed === undefined ? [] : [changed]),
   ]);
-  return [...Object.values(events).flat(), ...ofModels].map(({ name }) => name);
+  const ofReadings = Object.values(readings).flatMap(({ files }) => files);
+  return [...Object.values(events).flat(), ...ofModels, ...ofReadings].map(({ name }) => name);
 }
 
 const FILE = 'manifest.json';

@@ -258,7 +258,7 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
 
 /** Changes with whatever a snapshot is made by: another one is made then. */
 export const LAYOUT = createHash('sha256')
-  .update(JSON.stringify([1, [...EVENT_TABLES], STORED_ONLY, [...MODEL_TABLES]], withoutProjections))
+  .update(JSON.stringify([2, [...EVENT_TABLES], STORED_ONLY, [...MODEL_TABLES]], withoutProjections))
   .digest('hex')
   .slice(0, 16);
 

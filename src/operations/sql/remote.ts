@@ -21,7 +21,7 @@ export interface SqlAnswer {
  */
 export type AnswerSql = (statement: string, signal: AbortSignal) => Promise<SqlAnswer>;
 
-/** The snapshot is not up to date yet: another request continues with the log. */
+/** The snapshot is not up to date yet: another request continues. */
 export class SnapshotUnderWay extends CommandError {}
 
 /** In this process, for tests: a statement may end it. */
@@ -121,8 +121,7 @@ function failureOf(code: number | null, errors: string, isReady: boolean): Error
     return new SnapshotUnderWay(
       `the snapshot was not ready within ${LIFE_MS / 1000} s (the first time, a million events take a minute): ${
         errors.trim().split('\n').at(-1) ?? ''
-      }; repeat the request, which continues with the log. A large read model begins again each time: run \`affilog ` +
-        'sql` with this statement once on a machine of the installation, which makes it',
+      }; repeat the request, which continues`,
     );
   return new CommandError(message);
 }

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { storedFeeds } from '../../../projections/feeds';
 import { numberOf, type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { EVERYTHING, type Found } from '../../kernel/query';
 import { NoGeneration, type ReadStore, type Target, targetOf } from '../../kernel/read-store';
-import { defined } from '../../kernel/without';
+import { defined, without } from '../../kernel/without';
 import { type Directory } from '../../network/directory';
 import { liveGeneration, nameOf } from '../../projector/generations';
 import { keyOf, listParked } from '../../projector/parked';
@@ -26,6 +27,7 @@ import { Engine, type TableWriter } from './duckdb';
 import {
   type File,
   filesIn,
+  isCurrent,
   type Manifest,
   manifestOf,
   type ParkedThen,
@@ -108,7 +110,7 @@ export async function keepUp(parts: SnapshotParts, options: KeepUpOptions = {}):
     await maker.readLog(options);
     for (const name of options.models ?? []) {
       options.signal?.throwIfAborted();
-      await maker.readModel(name);
+      await maker.readModel(name, options);
     }
     return snapshotOf(folder, maker.manifest);
   } finally {
@@ -200,49 +202,91 @@ class Maker {
     return all;
   }
 
-  async readModel(name: string): Promise<void> {
+  async readModel(name: string, options: KeepUpOptions): Promise<void> {
     const table = MODEL_TABLES.get(name);
     if (table === undefined) return;
     const stored =
-      table.projection === undefined ? undefined : await this.readStored(name, table, table.projection);
+      table.projection === undefined
+        ? undefined
+        : await this.readStored(name, table, table.projection, options);
     const model = stored ?? (await this.readReference(name, table));
     if (model === this.manifest.models[name]) return;
-    await this.save({ ...this.manifest, models: { ...this.manifest.models, [name]: model } });
+    await this.save({
+      ...this.manifest,
+      models: { ...this.manifest.models, [name]: model },
+      readings: without(this.manifest.readings, name),
+    });
   }
 
   /** Reads the documents that have changed, or all of them. */
-  private async readStored(name: string, table: ModelTable, projection: Projection): Promise<StoredModel> {
+  private async readStored(
+    name: string,
+    table: ModelTable,
+    projection: Projection,
+    options: KeepUpOptions,
+  ): Promise<StoredModel> {
     const { store } = this.parts;
-    const before = this.manifest.models[name];
     const live = await liveGeneration(store, projection.collection);
     const target = live === undefined ? { collection: projection.collection.name } : targetOf(live);
     const checkpoint = await store.checkpoint(target);
     const generation = live?.number ?? 0;
     // Before the documents are read: what is retried meanwhile is read again next time.
     const parked = live === undefined ? [] : await this.parkedIn(nameOf(live));
-    const retried = retriedSince(before?.parked ?? [], parked);
-    if (before?.generation === generation && before.position === checkpoint && retried.length === 0)
-      return before;
+    const now = { position: checkpoint, generation, ...(parked.length === 0 ? {} : { parked }) };
     await store.refresh(target);
-    const ids =
-      before?.generation === generation
-        ? await this.changedIds(projection, before.position, checkpoint, retried)
-        : undefined;
-    const of = { position: checkpoint, generation, ...(parked.length === 0 ? {} : { parked }) };
-    if (before !== undefined && ids?.size === 0) {
-      const { base, changed } = before;
-      return { ...of, base, ...defined({ changed }) };
+    const before = this.manifest.models[name];
+    let model = before?.generation === generation ? before : undefined;
+    let ids = model && (await this.changedIds(projection, model, now));
+    if (model === undefined || ids === undefined) {
+      model = await this.readAll(name, table, target, now, options);
+      // What expires, or what another event has changed since it was begun, is read again next time.
+      ids = await this.changedIds(projection, model, now);
+      if (ids === undefined) return model;
     }
-    const found = ids === undefined ? store.scan(target, EVERYTHING) : this.documents(target, [...ids]);
+    const { base, changed } = model;
+    if (ids.size === 0) return isSame(model, now) ? model : { ...now, base, ...defined({ changed }) };
     const raw = await this.rawDocuments();
-    for await (const batch of found)
-      for (const { id, version, body } of batch) raw.append(BigInt(version), id, body);
+    for await (const found of this.documents(target, [...ids])) appendTo(raw, found);
     raw.end();
-    // Documents may differ at the same checkpoint, and files are never replaced.
-    const file = `${name}/${checkpoint}-${generation}-${SYSTEM_CLOCK.uuid()}`;
-    if (before === undefined || ids === undefined)
-      return { ...of, base: await this.writeModel(file, selectModel(table)) };
-    return { ...of, ...(await this.withChanges(before, file, table, ids)) };
+    return { ...now, ...(await this.withChanges(model, this.nameOf(name, now), table, ids)) };
+  }
+
+  /**
+   * Reads all documents into files of a segment each, which stay if this process ends: the next one continues behind
+   * the last document, so it is as of when the first one began.
+   */
+  private async readAll(
+    name: string,
+    table: ModelTable,
+    target: Target,
+    now: Omit<StoredModel, 'base' | 'changed'>,
+    { signal, segment = SEGMENT }: KeepUpOptions,
+  ): Promise<StoredModel> {
+    const begun = this.manifest.readings[name];
+    let reading =
+      begun !== undefined && isCurrent(begun, now) ? begun : { ...now, files: [], after: '', at: 0 };
+    let raw = await this.rawDocuments();
+    const write = async (): Promise<File[]> => {
+      raw.end();
+      return [...reading.files, await this.writeModel(this.nameOf(name, now), selectModel(table))];
+    };
+    const after = reading.files.length === 0 ? undefined : reading.after;
+    for await (const found of this.parts.store.scan(target, EVERYTHING, after)) {
+      signal?.throwIfAborted();
+      appendTo(raw, found);
+      if (raw.rows < segment) continue;
+      const at = SYSTEM_CLOCK.wall();
+      reading = { ...reading, files: await write(), after: found.at(-1)?.id ?? reading.after, at };
+      await this.save({ ...this.manifest, readings: { ...this.manifest.readings, [name]: reading } });
+      raw = await this.rawDocuments();
+    }
+    const { position: began, generation, parked } = reading;
+    return { position: began, generation, ...defined({ parked }), base: await write() };
+  }
+
+  /** Documents may differ at the same checkpoint, and files are never replaced. */
+  private nameOf(model: string, { position: at, generation }: Omit<StoredModel, 'base'>): string {
+    return `${model}/${at}-${generation}-${SYSTEM_CLOCK.uuid()}`;
   }
 
   private async parkedIn(generation: string): Promise<ParkedThen[]> {
@@ -261,7 +305,7 @@ class Maker {
   }
 
   private async withChanges(
-    { base, changed }: StoredModel,
+    { base, changed }: Pick<StoredModel, 'base' | 'changed'>,
     name: string,
     table: ModelTable,
     ids: ReadonlySet<string>,
@@ -276,13 +320,13 @@ class Maker {
         : `SELECT * FROM ${this.parquet([changed])} WHERE "_id" NOT IN (SELECT id FROM changed_ids) UNION ALL BY NAME `;
     const gone = 'SELECT id AS "_id" FROM changed_ids WHERE id NOT IN (SELECT id FROM raw)';
     // All changes since the base are in it: so its name has that of the base.
-    const since = base.name.replace(/^.*\/|\.parquet$/g, '');
+    const since = base[0]?.name.replace(/^.*\/|\.parquet$/g, '') ?? '';
     const file = await this.writeModel(
       `${name}-since-${since}`,
       `${kept}${selectModel(table)} UNION ALL BY NAME ${gone}`,
     );
     if (file.rows < MOST_CHANGED) return { base, changed: file };
-    return { base: await this.writeModel(name, this.current({ base, changed: file })) };
+    return { base: [await this.writeModel(name, this.current({ base, changed: file }))] };
   }
 
   private async writeModel(name: string, query: string): Promise<File> {
@@ -298,10 +342,11 @@ class Maker {
   /** Undefined if all documents may have changed. */
   private async changedIds(
     projection: Projection,
-    after: Position,
-    upTo: Position,
-    retried: readonly ParkedThen[],
+    { position: after, parked }: StoredModel,
+    { position: upTo, parked: parkedNow }: Omit<StoredModel, 'base'>,
   ): Promise<ReadonlySet<string> | undefined> {
+    const retried = retriedSince(parked ?? [], parkedNow ?? []);
+    if (after === upTo && retried.length === 0) return new Set();
     // Documents that expire are removed without an event.
     if (projection.expires !== undefined || after > upTo) return undefined;
     const { log } = this.parts;
@@ -359,7 +404,7 @@ class Maker {
     return {
       position: head,
       generation: 0,
-      base: await this.writeModel(`${name}/${head}`, selectModel(table)),
+      base: [await this.writeModel(`${name}/${head}`, selectModel(table))],
     };
   }
 
@@ -388,6 +433,14 @@ function tableOf(type: string): Table {
 function retriedSince(before: readonly ParkedThen[], now: readonly ParkedThen[]): readonly ParkedThen[] {
   const waiting = new Set(now.map((one) => `${one.position} ${keyOf(one)}`));
   return before.filter((one) => !waiting.has(`${one.position} ${keyOf(one)}`));
+}
+
+function isSame(model: StoredModel, now: Omit<StoredModel, 'base'>): boolean {
+  return model.position === now.position && isDeepStrictEqual(model.parked, now.parked);
+}
+
+function appendTo(raw: TableWriter, found: readonly Found[]): void {
+  for (const { id, version, body } of found) raw.append(BigInt(version), id, body);
 }
 
 /** Streams whose events may change documents of any stream. */
@@ -428,8 +481,9 @@ function parquetIn(folder: string, files: readonly File[]): string {
 }
 
 function currentOf(folder: string, { base, changed }: Pick<StoredModel, 'base' | 'changed'>): string {
-  if (changed === undefined) return `SELECT * FROM ${parquetIn(folder, [base])}`;
-  const [all, changes] = [base, changed].map((one) => parquetIn(folder, [one])) as [string, string];
+  const all = parquetIn(folder, base);
+  if (changed === undefined) return `SELECT * FROM ${all}`;
+  const changes = parquetIn(folder, [changed]);
   return (
     `SELECT * FROM ${all} AS base WHERE NOT EXISTS (FROM ${changes} AS changed WHERE changed."_id" = base."_id") ` +
     'UNION ALL BY NAME ' +

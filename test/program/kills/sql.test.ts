@@ -1,10 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
-import { fill } from '../../contracts/event-log/events';
+import { openEngines } from '../../../src/engines/open';
+import { rebuildProjections } from '../../../src/operations/rebuild';
+import { fill, newEvent } from '../../contracts/event-log/events';
 import { DIST } from '../../support/built';
+import { golden } from '../../support/golden';
 import { NETWORK, removeFolder, runProgram, Server, temporaryFolder } from '../../support/server';
 
 let folder: string;
@@ -35,6 +40,65 @@ test('a snapshot that is killed loses and doubles nothing (decisions X115)', asy
   const { code, stdout } = await runProgram(['sql', statement, '--format', 'json'], { DATA_DIR: folder });
   expect([code, stdout]).toEqual([0, '{"n":150000,"positions":150000,"last":150000}\n']);
 }, 120_000);
+
+test('a large read model that is killed is continued, and loses and doubles nothing (decisions X116)', async () => {
+  const { data } = golden<{ readonly data: object }>('ProductListed').event;
+  const count = 90_000;
+  const engines = await openEngines({
+    dataDir: folder,
+    eventLog: 'sqlite:',
+    readStore: 'sqlite:',
+    threads: false,
+  });
+  for (let from = 0; from < count; from += 500) {
+    const events = Array.from({ length: 500 }, (_, at) => ({
+      ...newEvent({ ...data, sourceProductId: `p${from + at}` }),
+      type: 'ProductListed',
+    }));
+    await engines.log.append('feed-1', from - 1, events);
+  }
+  await rebuildProjections(engines, 'products');
+  await engines.close();
+  const manifest = async (): Promise<SavedManifest> => {
+    const layouts = await readdir(join(folder, 'analytics')).catch(() => []);
+    const [layout] = layouts.filter((name) => /^[0-9a-f]{16}$/.test(name));
+    if (layout === undefined) return { models: {}, readings: {} };
+    const text = await readFile(join(folder, 'analytics', layout, 'manifest.json'), 'utf8').catch(
+      () => undefined,
+    );
+    return text === undefined ? { models: {}, readings: {} } : (JSON.parse(text) as SavedManifest);
+  };
+  const statement = 'SELECT count(*) AS n, count(DISTINCT sourceProductId) AS ids FROM products';
+  let known: readonly SavedFile[] = [];
+  for (const files of [1, 3]) {
+    const child = spawn(process.execPath, [join(DIST, 'src/main.js'), 'sql', statement], {
+      env: { PATH: process.env.PATH, DATA_DIR: folder },
+      stdio: 'ignore',
+    });
+    const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
+    while (child.exitCode === null && ((await manifest()).readings['products']?.files.length ?? 0) < files)
+      await turn();
+    child.kill('SIGKILL');
+    expect((await ended)[1]).toBe('SIGKILL');
+    const { files: read } = (await manifest()).readings['products']!;
+    expect(read.slice(0, known.length)).toEqual(known);
+    known = read;
+  }
+  const { code, stdout } = await runProgram(['sql', statement, '--format', 'json'], { DATA_DIR: folder });
+  expect([code, stdout]).toEqual([0, `{"n":${count},"ids":${count}}\n`]);
+  const { models, readings } = await manifest();
+  expect(models['products']?.base.slice(0, known.length)).toEqual(known);
+  expect(readings).toEqual({});
+}, 300_000);
+
+interface SavedFile {
+  readonly name: string;
+}
+
+interface SavedManifest {
+  readonly models: Readonly<Record<string, { readonly base: readonly SavedFile[] }>>;
+  readonly readings: Readonly<Record<string, { readonly files: readonly SavedFile[] }>>;
+}
 
 test('a statement over HTTP that uses too much ends its own process only (decisions X116)', async () => {
   const token = '9'.repeat(40);
