@@ -42,7 +42,7 @@ test('a snapshot that is killed loses and doubles nothing (decisions X115)', asy
 }, 120_000);
 
 test('a large read model that is killed is continued, and loses and doubles nothing (decisions X116)', async () => {
-  const { data } = golden<{ readonly data: object }>('ProductListed').event;
+  const { data } = golden<{ readonly type: string; readonly data: object }>('ProductListed').event;
   const count = 90_000;
   const engines = await openEngines({
     dataDir: folder,
