@@ -121,8 +121,8 @@ async function answerLimited(
   { stdin, stdout, stderr, stopSignal }: CliParts,
   snapshot: SnapshotParts,
 ): Promise<void> {
-  const { REMOTE, SqlSession: Session } = await import('../operations/sql/sql.js');
-  const { MOST_MEMORY, TOO_MUCH } = await import('../operations/sql/remote.js');
+  const { SqlSession: Session } = await import('../operations/sql/sql.js');
+  const { MOST_MEMORY, REMOTE, TOO_MUCH } = await import('../operations/sql/remote.js');
   let statement = '';
   for await (const part of stdin ?? []) statement += String(part);
   const watch = SYSTEM_CLOCK.interval(WATCH_MS, () => {

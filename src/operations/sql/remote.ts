@@ -5,7 +5,7 @@ import { positionOf } from '../../kernel/event';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { CommandError, UsageError } from '../command-error';
 import { type SnapshotParts } from './snapshot';
-import { type AsOf, REMOTE, SqlSession } from './sql';
+import { type AsOf, type SqlLimits } from './sql';
 
 type EngineConfig = Pick<Config, 'dataDir' | 'eventLog' | 'readStore' | 'readStoreApiKey'>;
 
@@ -24,9 +24,20 @@ export type AnswerSql = (statement: string, signal: AbortSignal) => Promise<SqlA
 /** The snapshot is not up to date yet: another request continues. */
 export class SnapshotUnderWay extends CommandError {}
 
+/** Statements over HTTP. */
+export const REMOTE: SqlLimits = {
+  rows: 10_000,
+  ms: 30_000,
+  memory: '192MB',
+  length: 8_000,
+  characters: 8_000_000,
+};
+
 /** In this process, for tests: a statement may end it. */
 export function answersHere(parts: SnapshotParts): AnswerSql {
   return async (statement, signal) => {
+    // What makes and asks the snapshot is loaded where it is done.
+    const { SqlSession } = await import('./sql.js');
     const session = await SqlSession.limited(REMOTE);
     try {
       await session.prepare(parts, statement, { signal });

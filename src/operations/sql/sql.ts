@@ -19,15 +19,6 @@ export interface SqlLimits {
   readonly characters: number;
 }
 
-/** Statements over HTTP. */
-export const REMOTE: SqlLimits = {
-  rows: 10_000,
-  ms: 30_000,
-  memory: '192MB',
-  length: 8_000,
-  characters: 8_000_000,
-};
-
 export type TextFormat = 'table' | 'csv' | 'json';
 
 /** As of which positions the tables are that a statement names: `log`, or a read model. */
