@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { START } from '../src/kernel/event';
-import { exportLog, type Manifest } from '../src/operations/export-log';
+import { exportLog, type ExportManifest } from '../src/operations/export-log';
 import { readAll } from './bare/log';
 import { type Bench, type Figure, quantile, roundsOf, timed } from './harness';
 import { peakMemoryOf } from './program';
@@ -26,7 +26,7 @@ export async function* logExport(bench: Bench): AsyncGenerator<Figure> {
       for (let round = 0; round < roundsOf(bench.count); round += 1) {
         const folder = join(bench.folder, `${format}-${round}`);
         await mkdir(folder);
-        let manifest: Manifest | undefined;
+        let manifest: ExportManifest | undefined;
         const options = { format, gzip: false, range: { types: [], streams: [], after: START } };
         const time = await timed(async () => (manifest = await exportLog(engines.log, folder, options)));
         const { files = [], events = 0 } = manifest ?? {};

@@ -10,7 +10,7 @@ import { type FeedVersion } from './feeds';
 import { type ProductField, products, toOffer } from './products';
 
 /** What has changed in a feed: products that were changed after a position, or are mapped to a changed category. */
-export interface Changes {
+export interface ChangesAfter {
   readonly after: Position;
   readonly categoryIds: readonly string[];
 }
@@ -20,7 +20,7 @@ export interface WantedOffers {
   readonly feedId: number;
   /** Only those that are mapped to a platform category, or that are not (`docs/decisions.md#p13`). */
   readonly isVisible?: boolean;
-  readonly changes?: Changes;
+  readonly changes?: ChangesAfter;
 }
 
 /** Some offers of a feed, in the order of their ids. */
@@ -113,7 +113,7 @@ function filterOf({ feedId, isVisible, changes }: WantedOffers): Filter {
   );
 }
 
-function changedIn({ after, categoryIds }: Changes): Filter {
+function changedIn({ after, categoryIds }: ChangesAfter): Filter {
   const changed = between('changed', { min: numberOf(after) + 1 });
   const mapped = among('tdCategoryId', categoryIds.length === 0 ? undefined : categoryIds);
   return { any: [changed, mapped].filter((filter) => filter !== undefined) };

@@ -1,7 +1,7 @@
 import { type Report } from '../runtime/failure-report';
 
 /** Open resources, closed in reverse order. */
-export class Opened {
+export class OpenedResources {
   private readonly closings: (() => Promise<void>)[] = [];
   private closing: Promise<void> = Promise.resolve();
 
@@ -39,11 +39,11 @@ export function raise(failures: readonly unknown[]): void {
  * raised when everything has been closed.
  */
 export async function openAll<Result>(
-  open: (opened: Opened) => Promise<Result>,
+  open: (opened: OpenedResources) => Promise<Result>,
   report: Report,
   signal?: AbortSignal,
 ): Promise<Result> {
-  const opened = new Opened(signal);
+  const opened = new OpenedResources(signal);
   const abort = (): void => {
     opened.close().catch(report);
   };

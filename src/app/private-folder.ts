@@ -61,13 +61,13 @@ export async function closeToOthers(folder: string): Promise<readonly string[]> 
 }
 
 /** Files of ours in a folder, and the first name that is not ours. */
-interface Folder {
+interface SeenFolder {
   readonly files: readonly string[];
   readonly foreign: string | undefined;
 }
 
-async function foldersOf(folder: string, names: readonly string[]): Promise<ReadonlyMap<string, Folder>> {
-  const folders = new Map<string, Folder>();
+async function foldersOf(folder: string, names: readonly string[]): Promise<ReadonlyMap<string, SeenFolder>> {
+  const folders = new Map<string, SeenFolder>();
   for (const [name, own] of Object.entries(OWN_FOLDERS)) {
     if (!names.includes(name)) continue;
     const isStore = (inside: string): boolean => name === 'read' && STORE.test(inside);
@@ -80,7 +80,7 @@ async function foldersOf(folder: string, names: readonly string[]): Promise<Read
   return folders;
 }
 
-function ownOf(names: readonly string[], own: RegExp): Folder {
+function ownOf(names: readonly string[], own: RegExp): SeenFolder {
   const foreign = names.find((name) => !own.test(name) && !NOBODYS.test(name));
   return { files: names.filter((name) => own.test(name)), foreign };
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Command } from 'commander';
 import { type EventLog } from '../kernel/event-log';
 import { type AppendedFacts } from '../network/append-facts';
-import { type Change } from '../network/changes';
+import { type NetworkChange } from '../network/changes';
 import { type Fact } from '../network/decider';
 import { type Directory } from '../network/directory';
 import { SYSTEM_CLOCK } from '../runtime/clock';
@@ -85,7 +85,7 @@ export function addChangeFlags(command: Command): Command {
 const IN_FULL = 20;
 
 /** What the user is asked before: by default removals. */
-type Asks = (change: Change) => boolean;
+type Asks = (change: NetworkChange) => boolean;
 
 /**
  * Prints what the facts change in the reference data, asks before something is removed, and appends them
@@ -111,12 +111,12 @@ export async function changeNetwork(
   return await appendFacts(SYSTEM_CLOCK, log, facts, directory, onAppended);
 }
 
-function isRemoval({ does }: Change): boolean {
+function isRemoval({ does }: NetworkChange): boolean {
   return does === 'removed';
 }
 
 /** `created`, `changed` and `removed`, each with its numbers by kind, and its first changes in full. */
-function textOf(changes: readonly Change[]): string {
+function textOf(changes: readonly NetworkChange[]): string {
   return (['created', 'changed', 'removed'] as const)
     .map((does) => {
       const some = changes.filter((change) => change.does === does);
@@ -130,7 +130,7 @@ function textOf(changes: readonly Change[]): string {
     .join('');
 }
 
-function countsOf(changes: readonly Change[]): string {
+function countsOf(changes: readonly NetworkChange[]): string {
   const counts = new Map<string, number>();
   for (const { kind } of changes) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   return [...counts].map(([kind, count]) => `${count} ${count === 1 ? kind : pluralOf(kind)}`).join(', ');

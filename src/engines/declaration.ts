@@ -9,7 +9,7 @@ import {
 } from '../kernel/read-store';
 
 /** A declared field. */
-export interface Field {
+export interface DeclaredField {
   readonly name: string;
   readonly type: FieldType;
   /** Its index in the declaration, from 0. */
@@ -19,7 +19,7 @@ export interface Field {
 /** The declared fields of a collection, and checks against them. All methods raise `UndeclaredField`. */
 export class Declaration {
   readonly partition: string | undefined;
-  readonly fields: ReadonlyMap<string, Field>;
+  readonly fields: ReadonlyMap<string, DeclaredField>;
   private readonly facets: readonly string[];
 
   constructor({ fields, partition, sorts = [], facets = [] }: CollectionSpec) {
@@ -43,13 +43,13 @@ export class Declaration {
   }
 
   /** The declared field with this name whose values are counted. */
-  facet(name: string): Field {
+  facet(name: string): DeclaredField {
     if (!this.isFacet(name)) throw new UndeclaredField(`${name} is not declared as a facet`);
     return this.field(name, 'keyword', 'number');
   }
 
   /** The declared field with this name and one of these types. */
-  field(name: string, ...types: readonly FieldType[]): Field {
+  field(name: string, ...types: readonly FieldType[]): DeclaredField {
     const field = this.fields.get(name);
     if (field === undefined) throw new UndeclaredField(`${name} is not a declared field`);
     if (!types.includes(field.type))

@@ -11,7 +11,7 @@ export class UnfinishedImport extends NamedError {}
 const MARKER = 'importing';
 
 /** Where the events of an unfinished import come from: the folder of an export, or another log. */
-type Origin = { readonly from: string } | 'copy';
+type ImportOrigin = { readonly from: string } | 'copy';
 
 /** Stands in the marker for a copy; a folder begins with a slash there. */
 const COPY = 'copy';
@@ -33,7 +33,7 @@ export async function refuseUnfinishedImport(dataDir: string): Promise<void> {
 }
 
 /** From now on, also after a power failure, the log is refused. */
-export async function markImport(dataDir: string, origin: Origin): Promise<void> {
+export async function markImport(dataDir: string, origin: ImportOrigin): Promise<void> {
   const file = await open(join(dataDir, MARKER), 'w', 0o600);
   try {
     // The address of another log may have a password.

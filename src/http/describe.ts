@@ -23,7 +23,7 @@ import { openApiDocument } from '../wire/api/openapi';
 import { type Operation } from '../wire/api/openapi-operation';
 import { hasVersion } from '../wire/conditions';
 import { writeXml } from '../wire/xml/write';
-import { type Schema, toXsd } from '../wire/xml/xsd';
+import { type XmlSchema, toXsd } from '../wire/xml/xsd';
 import { ApiOperation, formatsOf, keyTable, rolesOf } from './decorators';
 import { sentTokens } from './request-state';
 import { HttpOptions, serviceOf } from './service';
@@ -418,7 +418,7 @@ class SchemasController {
     return this.written;
   }
 
-  private described(): ReadonlyMap<string, Schema> {
+  private described(): ReadonlyMap<string, XmlSchema> {
     const { vendor, services } = this.options;
     const baseUrl = this.options.baseUrl();
     const files = services.flatMap(({ namespace, description }) =>

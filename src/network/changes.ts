@@ -6,7 +6,7 @@ import { type DirectoryEvent, type Token } from './events';
 import { KEYS } from './network-check';
 
 /** What a set of facts would do to one entity. */
-export interface Change {
+export interface NetworkChange {
   readonly does: 'created' | 'changed' | 'removed';
   /** The singular of a list of the network file. */
   readonly kind:
@@ -18,8 +18,8 @@ export interface Change {
 }
 
 /** The changes that the facts would make, by entity, in the order of the facts. Nothing that is true already is one. */
-export function changesOf(facts: readonly Fact[], directory: Directory): readonly Change[] {
-  const changes = new Map<string, Change>();
+export function changesOf(facts: readonly Fact[], directory: Directory): readonly NetworkChange[] {
+  const changes = new Map<string, NetworkChange>();
   for (const { event } of missingOf(facts, directory)) {
     const change = changeBy(event, directory);
     const key = `${change.kind} ${change.id}`;
@@ -37,7 +37,7 @@ export function fingerprintOf({ hash }: Pick<Token, 'hash'>): string {
   return hash.slice(0, 12);
 }
 
-function changeBy(event: DirectoryEvent, directory: Directory): Change {
+function changeBy(event: DirectoryEvent, directory: Directory): NetworkChange {
   const { organisations, programs, categories } = directory;
   switch (event.type) {
     case 'OrganisationDefined':
@@ -99,7 +99,7 @@ function changeBy(event: DirectoryEvent, directory: Directory): Change {
     }
   }
 
-  function statusSet(id: number, status: string): Change {
+  function statusSet(id: number, status: string): NetworkChange {
     const program = programs.get(id);
     return program === undefined
       ? { does: 'created', kind: 'program', id: `${id}`, details: '' }
@@ -116,14 +116,14 @@ type Named = { readonly id: number | string } & (
   { readonly name: string } | { readonly names: Readonly<Record<string, string>> }
 );
 
-function defined(kind: Change['kind'], after: Named, before: Named | undefined): Change {
+function defined(kind: NetworkChange['kind'], after: Named, before: Named | undefined): NetworkChange {
   const name = shortJson('name' in after ? after.name : after.names['en']);
   if (before === undefined) return { does: 'created', kind, id: `${after.id}`, details: name };
   const fields = differences(before, after);
   return { does: 'changed', kind, id: `${after.id}`, details: `${name}: ${fields.join(', ')}` };
 }
 
-function removed(kind: Change['kind'], id: number | string, name: string | undefined): Change {
+function removed(kind: NetworkChange['kind'], id: number | string, name: string | undefined): NetworkChange {
   return { does: 'removed', kind, id: `${id}`, details: name === undefined ? '' : shortJson(name) };
 }
 

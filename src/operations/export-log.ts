@@ -66,15 +66,15 @@ const MANIFEST = z.strictObject({
 });
 
 /** What an export consists of: `manifest.json` in its folder. */
-export type Manifest = z.output<typeof MANIFEST>;
-type ExportedFile = Manifest['files'][number];
+export type ExportManifest = z.output<typeof MANIFEST>;
+type ExportedFile = ExportManifest['files'][number];
 
 export interface ExportProgress extends Progress {
   readonly phase: 'export';
 }
 
 export interface ExportOptions {
-  readonly format: Manifest['format'];
+  readonly format: ExportManifest['format'];
   readonly gzip: boolean;
   readonly range: LogRange;
   readonly onProgress?: (progress: ExportProgress) => void;
@@ -92,7 +92,7 @@ export async function exportLog(
   log: EventLog,
   folder: string,
   { format, gzip, range, onProgress, signal, eventsPerFile = EVENTS_PER_FILE }: ExportOptions,
-): Promise<Manifest> {
+): Promise<ExportManifest> {
   if (format === 'parquet' && gzip)
     throw new UsageError('--gzip: expected another format, since Parquet files are compressed');
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
@@ -102,7 +102,7 @@ export async function exportLog(
   if (begun !== undefined) await requireOwnLog(folder, begun, log);
   const upTo = range.upTo ?? begun?.range.upTo ?? (await log.head());
   if (upTo > (await log.head())) throw new CommandError(`position ${upTo} is after the end of the log`);
-  let manifest: Manifest = {
+  let manifest: ExportManifest = {
     ...{ format, gzip, range: { ...range, upTo, types: [...range.types], streams: [...range.streams] } },
     ...{ isComplete: false, events: 0, files: [] },
   };
@@ -120,7 +120,7 @@ export async function exportLog(
     onProgress?.({ phase: 'export', ...meter.towards(upTo, at) });
   };
   const after = manifest.files.at(-1)?.last ?? range.after;
-  const source = new Source(readRange(log, { ...manifest.range, after }, { signal }), onBatch);
+  const source = new CopiedBatches(readRange(log, { ...manifest.range, after }, { signal }), onBatch);
   while (!(await source.isOver())) {
     const name = `events-${String(manifest.files.length + 1).padStart(6, '0')}.${format}${gzip ? '.gz' : ''}`;
     const write = format === 'parquet' ? writeParquet : writeFile;
@@ -133,7 +133,7 @@ export async function exportLog(
   return manifest;
 }
 
-async function requireOwnLog(folder: string, { files }: Manifest, log: EventLog): Promise<void> {
+async function requireOwnLog(folder: string, { files }: ExportManifest, log: EventLog): Promise<void> {
   const file = files.at(-1);
   if (file === undefined) return;
   const { last, lastEvent } = file;
@@ -149,7 +149,7 @@ async function requireOwnLog(folder: string, { files }: Manifest, log: EventLog)
 }
 
 /** Hands out the events of batches, a file at a time. */
-class Source {
+class CopiedBatches {
   private readonly batches: AsyncIterator<EventBatch>;
   private ready: readonly RecordedEvent[] = [];
 
@@ -185,7 +185,7 @@ async function writeFile(
   folder: string,
   name: string,
   runs: AsyncIterable<readonly RecordedEvent[]>,
-  { format, gzip }: Manifest,
+  { format, gzip }: ExportManifest,
 ): Promise<ExportedFile> {
   const part = join(folder, `${name}.part`);
   const hash = createHash('sha256');
@@ -276,7 +276,7 @@ const FILE = 'manifest.json';
 /** The first that an export writes: one that was killed by then has nothing else. */
 const PART = `${FILE}.part`;
 
-async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
+async function writeManifest(folder: string, manifest: ExportManifest): Promise<void> {
   const part = join(folder, PART);
   const file = await open(part, 'w', FILE_MODE);
   await file.writeFile(`${JSON.stringify(manifest, null, 2)}\n`);
@@ -294,7 +294,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Undefined if there is none. Raises `CommandError` for an unusable one. */
-export async function manifestIn(folder: string): Promise<Manifest | undefined> {
+export async function manifestIn(folder: string): Promise<ExportManifest | undefined> {
   const path = join(folder, FILE);
   try {
     return MANIFEST.parse(JSON.parse(await readFile(path, 'utf8')));
@@ -306,7 +306,7 @@ export async function manifestIn(folder: string): Promise<Manifest | undefined> 
   }
 }
 
-async function requireSizes(folder: string, { files }: Manifest): Promise<void> {
+async function requireSizes(folder: string, { files }: ExportManifest): Promise<void> {
   for (const { name, bytes } of files) {
     const { size } = await stat(join(folder, name));
     if (size !== bytes) throw new CommandError(`${join(folder, name)} has ${size} bytes: expected ${bytes}`);

@@ -16,7 +16,7 @@ export interface ImportProgress extends Progress {
   readonly phase: 'import';
 }
 
-export interface ImportOptions {
+export interface TransactionImport {
   /** Called with the line and the cause, in the order of the lines. */
   readonly onRefused: (line: number, message: string) => void;
   readonly onProgress?: (progress: ImportProgress) => void;
@@ -39,7 +39,7 @@ export interface Imported {
 export async function importTransactions(
   log: EventLog,
   path: string,
-  { onRefused, onProgress, signal }: ImportOptions,
+  { onRefused, onProgress, signal }: TransactionImport,
 ): Promise<Imported> {
   const ending = new AbortController();
   const follower = new FollowedDirectory(SYSTEM_CLOCK, log, ending.signal);

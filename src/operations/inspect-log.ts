@@ -5,7 +5,7 @@ import { pacer } from '../runtime/slices';
 import { EVENTS, problemsOf } from './events/schemas';
 import { timeOf } from './log-events';
 
-interface Count {
+interface EventCount {
   readonly name: string;
   events: number;
   /** Of data and meta. */
@@ -14,11 +14,11 @@ interface Count {
 
 /** How much of what a log has, the most bytes first; days in order. */
 export interface LogStats {
-  readonly total: Count;
-  readonly types: readonly Count[];
-  readonly categories: readonly Count[];
+  readonly total: EventCount;
+  readonly types: readonly EventCount[];
+  readonly categories: readonly EventCount[];
   /** By the time in their data, in UTC; those without one are in no day. */
-  readonly days: readonly Count[];
+  readonly days: readonly EventCount[];
 }
 
 /** Names that are counted each for itself: other programs may write to the log. */
@@ -26,7 +26,7 @@ const MOST_NAMES = 1_000;
 const OTHERS = '(others)';
 
 class Counts {
-  readonly byName = new Map<string, Count>();
+  readonly byName = new Map<string, EventCount>();
 
   add(name: string, bytes: number): void {
     const known = this.byName.has(name) || this.byName.size < MOST_NAMES ? name : OTHERS;
@@ -36,7 +36,7 @@ class Counts {
     count.bytes += bytes;
   }
 
-  largest(): readonly Count[] {
+  largest(): readonly EventCount[] {
     return [...this.byName.values()].sort((a, b) => b.bytes - a.bytes);
   }
 }
@@ -56,9 +56,9 @@ interface InspectOptions {
 
 /** Reads the whole log. */
 export async function logStats(log: EventLog, options: InspectOptions = {}): Promise<LogStats> {
-  const total: Count = { name: 'all', events: 0, bytes: 0 };
+  const total: EventCount = { name: 'all', events: 0, bytes: 0 };
   const [types, categories] = [new Counts(), new Counts()];
-  const days = new Map<string, Count>();
+  const days = new Map<string, EventCount>();
   for await (const event of eventsOf(log, options)) {
     const bytes = Buffer.byteLength(event.data) + Buffer.byteLength(event.meta);
     total.events += 1;

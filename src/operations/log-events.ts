@@ -58,7 +58,7 @@ export function timeIn(name: string, sent: string, time: number | undefined): nu
   throw new UsageError(`${name}=${sent.slice(0, 100)}: expected a time, such as 2026-01-31T12:00:00Z`);
 }
 
-interface ReadOptions {
+interface LogReadOptions {
   readonly signal?: AbortSignal | undefined;
   /** Waits for new events at the end of the log, until `signal` is aborted. */
   readonly follow?: boolean;
@@ -68,7 +68,7 @@ interface ReadOptions {
 export async function* readRange(
   log: EventLog,
   range: LogRange,
-  { signal, follow = false }: ReadOptions = {},
+  { signal, follow = false }: LogReadOptions = {},
 ): AsyncGenerator<EventBatch> {
   const { after, upTo } = range;
   if (upTo !== undefined && upTo <= after) return;
@@ -177,7 +177,7 @@ export async function* maskedLines(
   log: EventLog,
   range: LogRange,
   most: number,
-  options: ReadOptions,
+  options: LogReadOptions,
 ): AsyncGenerator<Buffer> {
   let left = most;
   try {

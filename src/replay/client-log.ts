@@ -100,7 +100,7 @@ function hasLinks(stream: string): boolean {
  * have them.
  */
 export class Links {
-  readonly #blocks: Block[] = [];
+  readonly #blocks: LinkBlock[] = [];
   readonly #streams = new Map<string, LinkStream>();
   #upTo: Position = START;
   #noting: Promise<unknown> = Promise.resolve();
@@ -251,7 +251,7 @@ export class Links {
 }
 
 /** Consecutive events of the log. */
-interface Block {
+interface LinkBlock {
   readonly first: Position;
   last: Position;
   events: number;

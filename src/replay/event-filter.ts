@@ -3,7 +3,7 @@ import { type RecordedEvent } from '../kernel/event';
 import { invalid, type ServerRefusal } from './refusal';
 
 /** A client's filter of events. */
-export interface Filter {
+export interface FilterCriteria {
   /** Whether it applies to the names of streams or to types. */
   readonly on: 'stream' | 'type';
   /** Prefixes, or an expression that matches somewhere in the name. */
@@ -24,7 +24,7 @@ export class EventFilter {
   /** Created lazily, since most reads need none. */
   #context: Context | undefined;
 
-  constructor(private readonly filter: Filter | undefined) {}
+  constructor(private readonly filter: FilterCriteria | undefined) {}
 
   /** Prefixes of the streams that all matching events are in; undefined for no limit. */
   get prefixes(): readonly string[] | undefined {

@@ -7,7 +7,7 @@ import { BATCH, type ClientEvent } from './client-event';
 import { type ClientLog } from './client-log';
 import { EventFilter } from './event-filter';
 import { checkpointMessage, eventMessage, notFoundMessage } from './client-values';
-import { type Pace, PAGE, type ReadOptions, readOptions, type Start } from './read-options';
+import { type Pace, PAGE, type ClientReadOptions, readOptions, type Start } from './read-options';
 import { failing, invalid } from './refusal';
 
 /** Answers a `Read` call with backpressure, until it is ended. Raises `Refusal`, `EngineUnavailable`. */
@@ -25,7 +25,7 @@ export async function answerRead(
 async function sendRead(
   view: ClientLog,
   writer: CallWriter<ReadResp>,
-  options: ReadOptions,
+  options: ClientReadOptions,
   count: number,
 ): Promise<void> {
   const { from, backwards, filter } = options;
@@ -42,7 +42,7 @@ async function sendRead(
 async function sendStream(
   view: ClientLog,
   writer: CallWriter<ReadResp>,
-  options: ReadOptions,
+  options: ClientReadOptions,
   { stream, revision, count }: { stream: string; revision: number | undefined; count: number },
 ): Promise<void> {
   const { backwards, compatibility } = options;
@@ -65,7 +65,7 @@ async function sendBatches(
   view: ClientLog,
   writer: CallWriter<ReadResp>,
   batches: AsyncIterable<readonly ClientEvent[]>,
-  options: ReadOptions,
+  options: ClientReadOptions,
 ): Promise<void> {
   for await (const events of batches) {
     await sendEvents(view, writer, events, options);
@@ -76,7 +76,7 @@ async function sendBatches(
 async function sendFollowed(
   view: ClientLog,
   writer: CallWriter<ReadResp>,
-  options: ReadOptions,
+  options: ClientReadOptions,
 ): Promise<void> {
   const confirmation = new ReadResp.SubscriptionConfirmation().setSubscriptionId(randomUUID());
   await writer.send(new ReadResp().setConfirmation(confirmation));
@@ -92,7 +92,7 @@ async function sendEvents(
   view: ClientLog,
   writer: CallWriter<ReadResp>,
   events: readonly ClientEvent[],
-  { resolveLinks, ids }: ReadOptions,
+  { resolveLinks, ids }: ClientReadOptions,
 ): Promise<void> {
   for (const event of events) {
     if (writer.signal.aborted) return;
@@ -106,7 +106,7 @@ async function sendEvents(
 /** Existing events, then new ones. */
 function follow(
   view: ClientLog,
-  { from, filter, pace }: ReadOptions,
+  { from, filter, pace }: ClientReadOptions,
   signal: AbortSignal,
 ): AsyncIterable<SubscriptionPart> {
   if (from.stream !== undefined) return followStream(view, from.stream, from.revision, signal);

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { type StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, START } from '../kernel/event';
-import { expressionOf, type Filter } from './event-filter';
+import { expressionOf, type FilterCriteria } from './event-filter';
 import { type IdEncoding, toPosition, toRevision } from './client-values';
 import { failing, invalid } from './refusal';
 
@@ -22,12 +22,12 @@ type From =
     }
   | ({ readonly stream: undefined } & Start);
 
-export interface ReadOptions {
+export interface ClientReadOptions {
   readonly from: From;
   readonly backwards: boolean;
   /** Maximum events to read; undefined for a subscription. */
   readonly count: number | undefined;
-  readonly filter: Filter | undefined;
+  readonly filter: FilterCriteria | undefined;
   readonly pace: Pace;
   readonly resolveLinks: boolean;
   readonly ids: IdEncoding;
@@ -44,7 +44,7 @@ export interface Pace {
 }
 
 /** Parses a request. Raises `Refusal` if it is invalid. */
-export function readOptions(request: ReadReq): ReadOptions {
+export function readOptions(request: ReadReq): ClientReadOptions {
   const options = request.getOptions();
   if (options === undefined) throw invalid('options are missing');
   const uuids = options.getUuidOption();
@@ -100,7 +100,7 @@ function fromOf(options: ReadReq.Options, subscription: boolean): From {
   return { stream: undefined, position: toPosition(commit, prepare), inclusive: prepare !== commit };
 }
 
-function filterOf(filter: ReadReq.Options.FilterOptions | undefined): Filter | undefined {
+function filterOf(filter: ReadReq.Options.FilterOptions | undefined): FilterCriteria | undefined {
   if (filter === undefined) return undefined;
   const ofStream = filter.getStreamIdentifier();
   const expression = ofStream ?? filter.getEventType();

@@ -24,7 +24,7 @@ export interface Follower {
 }
 
 /** An event cannot be used: it is as if it had not happened. */
-class EventSkipped extends NamedError {
+class EventIgnored extends NamedError {
   constructor({ type, stream, revision }: RecordedEvent, subject: string, cause: unknown) {
     super(`${type} (${stream}@${revision}) cannot be used for ${subject}, and is ignored`, { cause });
   }
@@ -94,7 +94,7 @@ export class FollowedLog {
     try {
       apply(event);
     } catch (error) {
-      report?.(new EventSkipped(event, subject, error));
+      report?.(new EventIgnored(event, subject, error));
     }
   }
 

@@ -24,7 +24,7 @@ export interface ParkedEvent {
 }
 
 /** Where a consumer read an event and parked it. */
-export interface Reading {
+export interface ParkedRead {
   /** The position of the event or of its retry. It may be a later one: that of the last retry of the same append. */
   readonly position: Position;
   /** `ParkedEvent.after`. */
@@ -139,7 +139,7 @@ export class Parking {
   }
 
   /** All readings of an event that ended in parking it, except those of older code. */
-  readingsOf({ id, position: own }: RecordedEvent): readonly Reading[] {
+  readingsOf({ id, position: own }: RecordedEvent): readonly ParkedRead[] {
     const readings = this.known.get(id)?.readings ?? [];
     return readings.map(({ position = own, after }) => ({ position, after }));
   }

@@ -50,7 +50,7 @@ interface WorkerData<Data, Name> {
   readonly control: MessagePort;
 }
 
-interface Control {
+interface ThreadControl {
   /** Why it could not be closed in an orderly way, if it could not. */
   end(): Promise<string | undefined>;
 }
@@ -158,7 +158,7 @@ function startWorker<T extends object, Data extends ThreadData>(
   control.port1.on('message', (message: { readonly text?: string; readonly stack?: string }) => {
     if (message.text !== undefined) report(message.text, message.stack);
   });
-  const { end } = callsOver<Control>(control.port1);
+  const { end } = callsOver<ThreadControl>(control.port1);
   return {
     calls: callsOver<T>(calls.port1),
     end: async () => {
@@ -199,7 +199,7 @@ export function serveThread(clock: Clock, open: OpenServed<never>): void {
       });
       return failure;
     },
-  } satisfies Control);
+  } satisfies ThreadControl);
   opened.then(({ calls }) => serveCalls(port, calls)).catch(crash);
 }
 

@@ -137,15 +137,15 @@ function isWide(code: number): boolean {
 }
 
 /** By code below `TABLE_END`: what it is folded to, and spelled in full; a space if it ends a word. */
-interface Folded {
+interface FoldedLetters {
   readonly plain: readonly string[];
   readonly full: readonly string[];
 }
 
-let foldedLetters: Folded | undefined;
+let foldedLetters: FoldedLetters | undefined;
 
 /** Of single characters by the general way, since none of these changes another one. */
-function lettersInTable(): Folded {
+function lettersInTable(): FoldedLetters {
   if (foldedLetters !== undefined) return foldedLetters;
   const plain = Array.from({ length: TABLE_END }, (_, code) => String.fromCharCode(code));
   const full = [...plain];

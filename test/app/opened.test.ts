@@ -1,8 +1,8 @@
-import { openAll, Opened } from '../../src/app/opened';
+import { openAll, OpenedResources } from '../../src/app/opened';
 
 describe('opened resources', () => {
   test('are closed once, in reverse order', async () => {
-    const opened = new Opened();
+    const opened = new OpenedResources();
     const closed: string[] = [];
     for (const name of ['engines', 'projector', 'api']) opened.push(async () => void closed.push(name));
     await opened.close();
@@ -11,7 +11,7 @@ describe('opened resources', () => {
   });
 
   test('are all closed despite failures, and every failure is reported', async () => {
-    const opened = new Opened();
+    const opened = new OpenedResources();
     const closed: string[] = [];
     const failures = [new Error('api'), new TypeError('projector')];
     opened.push(async () => void closed.push('engines'));

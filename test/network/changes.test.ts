@@ -1,4 +1,4 @@
-import { type Change, changesOf } from '../../src/network/changes';
+import { type NetworkChange, changesOf } from '../../src/network/changes';
 import { type Fact } from '../../src/network/decider';
 import { Directory } from '../../src/network/directory';
 import { networkFacts, removalsOf, networkOf } from '../../src/network/network-facts';
@@ -18,7 +18,7 @@ function smallDirectory(): Directory {
   return directory;
 }
 
-const textOf = ({ does, kind, id, details }: Change): string => `${does} ${kind} ${id}: ${details}`;
+const textOf = ({ does, kind, id, details }: NetworkChange): string => `${does} ${kind} ${id}: ${details}`;
 
 describe('The changes that facts would make (decisions X93)', () => {
   it('are one for each entity of a new network', () => {

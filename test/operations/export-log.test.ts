@@ -7,7 +7,12 @@ import fc from 'fast-check';
 import { NO_STREAM, type RecordedEvent, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
 import { CommandError, UsageError } from '../../src/operations/command-error';
-import { exportLog, type ExportOptions, importLog, type Manifest } from '../../src/operations/export-log';
+import {
+  exportLog,
+  type ExportOptions,
+  importLog,
+  type ExportManifest,
+} from '../../src/operations/export-log';
 import { fromLine, type LogRange, rangeOf, readRange, toLine } from '../../src/operations/log-events';
 import { Engine } from '../../src/operations/sql/duckdb';
 import { start } from '../../src/app/start';
@@ -56,7 +61,7 @@ async function someEvents(log: EventLog): Promise<void> {
   ]);
 }
 
-async function textOf(of: string, { files, gzip }: Manifest): Promise<string> {
+async function textOf(of: string, { files, gzip }: ExportManifest): Promise<string> {
   const parts = await Promise.all(files.map(({ name }) => readFile(join(of, name))));
   return parts.map((part) => (gzip ? gunzipSync(part) : part).toString()).join('');
 }

@@ -11,7 +11,7 @@ import { LeaseHolder, MATCHER_LEASE } from '../../runtime/lease-holder';
 import {
   parkedStream,
   Parking,
-  type Reading,
+  type ParkedRead,
   type Retried,
   TooManyEventsParked,
 } from '../../runtime/parked-events';
@@ -371,7 +371,7 @@ class MatchedWriter {
    * Ids of what was appended, or is to be, because of an event where it was parked: a part of it before that, or all by
    * a process that did not know that another one parked it.
    */
-  async madeAt(readings: readonly Reading[]): Promise<ReadonlySet<string>> {
+  async madeAt(readings: readonly ParkedRead[]): Promise<ReadonlySet<string>> {
     const made = new Set(this.pending.map(({ id }) => id));
     for (const reading of readings) for (const id of (await this.rangeWith(reading)).ids) made.add(id);
     return made;
@@ -385,7 +385,7 @@ class MatchedWriter {
   }
 
   /** Events that were parked one after the other have a range in common. */
-  private async rangeWith({ after, position }: Reading): Promise<Range> {
+  private async rangeWith({ after, position }: ParkedRead): Promise<Range> {
     const { range } = this;
     if (range !== undefined && range.after <= after && position <= range.upTo) return range;
     return (this.range = await rangeOf(this.deliveries, after, position));

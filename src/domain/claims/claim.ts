@@ -263,11 +263,11 @@ function subjectOf(state: FiledClaim): ClaimSubject {
 }
 
 /** Without the fields that have no value. */
-export function programFacts({ advertiserId, currencyId, terms }: Optional<ProgramFacts>): ProgramFacts {
+export function programFacts({ advertiserId, currencyId, terms }: OptionalFacts<ProgramFacts>): ProgramFacts {
   return defined({ advertiserId, currencyId, terms });
 }
 
-type Optional<Facts> = { readonly [Name in keyof Facts]?: Facts[Name] | undefined };
+type OptionalFacts<Facts> = { readonly [Name in keyof Facts]?: Facts[Name] | undefined };
 
 function changed(
   state: FiledClaim,

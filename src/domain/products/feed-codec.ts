@@ -88,14 +88,14 @@ export function contentOf(data: string): string {
 }
 
 /** Parses the first `length` characters of an event. */
-function parseHead(data: string, length: number): Head {
+function parseHead(data: string, length: number): EventHead {
   const [head, sourceProductId, price, currency] = HEAD.exec(data) ?? [];
   if (sourceProductId !== undefined && head?.length === length)
     return { sourceProductId, price: Number(price), currency };
-  return JSON.parse(`${data.slice(0, length)}}`) as Head;
+  return JSON.parse(`${data.slice(0, length)}}`) as EventHead;
 }
 
-interface Head {
+interface EventHead {
   readonly sourceProductId: string;
   readonly price: number;
   readonly currency?: string | undefined;

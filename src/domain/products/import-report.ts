@@ -94,7 +94,7 @@ const MOST = { fields: 100, characters: 100 } as const;
 
 type OfProducts = Omit<IgnoredField, 'sourceProductId'> & { readonly sourceProductId?: string | undefined };
 
-interface Counted {
+interface CountedField {
   products: number;
   readonly example: string | undefined;
   /** The last product counted, by its place in the body. */
@@ -103,7 +103,7 @@ interface Counted {
 
 /** Counts the unknown fields of posted products (`docs/decisions.md#a15`): the first 100 different ones. */
 export class IgnoredFields {
-  private readonly fields = new Map<string, Counted>();
+  private readonly fields = new Map<string, CountedField>();
 
   /** Counts a field of the product at a place of the body, once for each product. */
   add(path: string, sequence: number, sourceProductId: string | undefined): void {

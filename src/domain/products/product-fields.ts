@@ -98,20 +98,20 @@ function textOn<On extends TextField['on'], const Key extends string | undefined
   return { kind: TEXT, on, description, key, optional: true };
 }
 
-type Texts = typeof TEXT_FIELDS;
-type TextName = keyof Texts;
+type TextFields = typeof TEXT_FIELDS;
+type TextName = keyof TextFields;
 
 /** In the order that events have them in, which fingerprints depend on. */
 export const TEXTS = Object.keys(TEXT_FIELDS) as readonly TextName[];
 
-type TextsOn<On> = { [Name in TextName]: Texts[Name]['on'] extends On ? Name : never }[TextName];
+type TextsOn<On> = { [Name in TextName]: TextFields[Name]['on'] extends On ? Name : never }[TextName];
 export const PRODUCT_TEXTS = TEXTS.filter(
   (name): name is TextsOn<'product'> => TEXT_FIELDS[name].on === 'product',
 );
 export const OFFER_TEXTS = TEXTS.filter((name): name is TextsOn<'offer'> => TEXT_FIELDS[name].on === 'offer');
 
-type MatchedText = { [Name in TextName]: Texts[Name]['key'] extends string ? Name : never }[TextName];
-type DescriptiveKey = Texts[MatchedText]['key'];
+type MatchedText = { [Name in TextName]: TextFields[Name]['key'] extends string ? Name : never }[TextName];
+type DescriptiveKey = TextFields[MatchedText]['key'];
 
 /** The keys that compare descriptive fields, and which field each compares. */
 export const DESCRIPTIVE: readonly (readonly [key: DescriptiveKey, field: MatchedText])[] = TEXTS.filter(

@@ -8,10 +8,10 @@ import { conversionFaults as fault } from '../subscriptions/faults';
 import { TRANSACTION, transactionDecider, type TransactionEvent, type TransactionState } from './transaction';
 import { type StoredFacts, type TransactionFacts } from './transaction-facts';
 
-type Key = Pick<TransactionFacts, 'orderNumber' | 'eventId' | 'advertiserId' | 'claimId'>;
+type TransactionKey = Pick<TransactionFacts, 'orderNumber' | 'eventId' | 'advertiserId' | 'claimId'>;
 
 /** Order number, event id and advertiser id (Document 2, Message attributes; `docs/decisions.md#c10`). */
-export function legacyIdOf({ orderNumber, eventId, advertiserId, claimId }: Key): string {
+export function legacyIdOf({ orderNumber, eventId, advertiserId, claimId }: TransactionKey): string {
   const legacyId = `${orderNumber}_${eventId}_${advertiserId}`;
   return claimId === undefined ? legacyId : `${legacyId}_claim${claimId}`;
 }

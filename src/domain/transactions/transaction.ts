@@ -91,7 +91,7 @@ export type TransactionState =
       readonly reportedAt?: Position;
     };
 
-interface Report {
+interface TransactionReport {
   readonly transaction: TransactionFacts;
   /** The fields that were posted: a repeated report must agree in them. */
   readonly posted: readonly (keyof TransactionFacts | 'validate')[];
@@ -102,7 +102,7 @@ interface Report {
 
 /** `at` is as close to the append as possible. */
 export type TransactionCommand =
-  | CommandOf<'report', Report>
+  | CommandOf<'report', TransactionReport>
   /** Validates one that is held, or that is Paused while its program is not. */
   | CommandOf<'validate', { surroundings: Surroundings }>
   /** Ends the pending period if it is over. */
@@ -118,7 +118,7 @@ export type TransactionCommand =
 
 export const TRANSACTION = 'transaction';
 
-type Draft = { -readonly [Name in keyof KnownTransaction]: KnownTransaction[Name] };
+type TransactionDraft = { -readonly [Name in keyof KnownTransaction]: KnownTransaction[Name] };
 
 export type KnownTransaction = Exclude<TransactionState, { readonly name: 'Unknown' }>;
 
@@ -138,7 +138,7 @@ export const transactionDecider: Decider<TransactionCommand, TransactionState, T
     const transaction = factsIn(data);
     const changed = data.at;
     const isFirst = state.name === 'Unknown';
-    const after: Draft = isFirst
+    const after: TransactionDraft = isFirst
       ? { name, reported: transaction, transaction, changed }
       : { ...state, name, transaction, changed };
     if (isFirst && 'terms' in data) after.terms = data.terms;

@@ -16,7 +16,7 @@ import { checkAppend } from '../check-append';
 import { type Appender, type AppendResult } from './appender';
 import { BatchBuffer, eventsIn, lastRevision, type Readers, streamParts } from './stream-reads';
 import { NoAnswer, Refused, unavailable } from './failure';
-import { type End, type Head } from './head';
+import { type End, type LogHead } from './head';
 import { BATCH, History, type ReadSelection, selectionOf } from './history';
 import { type IndexedLog, keepIndex } from './index-keeper';
 import { type Messages } from './messages';
@@ -34,7 +34,7 @@ export interface Shared {
   readonly namespace: Namespace;
   readonly readers: Readers;
   readonly appender: Appender;
-  readonly head: Head;
+  readonly head: LogHead;
   readonly tail: Tail;
   /** There is an index of its reference streams. */
   readonly isIndexed: boolean;
@@ -379,7 +379,7 @@ const ADVANCE_MS = 100;
  * Raises the error that interrupts it.
  */
 async function* follow(
-  { head, tail }: { readonly head: Head; readonly tail: Tail },
+  { head, tail }: { readonly head: LogHead; readonly tail: Tail },
   history: History,
   { prefixes, batchSize }: ReadSelection,
   signal: AbortSignal,

@@ -16,7 +16,7 @@ export interface End {
 }
 
 /** Finds the end of the log. Reads no event twice, since the server writes many that do not belong to the log. */
-export class Head {
+export class LogHead {
   #end: End = { head: START, last: START };
   #passed = 0;
   #isKnown = false;

@@ -17,15 +17,15 @@ interface Assignment {
   readonly ms: number;
 }
 
-interface Table {
+interface StoredLeases {
   readonly revision: number;
   readonly leases: ReadonlyMap<string, Assignment>;
 }
 
 /** What somebody asks for, to be answered with the others who ask meanwhile. */
-interface Ask {
+interface LeaseRequest {
   /** The owners whose heartbeats matter. */
-  readonly owners: (leases: Table['leases']) => readonly string[];
+  readonly owners: (leases: StoredLeases['leases']) => readonly string[];
   /** Changes the leases. */
   readonly decide: (draft: NextTable) => void;
   /** What it has decided is in the log. */
@@ -36,7 +36,7 @@ interface Ask {
 /** A lease of an owner in this process. */
 interface Held extends Assignment {
   /** When it was last renewed: it ends `ms` later. */
-  readonly renewed: Moment;
+  readonly renewed: ClockTimes;
   /** Its end as it was last returned; 0: its renewal has not been returned yet. */
   readonly expires: number;
 }
@@ -62,7 +62,7 @@ export class LogLeases extends Leases {
    * lives keeps only these.
    */
   readonly #held = new Map<string, Held>();
-  #asks: Ask[] = [];
+  #asks: LeaseRequest[] = [];
   #running: Promise<void> | undefined;
 
   constructor(
@@ -112,7 +112,7 @@ export class LogLeases extends Leases {
     ttl: number,
     isGone: IsGone = () => false,
   ): Promise<readonly string[]> {
-    const found = (leases: Table['leases']): readonly string[] => {
+    const found = (leases: StoredLeases['leases']): readonly string[] => {
       const named = [...leases].filter(([name]) => name.startsWith(prefix)).map(([, one]) => one);
       return ownersOf(named, (owner) => !isGone(owner));
     };
@@ -138,7 +138,7 @@ export class LogLeases extends Leases {
   async #ask<Answer>({
     owners,
     decide,
-  }: Pick<Ask, 'owners'> & { readonly decide: (draft: NextTable) => Answer }): Promise<Answer> {
+  }: Pick<LeaseRequest, 'owners'> & { readonly decide: (draft: NextTable) => Answer }): Promise<Answer> {
     return await new Promise<Answer>((resolve, reject) => {
       let answer: Answer;
       this.#asks.push({
@@ -170,7 +170,7 @@ export class LogLeases extends Leases {
   }
 
   /** False if another process has changed the table in the meantime. */
-  async #answer(asks: readonly Ask[]): Promise<boolean> {
+  async #answer(asks: readonly LeaseRequest[]): Promise<boolean> {
     const { revision, leases } = await this.#readTable();
     // After the table, since an owner begins with a heartbeat.
     const watched = new Set(asks.flatMap(({ owners }) => owners(leases)));
@@ -200,7 +200,7 @@ export class LogLeases extends Leases {
   }
 
   /** Forgets what another process has, and what has not been renewed for its time. */
-  #dropEnded(leases: Table['leases']): void {
+  #dropEnded(leases: StoredLeases['leases']): void {
     for (const [name, { owner, ms, renewed }] of this.#held)
       if (leases.get(name)?.owner !== owner || msSince(renewed, this.clock) >= ms) this.#held.delete(name);
   }
@@ -217,14 +217,14 @@ export class LogLeases extends Leases {
     }
   }
 
-  async #readTable(): Promise<Table> {
+  async #readTable(): Promise<StoredLeases> {
     const event = await lastEvent(this.log, TABLE);
     if (event === undefined) return { revision: NO_STREAM, leases: new Map() };
     const { leases } = JSON.parse(event.data) as { readonly leases: Readonly<Record<string, Assignment>> };
     return { revision: event.revision, leases: new Map(Object.entries(leases)) };
   }
 
-  async #append(expected: number, leases: Table['leases']): Promise<boolean> {
+  async #append(expected: number, leases: StoredLeases['leases']): Promise<boolean> {
     if (expected === NO_STREAM) await this.log.describe(TABLE, TABLE_METADATA);
     const data = JSON.stringify({ leases: Object.fromEntries(leases) });
     try {
@@ -254,12 +254,12 @@ export interface LeaseLog extends Pick<EventLog, 'append' | 'readStream' | 'clos
 }
 
 /** A time by both clocks. */
-interface Moment {
+interface ClockTimes {
   readonly wall: number;
   readonly monotonic: number;
 }
 
-function momentOf(clock: Clock): Moment {
+function momentOf(clock: Clock): ClockTimes {
   return { wall: clock.wall(), monotonic: clock.monotonic() };
 }
 
@@ -267,7 +267,7 @@ function momentOf(clock: Clock): Moment {
  * How much time has passed at most (ms). The clock that nobody can set stands still while the machine is suspended; the
  * other one may have been set.
  */
-function msSince({ wall, monotonic }: Moment, clock: Clock): number {
+function msSince({ wall, monotonic }: ClockTimes, clock: Clock): number {
   return Math.max(clock.wall() - wall, clock.monotonic() - monotonic);
 }
 
@@ -275,7 +275,7 @@ interface Heart {
   /** Of the last heartbeat in its stream. */
   revision: number;
   /** When the last heartbeat was begun that has been appended. */
-  begun: Moment | undefined;
+  begun: ClockTimes | undefined;
 }
 
 interface Watched {

@@ -5,7 +5,7 @@ import { type Clock, SYSTEM_CLOCK } from '../../runtime/clock';
 import { noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';
-import { Head } from './head';
+import { LogHead } from './head';
 import { LogLeases } from './log-leases';
 import { Namespace } from './namespace';
 import { Readers } from './stream-reads';
@@ -97,7 +97,7 @@ function open(url: string, namespace: Namespace, timing: Timing): SharedConnecti
   const readers = new Readers(url, timing.timeoutMs);
   const isIndexed = namespace === Namespace.domain;
   const findKnown = isIndexed ? () => readMark(readers, namespace, signal) : undefined;
-  const head = new Head(readers, namespace, signal, findKnown);
+  const head = new LogHead(readers, namespace, signal, findKnown);
   const tail = new Tail(readers, namespace, head, signal);
   const appender = new Appender(url, timing);
   return { namespace, readers, appender, head, tail, isIndexed, closing, users: 0 };

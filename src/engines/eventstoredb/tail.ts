@@ -1,6 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Position, type RecordedEvent } from '../../kernel/event';
-import { type End, type Head } from './head';
+import { type End, type LogHead } from './head';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
 import { type Readers } from './stream-reads';
@@ -117,7 +117,7 @@ export class Tail {
   constructor(
     private readonly readers: Readers,
     private readonly namespace: Namespace,
-    private readonly head: Head,
+    private readonly head: LogHead,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -141,7 +141,7 @@ class TailSubscription {
   constructor(
     private readonly readers: Readers,
     private readonly namespace: Namespace,
-    private readonly head: Head,
+    private readonly head: LogHead,
     end: End,
     signal: AbortSignal,
   ) {

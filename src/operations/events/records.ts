@@ -5,7 +5,7 @@ import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
 
 /** What events are described with (`schemas.ts`): kinds of fields, and records that several events contain. */
 
-type Fields = Readonly<Record<string, z.ZodType>>;
+type EventFields = Readonly<Record<string, z.ZodType>>;
 
 export interface DescribedEvent {
   /** The names of its streams; `<…>` stands for an id. */
@@ -18,8 +18,8 @@ export interface DescribedEvent {
 export function event(
   stream: string,
   description: string,
-  data: Fields,
-  { meta = {}, at = 'When it happened' }: { readonly meta?: Fields; readonly at?: string } = {},
+  data: EventFields,
+  { meta = {}, at = 'When it happened' }: { readonly meta?: EventFields; readonly at?: string } = {},
 ): DescribedEvent {
   return {
     streams: stream.split(' or '),
@@ -30,17 +30,17 @@ export function event(
 }
 
 /** An event whose data has no `at`, or describes it among the other fields. */
-export function bare(stream: string, description: string, data: Fields): DescribedEvent {
+export function bare(stream: string, description: string, data: EventFields): DescribedEvent {
   return { ...event(stream, description, {}), data: z.strictObject(data) };
 }
 
 /** A record that several events contain. */
-export function shared(id: string, fields: Fields): z.ZodObject {
+export function shared(id: string, fields: EventFields): z.ZodObject {
   return z.strictObject(fields).meta({ id });
 }
 
 /** Describes fields that may be absent. */
-export function optional(fields: Fields): Fields {
+export function optional(fields: EventFields): EventFields {
   return Object.fromEntries(Object.entries(fields).map(([name, kind]) => [name, kind.optional()]));
 }
 
@@ -131,7 +131,7 @@ export const product = shared('Product', {
   }),
 });
 
-export const priced: Fields = {
+export const priced: EventFields = {
   sourceProductId: text('The advertiser’s identifier of the product'),
   price: inUnit(int('Price in hundredths of the currency, whatever it is: 12990 is 129.90'), 'hundredths'),
   currency: text(
@@ -204,7 +204,7 @@ export const decision = {
   deniedReasonId: idIn(DENIED_REASONS, 'Reason'),
 };
 
-export function entered(description: string, more: Fields = {}): DescribedEvent {
+export function entered(description: string, more: EventFields = {}): DescribedEvent {
   return event('transaction-<transactionId>', description, { transaction, decimals, ...more });
 }
 

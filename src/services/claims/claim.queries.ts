@@ -28,7 +28,7 @@ import {
 } from '../../wire/keys/keys';
 import { atLeast, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { type ClaimsCaller, ownClaim } from './claim-check';
-import { type OutputClaim, type OutputVersion, programName, siteName, toOutput } from './output';
+import { type OutputClaim, type ClaimVersion, programName, siteName, toOutput } from './output';
 
 const ids = { type: INTEGER, multiple: true } as const;
 
@@ -119,12 +119,12 @@ export class ClaimQueries {
     claimId: number,
     caller: Caller,
     { signal }: QueryOptions = {},
-  ): Promise<AsyncIterable<Iterable<OutputVersion>>> {
+  ): Promise<AsyncIterable<Iterable<ClaimVersion>>> {
     const { directory } = this.follower;
     const { state, to, count } = await this.versionsOf(claimId, caller, signal);
     ownClaim(claimId, state, caller);
     let left = count;
-    const toVersion = ({ at, by, stored }: ClaimAtVersion): OutputVersion => ({
+    const toVersion = ({ at, by, stored }: ClaimAtVersion): ClaimVersion => ({
       time: at,
       by,
       ...toOutput({ claimId, ...stored }, directory, new Date(at)),
@@ -205,7 +205,7 @@ interface ClaimAt {
 
 interface ClaimAtVersion {
   readonly at: string;
-  readonly by: OutputVersion['by'];
+  readonly by: ClaimVersion['by'];
   readonly stored: StoredClaim;
 }
 
@@ -217,7 +217,7 @@ async function* claimHistory(
 ): AsyncGenerator<readonly ClaimAt[]> {
   let state: ClaimState = claimDecider.initial;
   let stored: StoredClaim | undefined;
-  let by: OutputVersion['by'] = 'publisher';
+  let by: ClaimVersion['by'] = 'publisher';
   const after = (event: ClaimEvent): ClaimAtVersion | undefined => {
     stored = storedAfter(stored, event);
     if (stored === undefined || INVISIBLE.has(event.type)) return undefined;
@@ -240,7 +240,7 @@ async function* claimHistory(
 const INVISIBLE: ReadonlySet<ClaimEvent['type']> = new Set(['ClaimTracked', 'ClaimKeyReclaimed']);
 
 /** Who has caused an event. A screening belongs to the change before it, unless that was screened already. */
-function changedBy(event: ClaimEvent, last: OutputVersion['by']): OutputVersion['by'] {
+function changedBy(event: ClaimEvent, last: ClaimVersion['by']): ClaimVersion['by'] {
   if (event.type === 'ClaimScreened') return event.data.by ?? last;
   return event.type === 'ClaimRuled' ? event.data.by : 'publisher';
 }

@@ -105,7 +105,7 @@ const claimVersion = record(
 
 export const claimVersions = listOf(claimVersion, { each: 'version' });
 
-export type OutputVersion = AnswerOf<typeof claimVersion>;
+export type ClaimVersion = AnswerOf<typeof claimVersion>;
 
 /** As listed (Document 3, Claim as listed). `now`: for the days until it is approved. */
 export function toOutput(listed: ListedClaim, directory: Directory, now: Date): OutputClaim {

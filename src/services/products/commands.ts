@@ -7,7 +7,7 @@ import { type Remote } from '../../runtime/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { productFaults as fault } from '../../domain/products/faults';
-import { type Loaded, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
+import { type LoadedFeed, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
 import { FeedRefusals } from '../../domain/products/feed-refusals';
 
@@ -62,7 +62,7 @@ export class ProductCommands {
     caller: Caller,
     which: readonly string[] | 'all',
     dryRun = false,
-  ): Promise<Loaded> {
+  ): Promise<LoadedFeed> {
     ownFeed(this.follower.directory, caller, feedId);
     if (which.length === 0)
       throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');

@@ -8,7 +8,7 @@ import { errorList } from '../../wire/api/errors';
 import { IGNORED_FIELDS } from '../../wire/keys/name-list';
 import { INTEGER } from '../../wire/keys/keys';
 import { elementSchema, schemaFiles } from '../../wire/record/document';
-import { type Schema, type SchemaFiles } from '../../wire/xml/xsd';
+import { type XmlSchema, type SchemaFiles } from '../../wire/xml/xsd';
 import { FEED_ELEMENTS, FEED_LIST, FEED_LIST_FILE, LAST_UPDATED } from './feed.queries';
 import { ANSWERED_COMMON, xmlResult } from './result-text';
 
@@ -167,7 +167,7 @@ const COMMON = {
 };
 
 /** Posts may name any version 3. */
-function withVersion(schema: Schema | undefined): Schema {
+function withVersion(schema: XmlSchema | undefined): XmlSchema {
   const { products = {} } = schema?.elements ?? {};
   const root = typeof products === 'string' ? {} : products;
   return {

@@ -51,7 +51,7 @@ import {
   searchKeys,
   visibilityKeys,
 } from './keys';
-import { type Loaded, Loader, type LoadRequest, type LoadResult } from './load/loader';
+import { type LoadedFeed, Loader, type LoadRequest, type LoadResult } from './load/loader';
 import { productOperations as operations, productSchemas } from './operations';
 import {
   ownFeed,
@@ -160,7 +160,7 @@ function refusalsOf({ faults, moreFaults }: LoadResult): Fault[] {
 const COUNTED = ['new', 'revised', 'repriced', 'unchanged', 'removed', 'refused', 'unmapped'] as const;
 
 /** What a post or a deletion has done, as headers of its answer (`docs/decisions.md#a15`). */
-function loadHeaders(loaded: Loaded & Partial<LoadResult>): Readonly<Record<string, string>> {
+function loadHeaders(loaded: LoadedFeed & Partial<LoadResult>): Readonly<Record<string, string>> {
   const { loadId, counts } = loaded;
   return {
     ...(loadId === undefined ? {} : { 'X-Load-Id': loadId }),

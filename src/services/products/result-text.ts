@@ -45,7 +45,7 @@ interface CsvLayout {
 }
 
 /** What the cells of a line are made of. */
-interface Row {
+interface LineSource {
   readonly product: OutputProduct;
   readonly offer: OutputOffer;
   readonly dates: OutputView['dates'];
@@ -57,7 +57,7 @@ interface Row {
   readonly parts: (values: readonly CsvCell[]) => string;
 }
 
-type MakeCell = (row: Row) => CsvCell;
+type MakeCell = (row: LineSource) => CsvCell;
 
 /** All columns of both layouts; those that are no text fields have names of their own, or are made of several. */
 const CELLS = {
@@ -100,16 +100,16 @@ const CELLS = {
 
 function each<Name extends string>(
   names: readonly Name[],
-  of: (row: Row) => Readonly<Partial<Record<Name, CsvCell>>> | undefined,
+  of: (row: LineSource) => Readonly<Partial<Record<Name, CsvCell>>> | undefined,
 ): Readonly<Record<Name, MakeCell>> {
   const cells = names.map((name): [Name, MakeCell] => [name, (row) => of(row)?.[name]]);
   return Object.fromEntries(cells) as Record<Name, MakeCell>;
 }
 
-type Column = keyof typeof CELLS;
+type CellName = keyof typeof CELLS;
 
 /** The documents fix names and order, which follow no table of fields. */
-const COLUMNS: Readonly<Record<CsvStyle['columns'], readonly Column[]>> = {
+const COLUMNS: Readonly<Record<CsvStyle['columns'], readonly CellName[]>> = {
   'of the type': [
     ...(['name', 'productImage', 'productUrl', 'imageUrl', 'height', 'width', 'categories'] as const),
     ...(['MerchantCategoryName', 'TDCategoryName', 'TDCategoryId', 'TDProductId', 'description'] as const),
@@ -140,8 +140,8 @@ export function csvLayout({ columns, separators, embrace, dates, customFields }:
   }
   const line = csvLines(separators, embrace);
   const [, value, part] = separators;
-  const list: Row['list'] = (values) => values.join(value);
-  const parts: Row['parts'] = (values) => values.join(part);
+  const list: LineSource['list'] = (values) => values.join(value);
+  const parts: LineSource['parts'] = (values) => values.join(part);
   const cells = COLUMNS[columns].flatMap((column) => {
     const cell: MakeCell = CELLS[column];
     if (column !== 'fields' || customFields === undefined) return [{ header: column, cell }];
@@ -151,19 +151,26 @@ export function csvLayout({ columns, separators, embrace, dates, customFields }:
     header: () => line(cells.map(({ header }) => header)),
     rows: (product) => {
       const custom = customFields === undefined ? NONE : customValues(product);
-      const rows = product.offers.map((offer): Row => ({ product, offer, dates, custom, list, parts }));
+      const rows = product.offers.map((offer): LineSource => ({
+        product,
+        offer,
+        dates,
+        custom,
+        list,
+        parts,
+      }));
       return rows.map((row) => line(cells.map(({ cell }) => cell(row)))).join('');
     },
   };
 }
 
-const NONE: Row['custom'] = new Map();
+const NONE: LineSource['custom'] = new Map();
 
 function customColumn(name: string): { header: string; cell: MakeCell } {
   return { header: `(field)${name}`, cell: ({ custom, list }) => list(custom.get(name) ?? []) };
 }
 
-function customValues({ fields = [] }: OutputProduct): Row['custom'] {
+function customValues({ fields = [] }: OutputProduct): LineSource['custom'] {
   const values = new Map<string, string[]>();
   for (const { name, value } of fields) {
     const known = values.get(name);
@@ -337,10 +344,14 @@ function toXmlPrice({ price, date }: PastPrice, dateFormat: Dates): XmlElement {
   return { $: { dateFormat, date, currency: price.currency }, _: price.value };
 }
 
-type Values<Name extends string> = Readonly<Partial<Record<Name, string | number>>>;
+type CellValues<Name extends string> = Readonly<Partial<Record<Name, string | number>>>;
 
 /** Adds the elements of those fields that are there. */
-function choose<Name extends string>(elements: Elements<Name>, from: Values<Name>, into: ElementDraft): void {
+function choose<Name extends string>(
+  elements: Elements<Name>,
+  from: CellValues<Name>,
+  into: ElementDraft,
+): void {
   for (const [field, element] of elements) {
     const value = from[field];
     if (value !== undefined) into[element] = value;

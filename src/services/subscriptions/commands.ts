@@ -51,7 +51,7 @@ export async function* requestsSince(
   yield* backTo<SubscriptionEvent>(log, streamOf(SUBSCRIPTION, subscriptionId), since);
 }
 
-type By = Pick<Caller, 'organisationId' | 'kind' | 'siteId'>;
+type Subscriber = Pick<Caller, 'organisationId' | 'kind' | 'siteId'>;
 
 /** A subscription after a command, and the position from which lists include it. */
 interface WrittenSubscription {
@@ -144,7 +144,7 @@ export class SubscriptionCommands {
   ) {}
 
   /** Document 2, Subscriptions. */
-  async create(topic: SubscriptionTopic, posted: Posted, caller: By): Promise<WrittenSubscription> {
+  async create(topic: SubscriptionTopic, posted: Posted, caller: Subscriber): Promise<WrittenSubscription> {
     const subscription = this.checked(topic, posted, caller);
     const { organisationId } = caller;
     const at = this.subscriptions.now();
@@ -152,7 +152,10 @@ export class SubscriptionCommands {
     return await this.subscriptions.create(command);
   }
 
-  async replace(which: Which & { readonly caller: By }, posted: Posted): Promise<WrittenSubscription> {
+  async replace(
+    which: Which & { readonly caller: Subscriber },
+    posted: Posted,
+  ): Promise<WrittenSubscription> {
     const { topic, id, caller } = which;
     const known = await this.subscriptions.owned(which);
     const { content } = known.state;
@@ -177,7 +180,7 @@ export class SubscriptionCommands {
   private checked(
     topic: SubscriptionTopic,
     posted: Posted,
-    caller: By,
+    caller: Subscriber,
     before?: SubscriptionCheckParts['before'],
   ): SubscriptionContent {
     const { addressProblem, convertible } = this.parts;

@@ -162,16 +162,20 @@ const customAttribute = record({
 
 export type FoundCustomAttribute = FoundIn<typeof customAttribute>;
 
-type Ids = Field<List<Scalar<number, number>>>;
+type IdsField = Field<List<Scalar<number, number>>>;
 
 /** Document 2, Subscription: filter. */
 function filterOf({ states, eventTypes, subject, sample }: SubscriptionTopic) {
-  const ids = (description: string, of: Scalar<number, number> = integer(), items = 'integers'): Ids => ({
+  const ids = (
+    description: string,
+    of: Scalar<number, number> = integer(),
+    items = 'integers',
+  ): IdsField => ({
     kind: listOf(of, { each: 'id', most: MOST.ids, isNoneIfEmpty: true, items }),
     ...optional,
     description: `${description}; all if absent`,
   });
-  const fields: Readonly<Record<string, Ids>> = {
+  const fields: Readonly<Record<string, IdsField>> = {
     programIds: ids('Programs'),
     siteIds: ids('Sites'),
     eventIds: ids('Events of programs'),

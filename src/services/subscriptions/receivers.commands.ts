@@ -12,7 +12,7 @@ import { Subscriptions } from './commands';
 import { type OutputTest } from './fields';
 import { checkEnabled, checkReceiverId, SubscriptionParts, type Which } from './subscription.queries';
 
-interface TestOptions {
+interface ReceiverTest {
   /** By default the first one of the filter. */
   readonly stateId?: number | undefined;
   /** Whether nobody waits for the answer any more. */
@@ -75,7 +75,7 @@ export class ReceiverCommands {
   }
 
   /** Sends a message with example values to a receiver, and waits for its outcome. Raises CON_350 too. */
-  async test(which: Which, receiver: string, options: TestOptions): Promise<Tested> {
+  async test(which: Which, receiver: string, options: ReceiverTest): Promise<Tested> {
     const known = await this.subscriptions.owned(which);
     checkReceiverId(which.id, known.state, receiver);
     checkEnabled(which.id, known.state, receiver);

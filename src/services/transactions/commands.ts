@@ -45,7 +45,7 @@ export interface CommandResults {
   readonly position: Position;
 }
 
-type By = Pick<Caller, 'organisationId' | 'kind'>;
+type TransactionCaller = Pick<Caller, 'organisationId' | 'kind'>;
 
 /** Streams written at a time: enough for the log to share its commits. */
 const AT_ONCE = 256;
@@ -75,7 +75,7 @@ export class TransactionCommands {
   ) {}
 
   /** Reports transactions (`docs/decisions.md#t2`). */
-  async report(posted: readonly unknown[], caller: By): Promise<CommandResults> {
+  async report(posted: readonly unknown[], caller: TransactionCaller): Promise<CommandResults> {
     const { directory } = this.follower;
     const now = this.clock.now();
     return await this.each(caller, posted, (item) => {
@@ -90,7 +90,7 @@ export class TransactionCommands {
   }
 
   /** Requests transitions (`docs/decisions.md#t5`). */
-  async move(posted: readonly unknown[], caller: By): Promise<CommandResults> {
+  async move(posted: readonly unknown[], caller: TransactionCaller): Promise<CommandResults> {
     // All are found before the first one is executed, so that those for one transaction keep their order.
     const found: (TransitionOf | { readonly faults: readonly Fault[] })[] = [];
     const named: NamedBefore = new Map();
@@ -106,7 +106,7 @@ export class TransactionCommands {
   }
 
   private async inParallel<Item>(
-    { organisationId }: By,
+    { organisationId }: TransactionCaller,
     items: readonly Item[],
     work: (item: Item, at: number) => Promise<void>,
   ): Promise<void> {
@@ -118,7 +118,7 @@ export class TransactionCommands {
 
   /** Calls `one` for each item, in parallel, and waits until lists include what was written. */
   private async each<Item>(
-    caller: By,
+    caller: TransactionCaller,
     posted: readonly Item[],
     one: (item: Item) => Promise<RecordedAt>,
   ): Promise<CommandResults> {
@@ -164,7 +164,7 @@ export class TransactionCommands {
     };
   }
 
-  private async find(item: unknown, caller: By, before: NamedBefore): Promise<TransitionOf> {
+  private async find(item: unknown, caller: TransactionCaller, before: NamedBefore): Promise<TransitionOf> {
     const { programs } = this.follower.directory;
     const { request, transactionId, legacyTransactionId = '' } = checkTransition(item, caller, programs);
     if (transactionId !== undefined) return { request, transactionId };
@@ -177,7 +177,10 @@ export class TransactionCommands {
     return { request, transactionId: only.transactionId };
   }
 
-  private async moveOne({ transactionId, request }: TransitionOf, caller: By): Promise<RecordedAt> {
+  private async moveOne(
+    { transactionId, request }: TransitionOf,
+    caller: TransactionCaller,
+  ): Promise<RecordedAt> {
     const known = await load(this.log, transactionDecider, transactionId);
     const { state } = known;
     if (state.name === 'Unknown' || !mayMove(caller, state.transaction.advertiserId))
@@ -197,6 +200,6 @@ function notFound(id: string): Fault {
   return fault.unknownTransaction(`${id}: your programs have no such transaction`);
 }
 
-function mayMove({ kind, organisationId }: By, advertiserId: number): boolean {
+function mayMove({ kind, organisationId }: TransactionCaller, advertiserId: number): boolean {
   return kind === 'operator' || organisationId === advertiserId;
 }

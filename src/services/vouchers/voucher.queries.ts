@@ -133,14 +133,14 @@ function isOwn(state: VoucherState, { organisationId }: Caller, directory: Direc
   return state.status !== 'unknown' && directory.program(state.programId)?.organisationId === organisationId;
 }
 
-interface Asker {
+interface VoucherReader {
   readonly directory: Directory;
   readonly caller: Caller;
   readonly now: Date;
 }
 
 /** The keys, limited to what the caller may see (`docs/decisions.md#v3`, `#v10`, `#v18`). */
-function criteriaOf(keys: VoucherListKeys, asker: Asker): VoucherCriteria {
+function criteriaOf(keys: VoucherListKeys, asker: VoucherReader): VoucherCriteria {
   const { directory, caller } = asker;
   const isOwner = caller.kind === 'advertiser';
   const page = pageOf(keys, fault.invalidVoucher);
@@ -166,13 +166,16 @@ function criteriaOf(keys: VoucherListKeys, asker: Asker): VoucherCriteria {
 }
 
 /** An advertiser's programs: those that it names, or all. */
-function ownPrograms({ programId }: VoucherListKeys, { directory, caller }: Asker): readonly number[] {
+function ownPrograms(
+  { programId }: VoucherListKeys,
+  { directory, caller }: VoucherReader,
+): readonly number[] {
   const own = directory.programsOf(caller);
   return programId.length === 0 ? [...own] : programId.filter((id) => own.has(id));
 }
 
 /** The sites of the key, limited to a publisher's own (`docs/decisions.md#v11`). */
-function sitesNamed({ siteId }: VoucherListKeys, { directory, caller }: Asker): readonly number[] {
+function sitesNamed({ siteId }: VoucherListKeys, { directory, caller }: VoucherReader): readonly number[] {
   if (caller.kind === 'advertiser') return siteId;
   const own = directory.programs.sitesOf(caller.organisationId);
   return siteId.filter((id) => own.includes(id));
@@ -194,7 +197,10 @@ function audiencesOf(
 
 type Times = Pick<VoucherCriteria, 'publishedAt' | 'minEndDate' | 'maxStartDate'>;
 
-function timesOf({ activeAt, minEndDate, maxStartDate }: VoucherListKeys, { caller, now }: Asker): Times {
+function timesOf(
+  { activeAt, minEndDate, maxStartDate }: VoucherListKeys,
+  { caller, now }: VoucherReader,
+): Times {
   const isBounded = minEndDate !== undefined || maxStartDate !== undefined;
   if (activeAt !== undefined && isBounded)
     throw fault.invalidVoucher('activeAt: cannot be combined with minEndDate or maxStartDate');

@@ -4,7 +4,7 @@ import { text } from '../record/kinds';
 import { type AnswerOf, listOf, record } from '../record/record';
 import { xmlWriter } from '../record/xml';
 import { type XmlElement } from '../xml/write';
-import { type Schema } from '../xml/xsd';
+import { type XmlSchema } from '../xml/xsd';
 
 const error = record({
   code: { kind: text(), description: 'Code of the error' },
@@ -43,7 +43,7 @@ export function errorsAsXml(faults: readonly Fault[], namespace: string | undefi
 }
 
 /** The XML schema of the error lists in a namespace. */
-export function errorSchema(namespace: string): Schema {
+export function errorSchema(namespace: string): XmlSchema {
   return { ...schemaOf(errorList, { file: '', root: 'Response' }, 'answered'), namespace };
 }
 

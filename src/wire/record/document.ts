@@ -1,6 +1,6 @@
 import { type OperationText, type Shape, type XmlDocument } from '../api/description';
 import { isList, writeXml, type XmlContent, type XmlElement } from '../xml/write';
-import { type XsdParts, type Schema, type SimpleType, type XsdType } from '../xml/xsd';
+import { type XsdParts, type XmlSchema, type SimpleType, type XsdType } from '../xml/xsd';
 import {
   type AnswerOf,
   type Direction,
@@ -32,8 +32,8 @@ function rooted({ root, attributes = {} }: XmlDocument, content: XmlContent): Xm
 /** The XML schemas of what some operations take and answer, by the names of their files. */
 export function schemaFiles(
   operations: Readonly<Record<string, OperationText>>,
-): Readonly<Record<string, Schema>> {
-  const files: Record<string, Schema> = {};
+): Readonly<Record<string, XmlSchema>> {
+  const files: Record<string, XmlSchema> = {};
   const add = (shape: Shape | undefined, direction: Direction): void => {
     if (shape?.xml === undefined) return;
     const { kind, xml } = shape;
@@ -47,7 +47,7 @@ export function schemaFiles(
 }
 
 /** Documents with different roots may have one file. */
-function joined(first: Schema | undefined, other: Schema): Schema {
+function joined(first: XmlSchema | undefined, other: XmlSchema): XmlSchema {
   return {
     elements: { ...first?.elements, ...other.elements },
     types: { ...first?.types, ...other.types },
@@ -56,7 +56,7 @@ function joined(first: Schema | undefined, other: Schema): Schema {
 }
 
 /** The XML schema of the elements of some fields, which schemas of other namespaces import. */
-export function elementSchema(fields: Fields, direction: Direction): Schema {
+export function elementSchema(fields: Fields, direction: Direction): XmlSchema {
   const types = new XsdTypes(direction);
   const elements = Object.entries(fields).filter(([, field]) => !('in' in field));
   return {
@@ -65,7 +65,11 @@ export function elementSchema(fields: Fields, direction: Direction): Schema {
   };
 }
 
-export function schemaOf(kind: Kind, { root, attributes = {} }: XmlDocument, direction: Direction): Schema {
+export function schemaOf(
+  kind: Kind,
+  { root, attributes = {} }: XmlDocument,
+  direction: Direction,
+): XmlSchema {
   const types = new XsdTypes(direction);
   const type = types.contentOf(kind);
   const names = Object.keys(attributes).filter((name) => !name.startsWith('xmlns'));
@@ -115,7 +119,7 @@ class XsdTypes {
 
   constructor(private readonly direction: Direction) {}
 
-  get types(): Pick<Schema, 'simpleTypes' | 'types'> {
+  get types(): Pick<XmlSchema, 'simpleTypes' | 'types'> {
     return { simpleTypes: this.simple, types: this.named };
   }
 

@@ -23,7 +23,7 @@ export type SimpleType =
   { readonly base: string; readonly pattern: string } | { readonly union: readonly string[] };
 
 /** An XML Schema, version 1.0. */
-export interface Schema {
+export interface XmlSchema {
   /** Absent: its elements have no namespace. */
   readonly namespace?: string;
   /** Imported namespaces by prefix, and the files of their schemas. */
@@ -35,7 +35,7 @@ export interface Schema {
 }
 
 /** XML schemas by the names of their files; the vendor is part of namespaces. */
-export type SchemaFiles = (vendor: string) => Readonly<Record<string, Schema>>;
+export type SchemaFiles = (vendor: string) => Readonly<Record<string, XmlSchema>>;
 
 export function toXsd({
   namespace,
@@ -43,7 +43,7 @@ export function toXsd({
   simpleTypes = {},
   types = {},
   elements,
-}: Schema): XmlElement {
+}: XmlSchema): XmlElement {
   const prefixes = Object.entries(imports).map(([prefix, { namespace: its }]) => [`xmlns:${prefix}`, its]);
   return {
     'xs:schema': {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { layoutFolder } from '../../../src/engines/embedded/store/layouts';
 import { type EventLog } from '../../../src/kernel/event-log';
-import { type Manifest } from '../../../src/operations/export-log';
+import { type ExportManifest } from '../../../src/operations/export-log';
 import { fill } from '../../contracts/event-log/events';
 import { PROJECTIONS } from '../../../projections';
 import { openEmbeddedStore } from '../../../src/engines/embedded/store/open-store';
@@ -64,7 +64,7 @@ test('an export and an import that are killed lose and double nothing (decisions
   expect((await runProgram(['log', 'export', into], { DATA_DIR: data })).code).toBe(0);
   const manifests = await Promise.all(
     [whole, into].map(
-      async (of) => JSON.parse(await readFile(join(of, 'manifest.json'), 'utf8')) as Manifest,
+      async (of) => JSON.parse(await readFile(join(of, 'manifest.json'), 'utf8')) as ExportManifest,
     ),
   );
   expect(manifests[1]).toEqual(manifests[0]);

@@ -3,7 +3,7 @@ import { loadHistory, undoLoad } from '../../../src/operations/undo-load';
 import { type LoadCommand, ProductCommands } from '../../../src/services/products/commands';
 import { feedLeases, FingerprintCache } from '../../../src/services/products/load/fingerprint-cache';
 import { type Restored } from '../../../src/services/products/load/restore';
-import { Loader, type Loaded, type LoadResult } from '../../../src/services/products/load/loader';
+import { Loader, type LoadedFeed, type LoadResult } from '../../../src/services/products/load/loader';
 import { type Posted, type Step } from '../../support/feed-model';
 import { type Command } from '../clients';
 import { type ApiParts } from '../host';
@@ -114,7 +114,7 @@ export const loadFeed: Command<Load, LoadResult> = {
 
 export const deleteProducts: Command<
   { readonly feed: Feed; readonly ids: readonly string[] | 'all' },
-  Loaded
+  LoadedFeed
 > = {
   name: 'delete products',
   weight: 2,

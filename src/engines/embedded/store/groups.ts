@@ -13,7 +13,7 @@ import { type GenerationFile } from './generation-file';
 import { selectionOf } from './selection';
 
 /** How many documents a group has, and the row of one of them. */
-interface Counted {
+interface CountedRow {
   count: number;
   readonly row: number;
 }
@@ -32,11 +32,11 @@ export function countedGroups(
   filter: GroupCount['filter'],
   groupBy: string,
   { start = -Infinity, most = Infinity }: { readonly start?: number; readonly most?: number } = {},
-): Map<number, Counted> {
+): Map<number, CountedRow> {
   const { index, layout, check } = generation;
   const { name } = layout.field(groupBy, 'column');
   const selection = selectionOf(filter, layout);
-  let groups = new Map<number, Counted>();
+  let groups = new Map<number, CountedRow>();
   /** All groups up to this key are counted. */
   let end = Infinity;
   const limit = (): void => {

@@ -7,7 +7,7 @@ import {
   MAX_COUNTED,
   UndeclaredField,
 } from '../../../kernel/read-store';
-import { checkId, Declaration, type Field, isOf } from '../../declaration';
+import { checkId, Declaration, type DeclaredField, isOf } from '../../declaration';
 import { type Schema } from '../search/segment';
 import { type SqlValue } from './store-file';
 
@@ -92,7 +92,7 @@ const SINGLE_PARTITION = 0;
 /** Of values that are neither words nor counted. */
 const MAX_LENGTH = 64;
 
-interface CodedField extends Field {
+interface CodedField extends DeclaredField {
   /** First character(s) of its tokens. */
   readonly code: string;
   /** Longer values, in UTF-16 units, are hashed. */
@@ -139,7 +139,7 @@ export class Layout {
     return this.coded(this.declaration.field(name, ...types));
   }
 
-  private coded(field: Field): CodedField {
+  private coded(field: DeclaredField): CodedField {
     const width = this.declaration.fields.size <= 36 ? 1 : 2;
     return {
       ...field,
@@ -166,7 +166,7 @@ export class Layout {
    * Whether values of a field are found by their tokens: all but numbers that documents are sorted by, and texts. The
    * partition has tokens too, for filters that combine it with others.
    */
-  hasTokens({ name, type }: Field): boolean {
+  hasTokens({ name, type }: DeclaredField): boolean {
     return type === 'number' ? !this.sorts.includes(name) : type !== 'text';
   }
 
@@ -209,7 +209,7 @@ export function column(field: string): string {
   return `"f_${field.replaceAll('"', '""')}"`;
 }
 
-function namesOf(fields: readonly Field[]): readonly string[] {
+function namesOf(fields: readonly DeclaredField[]): readonly string[] {
   return fields.map(({ name }) => name);
 }
 

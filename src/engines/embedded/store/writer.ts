@@ -5,7 +5,7 @@ import { type GenerationFile } from './generation-file';
 import { type IndexedDocument } from '../search/segment';
 import { type Change } from '../search/recorded';
 import { writeBytes } from '../search/bytes';
-import { type Field } from '../../declaration';
+import { type DeclaredField } from '../../declaration';
 import { VERSION } from './documents';
 import { column, type DocumentRow, type Layout, SLOT } from './layout';
 import { type SqlValue, type StoreFile } from './store-file';
@@ -49,7 +49,7 @@ export function writeBatch(
 }
 
 /** The stored state of a document before the batch, or of its removal, which has no `at`. */
-interface StoredState {
+interface KnownState {
   readonly version: Position;
   readonly at?: { readonly row: number; readonly digest: string };
 }
@@ -150,7 +150,7 @@ class Batch {
    * The number of each document's value of a field; NaN is none, and a negative one stands for the document's own id,
    * if no other document has that as its value.
    */
-  private groupsOf({ index, name }: Field, at: number, indexed: readonly Indexed[]): Float64Array {
+  private groupsOf({ index, name }: DeclaredField, at: number, indexed: readonly Indexed[]): Float64Array {
     const numbers = new Map<string, number>();
     const own: string[] = [];
     for (const { id, document } of indexed) {
@@ -193,9 +193,9 @@ class Batch {
   }
 
   /** The stored states of the documents in a batch. */
-  private storedStates(writes: readonly PreparedWrite[]): ReadonlyMap<string, StoredState> {
+  private storedStates(writes: readonly PreparedWrite[]): ReadonlyMap<string, KnownState> {
     const ids = JSON.stringify(writes.map(({ id }) => id));
-    const states = new Map<string, StoredState>();
+    const states = new Map<string, KnownState>();
     const removed = this.file.all(
       `SELECT r.id, ${VERSION} FROM json_each(?) CROSS JOIN removed r ON r.id = value`,
       this.file.first('SELECT 1 FROM removed LIMIT 1') === undefined ? '[]' : ids,
@@ -241,7 +241,7 @@ class Batch {
 /** The newest write of each document, unless the stored version is newer. */
 function newest(
   writes: readonly PreparedWrite[],
-  stored: ReadonlyMap<string, StoredState>,
+  stored: ReadonlyMap<string, KnownState>,
 ): ReadonlyMap<string, PreparedWrite> {
   const newestById = new Map<string, PreparedWrite>();
   for (const write of writes) {

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { delistedAfter, delistings } from '../../../../projections/delistings';
 import {
-  type Changes,
+  type ChangesAfter,
   countOffers,
   type FeedBatch,
   offersFromSnapshot,
@@ -34,7 +34,7 @@ export interface RenderRequest extends RenderOptions {
   /** The products, the removals and the directory have to be as of this position, at least. */
   readonly checkpoint: Position;
   readonly joined: JoinedFacts;
-  readonly changes?: Changes;
+  readonly changes?: ChangesAfter;
   /** Products that were removed after this position are listed. */
   readonly removedAfter?: Position;
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { countDelistedAfter, delistings } from '../../../../projections/delistings';
 import { lastImportBefore } from '../../../../projections/imports';
-import { type Changes, countOffers, requireUpTo } from '../../../../projections/product-download';
+import { type ChangesAfter, countOffers, requireUpTo } from '../../../../projections/product-download';
 import { FollowedDirectory } from '../../../network/follower';
 import { type Changed } from '../../../network/last-changes';
 import { type Caller } from '../../../network/organisations';
@@ -33,7 +33,7 @@ export interface DownloadPlan {
 /** What a copy lacks: `changes` are absent where everything is to be sent. */
 interface Missing {
   readonly removedAfter: Position;
-  readonly changes?: Changes;
+  readonly changes?: ChangesAfter;
 }
 
 /** Changed categories whose products are looked for; beyond that everything is sent (`docs/decisions.md#x51`). */

@@ -25,7 +25,7 @@ function tooLarge(needed: number, space: number): string {
   );
 }
 
-interface Entry {
+interface RenderedFile {
   readonly feed: RenderedFeed;
   /** The hash of the token that pays for its bytes: the first one's, or of a client that is still there. */
   owner: string;
@@ -43,11 +43,11 @@ interface Taken {
   readonly release: () => void;
 }
 
-interface Wanted extends Pick<DownloadPlan, 'key' | 'render'> {
+interface WantedFile extends Pick<DownloadPlan, 'key' | 'render'> {
   /** The hash of the token. */
   readonly client: string;
   /** All of it without one. */
-  readonly page?: Page | undefined;
+  readonly page?: RecordRange | undefined;
 }
 
 /**
@@ -57,7 +57,7 @@ interface Wanted extends Pick<DownloadPlan, 'key' | 'render'> {
  */
 export class RenderedFeeds {
   /** In the order of their last use. */
-  private readonly entries = new Map<string, Entry>();
+  private readonly entries = new Map<string, RenderedFile>();
   /** Of those that are gone from `entries`, what has still to be removed. */
   private readonly closing = new Set<Promise<void>>();
   private readonly space: FairBudget;
@@ -88,7 +88,7 @@ export class RenderedFeeds {
   }
 
   /** Sends a download, or a page of it: rendered now, unless the same is there already. */
-  async take({ key, render, client, page }: Wanted): Promise<Taken> {
+  async take({ key, render, client, page }: WantedFile): Promise<Taken> {
     const entry = this.entries.get(key) ?? this.begin(key, render, client);
     const release = this.use(key, entry, client, page !== undefined);
     const { feed } = entry;
@@ -107,7 +107,7 @@ export class RenderedFeeds {
   }
 
   /** Counts a client in; the function that counts it out again, once. */
-  private use(key: string, entry: Entry, client: string, isPaged: boolean): () => void {
+  private use(key: string, entry: RenderedFile, client: string, isPaged: boolean): () => void {
     this.entries.delete(key);
     this.entries.set(key, entry);
     entry.clients.push(client);
@@ -128,7 +128,7 @@ export class RenderedFeeds {
   }
 
   /** Lets a token that has clients here pay for it, if the one that did has none: the one that uses least. */
-  private charge(entry: Entry): void {
+  private charge(entry: RenderedFile): void {
     const { clients, owner, taken } = entry;
     const [first] = clients.toSorted((one, other) => this.space.usedBy(one) - this.space.usedBy(other));
     if (first === undefined || clients.includes(owner)) return;
@@ -138,7 +138,7 @@ export class RenderedFeeds {
     entry.owner = first;
   }
 
-  private begin(key: string, request: DownloadPlan['render'], owner: string): Entry {
+  private begin(key: string, request: DownloadPlan['render'], owner: string): RenderedFile {
     const { total } = this.space;
     const needed = this.needs.get(key) ?? 0;
     if (needed > total) throw productFaults.illegalValue(tooLarge(needed, total));
@@ -151,12 +151,12 @@ export class RenderedFeeds {
       );
     const path = join(this.folder, `${this.clock.uuid()}${SUFFIX}`);
     const feed = new RenderedFeed(this.exporter, request, path, () => this.check(key, entry));
-    const entry: Entry = { feed, owner, taken, clients: [], isPaged: false };
+    const entry: RenderedFile = { feed, owner, taken, clients: [], isPaged: false };
     return entry;
   }
 
   /** A feed has grown or failed: nobody is to begin with one that has no end. */
-  private check(key: string, entry: Entry): void {
+  private check(key: string, entry: RenderedFile): void {
     if (this.entries.get(key) !== entry) return;
     const { feed, owner, taken } = entry;
     const more = Math.max(0, feed.bytes - taken);
@@ -235,7 +235,7 @@ export class RenderedFeeds {
 export type ProductExporter = Remote<Exporter>;
 
 /** Part of a document: from one record to another, the second not included. */
-interface Page {
+interface RecordRange {
   readonly from: number;
   readonly to: number;
 }
@@ -306,7 +306,7 @@ class RenderedFeed {
   }
 
   /** A page as a document of its own. */
-  async *page({ from, to }: Page): AsyncGenerator<Uint8Array> {
+  async *page({ from, to }: RecordRange): AsyncGenerator<Uint8Array> {
     const { frame } = await this.begun;
     yield Buffer.from(frame.head);
     await this.until(() => this.ends.length >= from);

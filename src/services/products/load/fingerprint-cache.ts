@@ -43,7 +43,7 @@ const MEMORY = 256 * 1024 * 1024;
 const PER_PRODUCT = 128;
 const EMPTY = new Fingerprints().memory;
 
-interface Entry {
+interface CachedFeed {
   readonly prints: Fingerprints;
   /** Revision of the file. */
   saved: number;
@@ -57,7 +57,7 @@ interface Entry {
 export class FingerprintCache {
   private readonly locks = new KeyedMutex<number>();
   /** Least recently used first. */
-  private readonly entries = new Map<number, Entry>();
+  private readonly entries = new Map<number, CachedFeed>();
   private readonly closing = new AbortController();
   private readonly memory: number;
   private readonly queue: FairQueue;
@@ -134,7 +134,7 @@ export class FingerprintCache {
     const stream = streamOf(FEED, feedId);
     const currencyAt = this.options.currencyAt?.(feedId);
     this.inUse.add(feedId);
-    let entry: Entry | undefined;
+    let entry: CachedFeed | undefined;
     try {
       entry = await this.open(feedId);
       if (!(await catchUp(this.clock, this.log, stream, entry.prints, currencyAt))) {
@@ -152,7 +152,7 @@ export class FingerprintCache {
     }
   }
 
-  private async open(feedId: number): Promise<Entry> {
+  private async open(feedId: number): Promise<CachedFeed> {
     const known = this.entries.get(feedId);
     const path = this.fileOf(feedId);
     const entry = known ?? entryOf(path === undefined ? undefined : await loadFingerprints(path, feedId));
@@ -163,7 +163,7 @@ export class FingerprintCache {
   }
 
   /** Replaces fingerprints of another log by empty ones. */
-  private async discard(feedId: number): Promise<Entry> {
+  private async discard(feedId: number): Promise<CachedFeed> {
     const path = this.fileOf(feedId);
     if (path !== undefined) await removeFingerprints(path);
     const entry = entryOf();
@@ -183,7 +183,7 @@ export class FingerprintCache {
   }
 
   /** A failure does no harm: what the file lacks is folded again. */
-  private async save(feedId: number, entry: Entry): Promise<void> {
+  private async save(feedId: number, entry: CachedFeed): Promise<void> {
     const path = this.fileOf(feedId);
     if (path === undefined) return;
     await saveFingerprints(path, feedId, entry.prints).then(
@@ -197,7 +197,7 @@ export class FingerprintCache {
   }
 }
 
-function entryOf(prints = new Fingerprints()): Entry {
+function entryOf(prints = new Fingerprints()): CachedFeed {
   return { prints, saved: prints.revision };
 }
 

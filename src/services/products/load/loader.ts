@@ -27,7 +27,7 @@ export interface LoadRequest {
 }
 
 /** What a load or a deletion has done. */
-export interface Loaded {
+export interface LoadedFeed {
   /** Its id, as in the load report; absent if nothing was stored. */
   readonly loadId?: string;
   readonly counts: Tally & Pick<FeedImport, 'refused'>;
@@ -37,7 +37,7 @@ export interface Loaded {
 }
 
 /** The result of a load: everything but the products of `faults` is stored. */
-export interface LoadResult extends Loaded {
+export interface LoadResult extends LoadedFeed {
   readonly faults: readonly LoadFault[];
   readonly moreFaults: number;
   readonly ignoredFields: readonly string[];
@@ -134,7 +134,7 @@ export class Loader {
   }
 
   /** Deletes products of a feed (Document 1, Delete products); ignores unknown ids. */
-  async remove(feedId: number, which: readonly string[] | 'all', dryRun = false): Promise<Loaded> {
+  async remove(feedId: number, which: readonly string[] | 'all', dryRun = false): Promise<LoadedFeed> {
     const importId = this.parts.clock.uuid();
     return this.parts.fingerprints.use(feedId, async (state) => {
       const { tally, position } = await this.untilAlone(feedId, state, dryRun, async (writer, before) => {
@@ -226,7 +226,7 @@ export class Loader {
     { tally, position }: Pick<FeedWriter, 'tally' | 'position'>,
     refused: number,
     loadId: string | undefined,
-  ): Promise<Loaded> {
+  ): Promise<LoadedFeed> {
     const { new: listed, revised, repriced, removed } = tally;
     return {
       ...(loadId === undefined ? {} : { loadId }),

@@ -69,13 +69,13 @@ export async function restoreLoad(state: Fingerprints, parts: RestoreParts): Pro
   return { ...(changesIn(tally) > 0 ? { loadId } : {}), tally };
 }
 
-interface Ended extends Pick<RestoreParts, 'history'> {
+interface EndedRestore extends Pick<RestoreParts, 'history'> {
   readonly loadId: string;
   readonly started: Date;
   readonly ended: Date;
 }
 
-function importOf(tally: Tally, { loadId, history, started, ended }: Ended): FeedImport {
+function importOf(tally: Tally, { loadId, history, started, ended }: EndedRestore): FeedImport {
   const restores = history.found?.importId;
   return {
     importId: loadId,
