@@ -75,6 +75,9 @@ async function fillWithDemo(
     const { faults } = await productCommands.load({ feedId, caller, mode: 'update', body });
     if (faults[0] !== undefined) throw new Error(`a demo product was refused: ${faults[0].message}`);
   };
+  const postVoucher = async ({ organisationId, posted }: DemoVoucher): Promise<void> => {
+    await voucherCommands.post(posted, organisationId);
+  };
   try {
     const started = clock.present;
     const firstPosted = new Date(started.getTime() - FIRST_POSTED * DAY);
@@ -95,14 +98,13 @@ async function fillWithDemo(
       })),
       ...demoTransactions(started, parts),
       ...demoClaims(started, parts),
+      {
+        at: new Date(started.getTime() - FIRST_VOUCHER * DAY),
+        run: () => postVoucher(firstVoucher(started)),
+      },
     ];
     const ordered = steps.sort((one, other) => one.at.getTime() - other.at.getTime());
-    const vouchers = demoVouchers(started).map(({ organisationId, posted }) => ({
-      at: started,
-      run: async () => {
-        await voucherCommands.post(posted, organisationId);
-      },
-    }));
+    const vouchers = demoVouchers(started).map((one) => ({ at: started, run: () => postVoucher(one) }));
     const all = [...ordered, ...vouchers];
     for (const [done, { at, run }] of all.entries()) {
       clock.present = at;
@@ -197,6 +199,23 @@ export function demoVouchers(now: Date): readonly DemoVoucher[] {
       siteIds: [DEMO.sites.preisfuchsApp],
     }),
   ];
+}
+
+/** How many days ago the first voucher was posted, with another discount. */
+const FIRST_VOUCHER = 100;
+
+/** As it was before it was edited. */
+function firstVoucher(now: Date): DemoVoucher {
+  const [first] = demoVouchers(now);
+  if (first === undefined) throw new Error('the demo has vouchers');
+  const { organisationId, posted } = first;
+  const startDate = Math.floor(now.getTime() / DAY - FIRST_VOUCHER) * DAY;
+  const texts = {
+    title: '5 € auf Kopfhörer',
+    code: 'KLANG5',
+    shortDescription: '5 € Nachlass ab 50 € Bestellwert',
+  };
+  return of(organisationId, { ...posted, ...texts, startDate });
 }
 
 function of(organisationId: number, posted: DemoVoucher['posted']): DemoVoucher {

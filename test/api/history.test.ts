@@ -243,7 +243,12 @@ describe('GET /ops/1.0/history (decisions X109)', () => {
     ['claim/none', 404, 'claim none: expected a claimId, or the order number of a claim'],
     ['claim/4711', 404, 'claim 4711: expected a claimId, or the order number of a claim'],
     ['site/1', 404, 'site: expected product or one of voucher, transaction'],
-    ['program/101;at=1999-12-31', 404, 'program 101: it has no events up to 1999-12-31'],
+    [
+      'program/101;at=1999-12-31',
+      404,
+      'program 101: it has no events up to 1999-12-31: its first one is of 20',
+    ],
+    ['voucher/4711;at=1999-12-31', 404, 'voucher 4711: there are no events of it'],
     ['program/101;at=yesterday', 400, 'at=yesterday: expected a time'],
     ['program/101;version=0', 400, 'version=0: expected a version, counted from 1'],
     ['program/101;position=x', 400, 'position=x: expected a log position'],

@@ -53,6 +53,7 @@ describe('The demo in a log', () => {
       ProductRepriced: total(rounds.map(({ products }) => products)),
       FeedImported: FEEDS.length + rounds.length,
       VoucherPublished: demoVouchers(new Date()).length,
+      VoucherRevised: 1,
     });
     const head = await log.head();
     expect((await createDemo(log, folder))('http://127.0.0.1:3000')).toEqual([]);

@@ -5,6 +5,7 @@ import { type Engines, openEngines } from '../../src/engines/open';
 import { type RecordedEvent } from '../../src/kernel/event';
 import { rebuildProjections } from '../../src/operations/rebuild';
 import { run } from '../cli/run';
+import { DAY } from '../../src/wire/date';
 import { removeFolder, temporaryFolder } from '../support/server';
 import { eventsOf } from '../support/temporary-log';
 
@@ -13,6 +14,9 @@ const QUESTIONS = [
     /\n\n([^\n]+(?:\n[^\n]+)*)\n\n```sql\n([^`]*)```/g,
   ),
 ].map(([, question = '', sql = '']) => [question, sql] as const);
+
+/** When the first voucher of the demo, of 100 days ago, had not been edited yet. */
+const IN_AUTUMN = new Date(Date.now() - 50 * DAY).toISOString().slice(0, 10);
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -55,19 +59,23 @@ describe('The questions of docs/sql.md, over the demo network (decisions X115)',
   });
 
   it.each(QUESTIONS)('are answered with rows: %.60s', async (_, sql) => {
-    // The vouchers of the demo are published today.
-    const rows = await answerTo(sql.replace('2026-10-02', '2999-01-01'));
+    const rows = await answerTo(sql.replace('2026-10-02', IN_AUTUMN));
     expect(rows.length).toBeGreaterThan(0);
     for (const row of rows) expect(Object.keys(row).length).toBeGreaterThan(1);
   });
 
-  it('have a voucher as it was at a time', async () => {
-    const [voucher] = ofType('VoucherPublished').filter(({ stream }) => stream === 'voucher-1');
+  it('have a voucher as it was at a time, and affilog history has the same', async () => {
+    const [first] = ofType('VoucherPublished').filter(({ stream }) => stream === 'voucher-1');
+    const [last] = ofType('VoucherRevised').filter(({ stream }) => stream === 'voucher-1');
     const sql = questionWith('What did this voucher look like');
-    expect(await answerTo(sql)).toEqual([]);
-    expect(await answerTo(sql.replace('2026-10-02', '2999-01-01'))).toMatchObject([
-      { type: 'VoucherPublished', voucher: voucher!.data['voucher'] },
+    expect(await answerTo(sql.replace('2026-10-02', IN_AUTUMN))).toMatchObject([
+      { type: 'VoucherPublished', code: 'KLANG5', voucher: first!.data['voucher'] },
     ]);
+    expect(await answerTo(sql.replace('2026-10-02', '2999-01-01'))).toMatchObject([
+      { type: 'VoucherRevised', code: 'KLANG10', voucher: last!.data['voucher'] },
+    ]);
+    const { out } = await run(['history', 'voucher', '1', '--at', IN_AUTUMN], { DATA_DIR: folder });
+    expect(out).toContain('   code: "KLANG5"\n');
   });
 
   it('count what was approved within a week', async () => {

@@ -72,15 +72,13 @@ export async function historyOf(
     return continued(first.value.entry, entries);
   }
   if ('one' in wanted) {
-    const [last] = await lastUntil(entries, [wanted.one]);
-    if (last === undefined) throw new NothingThere(`${title}: it has no events up to ${wanted.one.sent}`);
-    return [{ ...last.entry, ...shownIn(last.whole) }];
+    const { first, last } = await readUntil(entries, [wanted.one]);
+    if (last[0] === undefined) throw nothingUntil(title, [wanted.one], first);
+    return [{ ...last[0].entry, ...shownIn(last[0].whole) }];
   }
-  const [from, to] = await lastUntil(entries, wanted.both);
-  if (from === undefined && to === undefined)
-    throw new NothingThere(
-      `${title}: it has no events up to ${wanted.both.map(({ sent }) => sent).join(' and ')}`,
-    );
+  const { first, last } = await readUntil(entries, wanted.both);
+  const [from, to] = last;
+  if (from === undefined && to === undefined) throw nothingUntil(title, wanted.both, first);
   return [
     {
       ...(from === undefined ? {} : { from: pointIn(from.entry) }),
@@ -152,14 +150,27 @@ function versionPoint(name: string, until: number): Point {
   return { sent: `version ${until}`, includes: ({ version }) => version <= until };
 }
 
-async function lastUntil(
+/** The first entry, and for each point the last one up to it. */
+async function readUntil(
   entries: AsyncIterable<Versioned>,
   points: readonly Point[],
-): Promise<readonly (Versioned | undefined)[]> {
+): Promise<{ readonly first: Versioned | undefined; readonly last: readonly (Versioned | undefined)[] }> {
   const last: (Versioned | undefined)[] = points.map(() => undefined);
-  for await (const one of entries)
+  let first: Versioned | undefined;
+  for await (const one of entries) {
+    first ??= one;
     for (const [at, point] of points.entries()) if (point.includes(one.entry)) last[at] = one;
-  return last;
+  }
+  return { first, last };
+}
+
+function nothingUntil(title: string, points: readonly Point[], first: Versioned | undefined): NothingThere {
+  if (first === undefined) return new NothingThere(`${title}: there are no events of it`);
+  const { time = 'an unknown time', position } = first.entry;
+  const until = points.map(({ sent }) => sent).join(' and ');
+  return new NothingThere(
+    `${title}: it has no events up to ${until}: its first one is of ${time}, at position ${numberOf(position)}`,
+  );
 }
 
 // Entries -------------------------------------------------------------------------------------------------

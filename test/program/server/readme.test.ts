@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { DAY } from '../../../src/wire/date';
 import { openEngines } from '../../../src/engines/open';
 import { freePort, removeFolder, Server, temporaryFolder } from '../../support/server';
 
@@ -125,6 +126,27 @@ describe('the README', () => {
     expect(printed.join('\n')).toContain('"order": "HELLO-2"');
     expect(await readFile(join(folder, 'feed-1001.csv'), 'utf8')).toMatch(/hello-1/);
     expect(await readFile(join(folder, 'changes-1001.json'), 'utf8')).toMatch(/"hello-1"/);
+  });
+
+  test('has commands that answer questions about the past', async () => {
+    const [, block = ''] = /## Questions about the past[\s\S]*?```sh\n([\s\S]*?)```/.exec(README) ?? [];
+    const commands = block.split('\n').filter((line) => line.startsWith('./affilog '));
+    expect(commands).toHaveLength(5);
+    const autumn = new Date(Date.now() - 50 * DAY).toISOString().slice(0, 10);
+    const answers: string[] = [];
+    for (const command of commands) {
+      const script = command.replace('./affilog', AFFILOG).replace('2026-10-01', autumn);
+      const env = { PATH: process.env.PATH, DATA_DIR: folder };
+      answers.push((await run('bash', ['-c', script], { cwd: folder, env })).stdout);
+    }
+    const [then, history, approved, , exported] = answers;
+    expect(then).toContain('   code: "KLANG5"\n');
+    expect(history).toContain('   code: "KLANG5" -> "KLANG10"\n');
+    expect(approved).toMatch(/^programId {2}reported {2}within_a_week\n[^]*\n101 +\d+ +[1-9]/);
+    expect(await readFile(join(folder, 'prices.csv'), 'utf8')).toMatch(
+      /^time,.*\r\n[^\n]*,\d+\.\d\d,EUR\r\n/,
+    );
+    expect(exported).toMatch(/^\d+ events up to position \d+, files: 1/);
   });
 
   test('is complemented by example calls that the first start prints', async () => {
