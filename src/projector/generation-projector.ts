@@ -23,13 +23,15 @@ const FAN_OUT_BATCH = 2000;
 
 /**
  * Applies events to one generation of one projection. A batch is written while the next one is folded; a failed
- * write is raised by the next call, at the latest by `flush` (`DocumentWriter`).
+ * write is raised by the next one, at the latest by `flush` (`DocumentWriter`).
  */
 export class GenerationProjector {
   readonly target: Target;
   private readonly types: ReadonlySet<string>;
   private readonly replacing: ReadonlySet<string>;
   private readonly writer: DocumentWriter;
+  /** The checkpoint in the store, as far as it is not being written. */
+  private recorded: Position;
 
   private constructor(
     private readonly store: ReadStore,
@@ -41,6 +43,7 @@ export class GenerationProjector {
     private position: Position,
   ) {
     this.target = targetOf(generation);
+    this.recorded = position;
     this.writer = new DocumentWriter(store, this.target, projection, parked);
     this.types = new Set(projection.handles);
     this.replacing = new Set(projection.replaces);
@@ -79,7 +82,7 @@ export class GenerationProjector {
 
   /**
    * Applies events in log order, reading and writing each document once, and sets the checkpoint to `upTo` in the
-   * same write.
+   * same write. If nothing changes, `flush` or a later write sets it.
    */
   async apply(incoming: readonly IncomingEvent[], directory: Directory, upTo: Position): Promise<void> {
     const byDocument = new Map<string, IncomingEvent[]>();
@@ -92,18 +95,24 @@ export class GenerationProjector {
       if (others === undefined) byDocument.set(id, [one]);
       else others.push(one);
     }
-    await this.writer.write(await this.fold(byDocument), directory, upTo);
+    const folded = await this.fold(byDocument);
+    if (folded.length > 0) {
+      await this.writer.write(folded, directory, upTo);
+      this.recorded = upTo;
+    }
     this.position = upTo;
   }
 
-  /** Moves the checkpoint when there are no events to apply. */
-  async advance(upTo: Position): Promise<void> {
-    if (upTo <= this.position) return;
-    await this.writer.writeCheckpoint(upTo);
-    this.position = upTo;
+  /** Moves the checkpoint when there are no events to apply; `flush` or a later write stores it. */
+  advance(upTo: Position): void {
+    if (upTo > this.position) this.position = upTo;
   }
 
   async flush(): Promise<void> {
+    if (this.recorded < this.position) {
+      await this.writer.writeCheckpoint(this.position);
+      this.recorded = this.position;
+    }
     await this.writer.flush();
   }
 

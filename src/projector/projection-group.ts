@@ -59,7 +59,8 @@ export class ProjectionGroup {
   }
 
   /**
-   * Applies a batch and advances all checkpoints; its documents may still be being written when this returns.
+   * Applies a batch and advances all checkpoints. When this returns, its documents may still be being written, and
+   * checkpoints of projections without any in the batch are not stored before `flush`.
    * Everything before a directory change is written before the change is applied. An aborted batch is applied again
    * from the checkpoints.
    */
@@ -74,7 +75,7 @@ export class ProjectionGroup {
       else await this.applyEvents(run, upTo);
       this.reached = upTo;
     }
-    await this.forEach((projector) => projector.advance(batch.position));
+    for (const projector of this.projectors) projector.advance(batch.position);
     this.reached = batch.position;
   }
 

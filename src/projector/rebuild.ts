@@ -409,7 +409,7 @@ export async function fillGenerations(
       await onBatch(events.length, position);
       if (position === until) break;
     }
-    for (const projector of projectors) await projector.advance(until);
+    for (const projector of projectors) projector.advance(until);
   } finally {
     await flushAll(projectors);
   }

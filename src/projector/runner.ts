@@ -30,6 +30,8 @@ export interface RunnerParts {
 const LOOK_MS = 250;
 /** Interval for recording the last applied event. */
 const RECORD_MS = 1000;
+/** While it is behind: interval for storing the checkpoints of projections without events, each of which is a write. */
+const FLUSH_MS = 1000;
 const BATCH = 2000;
 const BACKOFF_MS = { first: 100, longest: 5000 } as const;
 
@@ -137,13 +139,18 @@ export class Runner {
     let isWriting = false;
     let hasCaughtUp = false;
     let last: RecordedEvent | undefined;
+    const { clock } = this.parts;
+    let flushed = clock.monotonic();
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
         await group.apply(batch, signal);
         // `apply` returns once the previous batch is written.
         this.applied = last ?? this.applied;
         last = batch.events.at(-1) ?? last;
-        if (batch.caughtUp) await group.flush();
+        if (batch.caughtUp || clock.monotonic() - flushed >= FLUSH_MS) {
+          await group.flush();
+          flushed = clock.monotonic();
+        }
         // Events applied before this subscription, for example by a rebuild, are looked up once.
         if (batch.caughtUp && !hasCaughtUp) last ??= await lastEventUpTo(this.log, batch.position, prefixes);
         if (batch.caughtUp) this.applied = last;

@@ -5,13 +5,15 @@ import { GenerationProjector } from '../../src/projector/generation-projector';
 import { ProjectionGroup } from '../../src/projector/projection-group';
 import { listParked, prepareParked, requestRetry } from '../../src/projector/parked';
 import { products } from '../../projections/products';
+import { delistings } from '../../projections/delistings';
 import { priceHistory, pricesOf } from '../../projections/price-history';
 import { type Projection } from '../../src/projector/projection';
 import { rebuild } from '../../src/projector/rebuild';
 import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
-import { EngineUnavailable } from '../../src/kernel/event-log';
-import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
+import { type Target } from '../../src/kernel/read-store';
+import { type Clock, SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './sample-events';
 import { failing } from './failing';
 import { withSlowWrites } from './slow-writes';
@@ -263,4 +265,63 @@ describe('an event that cannot be folded', () => {
   async function untilNothingParked(): Promise<void> {
     while ((await listParked(world.store)).length > 0) await turn();
   }
+});
+
+describe('the checkpoint of a read model that events do not change', () => {
+  const both = [products, delistings] as const;
+
+  test('is stored by the end of all batches, not with each', async () => {
+    const stored: string[] = [];
+    const store = failing(
+      world.store,
+      'write',
+      (_, [target, , checkpoint]) => {
+        stored.push(`${(target as Target).collection} ${checkpoint as string}`);
+        return false;
+      },
+      new Error(),
+    );
+    await prepareParked(store);
+    const projectors = await Promise.all(
+      both.map(async (projection) => {
+        const generation = await store.create(projection.collection);
+        return GenerationProjector.open(world.log, store, projection, generation, 'test');
+      }),
+    );
+    const group = await ProjectionGroup.open(world.log, projectors);
+    const [first, second] = [await world.emit(listed('a')), await world.emit(listed('b'))];
+    stored.length = 0;
+    for await (const batch of world.log.readAll({ after: START, prefixes: group.prefixes, batchSize: 1 }))
+      await group.apply(batch);
+    expect(stored).toEqual([`products ${first}`, `products ${second}`]);
+    await group.flush();
+    await group.flush();
+    expect(stored).toEqual([`products ${first}`, `products ${second}`, `delistings ${second}`]);
+  });
+
+  test('is stored each second while the runner is behind', async () => {
+    const log = new Proxy(world.log, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (name !== 'subscribe')
+          return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+        return async function* (options: Parameters<EventLog['subscribe']>[0]) {
+          for await (const batch of target.subscribe(options)) yield { ...batch, caughtUp: false };
+        };
+      },
+    });
+    let passed = 0;
+    const clock = Object.create(SYSTEM_CLOCK, {
+      monotonic: { value: () => passed },
+    }) as Clock;
+    await world.runner({ clock }, both, { log, store: world.store }).start();
+    await world.emit(listed('a'));
+    await world.settled([products]);
+    const checkpoint = () => world.store.checkpoint({ collection: 'delistings' });
+    expect(await checkpoint()).toBe(START);
+    passed = 1_000;
+    const position = await world.emit(repriced('a', 50));
+    await world.settled([delistings]);
+    expect(await checkpoint()).toBe(position);
+  });
 });

@@ -36,6 +36,44 @@ test('concurrent reads of checkpoints share one request', async () => {
   expect(proxy.asked.slice(before).filter(({ path }) => path.includes('_mget'))).toHaveLength(1);
 });
 
+test('concurrent writes of checkpoints share one request', async () => {
+  const others = { ...OFFERS, name: 'others' };
+  for (const spec of [OFFERS, others]) await live(store, spec);
+  const write = (checkpoint: number, ...names: string[]) =>
+    Promise.all(names.map((collection) => store.write({ collection }, [], at(checkpoint))));
+  await write(1, OFFERS.name, others.name);
+  const before = proxy.asked.length;
+  await write(2, OFFERS.name, others.name);
+  expect(proxy.asked.slice(before).filter(({ path }) => path.includes('_bulk'))).toHaveLength(1);
+  expect(await store.checkpoint(target)).toBe(at(2));
+  expect(await store.checkpoint({ collection: others.name })).toBe(at(2));
+});
+
+test('an index that cannot be written fails its own checkpoint only', async () => {
+  const { number } = await live(store, OFFERS);
+  const others = { ...OFFERS, name: 'others' };
+  await live(store, others);
+  const hasty = openElasticsearch(url, { retryMs: { write: 100 } });
+  const write = (checkpoint: number) =>
+    Promise.allSettled(
+      [OFFERS.name, others.name, 'missing'].map((collection) =>
+        hasty.write({ collection }, [], at(checkpoint)),
+      ),
+    );
+  await write(6);
+  await server.indices.putSettings({
+    index: `${new URL(url).pathname.slice(1)}.${OFFERS.name}.${number}`,
+    settings: { 'index.blocks.write': true },
+  });
+  const [blocked, other, missing] = await write(7);
+  expect(blocked).toMatchObject({ status: 'rejected', reason: { name: 'EngineUnavailable' } });
+  expect(other).toMatchObject({ status: 'fulfilled' });
+  expect(missing).toMatchObject({ status: 'rejected', reason: { name: 'NoGeneration' } });
+  expect(await store.checkpoint({ collection: others.name })).toBe(at(7));
+  expect(await store.checkpoint(target)).toBe(at(6));
+  await hasty.close();
+});
+
 test('an unreadable index fails its own checkpoint only', async () => {
   const { number } = await live(store, OFFERS);
   const others = { ...OFFERS, name: 'others' };

@@ -10,8 +10,8 @@ module.exports = [
   {
     name: 'a missing await: a batch counts as written before it is',
     file: 'src/projector/generation-projector.ts',
-    from: '    await this.writer.write(await this.fold(byDocument), directory, upTo);\n',
-    to: '    void this.writer.write(await this.fold(byDocument), directory, upTo).catch(() => undefined);\n',
+    from: '      await this.writer.write(folded, directory, upTo);\n',
+    to: '      void this.writer.write(folded, directory, upTo).catch(() => undefined);\n',
   },
   {
     name: 'a missing await: the next batch is folded while the one before is written',
@@ -69,7 +69,7 @@ module.exports = [
   },
   {
     name: 'health that is compared by identity',
-    file: 'projections/receiver-health.ts',
+    file: 'projections/receivers.ts',
     from: 'return isDeepStrictEqual(health, known) ? before',
     to: 'return health === known ? before',
   },

@@ -12,7 +12,7 @@ import {
   RefusedRequest,
   type Request,
 } from './connection';
-import { CHECKPOINT } from './writer';
+import { bulkFailures, bulkOf, CHECKPOINT, checkpointIn } from './writer';
 
 /** A lease, and the version that its next change must match. */
 interface StoredLease {
@@ -117,47 +117,79 @@ function idOf(lease: string): string {
   return `lease ${lease}`;
 }
 
-/** A request about to be sent: the aliases to look up, and the answer for each. */
-interface PendingRead {
-  readonly aliases: string[];
-  readonly read: Promise<readonly (Position | undefined | Error)[]>;
+/** A request about to be sent, and the answer to each of its items. */
+interface PendingRequest<Item, Answer> {
+  readonly items: Item[];
+  readonly answers: Promise<readonly (Answer | Error)[]>;
+}
+
+/** Sends what is asked in the same round of the event loop as one request. */
+class SharedRequests<Item, Answer> {
+  /** By `retryMs`. */
+  private readonly pending = new Map<number, PendingRequest<Item, Answer>>();
+
+  /** `send` answers each item, or says why it failed. For a single item, it raises failures that are to be retried. */
+  constructor(
+    private readonly send: (items: readonly Item[], retryMs: number) => Promise<readonly (Answer | Error)[]>,
+  ) {}
+
+  async ask(item: Item, retryMs: number): Promise<Answer> {
+    const { items, answers } = this.pending.get(retryMs) ?? this.enqueue(retryMs);
+    const at = items.push(item) - 1;
+    const answer = (await answers)[at] as Answer | Error;
+    if (!(answer instanceof Error)) return answer;
+    if (answer instanceof NoSuchIndex) throw answer;
+    // Retried alone, so that the others need not wait for it.
+    const [alone] = (await this.send([item], retryMs)) as [Answer | Error];
+    if (alone instanceof Error) throw alone;
+    return alone;
+  }
+
+  private enqueue(retryMs: number): PendingRequest<Item, Answer> {
+    const items: Item[] = [];
+    const answers = nextRound().then(() => {
+      this.pending.delete(retryMs);
+      return this.send(items, retryMs);
+    });
+    const pending = { items, answers };
+    this.pending.set(retryMs, pending);
+    return pending;
+  }
+}
+
+/** A checkpoint to store in the index of an alias. */
+interface StoredCheckpoint {
+  readonly alias: string;
+  readonly position: Position;
 }
 
 /**
- * Reads checkpoints. Lookups made in the same round of the event loop share one request, since waiting for a position
- * polls the checkpoints of all read models.
+ * Reads and writes checkpoints, those of several read models in one request: waiting for a position polls all of them,
+ * and most events move all of them.
  */
 export class Checkpoints {
-  /** By `retryMs`. */
-  private readonly pending = new Map<number, PendingRead>();
+  private readonly reads = new SharedRequests((aliases: readonly string[], retryMs) =>
+    this.read(aliases, retryMs),
+  );
+  private readonly writes = new SharedRequests((checkpoints: readonly StoredCheckpoint[], retryMs) =>
+    this.store(checkpoints, retryMs),
+  );
 
   constructor(private readonly connection: Connection) {}
 
   /** How far the log has been projected; undefined if not at all. */
   async of({ alias, retryMs }: IndexContext): Promise<Position | undefined> {
-    const pending = this.pending.get(retryMs) ?? this.enqueue(retryMs);
-    const at = pending.aliases.push(alias) - 1;
-    const answer = (await pending.read)[at];
-    if (!(answer instanceof Error)) return answer;
-    if (answer instanceof NoSuchIndex) throw answer;
-    // Retried alone, so that the others need not wait for it.
-    const [position] = await this.read([alias], retryMs);
-    if (position instanceof Error) throw position;
-    return position;
+    return await this.reads.ask(alias, retryMs);
   }
 
-  private enqueue(retryMs: number): PendingRead {
-    const aliases: string[] = [];
-    const read = nextRound().then(() => {
-      this.pending.delete(retryMs);
-      return this.read(aliases, retryMs);
-    });
-    const pending = { aliases, read };
-    this.pending.set(retryMs, pending);
-    return pending;
+  async write({ alias, retryMs }: IndexContext, position: Position): Promise<void> {
+    await this.writes.ask({ alias, position }, retryMs);
   }
 
-  private async read(aliases: readonly string[], retryMs: number): Promise<Awaited<PendingRead['read']>> {
+  private async read(
+    aliases: readonly string[],
+    retryMs: number,
+  ): Promise<readonly (Position | undefined | Error)[]> {
     const request = {
       docs: aliases.map((alias) => ({ _index: alias, _id: CHECKPOINT })),
       // With the id, so that no entry of the list is empty and omitted.
@@ -167,10 +199,25 @@ export class Checkpoints {
       const { docs } = await client.mget<Pick<Found, 'version'>>(request, options);
       return docs.map((entry) => {
         if (!('error' in entry)) return entry._source?.version;
-        const failure = failureOf({ status: 500, type: entry.error.type, reason: '' });
-        if (failure instanceof NoSuchIndex || aliases.length > 1) return failure;
-        throw failure;
+        return raisedAlone(failureOf({ status: 500, type: entry.error.type, reason: '' }), aliases);
       });
     }, retryMs);
   }
+
+  private async store(
+    checkpoints: readonly StoredCheckpoint[],
+    retryMs: number,
+  ): Promise<readonly (undefined | Error)[]> {
+    const operations = checkpoints.flatMap(({ alias, position }) => checkpointIn(alias, position));
+    return await this.connection.ask(async (client, options) => {
+      const failures = await bulkFailures(client.bulk(bulkOf(operations), options));
+      return checkpoints.map((_, at) => failures[at] && raisedAlone(failures[at], checkpoints));
+    }, retryMs);
+  }
+}
+
+/** The failure of one of several items; raises that of a single one, unless its index does not exist. */
+function raisedAlone(failure: Error, items: readonly unknown[]): Error {
+  if (failure instanceof NoSuchIndex || items.length > 1) return failure;
+  throw failure;
 }

@@ -146,7 +146,12 @@ class ElasticsearchStore extends ReadStore {
   }
 
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
-    await this.at(target, (context) => writeBatch(context, writes, checkpoint), { kind: 'write' });
+    const writing = async (context: IndexContext): Promise<void> => {
+      await writeBatch(context, writes);
+      // In a request of its own: in one with documents, it could be stored although one of them is not.
+      if (checkpoint !== undefined) await this.checkpoints.write(context, checkpoint);
+    };
+    await this.at(target, writing, { kind: 'write' });
   }
 
   async checkpoint(target: Target): Promise<Position> {

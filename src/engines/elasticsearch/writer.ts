@@ -1,6 +1,7 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { batchesOf } from '../../runtime/concurrency';
 import { type Position } from '../../kernel/event';
+import { EngineUnavailable } from '../../kernel/event-log';
 import { type Write } from '../../kernel/read-store';
 import { failureOf, type IndexContext } from './connection';
 import { nameOf } from './layout';
@@ -19,18 +20,14 @@ export const CHECKPOINT = 'checkpoint';
 type Operation = readonly [action: string, source: string];
 
 /**
- * Writes a batch, then its checkpoint. Each operation uses its log position as external version, so the order and
+ * Writes a batch. Each operation uses its log position as external version, so the order and
  * repetition of writes do not matter, and a version conflict counts as success.
  *
  * A removal writes a tombstone, an entry that no query finds, for the lifetime of the generation. The server itself
  * would forget the version of a deletion after a minute or at a restart, and an older write would undo the deletion. A
  * removal that may be forgotten is remembered here too.
  */
-export async function writeBatch(
-  context: IndexContext,
-  writes: readonly Write[],
-  checkpoint: Position | undefined,
-): Promise<void> {
+export async function writeBatch(context: IndexContext, writes: readonly Write[]): Promise<void> {
   const { layout } = context;
   const newest = new Map<string, Write>();
   for (const write of writes) {
@@ -53,14 +50,12 @@ export async function writeBatch(
     sending.catch(() => undefined);
   }
   await sending;
-  if (checkpoint !== undefined)
-    await send(context, [[action(CHECKPOINT, checkpoint), tombstone(checkpoint)]]);
 }
 
 /** Versions exceed the integers of JavaScript, so their digits are written as text. */
-function action(name: string, version: Position): string {
+function action(name: string, version: Position, index = ''): string {
   const digits = version.replace(/^0+(?=\d)/, '');
-  return `{"index":{"_id":${JSON.stringify(name)},"version":${digits},"version_type":"external_gte"}}`;
+  return `{"index":{${index}"_id":${JSON.stringify(name)},"version":${digits},"version_type":"external_gte"}}`;
 }
 
 /** An entry without an id, which no query finds. */
@@ -68,28 +63,36 @@ function tombstone(version: Position): string {
   return JSON.stringify({ version });
 }
 
+/** Stores a checkpoint in the index of an alias. */
+export function checkpointIn(alias: string, checkpoint: Position): Operation {
+  return [action(CHECKPOINT, checkpoint, `"_index":${JSON.stringify(alias)},`), tombstone(checkpoint)];
+}
+
 /** Sends operations; retries only those that failed because the server is busy. */
 async function send({ alias, ask }: IndexContext, operations: readonly Operation[]): Promise<void> {
   let left = operations;
   await ask(async (client, options) => {
-    const { errors, items } = await client.bulk(
-      {
-        index: alias,
-        // If the alias is gone, the generation was dropped: do not recreate it as an index.
-        require_alias: true,
-        operations: left.flat(),
-        filter_path: ['errors', 'items.*.status', 'items.*.error'],
-      },
-      options,
-    );
-    if (!errors) return;
-    const failed = items.map(({ index }) => index).map((item) => (isDone(item) ? undefined : item));
+    const failed = await bulkFailures(client.bulk({ index: alias, ...bulkOf(left.flat()) }, options));
+    if (failed.length === 0) return;
     left = left.filter((_, at) => failed[at] !== undefined);
-    const failures = failed.filter((item) => item !== undefined).map(serverErrorOf);
-    const fatal = failures.find(({ status }) => status < 429);
-    const [worst] = fatal === undefined ? failures : [fatal];
-    if (worst !== undefined) throw failureOf(worst);
+    const failures = failed.filter((failure) => failure !== undefined);
+    const worst = failures.find((failure) => !(failure instanceof EngineUnavailable)) ?? failures[0];
+    if (worst !== undefined) throw worst;
   });
+}
+
+/** A bulk request. If an alias is gone, its generation was dropped: it is not recreated as an index. */
+export function bulkOf(operations: string[]): estypes.BulkRequest {
+  return { require_alias: true, operations, filter_path: ['errors', 'items.*.status', 'items.*.error'] };
+}
+
+/** Why operations of a bulk request have failed, each at its place; empty if none has. */
+export async function bulkFailures(
+  answer: Promise<estypes.BulkResponse>,
+): Promise<readonly (Error | undefined)[]> {
+  const { errors, items } = await answer;
+  if (!errors) return [];
+  return items.map(({ index }) => (isDone(index) ? undefined : failureOf(serverErrorOf(index))));
 }
 
 /** Written, or older than the stored version. */
@@ -97,6 +100,7 @@ function isDone(item: estypes.BulkResponseItem | undefined): boolean {
   return item !== undefined && (item.status < 300 || item.status === 409);
 }
 
-function serverErrorOf({ status, error }: estypes.BulkResponseItem): Parameters<typeof failureOf>[0] {
+function serverErrorOf(item: estypes.BulkResponseItem | undefined): Parameters<typeof failureOf>[0] {
+  const { status = 500, error } = item ?? {};
   return { status, type: error?.type ?? 'unknown', reason: error?.reason ?? 'no reason given' };
 }
