@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type ListedAction, ACTIONS } from '../operations/actions';
-import { type CliParts, integerFrom, onEngines, printLines } from './settings';
+import { type CliParts, integerFrom, onEngines, printList, withJson } from './settings';
 
 interface ActionFlags {
   readonly action?: readonly string[];
@@ -11,15 +11,13 @@ interface ActionFlags {
 
 /** `affilog actions`. */
 export function addActions(affilog: Command, parts: CliParts): void {
-  affilog
-    .command('actions')
+  withJson(affilog.command('actions'))
     .description(
       'List what operators have done, the last first: when, who, what, and why. Works while servers run.',
     )
     .addOption(new Option('--action <name...>', 'only these').choices(Object.keys(ACTIONS)))
     .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1)).default(100))
     .addOption(new Option('--before <number>', 'only those before this one').argParser(integerFrom(0)))
-    .option('--json', 'One JSON object a line.')
     .action(
       onEngines(parts, async ({ log }, { action = [], most, before, json = false }: ActionFlags) => {
         const { listActions, operatorText } = await import('../operations/actions.js');
@@ -32,7 +30,7 @@ export function addActions(affilog: Command, parts: CliParts): void {
           );
         };
         const listed = await listActions(log, { actions: action, most, before });
-        await printLines(parts, listed.map(json ? (one) => JSON.stringify(one) : textOf));
+        await printList(parts, { json }, listed, textOf);
       }),
     );
 }

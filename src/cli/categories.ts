@@ -8,7 +8,7 @@ import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type CountedFeeds } from '../services/products/feed.queries';
 import { isLanguage } from '../wire/iso-codes';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
-import { type CliParts, integerFrom, withDirectory } from './settings';
+import { type CliParts, integerFrom, printList, withDirectory, withJson } from './settings';
 
 interface CategoryFlags extends ChangeFlags {
   readonly language: string;
@@ -75,6 +75,7 @@ interface MappingFlags {
   readonly category?: string;
   readonly state?: 'mapped' | 'unmapped';
   readonly most?: number;
+  readonly json?: boolean;
 }
 
 /** `affilog mappings list|map|unmap|import|suggest`. */
@@ -85,8 +86,10 @@ export function addMappings(affilog: Command, parts: CliParts): void {
     .description('Mappings from category names in feeds to platform categories. Works while servers run.');
   const feed = (): Option => new Option('--feed <id>', 'Feed id.').argParser(integerFrom(1));
   const name = (): Option => new Option('--name <name>', 'Category name in the feed, exactly as posted.');
+  const textOf = (...cells: readonly (string | number | undefined)[]): string =>
+    cells.map((cell) => cell ?? '').join('\t');
   const printRow = (...cells: readonly (string | number | undefined)[]): unknown =>
-    stdout.write(`${cells.map((cell) => cell ?? '').join('\t')}\n`);
+    stdout.write(`${textOf(...cells)}\n`);
 
   const change = async (
     command: Command,
@@ -109,17 +112,18 @@ export function addMappings(affilog: Command, parts: CliParts): void {
       await appendFacts(SYSTEM_CLOCK, log, facts, directory);
     });
 
-  mappings
-    .command('list')
+  withJson(mappings.command('list'))
     .description('List the category names of a feed and what each is mapped to.')
     .addOption(feed().makeOptionMandatory())
     .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
-    .action(async ({ feed: feedId = NaN, state }: MappingFlags, command: Command) => {
+    .action(async ({ feed: feedId = NaN, state, ...flags }: MappingFlags, command: Command) => {
       const { listMappings } = await import('../network/categories/category-mappings.js');
       await withTools(command, parts, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
-        for (const one of listMappings(directory, await counted.of([feedId]), state))
-          printRow(one.state, one.productCount, one.categoryName, one.tdCategoryId, one.tdCategoryName);
+        const listed = listMappings(directory, await counted.of([feedId]), state);
+        await printList(parts, flags, listed, (one) =>
+          textOf(one.state, one.productCount, one.categoryName, one.tdCategoryId, one.tdCategoryName),
+        );
       });
     });
   mappings
@@ -152,26 +156,30 @@ export function addMappings(affilog: Command, parts: CliParts): void {
     const lines = mappingLines(await readTextFile(file));
     await change(command, lines, (tools, facts) => changeNetwork(parts, flags, tools, facts));
   });
-  mappings
-    .command('suggest')
+  withJson(mappings.command('suggest'))
     .description('Suggest platform categories for the unmapped names of a feed, or for a name.')
     .addOption(feed())
     .addOption(name())
     .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(integerFrom(1)))
-    .action(async ({ feed: feedId = NaN, name: value, most = 3 }: MappingFlags, command: Command) => {
-      const { listMappings } = await import('../network/categories/category-mappings.js');
-      const { suggestMappings } = await import('../network/categories/suggest-mappings.js');
-      await withTools(command, parts, async ({ directory, counted }) => {
-        if (value === undefined) requireFeed(directory, feedId);
-        const names =
-          value === undefined
-            ? listMappings(directory, await counted.of([feedId]), 'unmapped')
-            : [{ categoryName: value }];
-        for (const { categoryName, suggestions } of await suggestMappings(directory, names, most))
-          for (const { score, categoryId, path } of suggestions)
-            printRow(categoryName, score.toFixed(3), categoryId, path);
-      });
-    });
+    .action(
+      async ({ feed: feedId = NaN, name: value, most = 3, ...flags }: MappingFlags, command: Command) => {
+        const { listMappings } = await import('../network/categories/category-mappings.js');
+        const { suggestMappings } = await import('../network/categories/suggest-mappings.js');
+        await withTools(command, parts, async ({ directory, counted }) => {
+          if (value === undefined) requireFeed(directory, feedId);
+          const names =
+            value === undefined
+              ? listMappings(directory, await counted.of([feedId]), 'unmapped')
+              : [{ categoryName: value }];
+          const suggested = (await suggestMappings(directory, names, most)).flatMap(
+            ({ categoryName, suggestions }) => suggestions.map((one) => ({ categoryName, ...one })),
+          );
+          await printList(parts, flags, suggested, ({ categoryName, score, categoryId, path }) =>
+            textOf(categoryName, score.toFixed(3), categoryId, path),
+          );
+        });
+      },
+    );
 }
 
 async function withTools(

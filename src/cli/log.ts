@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { CommandError } from '../operations/command-error';
 import { type RangeTexts } from '../operations/log-events';
 import { secretValue } from '../settings/settings';
-import { type CliParts, closeFolder, configOf, noticesOf, onEngines, printLines } from './settings';
+import { type CliParts, closeFolder, configOf, noticesOf, onEngines, printList, withJson } from './settings';
 
 /** `affilog log copy|export|import|stats|check`. */
 export function addLog(affilog: Command, parts: CliParts): void {
@@ -90,35 +90,33 @@ export function addLog(affilog: Command, parts: CliParts): void {
         { importing: true },
       ),
     );
-  log
-    .command('stats')
+  withJson(log.command('stats'))
     .description('Print how many events and bytes the log has, by type, category of streams, and day.')
     .action(
-      onEngines(parts, async ({ log: events }) => {
+      onEngines(parts, async ({ log: events }, flags: { readonly json?: boolean }) => {
         const { logStats } = await import('../operations/inspect-log.js');
         const { total, types, categories, days } = await logStats(events, { signal: stopSignal() });
-        const lines = Object.entries({ total: [total], types, categories, days }).flatMap(([of, counts]) =>
-          counts.map(({ name, events: count, bytes }) => [of, name, count, bytes].join('\t')),
+        const items = Object.entries({ total: [total], types, categories, days }).flatMap(([by, counts]) =>
+          counts.map(({ name, events: count, bytes }) => ({ by, name, events: count, bytes })),
         );
-        await printLines(parts, [['by', 'name', 'events', 'bytes'].join('\t'), ...lines]);
+        if (flags.json !== true) stdout.write(`${['by', 'name', 'events', 'bytes'].join('\t')}\n`);
+        await printList(parts, flags, items, (item) => Object.values(item).join('\t'));
       }),
     );
-  log
-    .command('check')
+  withJson(log.command('check'))
     .description(
       'Check positions, revisions and ids of all events, and that each is as docs/events.md describes it. Exits ' +
         'with 1 if not.',
     )
     .action(
-      onEngines(parts, async ({ log: all }) => {
+      onEngines(parts, async ({ log: all }, flags: { readonly json?: boolean }) => {
         const { checkLog } = await import('../operations/inspect-log.js');
         const { events, problems } = await checkLog(all, { signal: stopSignal() });
-        const lines = problems.map(({ type, problem, events: count, position, stream, id }) =>
+        await printList(parts, flags, problems, ({ type, problem, events: count, position, stream, id }) =>
           [type, problem, `${count} events`, `first at ${position}`, stream, id].join('\t'),
         );
-        await printLines(parts, lines);
         if (problems.length > 0) throw new CommandError(`${problems.length} problems in ${events} events`);
-        stdout.write(`${events} events, no problems\n`);
+        if (flags.json !== true) stdout.write(`${events} events, no problems\n`);
       }),
     );
 }

@@ -10,12 +10,14 @@ import {
   onEngines,
   printLines,
   withEngines,
+  withJson,
 } from './settings';
 import { withExplanation } from './why';
 
 interface WhoseFlags {
   readonly organisation?: readonly number[];
   readonly subscription?: readonly string[];
+  readonly json?: boolean;
 }
 
 interface DeliveryFlags extends WhoseFlags {
@@ -35,16 +37,16 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
   const notifications = affilog
     .command('notifications')
     .description('Notifications of transactions and claims, for operators. Works while servers run.');
-  whose(notifications.command('receivers'))
+  withJson(whose(notifications.command('receivers')))
     .description(
       'List receivers, those that were used last first: counts, since when they fail, until when they rest, and ' +
         'whether they are disabled.',
     )
     .action(
-      onEngines(parts, async (engines, { organisation, subscription }: WhoseFlags) => {
+      onEngines(parts, async (engines, { organisation, subscription, json }: WhoseFlags) => {
         const { receiverLines } = await operations();
         const criteria = { organisationId: organisation, subscriptionId: subscription };
-        const printed = await printLines(parts, receiverLines(engines, criteria, new Date()));
+        const printed = await printLines(parts, receiverLines(engines, criteria, { now: new Date(), json }));
         if (printed === 0) note('nothing has been sent to any such receiver');
       }),
     );
@@ -91,7 +93,7 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
         );
       }),
     );
-  whose(notifications.command('deliveries'))
+  withJson(whose(notifications.command('deliveries')))
     .description('List messages, newest first: what has become of each.')
     .option('--receiver <id...>', 'only to these receivers')
     .option('--transaction <id...>', 'only about these transactions: transactionId or legacyTransactionId')
@@ -110,7 +112,12 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
           at: {},
         };
         let total = 0;
-        const options = { most: flags.most, now: new Date(), count: (all: number): unknown => (total = all) };
+        const options = {
+          most: flags.most,
+          now: new Date(),
+          json: flags.json,
+          count: (all: number): unknown => (total = all),
+        };
         const printed = await printLines(parts, deliveryLines(engines, criteria, options));
         if (total === 0) note('no messages found');
         else if (printed < total) note(`${printed} of ${total} messages; --most lists more`);

@@ -1,5 +1,5 @@
 import { type Command } from 'commander';
-import { type CliParts, onEngines, shellUser } from './settings';
+import { type CliParts, onEngines, printList, shellUser, withJson } from './settings';
 
 const operations = async () => await import('../operations/parked.js');
 
@@ -12,18 +12,22 @@ export function addParked(affilog: Command, parts: CliParts): void {
       'Documents that an event could not be folded into, and what the matcher, automations and the directory cannot ' +
         'use. Works while servers run.',
     );
-  parked
-    .command('list [projection]')
+  withJson(parked.command('list [projection]'))
     .description(
       'List what is parked with the error, one per line: of a projection, matcher, automations or directory.',
     )
     .action(
-      onEngines(parts, async (engines, projection: string | undefined) => {
-        const found = await (await operations()).parkedIn(engines, projection ?? 'all');
-        for (const { name, id, entry } of found)
-          stdout.write(`${name} ${id}: ${entry.error.split('\n', 1)[0] ?? ''}\n`);
-        if (found.length === 0) stdout.write('nothing is parked\n');
-      }),
+      onEngines(
+        parts,
+        async (engines, projection: string | undefined, flags: { readonly json?: boolean }) => {
+          const found = await (await operations()).parkedIn(engines, projection ?? 'all');
+          const items = found.map(({ name, id, entry }) => ({ name, id, ...entry }));
+          const textOf = ({ name, id, error }: (typeof items)[number]): string =>
+            `${name} ${id}: ${error.split('\n', 1)[0] ?? ''}`;
+          const printed = await printList(parts, flags, items, textOf);
+          if (printed === 0 && flags.json !== true) stdout.write('nothing is parked\n');
+        },
+      ),
     );
   parked
     .command('show <projection> <id>')

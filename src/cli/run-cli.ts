@@ -5,9 +5,11 @@ import { type Role, ROLES, serve } from '../app/serve';
 import { type Engines } from '../engines/open';
 import { type ReceiverOptions } from '../operations/receiver';
 import { UsageError } from '../operations/command-error';
+import { without } from '../kernel/without';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { secretValue } from '../settings/settings';
 import { addActions } from './actions';
+import { addBackup } from './backup';
 import { addCategories, addMappings } from './categories';
 import { addClaims, addTransactions } from './transactions';
 import { addFeeds } from './feeds';
@@ -24,7 +26,9 @@ import {
   configOf,
   integerFrom,
   onEngines,
+  printList,
   withEngines,
+  withJson,
 } from './settings';
 import { addSql } from './sql';
 import { addTokens } from './tokens';
@@ -48,6 +52,7 @@ const COMMANDS = [
   addAsOf,
   addParked,
   addActions,
+  addBackup,
   addWhy,
   addLog,
   addSql,
@@ -229,20 +234,22 @@ function addAsOf(affilog: Command, parts: CliParts): void {
   const asOf = affilog
     .command('as-of')
     .description('Read models as of a time (`affilog rebuild … --as NAME`).');
-  asOf
-    .command('list')
+  withJson(asOf.command('list'))
     .description('List them: name, time, log position, when they are dropped, complete read models.')
     .action(
-      onEngines(parts, async ({ store }) => {
+      onEngines(parts, async ({ store }, flags: { readonly json?: boolean }) => {
         const { documentsOf } = await import('../operations/as-of.js');
         const { listAsOf } = await import('../projector/as-of.js');
-        for (const one of await listAsOf(store)) {
-          const models = (await documentsOf(store, one)).map(
-            ({ name, documents }) => `${name} (${documents})`,
-          );
-          const line = [one.name, one.time, one.position, one.expires, models.join(', ')];
-          parts.stdout.write(`${line.join('\t')}\n`);
-        }
+        const all = await Promise.all(
+          (await listAsOf(store)).map(async (one) => ({
+            ...without(one, 'models'),
+            complete: await documentsOf(store, one),
+          })),
+        );
+        await printList(parts, flags, all, ({ name, time, position, expires, complete }) => {
+          const models = complete.map((model) => `${model.name} (${model.documents})`);
+          return [name, time, position, expires, models.join(', ')].join('\t');
+        });
       }),
     );
   asOf

@@ -46,8 +46,9 @@ export function addSettingsVerb(affilog: Command, parts: CliParts): void {
     .command('settings')
     .description('Print the settings in force and where each comes from: flag, environment or default.')
     .option('--markdown', 'Print the table of all settings with their descriptions instead.')
-    .action(async ({ markdown = false }: { readonly markdown?: boolean }, command: Command) => {
-      stdout.write(markdown ? settingsTable() : settingsInForce(parts, flagsOf(command)));
+    .option('--json', 'One JSON object a line.')
+    .action(async ({ markdown = false, json = false }: SettingsFlags, command: Command) => {
+      stdout.write(markdown ? settingsTable() : settingsInForce(parts, flagsOf(command), json));
       if (markdown) return;
       const config = await configOf(command, parts);
       const { warningsOf } = await import('../settings/config.js');
@@ -55,10 +56,15 @@ export function addSettingsVerb(affilog: Command, parts: CliParts): void {
     });
 }
 
+interface SettingsFlags {
+  readonly markdown?: boolean;
+  readonly json?: boolean;
+}
+
 type SettingFlags = Readonly<Partial<Record<SettingName, string>>>;
 
 /** A line for each setting: name, value, source. */
-function settingsInForce({ environment }: CliParts, flags: SettingFlags): string {
+function settingsInForce({ environment }: CliParts, flags: SettingFlags, json: boolean): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
     const { value, source } = settingInForce(name, environment, flags);
@@ -66,6 +72,8 @@ function settingsInForce({ environment }: CliParts, flags: SettingFlags): string
     const shown = setting.secret === true && !isFile ? '(hidden)' : withoutPassword(value ?? '');
     return [name, value === undefined ? '(not set)' : shown, source === 'flag' ? flagOf(name) : source];
   });
+  if (json)
+    return rows.map(([name, value, source]) => `${JSON.stringify({ name, value, source })}\n`).join('');
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) => `${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}\n`).join('');
 }
@@ -111,7 +119,7 @@ const HOW = new Set(['yes', 'dryRun', 'json', 'reason', ...SETTING_NAMES.map(cam
 const FINGERPRINT = 12;
 
 /** What is recorded of a command; undefined of one that changes nothing. */
-function actionOf(command: Command): Action | undefined {
+export function actionOf(command: Command): Action | undefined {
   let name = command.name();
   for (let above = command.parent; above !== null && above.parent !== null; above = above.parent)
     name = `${above.name()} ${name}`;
@@ -166,12 +174,13 @@ type OpenOptions = Partial<Pick<EngineSettings, 'threads' | 'importing'>>;
 
 /**
  * Opens the configured engines for `work`; says so if the log is empty. What a command does that is listed in `ACTIONS` is
- * recorded; the log of any other refuses to append, unless it is imported.
+ * recorded, where it changes neither log nor store from when it calls `begin`; the log of any other refuses to append, unless it is
+ * imported.
  */
 export async function withEngines(
   command: Command,
   parts: CliParts,
-  work: (engines: Engines) => Promise<void>,
+  work: (engines: Engines, begin: () => Promise<void>) => Promise<void>,
   { threads = false, importing = false }: OpenOptions = {},
 ): Promise<void> {
   const config = await configOf(command, parts);
@@ -181,8 +190,9 @@ export async function withEngines(
   const engines = await openEngines({ ...config, threads, importing, readers: 0 }, noticesOf(parts));
   const action = actionOf(command);
   try {
-    if (action !== undefined) await acting(SYSTEM_CLOCK, engines, action, work);
-    else await work(importing ? engines : readOnly(engines));
+    if (importing) await work(engines, noAction);
+    else if (action === undefined) await work(readOnly(engines), noAction);
+    else await acting(SYSTEM_CLOCK, engines, action, work);
     // A mistyped folder is created like a new one.
     if (config.eventLog === 'sqlite:' && (await engines.log.head()) === START)
       parts.stderr.write(`affilog: the event log is empty: DATA_DIR is ${resolve(config.dataDir)}\n`);
@@ -190,6 +200,8 @@ export async function withEngines(
     await engines.close();
   }
 }
+
+const noAction = (): Promise<void> => Promise.resolve();
 
 /** Closes the data folder to other users, and prints what is left open. */
 export async function closeFolder(dataDir: string, { stderr }: CliParts): Promise<void> {
@@ -243,6 +255,21 @@ export async function printLines(
     printed += 1;
   }
   return printed;
+}
+
+/** Adds `--json` to a list. */
+export function withJson(command: Command): Command {
+  return command.option('--json', 'One JSON object a line.');
+}
+
+/** Prints a list, a line for each item: text, or a JSON object. Returns their number. */
+export async function printList<Item>(
+  parts: CliParts,
+  { json = false }: { readonly json?: boolean },
+  items: Iterable<Item>,
+  textOf: (item: Item) => string,
+): Promise<number> {
+  return await printLines(parts, [...items].map(json ? (item) => JSON.stringify(item) : textOf));
 }
 
 /** Prints failures of engines that are retried. */

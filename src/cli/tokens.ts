@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type System, SYSTEMS } from '../network/events';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
-import { type CliParts, integerFrom, onDirectory, withDirectory } from './settings';
+import { type CliParts, integerFrom, onDirectory, printList, withDirectory, withJson } from './settings';
 import { defined } from '../kernel/without';
 
 interface IssueFlags extends ChangeFlags {
@@ -11,23 +11,28 @@ interface IssueFlags extends ChangeFlags {
   readonly expires?: string;
 }
 
+interface ListFlags {
+  readonly organisation?: number;
+  readonly json?: boolean;
+}
+
 /** `affilog tokens list|issue|revoke`. */
 export function addTokens(affilog: Command, parts: CliParts): void {
   const { stdout, stderr } = parts;
   const tokens = affilog
     .command('tokens')
     .description('Tokens of organisations. Works while servers run, which apply changes within a second.');
-  tokens
-    .command('list')
+  withJson(tokens.command('list'))
     .description(
       'List tokens: holder, fingerprint, expiry and the day of the last use. No token itself is stored.',
     )
     .addOption(new Option('--organisation <id>', 'Only tokens of this organisation.').argParser(toId))
     .action(
-      onDirectory(parts, async ({ store }, directory, flags: { readonly organisation?: number }) => {
+      onDirectory(parts, async ({ store }, directory, flags: ListFlags) => {
         const { listTokens } = await import('../operations/tokens.js');
-        for (const token of await listTokens(directory, store, new Date(), flags.organisation)) {
-          const row = [
+        const listed = await listTokens(directory, store, new Date(), flags.organisation);
+        await printList(parts, flags, listed, (token) =>
+          [
             token.fingerprint,
             `${token.organisationId}`,
             token.organisation,
@@ -37,9 +42,8 @@ export function addTokens(affilog: Command, parts: CliParts): void {
               ? 'does not expire'
               : `${token.isExpired ? 'expired' : 'expires'} ${token.expires}`,
             token.lastUsed === undefined ? 'never used' : `used ${token.lastUsed}`,
-          ];
-          stdout.write(`${row.join('\t')}\n`);
-        }
+          ].join('\t'),
+        );
       }),
     );
   const issuing = tokens

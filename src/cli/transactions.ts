@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { CommandError } from '../operations/command-error';
 import { type ReviewRequest } from '../operations/network-claims';
-import { type CliParts, integerFrom, onDirectory, onEngines, printLines } from './settings';
+import { type CliParts, integerFrom, onDirectory, onEngines, printLines, withJson } from './settings';
 
 /** `affilog transactions import|show`. */
 export function addTransactions(affilog: Command, parts: CliParts): void {
@@ -53,6 +53,7 @@ interface ClaimFlags {
   readonly status: readonly number[];
   readonly program: readonly number[];
   readonly most: number;
+  readonly json?: boolean;
 }
 
 /** `affilog claims list|release|reject`. */
@@ -60,18 +61,17 @@ export function addClaims(affilog: Command, parts: CliParts): void {
   const claims = affilog
     .command('claims')
     .description('Claims that are pending at the network: statuses 100 and 105. Works while servers run.');
-  claims
-    .command('list')
+  withJson(claims.command('list'))
     .description('List claims, one per line, the oldest first.')
     .addOption(listed('--status <id...>', 'only in these statuses; by default 100 and 105'))
     .addOption(listed('--program <id...>', 'only of these programs'))
     .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1, 1000)).default(100))
     .action(
-      onDirectory(parts, async ({ store }, directory, { status, program, most }: ClaimFlags) => {
+      onDirectory(parts, async ({ store }, directory, { status, program, ...flags }: ClaimFlags) => {
         const { claimLines } = await import('../operations/network-claims.js');
         const pending = { store, directory, now: new Date() };
         const criteria = { statusId: status, programId: program, claimId: [] };
-        const { lines, total } = await claimLines(pending, criteria, most);
+        const { lines, total } = await claimLines(pending, criteria, flags);
         await printLines(parts, lines);
         if (lines.length < total)
           parts.stderr.write(`affilog: ${lines.length} of ${total} claims; --most lists more\n`);

@@ -7,6 +7,7 @@ import { type IsGone, type Lease, Leases } from '../kernel/leases';
 import { type ReadStore } from '../kernel/read-store';
 import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
 import { LeaseFile } from './embedded/leases';
+import { copyDeliveryLog } from './embedded/log/copy-delivery-log';
 import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
 import { Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { layoutFolder } from './embedded/store/layouts';
@@ -224,7 +225,7 @@ async function openDeliveries(
   onRetry?: OnRetry,
 ): Promise<OpenedDeliveries> {
   if (eventLog !== 'sqlite:') return { log: await openServerDeliveries(eventLog, onRetry) };
-  const file = join(dataDir, 'deliveries.sqlite');
+  const file = join(dataDir, DELIVERIES_FILE);
   return await namingPath(file, () => openDeliveryLog(file, threads));
 }
 
@@ -233,6 +234,20 @@ async function openServerDeliveries(url: string, onRetry?: OnRetry): Promise<Exp
   return await openEventStoreDeliveries(url, undefined, onRetry).catch((error: unknown) =>
     refuse('EVENT_LOG', error),
   );
+}
+
+/** The file of the embedded delivery log in a data folder. */
+export const DELIVERIES_FILE = 'deliveries.sqlite';
+
+/**
+ * Copies the embedded delivery log of a data folder, which may be in use, to a new file, and reads that. False if there is
+ * none. Raises `EngineUnavailable`.
+ */
+export async function copyDeliveriesTo(to: string, dataDir: string, signal?: AbortSignal): Promise<boolean> {
+  const from = join(dataDir, DELIVERIES_FILE);
+  if (!(await exists(from))) return false;
+  await copyDeliveryLog(from, to, signal);
+  return true;
 }
 
 /** Leases of the processes that work on a log. */

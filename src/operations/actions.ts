@@ -31,6 +31,8 @@ export const ACTIONS = {
   'as-of drop': ['dropAsOf'],
   'parked retry': [],
   'parked skip': [],
+  backup: ['makeBackup'],
+  restore: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type ActionName = keyof typeof ACTIONS;
@@ -100,14 +102,14 @@ interface Acting {
 
 /**
  * Does what an operator asks for, with engines that record it before the first change: what is refused, or has nothing to
- * do, is not recorded. Afterwards its end is recorded. Raises what `work` raises, `UsageError`, and
+ * do, is not recorded. What changes neither log nor store calls `begin` itself. Afterwards the end is recorded. Raises what `work` raises, `UsageError`, and
  * `EngineUnavailable` if it cannot be recorded: then nothing is changed.
  */
 export async function acting<Engines extends Acting, Result>(
   clock: Clock,
   engines: Engines,
   { name, by, reason, asked }: Action,
-  work: (engines: Engines) => Promise<Result>,
+  work: (engines: Engines, begin: () => Promise<void>) => Promise<Result>,
 ): Promise<Result> {
   requireReason(reason);
   const { log, store } = engines;
@@ -138,11 +140,8 @@ export async function acting<Engines extends Acting, Result>(
     });
   };
   try {
-    const result = await work({
-      ...engines,
-      log: new WatchedLog(log, record),
-      store: watchedStore(store, record),
-    });
+    const watched = { log: new WatchedLog(log, record), store: watchedStore(store, record) };
+    const result = await work({ ...engines, ...watched }, record);
     await end();
     return result;
   } catch (error) {

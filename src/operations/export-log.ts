@@ -12,7 +12,7 @@ import { codeOf } from '../kernel/unknown';
 import { type Progress, ProgressMeter } from '../projector/progress-meter';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { CommandError, UsageError } from './command-error';
-import { markImport, unmarkImport } from '../engines/unfinished-import';
+import { markImport, type ImportOrigin, unmarkImport } from '../engines/unfinished-import';
 import { type Copied, copyLog, type CopyOptions } from './copy-log';
 import {
   CSV_HEAD,
@@ -36,7 +36,8 @@ const EVENTS_PER_FILE = 100_000;
 const CHUNK = 1024 * 1024;
 
 const position = z.string().regex(/^\d{19}$/);
-const MANIFEST = z.strictObject({
+/** What an export is described by. */
+export const MANIFEST = z.strictObject({
   format: z.enum(['ndjson', 'csv', 'parquet']),
   gzip: z.boolean(),
   range: z.strictObject({
@@ -80,6 +81,8 @@ export interface ExportOptions {
   readonly onProgress?: (progress: ExportProgress) => void;
   /** Stops; a further call continues. */
   readonly signal?: AbortSignal;
+  /** One that is complete is continued up to the present end of the log. */
+  readonly grows?: boolean;
   /** Tests have smaller files. */
   readonly eventsPerFile?: number;
 }
@@ -91,7 +94,7 @@ export interface ExportOptions {
 export async function exportLog(
   log: EventLog,
   folder: string,
-  { format, gzip, range, onProgress, signal, eventsPerFile = EVENTS_PER_FILE }: ExportOptions,
+  { format, gzip, range, onProgress, signal, grows = false, eventsPerFile = EVENTS_PER_FILE }: ExportOptions,
 ): Promise<ExportManifest> {
   if (format === 'parquet' && gzip)
     throw new UsageError('--gzip: expected another format, since Parquet files are compressed');
@@ -100,17 +103,19 @@ export async function exportLog(
   if (begun === undefined && (await readdir(folder)).some((name) => name !== PART))
     throw new CommandError(`${folder}: expected an empty folder, or one with an export to continue`);
   if (begun !== undefined) await requireOwnLog(folder, begun, log);
-  const upTo = range.upTo ?? begun?.range.upTo ?? (await log.head());
+  const upTo = range.upTo ?? (grows ? undefined : begun?.range.upTo) ?? (await log.head());
   if (upTo > (await log.head())) throw new CommandError(`position ${upTo} is after the end of the log`);
   let manifest: ExportManifest = {
     ...{ format, gzip, range: { ...range, upTo, types: [...range.types], streams: [...range.streams] } },
     ...{ isComplete: false, events: 0, files: [] },
   };
   if (begun !== undefined) {
-    if (!isDeepStrictEqual([begun.format, begun.gzip, begun.range], [format, gzip, manifest.range]))
+    const asked = grows ? { ...manifest.range, upTo: begun.range.upTo } : manifest.range;
+    if (!isDeepStrictEqual([begun.format, begun.gzip, begun.range], [format, gzip, asked]))
       throw new CommandError(`${folder} has an export with other options: choose another folder`);
     await requireSizes(folder, begun);
-    manifest = begun;
+    const isBehind = begun.range.upTo < upTo;
+    manifest = isBehind ? { ...begun, isComplete: false, range: manifest.range } : begun;
   }
   if (manifest.isComplete) return manifest;
   if (begun === undefined) await writeManifest(folder, manifest);
@@ -288,7 +293,7 @@ async function writeManifest(folder: string, manifest: ExportManifest): Promise<
   await syncFolder(folder);
 }
 
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   await handle.sync().finally(() => handle.close());
 }
@@ -318,36 +323,54 @@ export interface ImportOptions extends Omit<CopyOptions, 'beforeAppends'> {
   readonly dataDir: string;
 }
 
+interface FilesOptions extends ImportOptions {
+  /** What the mark says. */
+  readonly origin: ImportOrigin;
+  /** Called before the mark is removed. */
+  readonly beforeEnd?: () => Promise<void>;
+}
+
 /**
  * Appends the events of a complete export of a whole log to an empty log; continues an interrupted import. The files
  * are verified by the manifest before anything is appended. Raises `CommandError` and system errors.
  */
-export async function importLog(
-  folder: string,
-  to: EventLog,
-  { dataDir, ...options }: ImportOptions,
-): Promise<Copied> {
+export async function importLog(folder: string, to: EventLog, options: ImportOptions): Promise<Copied> {
   const manifest = await manifestIn(folder);
   if (manifest === undefined) throw new CommandError(`${join(folder, FILE)} is missing: expected an export`);
-  const { format, isComplete, events, range, files } = manifest;
+  return await importFiles(folder, manifest, to, { ...options, origin: { from: folder } });
+}
+
+/** The same of the files that a manifest names. */
+export async function importFiles(
+  folder: string,
+  { format, isComplete, events, range, files }: ExportManifest,
+  to: EventLog,
+  { dataDir, origin, beforeEnd, ...options }: FilesOptions,
+): Promise<Copied> {
   if (!isComplete)
     throw new CommandError(`${folder}: the export was interrupted; run it again to complete it`);
   const isWhole = range.types.length + range.streams.length === 0 && range.after === START;
   if (format !== 'ndjson' || !isWhole || range.since !== undefined || range.until !== undefined)
     throw new CommandError(`${folder}: expected an export of the whole log in NDJSON, without a selection`);
-  for (const file of files) await verify(folder, file, options.signal);
+  for (const file of files) await verifyFile(folder, file, options.signal);
   const copied = await copyLog(
     { head: async () => files.at(-1)?.last ?? START, readAll: () => batchesIn(folder, files) },
     to,
-    { ...options, beforeAppends: () => markImport(dataDir, { from: folder }) },
+    { ...options, beforeAppends: () => markImport(dataDir, origin) },
   );
   if (copied.events !== events)
     throw new CommandError(`${folder} has ${copied.events} events: expected ${events}`);
+  await beforeEnd?.();
   await unmarkImport(dataDir);
   return copied;
 }
 
-async function verify(folder: string, { name, sha256 }: ExportedFile, signal?: AbortSignal): Promise<void> {
+/** Raises `CommandError` for a damaged file. */
+export async function verifyFile(
+  folder: string,
+  { name, sha256 }: ExportedFile,
+  signal?: AbortSignal,
+): Promise<void> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(join(folder, name)), hash, { signal });
   if (hash.digest('hex') !== sha256)

@@ -9,7 +9,8 @@ import { Secrets } from '../domain/subscriptions/secrets';
 import { AllowedAddresses, UnusableNetwork } from '../delivery/sending/addresses';
 import { codeOf } from '../kernel/unknown';
 
-type InstallationPlace = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;
+/** Where an installation is. */
+export type InstallationPlace = Pick<Config, 'dataDir' | 'eventLog' | 'notifyKey'>;
 
 /**
  * The secrets of subscriptions, from `NOTIFY_KEY` or from the file `notify.key` in the data folder, which is created if

@@ -56,16 +56,17 @@ export async function networkClaims(
   return { claims: eachOf(found, (listed) => toOutput(listed, directory, now)), total: found.total };
 }
 
-/** The same as lines, and the number of all. */
+/** The same as lines, of text or of JSON, and the number of all. */
 export async function claimLines(
   sources: ClaimSources,
   criteria: NetworkCriteria,
-  most: number,
+  { most, json = false }: { readonly most: number; readonly json?: boolean },
 ): Promise<{ readonly lines: readonly string[]; readonly total: number }> {
   const lines: string[] = [];
   const { claims, total } = await networkClaims(sources, criteria, { offset: 0, limit: most });
   for await (const some of claims)
-    for (const claim of some) lines.push(lineOf(claim, sources.directory.program(claim.programId)));
+    for (const claim of some)
+      lines.push(json ? JSON.stringify(claim) : lineOf(claim, sources.directory.program(claim.programId)));
   return { lines, total };
 }
 

@@ -22,6 +22,8 @@ import {
   AnyWaiting,
   heldReceivers,
   messageIn,
+  toOperatorsDelivery,
+  toOperatorsReceiver,
   type WaitingReceivers,
 } from '../services/subscriptions/deliveries.queries';
 import { postedState } from '../services/subscriptions/fields';
@@ -44,7 +46,7 @@ const RECEIVERS = 100;
 export async function* receiverLines(
   { log, store }: Pick<Engines, 'log' | 'store'>,
   criteria: ReceiverCriteria,
-  now: Date,
+  { now, json = false }: { readonly now: Date; readonly json?: boolean | undefined },
 ): AsyncGenerator<string> {
   const anyWaiting = new AnyWaiting(log, store);
   for (let after: Cursor | null | undefined = null; after !== undefined;) {
@@ -52,7 +54,8 @@ export async function* receiverLines(
     const found: Awaited<ReturnType<typeof listReceivers>> = await listReceivers(store, criteria, page);
     const { receivers, next } = found;
     const waiting = await anyWaiting.of(receivers, now);
-    for (const one of receivers) yield receiverLine(one, waiting);
+    for (const one of receivers)
+      yield json ? JSON.stringify(toOperatorsReceiver(one, waiting)) : receiverLine(one, waiting);
     after = next;
   }
 }
@@ -79,6 +82,8 @@ function receiverLine(totals: ReceiverTotals, { isHeld, restingUntil }: WaitingR
 interface LineOptions {
   readonly most: number;
   readonly now: Date;
+  /** Lines of JSON. */
+  readonly json?: boolean | undefined;
   /** Receives the number of all messages found, those that are not listed included. */
   readonly count: (total: number) => void;
 }
@@ -98,7 +103,7 @@ export async function subjectsOf(
 export async function* deliveryLines(
   { log, store }: Pick<Engines, 'log' | 'store'>,
   criteria: DeliveryCriteria,
-  { most, now, count }: LineOptions,
+  { most, now, count, json = false }: LineOptions,
 ): AsyncGenerator<string> {
   const anyWaiting = new AnyWaiting(log, store);
   let left = most;
@@ -110,7 +115,8 @@ export async function* deliveryLines(
     for await (const batch of groups) {
       const listed = await anyWaiting.current(batch.flat());
       const waiting = await anyWaiting.of(listed, now);
-      for (const one of listed) yield deliveryLine(one, waiting);
+      for (const one of listed)
+        yield json ? JSON.stringify(toOperatorsDelivery(one, waiting)) : deliveryLine(one, waiting);
     }
     left -= page.size;
     after = next;

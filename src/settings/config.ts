@@ -137,6 +137,7 @@ const SHAPES = z.object({
   SEARCH_CACHE: sizeFrom('1MB'),
   DOWNLOAD_SPACE: size,
   DOWNLOAD_RATE: size,
+  BACKUP_DIR: text.optional(),
   // The message omits the value.
   NOTIFY_KEY: text.min(32, ': expected at least 32 characters').optional(),
   NOTIFY_KEEP: keep,

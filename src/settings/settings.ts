@@ -131,6 +131,11 @@ export const SETTINGS = {
       'Slower clients are disconnected.',
     serving: true,
   },
+  BACKUP_DIR: {
+    description:
+      'Folder below which `POST /ops/1.0/backups` writes backups, best on another disk. Default: none, so it is refused.',
+    serving: true,
+  },
   NOTIFY_KEY: {
     description:
       'Key from which the secrets of subscriptions are derived, at least 32 characters; all servers of an ' +

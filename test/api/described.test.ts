@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe';
 import { ReadQueue } from '../../src/http/read-queue';
@@ -23,6 +26,7 @@ const EXAMPLE_EVENT = 1011;
 const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
 
 let app: TestApp;
+let backups: string;
 let deliveries: AppDeliveries;
 let described: OpenApiDocument;
 /** Requests that the queue of heavy reads has admitted. */
@@ -38,7 +42,8 @@ beforeAll(async () => {
     return id === 101 ? { ...program, events: [...events, event] } : program;
   });
   const network = { ...CLAIM_NETWORK, programs, feeds: [...CLAIM_NETWORK.feeds, feed] };
-  app = await TestApp.start({ network, now: () => new Date(NOW) });
+  backups = await mkdtemp(join(tmpdir(), 'affilog-backups-'));
+  app = await TestApp.start({ network, now: () => new Date(NOW), settings: { BACKUP_DIR: backups } });
   queued = jest.spyOn(app.http.get(ReadQueue), 'run');
   deliveries = await projectDeliveries(app, () => NOW);
   described = await OpenApiDocument.of(app);
@@ -54,6 +59,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await deliveries.stop();
   await app.close();
+  await rm(backups, { recursive: true });
 });
 
 /** A token for an operation. */
@@ -235,6 +241,8 @@ const REQUESTS: readonly Asked[] = [
   ['buildAsOf', '/ops/1.0/asOf;name=then;projection=vouchers;position=9'],
   ['dropAsOf', '/ops/1.0/asOf/now'],
   ['dropAsOf', '/ops/1.0/asOf/now'],
+  ['makeBackup', '/ops/1.0/backups;name=daily'],
+  ['makeBackup', '/ops/1.0/backups;name=..'],
   ['listActions', '/ops/1.0/actions'],
   ['listActions', '/ops/1.0/actions;limit=0'],
   ['getLogStats', '/ops/1.0/log/stats'],

@@ -127,6 +127,7 @@ const ACTION_EFFECTS: readonly Effect[] = [
     ['rejectClaim', ';versionNo=9;statusId=211'],
     ['buildAsOf', ';name=No;projection=vouchers;at=2026-01-01'],
     ['dropAsOf', ''],
+    ['makeBackup', ';name=none'],
   ].map(([id = '', beside = '']): Effect => [
     id,
     `reason=${'x'.repeat(1001)}`,
@@ -134,6 +135,7 @@ const ACTION_EFFECTS: readonly Effect[] = [
     says('expected a text of 1 to 1000 characters'),
     true,
   ]),
+  ['makeBackup', 'name=..', ';name=none', says('name=..: expected'), true],
   ['listActions', 'limit=0', '', statusCode, 400],
   ['listActions', 'before=0', '', ({ body }) => body, '[]'],
   ['listActions', 'action=rebuild', '', ({ body }) => body, '[]'],

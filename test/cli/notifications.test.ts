@@ -39,6 +39,12 @@ test('affilog notifications deliveries lists messages, newest first, and selects
     `${at(1)}\t${one.id}\ttransaction t-1\tstate 1\treceiver ${one.receiver}\tretrying (1 attempt, status 500, again at ${at(5)})\n`,
   ];
   expect(await notifications('deliveries')).toEqual({ code: 0, out: lines.join(''), err: '' });
+  const { out } = await notifications('deliveries', '--json', '--most', '1');
+  expect(JSON.parse(out)).toMatchObject({ messageId: two.id, transactionId: subject, state: 'due' });
+  const receivers = (await notifications('receivers', '--json')).out.trim().split('\n');
+  expect(receivers.map((line) => (JSON.parse(line) as { receiverId: string }).receiverId)).toContain(
+    one.receiver,
+  );
   for (const args of [
     ['--most', '1'],
     ['--state', 'due'],

@@ -10,6 +10,7 @@ import { claimOperations } from '../../src/services/claims/operations';
 import { asOfOperations } from '../../src/operations/rest/as-of.controller';
 import { networkClaimOperations } from '../../src/operations/rest/claims.controller';
 import { actionOperations } from '../../src/operations/rest/actions.controller';
+import { backupOperations } from '../../src/operations/rest/backups.controller';
 import { historyOperations } from '../../src/operations/rest/history.controller';
 import { logOperations } from '../../src/operations/rest/log.controller';
 import { whyOperations } from '../../src/operations/rest/why.controller';
@@ -192,6 +193,7 @@ describe('the description of the interface (decisions A8)', () => {
       sqlOperations,
       historyOperations,
       actionOperations,
+      backupOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');

@@ -29,7 +29,10 @@ export class OperatorActions {
     caller: Caller,
     action: ActionName,
     { reason, ...asked }: Readonly<Record<string, unknown>> & { readonly reason: string | undefined },
-    work: (engines: { readonly log: EventLog; readonly store: ReadStore }) => Promise<Result>,
+    work: (
+      engines: { readonly log: EventLog; readonly store: ReadStore },
+      begin: () => Promise<void>,
+    ) => Promise<Result>,
   ): Promise<Result> {
     const by = {
       token: fingerprintOf({ hash: caller.tokenHash }),

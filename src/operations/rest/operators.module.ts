@@ -9,6 +9,7 @@ import { VoucherParts } from '../../services/vouchers/voucher.queries';
 import { PastViews } from '../as-of';
 import { Clock } from '../../runtime/clock';
 import { ActionsController, OperatorActions } from './actions.controller';
+import { BackupPlace, BackupsController } from './backups.controller';
 import { AsOfController } from './as-of.controller';
 import { NetworkClaimsController } from './claims.controller';
 import { EventSchemasController } from './event-schemas.controller';
@@ -71,13 +72,18 @@ class HealthController {
 /** For operators: health, category mappings, deliveries, claims, the log, operators' actions, and the past. */
 @Module({})
 export class OperatorsModule {
-  static with(readiness: Readiness, sql: AnswerSql, parts: ProductParts & VoucherParts): DynamicModule {
+  static with(
+    readiness: Readiness,
+    sql: AnswerSql,
+    parts: ProductParts & VoucherParts & BackupPlace,
+  ): DynamicModule {
     return {
       module: OperatorsModule,
       controllers: [
         HealthController,
         MappingsController,
         ActionsController,
+        BackupsController,
         anyDeliveriesController(operatorFaults.unusable),
         NetworkClaimsController,
         EventSchemasController,
@@ -101,6 +107,7 @@ export class OperatorsModule {
             new OperatorActions(log, store, clock),
           inject: [EventLog, ReadStore, Clock],
         },
+        { provide: BackupPlace, useValue: parts },
         { provide: ProductParts, useValue: parts },
         { provide: VoucherParts, useValue: parts },
       ],

@@ -34,14 +34,7 @@ import {
   postedRedeliveries,
   redeliveries,
 } from './deliveries.fields';
-import {
-  AnyWaiting,
-  DeliveryQueries,
-  toDelivery,
-  toRest,
-  toTotals,
-  type WaitingReceivers,
-} from './deliveries.queries';
+import { AnyWaiting, DeliveryQueries, toOperatorsDelivery, toOperatorsReceiver } from './deliveries.queries';
 import { type Which } from './subscription.queries';
 import { objectIn, SUBSCRIBERS, SUBSCRIPTION_ID, Wanted } from './subscriptions.controller';
 
@@ -289,14 +282,7 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
         const page = { size, after: receiverCursors.read(keys) };
         const found = await listReceivers(this.store, criteria, page, query);
         const waiting = await new AnyWaiting(this.log, this.store).of(found.receivers, this.clock.now());
-        const output = found.receivers.map(({ receiver, ...totals }) => ({
-          organisationId: totals.organisationId,
-          subscriptionId: totals.subscriptionId,
-          receiverId: receiver,
-          disabled: waiting.isHeld(receiver),
-          ...toRest(waiting.restingUntil.get(receiver)),
-          ...toTotals(totals),
-        }));
+        const output = found.receivers.map((one) => toOperatorsReceiver(one, waiting));
         const nextCursor = receiverCursors.next(keys, found);
         return { items: [output], total: found.total, requested, nextCursor };
       });
@@ -309,22 +295,11 @@ export function anyDeliveriesController(unusable: MakeFault): Type<object> {
       for await (const batch of groups) {
         const listed = await anyWaiting.current(batch.flat());
         const waiting = await anyWaiting.of(listed, this.clock.now());
-        yield listed.map((one) => toOutput(one, waiting));
+        yield listed.map((one) => toOperatorsDelivery(one, waiting));
       }
     }
   }
   return AnyDeliveriesController;
-}
-
-function toOutput(listed: ListedDelivery, waiting: WaitingReceivers): OperatorsDelivery {
-  const { state, ...output } = toDelivery(listed, waiting);
-  return {
-    organisationId: listed.organisationId,
-    subscriptionId: listed.subscriptionId,
-    ...namedFor(TOPICS[listed.topic], output),
-    state: listed.state,
-    held: state === 'held',
-  };
 }
 
 /** What the keys select, by topics. */

@@ -24,6 +24,7 @@ import {
   subscriptionDecider,
 } from '../../domain/subscriptions/subscription';
 import { type Topic } from '../../domain/subscriptions/topic';
+import { TOPICS } from '../../domain/topics';
 import { type FoundList } from '../../http/answer';
 import { eventAt, load } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
@@ -38,6 +39,7 @@ import {
   deliveryCursors,
   type DeliveryKeys,
   namedFor,
+  type OperatorsDelivery,
   type OutputDelivery,
   type OutputDeliveryDetails,
   type OutputReceiver,
@@ -312,19 +314,43 @@ function toReceiver(
   };
 }
 
-export function toRest(restingUntil: number | undefined): { readonly restingUntil?: string } {
+function toRest(restingUntil: number | undefined): { readonly restingUntil?: string } {
   return restingUntil === undefined ? {} : { restingUntil: new Date(restingUntil).toISOString() };
 }
 
 const NOTHING = { attempts: 0, failed: 0, delivered: 0, dead: 0 } as const;
 
-export function toTotals(
+function toTotals(
   totals: Omit<ReceiverTotals, 'receiver' | 'subscriptionId' | 'organisationId'>,
 ): OutputTotals {
   const { attempts, failed, delivered, dead, failingSince } = totals;
   const lastSuccess = totals.lastSuccess && toEnded(totals.lastSuccess);
   const lastFailure = totals.lastFailure && toEnded(totals.lastFailure);
   return defined({ attempts, failed, delivered, dead, failingSince, lastSuccess, lastFailure });
+}
+
+/** A message as operators see it. */
+export function toOperatorsDelivery(listed: ListedDelivery, waiting: WaitingReceivers): OperatorsDelivery {
+  const { state, ...output } = toDelivery(listed, waiting);
+  return {
+    organisationId: listed.organisationId,
+    subscriptionId: listed.subscriptionId,
+    ...namedFor(TOPICS[listed.topic], output),
+    state: listed.state,
+    held: state === 'held',
+  };
+}
+
+/** A receiver as operators see it. */
+export function toOperatorsReceiver({ receiver, ...totals }: ReceiverTotals, waiting: WaitingReceivers) {
+  return {
+    organisationId: totals.organisationId,
+    subscriptionId: totals.subscriptionId,
+    receiverId: receiver,
+    disabled: waiting.isHeld(receiver),
+    ...toRest(waiting.restingUntil.get(receiver)),
+    ...toTotals(totals),
+  };
 }
 
 function toEnded({ at, ...rest }: NonNullable<ReceiverTotals['lastFailure']>) {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, symlinkSync } from 'node:fs';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { generateProducts } from '../../../bench/generate';
@@ -45,6 +45,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>>
   'affilog parked show <projection> <id>': ['test/operations/parked.test.ts', "'show'"],
   'affilog parked skip <projection> <id> --reason <text>': ['test/operations/parked.test.ts', "'--reason'"],
   'affilog parked retry [projection] [id]': ['test/operations/parked.test.ts', "'retry'"],
+  'affilog parked list': ['test/operations/parked.test.ts', "'list'"],
   'affilog parked list [projection]': ['test/operations/parked.test.ts', "'list'"],
   'affilog parked retry': ['test/operations/parked.test.ts', "'retry'"],
   'affilog parked retry matcher': ['test/operations/parked.test.ts', "'retry', 'matcher'"],
@@ -245,14 +246,17 @@ describe('docs/operations.md', () => {
     while ((await found(ADVERTISER, 23)) !== 5);
   });
 
-  test('Backup: a copy of the log while the server runs, restored', async () => {
-    const [copy = ''] = /^node -e .*$/m.exec(GUIDE) ?? [];
-    await step(copy);
+  test('Backup and Upgrading: a backup while the server runs, restored (decisions X118)', async () => {
+    const place = { '/backups/daily': 'backups/daily' };
+    expect(await step('affilog backup /backups/daily --with-key', place)).toMatch(
+      /with the delivery log, with the key\n$/,
+    );
     await post([{ ...PRODUCTS[0], sourceProductId: 'later' }]);
     expect(await found()).toBe(6);
     await stop();
-    for (const suffix of ['-wal', '-shm']) await rm(fileIn(`data/log.sqlite${suffix}`), { force: true });
-    await rename(fileIn('backup.sqlite'), fileIn('data/log.sqlite'));
+    expect(await step('affilog --version')).toMatch(/^\d+\.\d+\.\d+\n$/);
+    await rename(fileIn('data'), fileIn('old'));
+    expect(await step('affilog restore /backups/daily', place)).toMatch(/^\d+ events of the backup of /);
     await step('affilog rebuild all --force');
     await start();
     expect(await found()).toBe(5);

@@ -1,0 +1,59 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TestApp } from '../support/app';
+import { NETWORK, OTHER_TOKENS, TOKENS } from './network';
+
+const token = OTHER_TOKENS.operator;
+const PATH = '/ops/1.0/backups';
+
+let folder: string;
+let app: TestApp;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'affilog-backups-'));
+  app = await TestApp.start({ network: NETWORK, settings: { BACKUP_DIR: folder } });
+});
+afterAll(async () => {
+  await app.close();
+  await rm(folder, { recursive: true });
+});
+
+describe('POST /ops/1.0/backups (decisions X118)', () => {
+  it('makes a backup below BACKUP_DIR, and continues it; both are recorded', async () => {
+    const made = await app.post(`${PATH};name=daily;reason=first`, { token });
+    expect([made.statusCode, made.json()]).toEqual([
+      200,
+      expect.objectContaining({ name: 'daily', hasKey: false }),
+    ]);
+    const { events } = made.json<{ events: number }>();
+    const again = (await app.post(`${PATH};name=daily`, { token })).json<{ events: number; added: number }>();
+    expect(again.added).toBeGreaterThan(0);
+    expect(again.events).toBe(events + again.added);
+    const listed = await app.get('/ops/1.0/actions', { token });
+    expect(listed.json()).toMatchObject([
+      { action: 'backup', state: 'done', asked: [{ name: 'name', value: 'daily' }] },
+      { action: 'backup', state: 'done', reason: 'first' },
+    ]);
+  });
+
+  it('refuses names that lead elsewhere, and names no path', async () => {
+    for (const name of ['..', 'a%2Fb', '.', '-', 'x'.repeat(51)])
+      expect([name, (await app.post(`${PATH};name=${name}`, { token })).statusCode]).toEqual([name, 400]);
+    await mkdir(join(folder, 'other'));
+    await writeFile(join(folder, 'other', 'file'), '');
+    await writeFile(join(folder, 'plain'), '');
+    for (const name of ['other', 'plain']) {
+      const { statusCode, body } = await app.post(`${PATH};name=${name}`, { token });
+      expect([statusCode, body]).toEqual([409, expect.stringContaining('the backup has failed')]);
+      expect(body).not.toContain(folder);
+    }
+    expect((await app.post(`${PATH};name=daily`, { token: TOKENS.nord })).statusCode).toBe(403);
+  });
+});
+
+it('without BACKUP_DIR it is refused (decisions X118)', async () => {
+  const other = await TestApp.start({ network: NETWORK });
+  const refused = await other.post(`${PATH};name=daily`, { token });
+  expect([refused.statusCode, refused.body]).toEqual([400, expect.stringContaining('BACKUP_DIR is not set')]);
+  await other.close();
+});
