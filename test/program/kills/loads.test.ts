@@ -1,5 +1,12 @@
 import { generateProducts } from '../../../bench/generate';
+import { eventsOfOffer, priceHistory } from '../../../projections/price-history';
 import { type PostedProduct } from '../../../src/demo/products';
+import { FEED } from '../../../src/domain/products/feed';
+import { offerId } from '../../../src/domain/products/offer';
+import { openEngines } from '../../../src/engines/open';
+import { streamOf } from '../../../src/kernel/event';
+import { waitForPosition } from '../../../src/projector/wait';
+import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { cases } from '../../support/size';
 import { toJson, toXml } from '../../support/products';
 import { ADVERTISER, folderWithNetwork, PUBLISHER, removeFolder, Server } from '../../support/server';
@@ -66,6 +73,27 @@ async function visiblePrices(url: string, position: string): Promise<Prices> {
   return prices;
 }
 
+/** The index by which histories of products are read (ADR 49) has each event of a product once, and no others. */
+async function expectIndexed(dataDir: string): Promise<void> {
+  const { log, store, ...engines } = await openEngines({
+    ...{ dataDir, eventLog: 'sqlite:', readStore: 'sqlite:', threads: false },
+  });
+  try {
+    await waitForPosition(SYSTEM_CLOCK, store, [priceHistory], await log.head(), 60_000);
+    const revisions = new Map<string, number[]>();
+    for await (const batch of log.readStream(streamOf(FEED, 22)))
+      for (const { revision, data } of batch) {
+        const { sourceProductId: id } = JSON.parse(data) as { readonly sourceProductId?: string };
+        if (id !== undefined) revisions.set(id, [...(revisions.get(id) ?? []), revision]);
+      }
+    expect(revisions.size).toBe(PRODUCTS.length);
+    for (const [id, expected] of revisions)
+      expect([id, await eventsOfOffer(store, offerId(22, id))]).toEqual([id, expected]);
+  } finally {
+    await engines.close();
+  }
+}
+
 /** The events read so far. */
 const history = new FeedHistory();
 
@@ -74,7 +102,7 @@ describe('a server that is killed while a feed loads', () => {
   beforeEach(async () => (folder = await folderWithNetwork()));
   afterEach(() => removeFolder(folder));
 
-  test(`${KILLS} times has stored what was acknowledged, and completes with the same post, without duplicate events`, async () => {
+  test(`${KILLS} times has stored what was acknowledged, and completes with the same post, without duplicate events, in the log and in the index of histories (ADR 49)`, async () => {
     let interrupted = 0;
     let server = await Server.start(folder);
     let position = await complete(folder, server.url, 0);
@@ -100,6 +128,7 @@ describe('a server that is killed while a feed loads', () => {
       position = await complete(folder, server.url, kill);
     }
     expect(await visiblePrices(server.url, position)).toEqual(pricesOf(editionOf(KILLS)));
+    await expectIndexed(folder);
     expect(await server.end()).toBe(0);
     expect(interrupted).toBeGreaterThan(KILLS / 2);
   }, 300_000);
