@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { type Facet, type Filter, type Order, type Query } from '../../../src/engines/embedded/search/query';
 import { type Merge, SearchIndex } from '../../../src/engines/embedded/search/search-index';
 import { type Schema } from '../../../src/engines/embedded/search/segment';
@@ -876,3 +878,64 @@ describe('the bytes of an index are those of this LAYOUT_VERSION: raise LAYOUT_V
     });
   });
 });
+
+test('a merge needs at most 80 bytes of memory per document, and of tokens only those that it is at', () => {
+  /** Blobs outside of what is measured: as texts. */
+  class TextBlobs extends MemoryBlobs {
+    private readonly texts = new Map<string, string>();
+
+    override get(name: string): Uint8Array | undefined {
+      const text = this.texts.get(name);
+      return text === undefined ? undefined : new Uint8Array(Buffer.from(text, 'latin1'));
+    }
+
+    override all(prefix: string): ReturnType<MemoryBlobs['all']> {
+      const names = [...this.texts.keys()].filter((name) => name.startsWith(prefix));
+      return names.map((name) => [name, this.get(name) ?? new Uint8Array()]);
+    }
+
+    override put(name: string, bytes: Uint8Array): void {
+      this.texts.set(name, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1'));
+    }
+  }
+
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
+  const collect = (): void => {
+    gc();
+    // Arrays of the first time may still be being freed.
+    gc();
+  };
+  const buffers = (): number => process.memoryUsage().arrayBuffers;
+
+  /** Most bytes of arrays during a merge of ten segments: what is left of each step before, and all that a step makes. */
+  const peakOf = (documents: number): number => {
+    const index = new SearchIndex(new TextBlobs(), SCHEMA, new BlobCache(0));
+    const random = randomOf(documents);
+    for (let from = 0; from < documents; from += documents / 10)
+      append(
+        index,
+        0,
+        Array.from({ length: documents / 10 }, (_, at) => someDocument(random, from + at)),
+      );
+    const merge = index.mergeAll(0);
+    if (merge === undefined) throw new Error('expected a merge');
+    collect();
+    const before = buffers();
+    let peak = 0;
+    const steps = merge.steps();
+    for (let isDone = false; !isDone;) {
+      isDone = steps.next().done === true;
+      peak = Math.max(peak, buffers() - before);
+      collect();
+    }
+    merge.commit();
+    expect(index.size()).toEqual({ docs: documents, segments: 1 });
+    return peak;
+  };
+  // What does not depend on the number of documents is in both.
+  const [few, many] = [peakOf(10_000), peakOf(30_000)];
+  const perDocument = (many - few) / 20_000;
+  expect(perDocument).toBeGreaterThan(20);
+  expect(perDocument).toBeLessThan(80);
+}, 60_000);

@@ -152,7 +152,7 @@ test('a thread that dies is replaced: its callers get an error, the next call su
   await put(store, target, generatedDocuments(7));
   // Each thread is unreferenced when it is started: that is how the test gets hold of it.
   const started = jest.spyOn(Worker.prototype, 'unref');
-  const threads = new StoreThreads(directory, 1, 1_000_000);
+  const threads = new StoreThreads(directory, 1, 1_000_000, true);
   expect(await threads.run((one) => one.count(target, EVERYTHING))).toBe(7);
   await expect(
     threads.run(async (one) => {

@@ -31,7 +31,7 @@ import { without } from '../../../kernel/without';
 import { releaseClosedFiles } from '../connection';
 import { BlobCache, DamagedIndex } from '../search/storage';
 import { get } from './documents';
-import { GenerationFile } from './generation-file';
+import { GenerationFile, READING_PRAGMAS } from './generation-file';
 import { countGroups, totals } from './groups';
 import { resumedScan, snapshot } from './long-reads';
 import { QueryClock } from './query-clock';
@@ -63,10 +63,11 @@ export class EmbeddedStore extends ReadStore {
 
   private readonly clock: QueryClock;
   private readonly snapshotMs: number;
+  private readonly isReading: boolean;
 
   /**
    * `clock` stops queries. `snapshotMs` limits how long a snapshot may block the reuse of the WAL. `cacheBytes`: of
-   * search indexes.
+   * search indexes. `isReading`: it only answers queries.
    */
   constructor(
     directory: string,
@@ -74,10 +75,12 @@ export class EmbeddedStore extends ReadStore {
       readonly clock?: QueryClock | undefined;
       readonly snapshotMs?: number | undefined;
       readonly cacheBytes?: number | undefined;
+      readonly isReading?: boolean | undefined;
     } = {},
   ) {
     super();
     this.cache = new BlobCache(options.cacheBytes ?? CACHE_BYTES);
+    this.isReading = options.isReading ?? false;
     this.clock = options.clock ?? new QueryClock();
     this.snapshotMs = options.snapshotMs ?? SNAPSHOT_MS;
     this.registry = new Registry(directory);
@@ -319,6 +322,7 @@ export class EmbeddedStore extends ReadStore {
     const generation = new GenerationFile(this.registry.path(registered), registered.spec, {
       clock: this.clock,
       cache: this.cache,
+      ...(this.isReading ? { setUp: READING_PRAGMAS } : {}),
     });
     this.opened.set(number, generation);
     generation.checkpoint();

@@ -22,8 +22,8 @@ export const GENERATION_PRAGMAS = `
 /** Must be set when the file is created. */
 export const PAGE_PRAGMA = 'PRAGMA page_size = 8192; PRAGMA auto_vacuum = INCREMENTAL;';
 
-/** For reading the file once from end to end: the cache serves only for sorting. */
-const SCAN_PRAGMAS = `${GENERATION_PRAGMAS}
+/** For connections that only read: what they read again is cached of the index (`BlobCache`), or by the system. */
+export const READING_PRAGMAS = `${GENERATION_PRAGMAS}
   PRAGMA cache_size = -8000;`;
 
 /** Bytes cached of the index for one scan. */
@@ -82,7 +82,7 @@ export class GenerationFile {
 
   /** Opens another connection, for one scan of the whole file. */
   openForScan(): GenerationFile {
-    return new GenerationFile(this.path, this.spec, { setUp: SCAN_PRAGMAS });
+    return new GenerationFile(this.path, this.spec, { setUp: READING_PRAGMAS });
   }
 
   /** How far the log has been projected into it. */

@@ -63,9 +63,10 @@ const CACHE_BYTES = 32 * 1024 ** 2;
 abstract class ThreadedStore extends EmbeddedStore {
   protected readonly threads: StoreThreads;
 
-  constructor({ directory, snapshotMs, cacheBytes = CACHE_BYTES }: EmbeddedStoreOptions, count: number) {
+  constructor({ directory, snapshotMs, cacheBytes = CACHE_BYTES, readers }: EmbeddedStoreOptions) {
     super(directory, { snapshotMs });
-    this.threads = new StoreThreads(directory, count, Math.floor(cacheBytes / count));
+    const count = Math.max(1, readers);
+    this.threads = new StoreThreads(directory, count, Math.floor(cacheBytes / count), readers > 0);
   }
 
   override async drop(generation: Generation): Promise<void> {
@@ -85,7 +86,7 @@ abstract class ThreadedStore extends EmbeddedStore {
  */
 class ReaderThreads extends ThreadedStore {
   constructor(options: EmbeddedStoreOptions) {
-    super(options, options.readers);
+    super(options);
     this.threads.start();
   }
 
@@ -143,7 +144,7 @@ class WriterThread extends ThreadedStore {
   private readonly largeBatch: number;
 
   constructor(options: EmbeddedStoreOptions) {
-    super(options, 1);
+    super(options);
     this.largeBatch = options.largeBatch ?? LARGE_BATCH;
     if (options.startEarly) this.threads.start();
   }
@@ -168,6 +169,12 @@ class WriterThread extends ThreadedStore {
   }
 }
 
+/**
+ * What a query has read is garbage after it, most of it outside of the heap: it is freed when short-lived objects are
+ * collected, so these get little room.
+ */
+const READING_LIMITS = { maxYoungGenerationSizeMb: 8 } as const;
+
 interface StoreThread {
   readonly store: Remote<EmbeddedStore>;
   readonly end: () => Promise<void>;
@@ -184,11 +191,12 @@ export class StoreThreads {
   private readonly threads = new Set<StoreThread>();
   private closed = false;
 
-  /** Threads start with the first task, or with `start`. */
+  /** Threads start with the first task, or with `start`. `isReading`: they only answer queries. */
   constructor(
     private readonly directory: string,
     private readonly count: number,
     private readonly cacheBytes: number,
+    private readonly isReading: boolean,
   ) {
     this.queue = new FairQueue({ atOnce: count, perClient: Math.max(1, count - 1) });
   }
@@ -243,10 +251,11 @@ export class StoreThreads {
   private add(): void {
     const { port1: here, port2: there } = new MessageChannel();
     const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-    const { directory, cacheBytes } = this;
-    const data: StoreThreadData = { directory, port: there, cacheBytes, cancelled };
+    const { directory, cacheBytes, isReading } = this;
+    const data: StoreThreadData = { directory, port: there, cacheBytes, isReading, cancelled };
     const thread = new Worker(join(__dirname, 'store.thread.js'), {
       workerData: data,
+      ...(isReading ? { resourceLimits: READING_LIMITS } : {}),
       transferList: [there],
     });
     thread.unref();

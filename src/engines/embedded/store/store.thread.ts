@@ -10,12 +10,14 @@ export interface StoreThreadData {
   readonly port: MessagePort;
   /** Bytes of search indexes to cache. */
   readonly cacheBytes: number;
+  /** It only answers queries. */
+  readonly isReading: boolean;
   /** Set to 1 to stop the current query. */
   readonly cancelled: Int32Array;
 }
 
-const { directory, port, cacheBytes, cancelled } = workerData as StoreThreadData;
-const store = new EmbeddedStore(directory, { clock: new QueryClock(cancelled), cacheBytes });
+const { directory, port, cancelled, ...options } = workerData as StoreThreadData;
+const store = new EmbeddedStore(directory, { ...options, clock: new QueryClock(cancelled) });
 serveCalls(port, store);
 port.on('close', () => {
   store.close().catch(crash);
