@@ -3,7 +3,7 @@ import { allOf, type Filter, filtersOn } from '../src/kernel/query';
 import { type FieldType, type ReadStore } from '../src/kernel/read-store';
 import { type FeedEvent } from '../src/domain/products/feed';
 import { type Projection } from '../src/projector/projection';
-import { FEED_STREAMS, feedIdOf, offerOf } from './offer-events';
+import { FEED_STREAMS, feedIdOf, offerOf } from './products';
 
 type Delisted = Extract<FeedEvent, { readonly type: 'ProductDelisted' }>;
 

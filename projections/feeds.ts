@@ -2,7 +2,7 @@ import { type Position } from '../src/kernel/event';
 import { type ReadStore } from '../src/kernel/read-store';
 import { type FeedEvent } from '../src/domain/products/feed';
 import { type Projection } from '../src/projector/projection';
-import { FEED_STREAMS, feedIdOf, OFFER_EVENTS } from './offer-events';
+import { FEED_STREAMS, feedIdOf, OFFER_EVENTS } from './products';
 
 /** A version of a feed: each load, deletion or mapping that changes something publishes one. */
 export interface FeedVersion {

@@ -3,7 +3,7 @@ import { type Position } from '../src/kernel/event';
 import { type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore, requireVersion } from '../src/kernel/read-store';
 import { mapInSlices } from '../src/runtime/slices';
-import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
+import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './products';
 import { type Projection } from '../src/projector/projection';
 
 /**

@@ -1,14 +1,41 @@
 import { hash } from 'node:crypto';
-import { type CategoryChange, changeKey } from '../src/network/categories/categories';
+import { FEED, type FeedClosing, type FeedEvent } from '../src/domain/products/feed';
+import {
+  customFieldNames,
+  groupingIdOf,
+  type Offer,
+  offerId,
+  type StoredOffer,
+} from '../src/domain/products/offer';
+import { DESCRIPTIVE, IDENTIFIERS } from '../src/domain/products/product-fields';
+import { type ParsedEvent } from '../src/kernel/decider';
 import { numberOf, positionOf } from '../src/kernel/event';
 import { type Filter, type Found } from '../src/kernel/query';
 import { type FieldType, type FieldValue } from '../src/kernel/read-store';
+import { type CategoryChange, changeKey } from '../src/network/categories/categories';
 import { mappedCategory, mappingKeys } from '../src/network/categories/mapped-category';
-import { DESCRIPTIVE, IDENTIFIERS } from '../src/domain/products/product-fields';
-import { customFieldNames, groupingIdOf, type Offer, type StoredOffer } from '../src/domain/products/offer';
-import { foldCase, tokensOf } from '../src/wire/words';
-import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './offer-events';
 import { type Projection } from '../src/projector/projection';
+import { foldCase, tokensOf } from '../src/wire/words';
+
+/** Events of one product of a feed. */
+export type OfferEvent = Exclude<FeedEvent, FeedClosing>;
+
+export const OFFER_EVENTS = [
+  'ProductListed',
+  'ProductRevised',
+  'ProductRepriced',
+  'ProductDelisted',
+] as const satisfies readonly OfferEvent['type'][];
+
+export const FEED_STREAMS = [`${FEED}-`] as const;
+
+export function feedIdOf({ stream }: ParsedEvent<FeedEvent>): number {
+  return Number(stream.slice(FEED.length + 1));
+}
+
+export function offerOf(event: ParsedEvent<OfferEvent>): string {
+  return offerId(feedIdOf(event), event.data.sourceProductId);
+}
 
 /** Keys that match with case ignored (`docs/decisions.md#p5`). */
 export const FOLDED_KEYS = [

@@ -25,6 +25,49 @@ describe('the table of folders in docs/architecture.md', () => {
   });
 });
 
+/** `The way of a product`, and what it says. */
+const ways = [
+  ...read('docs/architecture.md').matchAll(/^## (The way of .*|Notifications)\n([^]*?)(?=^## )/gm),
+].map(([, title = '', text = '']) => [title, text] as const);
+
+/** Every file of the source. */
+const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => `src/${name}`)
+  .concat(readdirSync(join(ROOT, 'projections')).map((name) => `projections/${name}`));
+const code = new Set(sources.flatMap((file) => read(file).match(/\w+/g) ?? []));
+
+describe.each(ways)('%s in docs/architecture.md', (_, text) => {
+  const named = [...text.matchAll(/`([^`\n]+)`/g)].map(([, name = '']) => name);
+  const isIn = (folders: readonly string[], file: string): boolean =>
+    folders.some((folder) => sources.some((one) => `/${one}`.endsWith(`/${folder}${file}`)));
+
+  it('names files without a path only beside others that it names with their path', () => {
+    const files = named.filter((name) => name.endsWith('.ts'));
+    const folders = files
+      .map((name) => name.slice(0, name.lastIndexOf('/') + 1))
+      .filter((name) => name !== '');
+    const inside = named.filter((name) => name.endsWith('/'));
+    const lost = files.filter(
+      (name) => !isIn(name.includes('/') ? ['', ...folders] : [...folders, ...inside], name),
+    );
+    expect(lost).toEqual([]);
+  });
+
+  it('names classes, functions and events that the source has', () => {
+    const names = named.filter((name) => /^@?[A-Za-z]+(\.[A-Za-z]+)?$/.test(name) && !name.endsWith('.ts'));
+    expect(
+      names.filter(
+        (name) =>
+          !name
+            .replace('@', '')
+            .split('.')
+            .every((part) => code.has(part)),
+      ),
+    ).toEqual([]);
+  });
+});
+
 it('folders of tests are named like those of the source, or described in CONTRIBUTING.md', () => {
   const described = [...read('CONTRIBUTING.md').matchAll(/`test\/(\w+)\/`/g)].map(([, folder]) => folder);
   const named = documented.map((folder) => folder?.replace('src/', ''));

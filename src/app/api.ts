@@ -20,8 +20,7 @@ import { type ProductExporter, RenderedFeeds } from '../services/products/downlo
 import { makeLoader } from '../services/products/load/loader';
 import { type Config } from '../settings/config';
 import { type AppParts } from './create-app';
-import { type BaseParts } from './open-base';
-import { openAll, raise } from './opened';
+import { type BaseParts, openAll, raise } from './opened';
 import { atMostEvery, diskTrouble, readinessOf, type RoleTroubles } from './readiness';
 import { startExporter } from './threads/exporter';
 import { startLoader } from './threads/loader';

@@ -94,7 +94,7 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
       }),
     );
   withJson(whose(notifications.command('deliveries')))
-    .description('List messages, newest first: what has become of each.')
+    .description('List messages with their states, newest first.')
     .option('--receiver <id...>', 'only to these receivers')
     .option('--transaction <id...>', 'only about these transactions: transactionId or legacyTransactionId')
     .option('--claim <id...>', 'only about these claims')

@@ -1,8 +1,7 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventFilter } from './event-filter';
-import { type Checkpoint, END } from './client-values';
+import { type Checkpoint, type ClientEvent, END } from './client-values';
 import { PAGE, type Pace } from './read-options';
-import { type ClientEvent } from './client-event';
 
 /** What a subscription sends next: the events, then the checkpoint, then whether it has caught up. */
 export interface SubscriptionPart {

@@ -9,7 +9,7 @@ import {
   type StreamPart,
   type StreamRead,
   toClient,
-} from './client-event';
+} from './client-values';
 import { failing } from './refusal';
 
 /**

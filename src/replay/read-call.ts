@@ -3,10 +3,9 @@ import { type ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_
 import { type ServerWritableStream } from '@grpc/grpc-js';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { AllSubscription, LIVE, type SubscriptionPart } from './all-subscription';
-import { BATCH, type ClientEvent } from './client-event';
+import { BATCH, checkpointMessage, type ClientEvent, eventMessage, notFoundMessage } from './client-values';
 import { type ClientLog } from './client-log';
 import { EventFilter } from './event-filter';
-import { checkpointMessage, eventMessage, notFoundMessage } from './client-values';
 import { type Pace, PAGE, type ClientReadOptions, readOptions, type Start } from './read-options';
 import { failing, invalid } from './refusal';
 

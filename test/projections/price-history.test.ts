@@ -1,4 +1,4 @@
-import { type OfferEvent } from '../../projections/offer-events';
+import { type OfferEvent } from '../../projections/products';
 import { priceHistory } from '../../projections/price-history';
 import { Directory } from '../../src/network/directory';
 import { positionOf } from '../../src/kernel/event';

@@ -3,8 +3,7 @@ import { type PostedCategory } from '../../src/network/categories/mapped-categor
 import { type Product } from '../../src/domain/products/feed';
 import { offerId } from '../../src/domain/products/offer';
 import { foldCase } from '../../src/wire/words';
-import { type OfferEvent } from '../../projections/offer-events';
-import { products } from '../../projections/products';
+import { type OfferEvent, products } from '../../projections/products';
 import {
   defined,
   delisted,

@@ -3,7 +3,7 @@ import { type DirectoryEvent } from '../../src/network/events';
 import { type DomainEvent, type ParsedEvent } from '../../src/kernel/decider';
 import { type Position } from '../../src/kernel/event';
 import { type FeedEvent, type Product } from '../../src/domain/products/feed';
-import { type OfferEvent } from '../../projections/offer-events';
+import { type OfferEvent } from '../../projections/products';
 import { type Described, type Projection } from '../../src/projector/projection';
 
 export const FEED_ID = 22;

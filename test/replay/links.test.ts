@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { NO_STREAM, type RecordedEvent, START } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { type ClientEvent, type StreamPart } from '../../src/replay/client-event';
+import { type ClientEvent, type StreamPart } from '../../src/replay/client-values';
 import { ClientLog, Links } from '../../src/replay/client-log';
 import { CountedLog } from '../support/esdb-writing/counted-log';
 import { eventsOf, withLog } from '../support/temporary-log';

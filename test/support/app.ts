@@ -17,7 +17,7 @@ import { type EventLog } from '../../src/kernel/event-log';
 import { copyLog } from '../../src/operations/copy-log';
 import { importNetwork } from '../../src/operations/import-network';
 import { openApi } from '../../src/app/api';
-import { baseOver } from '../../src/app/open-base';
+import { baseOver } from '../../src/app/opened';
 import { Exporter } from '../../src/services/products/download/exporter';
 import { type RenderedFeeds } from '../../src/services/products/download/rendered-feeds';
 import { TestClock } from './clock';

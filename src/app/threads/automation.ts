@@ -4,7 +4,7 @@ import { type Remote } from '../../runtime/calls';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
-import { joinBase } from '../open-base';
+import { joinBase } from '../opened';
 import { startOver, type Ticketed } from '../start-thread';
 
 /** Runs the automations away from the thread that serves HTTP. */

@@ -4,7 +4,7 @@ import { type Report } from '../../runtime/failure-report';
 import { type Served } from '../../runtime/thread';
 import { Exporter } from '../../services/products/download/exporter';
 import { type ProductExporter } from '../../services/products/download/rendered-feeds';
-import { joinBase } from '../open-base';
+import { joinBase } from '../opened';
 import { startOver, type Ticketed } from '../start-thread';
 
 /** Renders downloads away from the thread that serves HTTP. */

@@ -5,7 +5,7 @@ import { type Served } from '../../runtime/thread';
 import { type ProductLoader } from '../../services/products/commands';
 import { feedLeases } from '../../services/products/load/fingerprint-cache';
 import { type Loader, makeLoader } from '../../services/products/load/loader';
-import { joinBase } from '../open-base';
+import { joinBase } from '../opened';
 import { startOver, type Ticketed } from '../start-thread';
 import { validatorThreads } from './validator';
 

@@ -18,10 +18,9 @@ import { BatchBuffer, eventsIn, lastRevision, type Readers, streamParts } from '
 import { NoAnswer, Refused, unavailable } from './failure';
 import { type End, type LogHead } from './head';
 import { BATCH, History, type ReadSelection, selectionOf } from './history';
-import { type IndexedLog, keepIndex } from './index-keeper';
+import { type IndexedLog, isIndexed, keepIndex, readIndex } from './reference-index';
 import { type Messages } from './messages';
 import { type Namespace } from './namespace';
-import { isIndexed, readIndex } from './reference-index';
 import { backwardsRequest, RetryBudget, streamRequest } from './requests';
 import { metadataEvent, type SentEvent } from './sent-event';
 import { type Tail } from './tail';

@@ -23,7 +23,7 @@ import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import { Clock } from '../../runtime/clock';
-import { hasVersion } from '../../wire/conditions';
+import { hasVersion } from '../../wire/api/format';
 import { jsonpPieces } from '../../wire/json/write';
 import { INTEGER, type Keys } from '../../wire/keys/keys';
 import { ignoredFields } from '../../wire/keys/name-list';

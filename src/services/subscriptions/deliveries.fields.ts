@@ -92,7 +92,7 @@ const DELIVERY = {
   messageTypeId: { kind: integer(), description: 'State that this has entered' },
   sequenceNumber: { kind: text(), description: 'Order of the messages with one such id' },
   time: { kind: instant(), description: 'When this entered the state' },
-  state: { kind: wordOf(...DELIVERY_STATES), description: 'What has become of the message' },
+  state: { kind: wordOf(...DELIVERY_STATES), description: 'State of the message' },
   changed: { kind: instant(), ...optional, description: 'Time of the last outcome' },
   attempts: { kind: integer(), description: 'Number of attempts, redeliveries included' },
   lastStatus: { kind: integer(), ...optional, description: 'HTTP status of the last attempt' },
@@ -138,7 +138,7 @@ export const operatorsDelivery = record(
     transactionId: { ...DELIVERY.transactionId, ...optional },
     messageTypeId: { ...DELIVERY.messageTypeId, ...optional },
     ...subjectFields(),
-    state: { kind: wordOf(...STATES), description: 'What has become of the message' },
+    state: { kind: wordOf(...STATES), description: 'State of the message' },
     held: {
       kind: boolean(),
       description: 'It is due or retried, and waits until its receiver is enabled',

@@ -34,7 +34,7 @@ const message = record(
     state: {
       kind: wordOf(...DELIVERY_STATES),
       ...optional,
-      description: 'What has become of the message; absent while it is not listed yet, or is no longer kept',
+      description: 'State of the message; absent while it is not listed yet, or is no longer kept',
     },
     reason: {
       kind: text(),
@@ -72,9 +72,7 @@ export function explainOperations(topic: SubscriptionTopic) {
     explain: {
       id: `explain${name}`,
       summary: `Explain why messages about a ${subject} were sent, or not`,
-      description:
-        `For each transition of the ${subject}, what the subscription made of it, and what has become of ` +
-        'its messages.',
+      description: `For each transition of the ${subject}, what the subscription made of it, and the state of its messages.`,
       path: {
         ...SUBSCRIPTION_ID,
         [subjectField]: {

@@ -308,7 +308,7 @@ export const testOutcome = record(
     messageId: { kind: text(), description: 'Id of the message: header webhook-id' },
     state: {
       kind: wordOf(...DELIVERY_STATES),
-      description: 'What has become of the message; due: it has no outcome yet',
+      description: 'State of the message; due: it has no outcome yet',
     },
     status: { kind: integer(), ...optional, description: 'HTTP status of the answer' },
     milliseconds: { kind: integer(), ...optional, description: 'Duration of the attempt' },

@@ -12,7 +12,7 @@ const threads = (): number => readdirSync('/proc/self/task').length;
 
 test('an API that cannot be opened ends the threads that it has started', async () => {
   const { openApi } = built('src/app/api') as typeof import('../../../src/app/api');
-  const { baseOver } = built('src/app/open-base') as typeof import('../../../src/app/open-base');
+  const { baseOver } = built('src/app/opened') as typeof import('../../../src/app/opened');
   const { openEngines } = built('src/engines/open') as typeof import('../../../src/engines/open');
   const dataDir = await mkdtemp(join(tmpdir(), 'affilog-api-'));
   const config = readConfig({ DATA_DIR: dataDir });

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { timeIn } from '../../../src/replay/client-event';
+import { timeIn } from '../../../src/replay/client-values';
 import { type NewEvent } from '../../../src/kernel/event';
 import { APPEND_LIMITS } from '../../../src/kernel/event-log';
 import { storedName } from './client-names';

@@ -16,7 +16,7 @@ import {
   type StreamPart,
   type StreamRead,
   timeIn,
-} from '../../../src/replay/client-event';
+} from '../../../src/replay/client-values';
 import { ClientLog } from '../../../src/replay/client-log';
 import { clientName, clientStream, storedName, storedPrefixes, TOMBSTONE } from './client-names';
 import { streamDeleted } from './refused-write';
