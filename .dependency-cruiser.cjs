@@ -18,6 +18,7 @@ const RINGS = [
   'src/services',
   'src/operations',
   'src/demo',
+  'src/console',
   'src/app',
   'src/cli',
   'src/main',

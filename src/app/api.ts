@@ -83,7 +83,8 @@ export async function openApi(options: ApiParts): Promise<Api> {
     tokenUses.start();
     opened.push(() => tokenUses.close());
     const ending = new AbortController();
-    const facts = new NotificationFacts(clock, eventLog, await secretsOf(config), ending.signal);
+    const secrets = await secretsOf(config);
+    const facts = new NotificationFacts(clock, eventLog, secrets, ending.signal);
     opened.push(async () => {
       ending.abort();
       await facts.ended;
@@ -109,6 +110,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
       counter,
       readiness,
       tokenUses,
+      sessionKey: secrets.derived('sessions of the console'),
       sql: threads
         ? answersInProcesses(config)
         : answersHere({

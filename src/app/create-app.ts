@@ -9,6 +9,7 @@ import { baseUrlAt, type Config } from '../settings/config';
 import { DirectoryView, FollowedDirectory } from '../network/follower';
 import { isExpired } from '../network/organisations';
 import { type TokenUses } from '../network/token-uses';
+import { ConsoleModule, CONSOLE_ROUTES } from '../console/console.controller';
 import { httpAdapter } from '../http/adapter';
 import { Clock } from '../runtime/clock';
 import { DescribeModule } from '../http/describe';
@@ -46,6 +47,8 @@ export interface AppParts {
   readonly tokenUses: TokenUses;
   readonly subscriptions: SubscriptionParts;
   readonly sql: AnswerSql;
+  /** Seals the sessions of the console. */
+  readonly sessionKey: Uint8Array;
   readonly log?: FastifyBaseLogger;
   /** The present; tests provide another one. */
   readonly clock: Clock;
@@ -65,6 +68,7 @@ const OPEN_ROUTES = [
   '/1.0/schemas/:file',
   '/1.0/schemas/events',
   '/1.0/schemas/events/:type',
+  ...CONSOLE_ROUTES,
 ];
 
 @Module({})
@@ -92,6 +96,7 @@ class AppModule {
         SubscriptionsModule.with(parts.subscriptions),
         OperatorsModule.with(readiness, parts.sql, config),
         DescribeModule,
+        ConsoleModule.with(parts.sessionKey),
       ],
       providers: [
         { provide: EventLog, useValue: eventLog },

@@ -28,7 +28,7 @@ import { sentTokens } from './request-state';
 import { HttpOptions, serviceOf } from './service';
 
 /** Content that does not change while the process runs: clients may cache it and revalidate by ETag. */
-class StaticContent {
+export class StaticContent {
   private readonly etag: string;
 
   constructor(
@@ -72,6 +72,7 @@ const GENERAL: readonly IndexLink[] = [
   ['1.0/openapi.json', 'OpenAPI description'],
   ['1.0/schemas/', 'XML schemas'],
   ['1.0/schemas/events/', 'JSON schemas of events'],
+  ['console', 'Console for operators'],
   ['health/ready', 'State of this server'],
 ];
 

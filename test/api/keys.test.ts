@@ -103,7 +103,7 @@ const AS_OF_EFFECTS: readonly Effect[] = [
     ...[...EFFECTS, ...TRANSACTION_EFFECTS]
       .filter(([one, sent, beside]) => one === id && !NOT_AS_OF.test(sent) && !beside.includes('format'))
       .map(([, sent, beside, show, shown]): Effect => [past, sent, `${beside}${view}`, show, shown]),
-    [past, 'asOf=now', `;fid=${german};publisher=11`, statusCode, 200],
+    [past, 'asOf=none', `;fid=${german};publisher=11`, statusCode, 404],
   ]),
   ...(['searchProductsAsOf', 'listVouchersAsOf'] as const).flatMap((id): readonly Effect[] => [
     [id, 'publisher=11', `;fid=${german};asOf=now`, statusCode, 200],
@@ -136,6 +136,7 @@ const ACTION_EFFECTS: readonly Effect[] = [
     true,
   ]),
   ['makeBackup', 'name=..', ';name=none', says('name=..: expected'), true],
+  ['listTokens', 'organisationId=999', '', statusCode, 400],
   ['listActions', 'limit=0', '', statusCode, 400],
   ['listActions', 'before=0', '', ({ body }) => body, '[]'],
   ['listActions', 'action=rebuild', '', ({ body }) => body, '[]'],

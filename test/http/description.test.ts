@@ -11,6 +11,7 @@ import { asOfOperations } from '../../src/operations/rest/as-of.controller';
 import { networkClaimOperations } from '../../src/operations/rest/claims.controller';
 import { actionOperations } from '../../src/operations/rest/actions.controller';
 import { backupOperations } from '../../src/operations/rest/backups.controller';
+import { directoryOperations } from '../../src/operations/rest/directory.controller';
 import { historyOperations } from '../../src/operations/rest/history.controller';
 import { logOperations } from '../../src/operations/rest/log.controller';
 import { whyOperations } from '../../src/operations/rest/why.controller';
@@ -194,6 +195,7 @@ describe('the description of the interface (decisions A8)', () => {
       historyOperations,
       actionOperations,
       backupOperations,
+      directoryOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');
@@ -213,7 +215,8 @@ describe('the description of the interface (decisions A8)', () => {
     const untold = handlers.filter((handler) => !Reflect.hasMetadata(ApiOperation.KEY, handler as object));
     // What answers without a token belongs to no service (decisions A8).
     expect(untold.map((handler) => (handler as { name: string }).name).sort()).toEqual([
-      ...['file', 'index', 'index', 'live', 'page', 'ready', 'root', 'schema', 'schema', 'send', 'version'],
+      ...['file', 'file', 'follow', 'index', 'index', 'live', 'page', 'page', 'post'],
+      ...['ready', 'root', 'schema', 'schema', 'send', 'start', 'version'],
     ]);
     expect(handlers.length).toBe(untold.length + operations.length);
   });

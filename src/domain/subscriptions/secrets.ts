@@ -17,6 +17,11 @@ export class Secrets {
     return `whsec_${this.bytes(subscriptionId, number).toString('base64')}`;
   }
 
+  /** A key for something else than subscriptions, which have ids without spaces. */
+  derived(purpose: string): Buffer {
+    return createHmac('sha256', this.key).update(`for ${purpose}`).digest();
+  }
+
   /** Identifies the key without revealing it. */
   get fingerprint(): string {
     return createHash('sha256').update('affilog notifications ').update(this.key).digest('hex').slice(0, 16);

@@ -6,6 +6,7 @@ import { Fault } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { without } from '../../kernel/without';
 import { type System } from '../../network/events';
+import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
 import {
   type AsOf,
@@ -54,7 +55,7 @@ const buildKeys = {
 
 /** Of lists that depend on who asks. */
 const viewKeys = {
-  asOf: NAMED,
+  asOf: { type: TEXT, description: 'Name of read models as of a time; by default, the present' },
   publisher: { type: INTEGER, description: 'As this publisher sees it' },
   advertiser: { type: INTEGER, description: 'As this advertiser sees it' },
 } as const satisfies KeyTable;
@@ -114,7 +115,8 @@ const ALL = { name: 'AsOfs', kind: listOf(asOfRecord, { each: 'asOf' }) } as con
 
 const NAME = { name: { type: TEXT, description: 'Its name', example: 'old' } };
 
-const PAST = 'As the same list of its service was at that time, with the reference data of then; in JSON.';
+const PAST =
+  'As the same list of its service; with `asOf` as it was at that time, with the reference data of then; in JSON.';
 
 /** Read models as of a time (`docs/decisions.md#x111`). */
 export const asOfOperations = operationsById({
@@ -137,21 +139,21 @@ export const asOfOperations = operationsById({
     path: NAME,
   },
   searchProductsAsOf: {
-    summary: 'Search products as of a time',
+    summary: 'Search products for operators',
     description: PAST,
     example: { ...productOperations.searchProducts.example, asOf: 'first', publisher: 11 },
     answer: productOperations.searchProducts.answer,
     sends: productOperations.searchProducts.sends,
   },
   listVouchersAsOf: {
-    summary: 'List vouchers as of a time',
+    summary: 'List vouchers for operators',
     description: PAST,
     example: { asOf: 'first', publisher: 11 },
     answer: voucherOperations.listVouchers.answer,
     sends: voucherOperations.listVouchers.sends,
   },
   listTransactionsAsOf: {
-    summary: 'List transactions as of a time',
+    summary: 'List transactions for operators',
     description: `${PAST} Without an organisation, those of all.`,
     example: { asOf: 'first', pageSize: 3 },
     answer: transactionOperations.listTransactions.answer,
@@ -176,6 +178,7 @@ export class AsOfController implements OnModuleDestroy {
     private readonly products: ProductParts,
     private readonly vouchers: VoucherParts,
     private readonly views: PastViews,
+    private readonly follower: FollowedDirectory,
     private readonly actions: OperatorActions,
   ) {}
 
@@ -269,11 +272,14 @@ export class AsOfController implements OnModuleDestroy {
   }
 
   private async past<T>(
-    { asOf }: { readonly asOf: string },
+    { asOf }: { readonly asOf?: string | undefined },
     model: string,
     read: (view: PastView) => Promise<T>,
   ): Promise<T> {
-    return await translated(async () => await read(await this.views.of(asOf, model)));
+    const present = { store: this.store, directory: this.follower.directory, now: this.clock.now() };
+    return await translated(
+      async () => await read(asOf === undefined ? present : await this.views.of(asOf, model)),
+    );
   }
 
   /** Resolves once the build has begun. */

@@ -12,6 +12,7 @@ import { ActionsController, OperatorActions } from './actions.controller';
 import { BackupPlace, BackupsController } from './backups.controller';
 import { AsOfController } from './as-of.controller';
 import { NetworkClaimsController } from './claims.controller';
+import { DirectoryController } from './directory.controller';
 import { EventSchemasController } from './event-schemas.controller';
 import { HistoryController } from './history.controller';
 import { LogController } from './log.controller';
@@ -87,6 +88,7 @@ export class OperatorsModule {
         anyDeliveriesController(operatorFaults.unusable),
         NetworkClaimsController,
         EventSchemasController,
+        DirectoryController,
         LogController,
         WhyController,
         SqlController,

@@ -282,6 +282,21 @@ function toListedFeed(
   };
 }
 
+/** Feeds with what is counted of them. */
+export async function listedFeeds(
+  feeds: readonly FeedDefinition[],
+  counted: CountedFeeds,
+  directory: Directory,
+): Promise<FeedList> {
+  const counts = await counted.of(feeds.map(({ id }) => id));
+  return {
+    feeds: feeds.flatMap((one, at) => {
+      const count = counts[at];
+      return count === undefined ? [] : [toListedFeed(one, count, directory)];
+    }),
+  };
+}
+
 const writeFeeds = xmlWriter(xmlFeeds);
 
 export function toXmlFeeds(list: FeedList, vendor: string): XmlElement {
@@ -326,14 +341,7 @@ export class FeedQueries {
 
   /** Document 1, Feed list. */
   async list(feeds: readonly FeedDefinition[]): Promise<FeedList> {
-    const { directory } = this.follower;
-    const counted = await this.counted.of(feeds.map(({ id }) => id));
-    return {
-      feeds: feeds.flatMap((feed, at) => {
-        const one = counted[at];
-        return one === undefined ? [] : [toListedFeed(feed, one, directory)];
-      }),
-    };
+    return await listedFeeds(feeds, this.counted, this.follower.directory);
   }
 
   /** The last posts to a feed: the report waits for them, not they for it (`docs/decisions.md#x35`). */

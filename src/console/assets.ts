@@ -1,0 +1,144 @@
+/** Starts what is drawn or moves. Without scripts all pages work, but for plots and what is live. */
+export const SCRIPT = `const plots = () => {
+  for (const figure of document.querySelectorAll('figure.plot:not([data-drawn])')) {
+    figure.dataset.drawn = '';
+    const points = JSON.parse(figure.dataset.points);
+    if (points.length === 0) continue;
+    const times = points.map(([time]) => time / 1000);
+    const values = points.map(([, value]) => value);
+    const now = Date.now() / 1000;
+    if (times.at(-1) < now) {
+      times.push(now);
+      values.push(values.at(-1));
+    }
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const axis = { stroke: colour('--quiet'), grid: { stroke: colour('--line') }, ticks: { stroke: colour('--line') } };
+    const size = () => ({ width: figure.clientWidth, height: 240 });
+    const series = {
+      label: figure.dataset.label, stroke: colour('--accent'), width: 2,
+      paths: uPlot.paths.stepped({ align: 1 }), points: { size: 5 },
+    };
+    const tzDate = (time) => uPlot.tzDate(new Date(time * 1000), 'Etc/UTC');
+    const plot = new uPlot({ ...size(), tzDate, axes: [axis, axis], series: [{}, series] }, [times, values], figure);
+    addEventListener('resize', () => plot.setSize(size()));
+  }
+};
+
+const follow = () => {
+  if (document.querySelector('[data-live]') === null) return;
+  const page = location.pathname.replace(/\\/$/, '');
+  const source = new EventSource(page + '/live' + location.search);
+  source.onmessage = ({ data }) => {
+    const { id, text } = JSON.parse(data);
+    const section = document.getElementById(id);
+    if (section === null || section.contains(document.activeElement)) return;
+    section.innerHTML = text;
+    plots();
+  };
+  addEventListener('pagehide', () => source.close());
+};
+
+addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  const field = document.querySelector('form.asking input, form.asking textarea, form.asking select');
+  if (field === null) return;
+  event.preventDefault();
+  field.focus();
+});
+
+addEventListener('submit', ({ target }) => {
+  for (const button of target.querySelectorAll('button')) setTimeout(() => (button.disabled = true));
+});
+
+plots();
+follow();
+`;
+
+export const STYLE = `:root {
+  color-scheme: light dark;
+  --ground: #ffffff; --raised: #f5f6f8; --text: #1c2128; --quiet: #5d6673; --line: #d9dee5; --accent: #1a5fb4;
+  --good: #1b6e3c; --bad: #b3261e; --waiting: #8a5a00;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #14171b; --raised: #1d2127; --text: #e3e6ea; --quiet: #9aa3af; --line: #323843; --accent: #82b1f5;
+    --good: #6fcf97; --bad: #ff8a80; --waiting: #e3b341;
+  }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--ground); color: var(--text); font: 15px/1.5 system-ui, sans-serif; }
+a { color: var(--accent); text-decoration: none; }
+a:hover { text-decoration: underline; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+header {
+  display: flex; align-items: center; gap: 0.5rem 1.25rem; padding: 0.6rem 1.25rem; background: var(--raised);
+  border-bottom: 1px solid var(--line);
+}
+header nav { display: flex; flex: 1; flex-wrap: wrap; gap: 0.1rem 1rem; }
+header nav a { padding: 0.25rem 0; color: var(--text); }
+header nav a[aria-current] { box-shadow: inset 0 -2px var(--accent); }
+.brand { font-weight: 650; color: var(--text); }
+main { max-width: 84rem; margin: 0 auto; padding: 1rem 1.25rem 4rem; }
+main.login { max-width: 28rem; margin-top: 12vh; }
+h1 { font-size: 1.5rem; font-weight: 650; margin: 0.5rem 0 1rem; }
+h2 { font-size: 1.05rem; font-weight: 650; margin: 2rem 0 0.5rem; }
+.fields { display: flex; flex-wrap: wrap; align-items: end; gap: 0.6rem 0.9rem; }
+.fields label { display: grid; gap: 0.15rem; color: var(--quiet); font-size: 0.85rem; }
+.fields .long { flex-basis: 100%; }
+.fields ::placeholder { color: transparent; }
+td .fields ::placeholder { color: var(--quiet); }
+.login .fields label { flex-basis: 100%; }
+input, select, textarea, button { font: inherit; color: var(--text); }
+input, select { height: 2.2rem; }
+input, select, textarea {
+  min-width: 0; width: 100%; padding: 0.35rem 0.5rem; background: var(--ground); border: 1px solid var(--line); border-radius: 4px;
+}
+textarea { font-family: ui-monospace, monospace; font-size: 0.9rem; resize: vertical; }
+button {
+  padding: 0.35rem 0.9rem; border: 1px solid var(--accent); border-radius: 4px; background: var(--accent); color: var(--ground);
+  cursor: pointer; white-space: nowrap;
+}
+button:disabled { opacity: 0.5; cursor: default; }
+button.plain { background: none; border: 0; color: var(--accent); padding: 0.25rem 0; }
+td .action { flex-wrap: nowrap; gap: 0.4rem; }
+td .action label { display: contents; font-size: 0; }
+td .action input, td .action select { height: 1.9rem; font-size: 0.9rem; width: 13rem; padding: 0.15rem 0.4rem; }
+td .action button { padding: 0.15rem 0.6rem; font-size: 0.9rem; }
+.scrolled { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { padding: 0.4rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
+th { background: var(--raised); color: var(--quiet); font-weight: 600; font-size: 0.85rem; white-space: nowrap; }
+tr:last-child td { border-bottom: 0; }
+td { overflow-wrap: break-word; min-width: 6rem; max-width: 40rem; }
+td pre, td.text { overflow-wrap: anywhere; }
+td.number { text-align: right; white-space: nowrap; }
+dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 0.75rem 1.5rem; margin: 0; }
+dt { color: var(--quiet); font-size: 0.85rem; }
+dd { margin: 0; overflow-wrap: anywhere; }
+pre {
+  margin: 0; padding: 0.75rem 1rem; background: var(--raised); border: 1px solid var(--line); border-radius: 6px; overflow-x: auto;
+  font: 0.85rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere;
+}
+figure { margin: 0 0 1rem; }
+figcaption { color: var(--quiet); font-size: 0.85rem; }
+.u-legend { color: var(--quiet); }
+.said { padding: 0.5rem 0.9rem; border-left: 3px solid; background: var(--raised); }
+.good { color: var(--good); } .bad { color: var(--bad); } .waiting { color: var(--waiting); } .quiet { color: var(--quiet); }
+@media (max-width: 640px) {
+  header { flex-wrap: wrap; padding: 0.6rem 1rem; }
+  header nav { order: 1; flex-basis: 100%; flex-wrap: nowrap; overflow-x: auto; white-space: nowrap; }
+  header form { margin-left: auto; }
+  main { padding: 0.5rem 1rem 3rem; }
+  .asking label { flex-basis: 100%; }
+  thead { display: none; }
+  table, tbody, tr, td { display: block; }
+  tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
+  tr:last-child { border-bottom: 0; }
+  td, td.number { display: grid; grid-template-columns: 7.5rem 1fr; gap: 0.5rem; padding: 0.15rem 0.75rem; border: 0; text-align: left; white-space: normal; }
+  td::before { content: attr(data-label); color: var(--quiet); font-size: 0.85rem; }
+  td .action { flex-wrap: wrap; }
+  td .action input, td .action select { width: 100%; }
+}
+`;

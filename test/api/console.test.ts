@@ -1,0 +1,249 @@
+import { PAGES } from '../../src/console/pages';
+import { Sessions } from '../../src/console/session';
+import { appendFacts } from '../../src/network/append-facts';
+import { tokenHash } from '../../src/network/organisations';
+import { issueToken, revokeToken } from '../../src/operations/tokens';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { type Response, TestApp } from '../support/app';
+import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
+import { clientOf, product } from './posted';
+import { NOW, VOUCHER_NETWORK } from './voucher-network';
+
+const { german } = FEEDS;
+const HOURS = 60 * 60 * 1000;
+
+let app: TestApp;
+let now = NOW;
+beforeAll(async () => {
+  app = await TestApp.start({ network: VOUCHER_NETWORK, now: () => new Date(now) });
+});
+afterAll(() => app.close());
+
+const { post } = clientOf(() => app);
+
+interface Shown {
+  readonly title: string;
+  readonly sections: readonly { readonly id: string; readonly bodies: readonly Record<string, unknown>[] }[];
+}
+
+type Fields = Readonly<Record<string, string | number>>;
+
+/** The cookies that an answer sets, by name. */
+function cookiesOf({ headers }: Response): ReadonlyMap<string, string> {
+  const set = [headers['set-cookie'] ?? []].flat().map((one) => /^([^=]+)=([^;]*)/.exec(one));
+  return new Map(set.flatMap((one) => (one === null ? [] : [[one[1] ?? '', one[2] ?? ''] as const])));
+}
+
+async function send(
+  path: string,
+  fields: Fields,
+  cookie = '',
+  headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin' },
+): Promise<Response> {
+  const body = new URLSearchParams(Object.entries(fields).map(([name, value]) => [name, String(value)]));
+  const type = 'application/x-www-form-urlencoded';
+  return await app.post(path, {
+    headers: { 'content-type': type, cookie, ...headers },
+    body: body.toString(),
+  });
+}
+
+async function session(key: string = OTHER_TOKENS.operator): Promise<string> {
+  const answer = await send('/console/login', { key });
+  return `affilog_console=${cookiesOf(answer).get('affilog_console') ?? ''}`;
+}
+
+const get = (path: string, cookie = ''): Promise<Response> => app.get(path, { headers: { cookie } });
+
+/** What forms of a page send along. */
+const formKey = ({ body }: Response): string => /name="form" value="([^"]+)"/.exec(body)?.[1] ?? '';
+
+describe('Sessions of the console (decisions X124)', () => {
+  it.each([
+    ['no token', 'secret'],
+    ['an unknown token', '0'.repeat(40)],
+    ['the token of a publisher', TOKENS.preisblick],
+  ])('are refused for %s', async (_, key) => {
+    const answer = await send('/console/login', { key });
+    expect([answer.statusCode, answer.headers['set-cookie']]).toEqual([403, undefined]);
+    expect(answer.body).toContain('This is no token of an operator for OPS.');
+    expect(answer.body).not.toContain(key);
+  });
+
+  it('begin with the token of an operator, and lead to where one wanted to be', async () => {
+    const asked = await get('/console/history?kind=feed&id=1');
+    expect([asked.statusCode, asked.headers['location']]).toEqual([
+      303,
+      '/console/login?to=history%3Fkind%3Dfeed%26id%3D1',
+    ]);
+    const answer = await send('/console/login', { key: OTHER_TOKENS.operator, to: 'history?kind=feed&id=1' });
+    expect([answer.statusCode, answer.headers['location']]).toEqual([303, '/console/history?kind=feed&id=1']);
+    const [cookie] = [answer.headers['set-cookie'] ?? []].flat();
+    expect(cookie).toMatch(/; Path=\/console; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/);
+    expect(Buffer.from(cookie ?? '', 'base64url').toString()).not.toContain(OTHER_TOKENS.operator);
+    expect(
+      (await send('/console/login', { key: OTHER_TOKENS.operator, to: '//evil.example' })).headers,
+    ).toMatchObject({ location: '/console/overview' });
+  });
+
+  it('end after 12 hours, when one logs out, and with any other cookie', async () => {
+    const cookie = await session();
+    expect((await get('/console/overview', cookie)).statusCode).toBe(200);
+    const altered = cookie.replace(/=./, (first) => (first === '=A' ? '=B' : '=A'));
+    for (const other of [altered, 'affilog_console=', 'affilog_console=AAAA', ''])
+      expect((await get('/console/overview', other)).statusCode).toBe(303);
+    now += 12 * HOURS - 1;
+    expect((await get('/console/overview', cookie)).statusCode).toBe(200);
+    now += 1;
+    expect((await get('/console/overview', cookie)).statusCode).toBe(303);
+    now -= 12 * HOURS;
+    const form = formKey(await get('/console/overview', cookie));
+    const left = await send('/console/logout', { form }, cookie);
+    expect([left.headers['location'], cookiesOf(left).get('affilog_console')]).toEqual([
+      '/console/login',
+      '',
+    ]);
+  });
+
+  it('end when their token expires, or is revoked', async () => {
+    const { follower, engines } = app;
+    const caller = follower.directory.organisations.callerOf(tokenHash(OTHER_TOKENS.operator));
+    const holder = { organisationId: caller!.organisationId, system: 'OPS' } as const;
+    const options = { at: new Date(now).toISOString(), expires: new Date(now + HOURS).toISOString() };
+    const { token, fact } = issueToken(follower.directory, holder, options);
+    await appendFacts(SYSTEM_CLOCK, engines.log, [fact], follower.directory);
+    await follower.reached(await engines.log.head());
+    const cookie = await session(token);
+    expect((await get('/console/overview', cookie)).statusCode).toBe(200);
+    now += HOURS;
+    const answer = await get('/console/overview', cookie);
+    expect([answer.statusCode, answer.headers['location']]).toEqual([303, '/console/login?to=overview']);
+    expect((await get('/console/overview.json', cookie)).statusCode).toBe(404);
+    now -= HOURS;
+    expect((await get('/console/overview', cookie)).statusCode).toBe(200);
+    const revoked = revokeToken(follower.directory, tokenHash(token), new Date(now).toISOString());
+    await appendFacts(SYSTEM_CLOCK, engines.log, [revoked], follower.directory);
+    await follower.reached(await engines.log.head());
+    expect((await get('/console/overview', cookie)).statusCode).toBe(303);
+    await app.import(VOUCHER_NETWORK);
+  });
+
+  it('are sealed: what one installation has sealed, another cannot open', () => {
+    const [one, other] = [1, 2].map((byte) => new Sessions(Buffer.alloc(32, byte)));
+    const cookie = one!.seal({ token: 'a'.repeat(40), ends: 10 });
+    expect([one!.open(cookie, 9), one!.open(cookie, 10), other!.open(cookie, 9)]).toEqual([
+      { token: 'a'.repeat(40), ends: 10 },
+      undefined,
+      undefined,
+    ]);
+    expect(one!.isFormKey(cookie, other!.formKey(cookie))).toBe(false);
+  });
+});
+
+describe('Pages of the console (decisions X124)', () => {
+  let cookie = '';
+  beforeAll(async () => {
+    cookie = await session();
+    await post(german, [
+      product('one', { categories: [{ name: '<script>alert("x")</script>' }] }),
+      product('two'),
+    ]);
+  });
+
+  /** Keys with which pages have something to show. */
+  const KEYS: Readonly<Record<string, string>> = {
+    event: '?position=1',
+    history: `?kind=product&feedId=${german}&id=one`,
+    why: `?kind=product&feedId=${german}&id=one&publisher=11`,
+    mappings: `?fid=${german}`,
+    products: `?publisher=11&fid=${german}`,
+    vouchers: '?publisher=11',
+    claim: '?claimId=1&versionNo=0',
+    log: '?limit=1',
+  };
+
+  /** Sections about what this application does not have: deliveries, and the claim. */
+  const MISSING = ['dead', 'deliveries', 'receivers', 'claim'];
+
+  it.each(PAGES.filter(({ name }) => name !== 'sql').map(({ name }) => name))(
+    '%s is shown, and as JSON',
+    async (name) => {
+      const page = await get(`/console/${name}${KEYS[name] ?? ''}`, cookie);
+      expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+      expect(page.headers).toMatchObject({
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': expect.stringMatching(
+          /default-src 'none'.*script-src 'self'.*form-action 'self'/,
+        ),
+      });
+      const json = await get(`/console/${name}.json${KEYS[name] ?? ''}`, cookie);
+      const { sections, title } = json.json<Shown>();
+      expect(page.body).toContain(`<h1>${title}</h1>`);
+      expect(sections.length).toBeGreaterThan(0);
+      for (const { id, bodies } of sections) {
+        expect(page.body).toContain(`<section id="${id}"`);
+        const problems = bodies.filter(({ is }) => is === 'problem').map(({ text }) => text);
+        if (!MISSING.includes(id)) expect(problems).toEqual([]);
+      }
+    },
+  );
+
+  it('escape what others have written', async () => {
+    const { body } = await get(`/console/mappings?fid=${german}`, cookie);
+    expect(body).toContain('&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;');
+    expect(body).not.toContain('<script>alert');
+    const asked = await get('/console/log?stream=%22%3E%3Cscript%3E', cookie);
+    expect(asked.body).toContain('value="&quot;&gt;&lt;script&gt;"');
+  });
+
+  it('say why a part cannot be shown, and show the others', async () => {
+    const { body, statusCode } = await get('/console/history?kind=voucher&id=999999', cookie);
+    expect(statusCode).toBe(200);
+    expect(body).toContain('999999');
+    expect(body).toContain('class="said bad"');
+  });
+
+  it('are 404 if there are none', async () => {
+    expect((await get('/console/nothing', cookie)).statusCode).toBe(404);
+    expect((await get('/console/files/nothing.js')).statusCode).toBe(404);
+    expect((await get('/console/files/toString')).statusCode).toBe(404);
+    expect((await get('/console/files/script.js')).statusCode).toBe(200);
+  });
+
+  it('change what their forms ask for, which is listed among the actions, and say so once', async () => {
+    const here = `/console/mappings?fid=${german}`;
+    const form = formKey(await get(here, cookie));
+    const name = '<script>alert("x")</script>';
+    const fields = { form, do: 'map', fid: german, name, categoryId: '1', reason: 'a test' };
+    const answer = await send(here, fields, cookie);
+    expect([answer.statusCode, answer.headers['location']]).toEqual([303, here]);
+    const said = `affilog_said=${cookiesOf(answer).get('affilog_said') ?? ''}`;
+    const after = await get(here, `${cookie}; ${said}`);
+    expect(after.body).toContain('is mapped to 1.');
+    expect(cookiesOf(after).get('affilog_said')).toBe('');
+    const { sections } = (await get('/console/actions.json', cookie)).json<Shown>();
+    expect(JSON.stringify(sections)).toContain('a test');
+    const refused = await send(here, { ...fields, categoryId: 'none' }, cookie);
+    const why = Buffer.from(cookiesOf(refused).get('affilog_said') ?? '', 'base64url').toString();
+    expect(JSON.parse(why)).toMatchObject({ tone: 'bad', text: expect.stringContaining('none') });
+  });
+
+  it('change nothing for forms of other sites, or of other sessions', async () => {
+    const here = `/console/mappings?fid=${german}`;
+    const form = formKey(await get(here, cookie));
+    const fields = { form, do: 'unmap', fid: german, name: '<script>alert("x")</script>' };
+    const sent = [
+      await send(here, fields, cookie, { 'sec-fetch-site': 'cross-site' }),
+      await send(here, fields, cookie, { origin: 'https://evil.example' }),
+      await send(here, { ...fields, form: '' }, cookie),
+      await send(here, { ...fields, form: `${form}x` }, cookie),
+      await send('/console/login', { key: OTHER_TOKENS.operator }, '', { origin: 'null' }),
+    ];
+    expect(sent.map(({ statusCode }) => statusCode)).toEqual([400, 400, 400, 400, 400]);
+    const { body } = await get('/console/actions', cookie);
+    expect(body).not.toContain('mappings unmap');
+    expect((await send(here, { ...fields, do: 'constructor' }, cookie)).statusCode).toBe(404);
+    expect((await send('/console/overview', { form: 'x'.repeat(70_000) }, cookie)).statusCode).toBe(413);
+  });
+});

@@ -1,0 +1,141 @@
+import { existsSync } from 'node:fs';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { PAGES } from '../../../src/console/pages';
+import { removeFolder, Server, temporaryFolder } from '../../support/server';
+
+/** Where a Chromium is; `.ci/run` installs it from packages of the system. */
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** As people have it: wide and narrow, light and dark. */
+const SCREENS = [
+  { name: 'wide and light', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
+  { name: 'narrow and dark', viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
+] as const;
+
+/** Keys with which pages show something of the demonstration. */
+const KEYS: Readonly<Record<string, string>> = {
+  event: '?position=600',
+  history: '?kind=product&feedId=1001&id=KL-00870',
+  why: '?kind=product&feedId=1001&id=KL-00870',
+  mappings: '?fid=1001',
+  products: '?publisher=11&fid=1001',
+  vouchers: '?publisher=11',
+  claim: '?claimId=17&versionNo=0',
+  sql: '?q=SELECT%20count(*)%20AS%20n%20FROM%20feeds',
+};
+
+let folder: string;
+let server: Server;
+let browser: Browser;
+let token: string;
+/** What pages have complained of: errors, and what their policy forbids. */
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
+  server = await Server.start(folder, { args: ['--demo'] });
+  const line = server.stdoutLines.find((one) => / OPS +operator/.test(one));
+  token = line?.split(' ')[0] ?? '';
+  const executablePath = CHROMIUM.find(existsSync);
+  if (executablePath === undefined)
+    throw new Error(`this test needs Chromium at one of ${CHROMIUM.join(', ')}: apt-get install chromium`);
+  browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+});
+afterAll(async () => {
+  await browser.close();
+  expect(await server.end()).toBe(0);
+  await removeFolder(folder);
+});
+
+async function logIn(context: BrowserContext): Promise<Page> {
+  const page = await context.newPage();
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  await page.goto(`${server.url}/console`);
+  await page.getByLabel('Token of an operator, for OPS').fill(token);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.waitForURL('**/console/overview');
+  return page;
+}
+
+const address = (name: string): string => `${server.url}/console/${name}${KEYS[name] ?? ''}`;
+
+describe.each(SCREENS)('The console in a browser, $name (decisions X124)', ({ viewport, colorScheme }) => {
+  let context: BrowserContext;
+  let page: Page;
+  beforeAll(async () => {
+    context = await browser.newContext({ viewport, colorScheme });
+    page = await logIn(context);
+  });
+  afterAll(() => context.close());
+
+  it.each(PAGES.map((one) => one.name))('shows %s without complaints, within the screen', async (one) => {
+    const answer = await page.goto(address(one));
+    expect(answer?.status()).toBe(200);
+    await page.waitForLoadState('load');
+    const beyond = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+    expect([
+      one,
+      beyond,
+      await page.locator('main .said.bad').allTextContents(),
+      complaints.splice(0),
+    ]).toEqual([one, 0, [], []]);
+    // Whatever can be filled in has a name that is read out.
+    const unnamed = await page
+      .locator('main :is(input:not([type=hidden]), select, textarea)')
+      .evaluateAll(
+        (fields) =>
+          fields.filter((field) => (field as { labels?: { length: number } }).labels?.length !== 1).length,
+      );
+    expect(unnamed).toBe(0);
+  });
+
+  it('draws the prices of a product', async () => {
+    await page.goto(address('history'));
+    await expect(page.locator('figure.plot canvas').count()).resolves.toBe(1);
+  });
+
+  it('is used with the keyboard', async () => {
+    await page.goto(address('log'));
+    await page.keyboard.press('/');
+    await page.keyboard.type('feed-1001');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/console/log?stream=feed-1001*');
+    await expect(page.locator('tbody tr').first().textContent()).resolves.toContain('feed-1001');
+  });
+});
+
+describe('The console (decisions X124)', () => {
+  it('decides a claim, shows what was done, and has pages that are open show it too', async () => {
+    const context = await browser.newContext();
+    const watching = await logIn(context);
+    await watching.goto(address('as-of'));
+    await expect(watching.locator('#as-of').textContent()).resolves.toContain('There are none.');
+    const page = await context.newPage();
+    await page.goto(address('as-of'));
+    await page.getByLabel('Name').fill('now');
+    await page.getByLabel('Read model, or all').fill('vouchers');
+    await page.getByLabel('As of (time)').fill(new Date().toISOString());
+    await page.getByRole('button', { name: 'Build' }).click();
+    await expect(page.getByRole('status').textContent()).resolves.toBe('now is being built.');
+    // Without being loaded again.
+    await watching.locator('#as-of td', { hasText: /^vouchers \(/ }).waitFor();
+    await page.goto(address('claim'));
+    await page.getByLabel('Why').first().fill('seen the receipt');
+    await page.getByRole('button', { name: 'Release to its advertiser' }).click();
+    await expect(page.getByRole('status').textContent()).resolves.toBe(
+      'Claim 17 awaits the approval of its advertiser.',
+    );
+    await page.goto(address('actions'));
+    await expect(page.locator('tbody tr').first().textContent()).resolves.toMatch(
+      /claims release.*seen the receipt/s,
+    );
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.waitForURL('**/console/login');
+    await page.goto(address('overview'));
+    expect(page.url()).toContain('/console/login');
+    await context.close();
+  });
+});
