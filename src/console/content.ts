@@ -1,7 +1,7 @@
 import { type Operator, Refused } from './operator';
 
 /** How something is: what helps to see it at once. */
-export type Tone = 'good' | 'bad' | 'waiting' | 'quiet';
+type Tone = 'good' | 'bad' | 'waiting' | 'quiet';
 
 /** A value on a page, which may lead to another page of the console (its name and keys). */
 export interface Value {

@@ -552,7 +552,7 @@ const products: Page = {
     if (publisher === undefined || fid === undefined) return [];
     return [
       section('products', 'Products', async () => {
-        const keys = { publisher, fid: fid?.split(','), q, asOf, page, pageSize: SIZE };
+        const keys = { publisher, fid: fid.split(','), q, asOf, page, pageSize: SIZE };
         const { products: found } = await operator.get<{ readonly products: readonly Product[] }>(
           '/ops/1.0/products',
           keys,

@@ -247,3 +247,34 @@ describe('Pages of the console (decisions X124)', () => {
     expect((await send('/console/overview', { form: 'x'.repeat(70_000) }, cookie)).statusCode).toBe(413);
   });
 });
+
+describe('What operators have of the present (decisions X125)', () => {
+  const ask = (path: string, token: string = OTHER_TOKENS.operator): Promise<Response> =>
+    app.get(path, { token });
+
+  it('is what publishers see', async () => {
+    const keys = `;fid=${german};orderBy=priceAsc`;
+    const own = await ask(`/1.0/products${keys}`, TOKENS.preisblickAll);
+    const shown = await ask(`/ops/1.0/products${keys};publisher=11`);
+    expect(own.json<{ readonly products: readonly object[] }>().products.length).toBeGreaterThan(0);
+    expect(shown.json()).toEqual(own.json());
+  });
+
+  it('has all feeds, also those that no publisher sees', async () => {
+    const { feeds } = (await ask('/ops/1.0/feeds')).json<{
+      readonly feeds: readonly { readonly feedId: number }[];
+    }>();
+    const all = [...app.follower.directory.programs.allFeeds()].map(({ id }) => id).sort((a, b) => a - b);
+    expect(feeds.map(({ feedId }) => feedId)).toEqual(all);
+  });
+
+  it('has tokens by their fingerprints alone', async () => {
+    const answer = await ask('/ops/1.0/tokens');
+    const listed = answer.json<readonly { readonly fingerprint: string }[]>();
+    expect(listed.map(({ fingerprint }) => fingerprint)).toContain(tokenHash(TOKENS.preisblick).slice(0, 12));
+    for (const token of [...Object.values(TOKENS), ...Object.values(OTHER_TOKENS)]) {
+      expect(answer.body).not.toContain(token);
+      expect(answer.body).not.toContain(tokenHash(token));
+    }
+  });
+});
