@@ -40,7 +40,9 @@ async function send(
   cookie = '',
   headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin' },
 ): Promise<Response> {
-  const body = new URLSearchParams(Object.entries(fields).map(([name, value]) => [name, String(value)]));
+  const body = new URLSearchParams(
+    Object.entries(fields).map(([name, value]) => [name, String(value)] as const),
+  );
   const type = 'application/x-www-form-urlencoded';
   return await app.post(path, {
     headers: { 'content-type': type, cookie, ...headers },
