@@ -41,7 +41,7 @@ async function send(
   headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin' },
 ): Promise<Response> {
   const body = new URLSearchParams(
-    Object.entries(fields).map(([name, value]) => [name, String(value)] as const),
+    Object.entries(fields).map(([name, value]): [string, string] => [name, String(value)]),
   );
   const type = 'application/x-www-form-urlencoded';
   return await app.post(path, {
