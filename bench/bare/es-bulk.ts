@@ -35,13 +35,14 @@ export class BareBulk {
       after = hits.hits.at(-1)?.sort;
     }
     await this.client.closePointInTime({ id });
-    const { number_of_shards, auto_expand_replicas, refresh_interval } = state?.settings?.index ?? {};
+    const { number_of_shards, auto_expand_replicas, refresh_interval, sort } = state?.settings?.index ?? {};
     return {
       layout: {
         settings: {
           number_of_shards,
           auto_expand_replicas,
           refresh_interval,
+          ...(sort === undefined ? {} : { sort }),
         } as estypes.IndicesIndexSettings,
         ...(state?.mappings === undefined ? {} : { mappings: state.mappings }),
       },

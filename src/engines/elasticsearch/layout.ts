@@ -44,11 +44,14 @@ export class Layout extends Declaration {
       property(name),
       type === 'keyword' && this.isFacet(name) ? MAPPINGS.column : MAPPINGS[type],
     ]);
+    const [first] = this.spec.sorts ?? [];
     return {
       settings: {
         number_of_shards: 1,
         auto_expand_replicas: '0-1',
         refresh_interval: NO_REFRESH,
+        // Documents arrive in the order of their times: in that order, each would be newer than all found before.
+        ...(first === undefined ? {} : { sort: { field: property(first), order: 'desc' } }),
       },
       mappings: {
         dynamic: 'strict',
