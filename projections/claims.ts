@@ -1,4 +1,5 @@
 import { CLAIM, type ClaimEvent } from '../src/domain/claims/claim';
+import { CLAIM_BATCH, type ClaimBatchEvent } from '../src/domain/claims/claim-batch';
 import { type ListedClaim, storedAfter, type StoredClaim, workOn } from '../src/domain/claims/stored-claim';
 import { type ParsedEvent } from '../src/kernel/decider';
 import {
@@ -14,7 +15,6 @@ import {
 import { type FieldType, type FieldValue, type ReadStore, requireVersion } from '../src/kernel/read-store';
 import { type Projection } from '../src/projector/projection';
 import { eachOf, type PageInParts, searchInParts } from '../src/projector/search-in-parts';
-import { type ClaimBatchField } from './claim-batches';
 import { DAY } from '../src/wire/date';
 
 const FIELDS = {
@@ -284,3 +284,24 @@ const TIME_TO_FILE = 5_000;
 export function batchesUnfinishedBy(now: number): Filter {
   return allOf(ofBatches.between('accepted', { max: now - TIME_TO_FILE }));
 }
+
+const BATCH_FIELDS = {
+  /** Epoch ms. */
+  accepted: 'number',
+} as const satisfies Readonly<Record<string, FieldType>>;
+
+type ClaimBatchField = keyof typeof BATCH_FIELDS;
+
+type BatchChange = Extract<ClaimBatchEvent, { readonly type: 'ClaimBatchAccepted' | 'ClaimBatchFinished' }>;
+
+/** The posts of several claims that are accepted and not filed yet (`docs/decisions.md#c3`). */
+export const claimBatches: Projection<{ readonly accepted: number }, BatchChange> = {
+  collection: { name: 'claim-batches', version: 1, fields: BATCH_FIELDS, sorts: ['accepted'] },
+  streams: [`${CLAIM_BATCH}-`],
+  handles: ['ClaimBatchAccepted', 'ClaimBatchFinished'],
+  replaces: ['ClaimBatchAccepted', 'ClaimBatchFinished'],
+  idOf: ({ stream }: ParsedEvent<BatchChange>) => stream.slice(CLAIM_BATCH.length + 1),
+  fold: (_, { type, data }) =>
+    type === 'ClaimBatchAccepted' ? { accepted: Date.parse(data.at) } : undefined,
+  describe: (document) => ({ document, fields: { accepted: document.accepted } }),
+};

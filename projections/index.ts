@@ -1,6 +1,5 @@
 import { type Projection } from '../src/projector/projection';
-import { claimBatches } from './claim-batches';
-import { claims } from './claims';
+import { claimBatches, claims } from './claims';
 import { deliveries } from './deliveries';
 import { delistings } from './delistings';
 import { feeds } from './feeds';

@@ -1,5 +1,11 @@
-import { claimBatches } from '../../projections/claim-batches';
-import { approvalsDueBy, batchesUnfinishedBy, claims, unscreened, untracked } from '../../projections/claims';
+import {
+  approvalsDueBy,
+  batchesUnfinishedBy,
+  claimBatches,
+  claims,
+  unscreened,
+  untracked,
+} from '../../projections/claims';
 import { pausedOutside, periodsEndedBy, trackedOrders, transactions } from '../../projections/transactions';
 import { claimDecider } from '../domain/claims/claim';
 import { claimBatchDecider } from '../domain/claims/claim-batch';

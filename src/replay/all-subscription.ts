@@ -1,7 +1,6 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
-import { type EventFilter } from './event-filter';
+import { type EventFilter, type Pace, PAGE } from './read-options';
 import { type Checkpoint, type ClientEvent, END } from './client-values';
-import { PAGE, type Pace } from './read-options';
 
 /** What a subscription sends next: the events, then the checkpoint, then whether it has caught up. */
 export interface SubscriptionPart {

@@ -5,8 +5,14 @@ import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { AllSubscription, LIVE, type SubscriptionPart } from './all-subscription';
 import { BATCH, checkpointMessage, type ClientEvent, eventMessage, notFoundMessage } from './client-values';
 import { type ClientLog } from './client-log';
-import { EventFilter } from './event-filter';
-import { type Pace, PAGE, type ClientReadOptions, readOptions, type Start } from './read-options';
+import {
+  type ClientReadOptions,
+  EventFilter,
+  type Pace,
+  PAGE,
+  readOptions,
+  type Start,
+} from './read-options';
 import { failing, invalid } from './refusal';
 
 /** Answers a `Read` call with backpressure, until it is ended. Raises `Refusal`, `EngineUnavailable`. */

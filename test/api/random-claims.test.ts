@@ -1,5 +1,4 @@
-import { claimBatches } from '../../projections/claim-batches';
-import { claims } from '../../projections/claims';
+import { claimBatches, claims } from '../../projections/claims';
 import { AutomationRunner } from '../../src/processes/automation-runner';
 import { automationsOver } from '../../src/processes/automations';
 import { type ReadStore } from '../../src/kernel/read-store';

@@ -1,4 +1,4 @@
-import { expressionOf } from '../../src/replay/event-filter';
+import { expressionOf } from '../../src/replay/read-options';
 
 // Regular expressions are those of .NET, which the real server has.
 
