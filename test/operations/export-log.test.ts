@@ -20,7 +20,7 @@ import { openEngines, openLogAt } from '../../src/engines/open';
 import { UnfinishedImport } from '../../src/engines/unfinished-import';
 import { AUTOMATION_LEASE, MATCHER_LEASE } from '../../src/runtime/lease-holder';
 import { run, type Run } from '../cli/run';
-import { fill, newEvents } from '../contracts/event-log/events';
+import { fill, newEvent, newEvents } from '../contracts/event-log/events';
 import { golden } from '../support/golden';
 import { removeFolder, temporaryFolder } from '../support/server';
 import { eventsOf, overrideLog, withLog } from '../support/temporary-log';
@@ -457,6 +457,23 @@ describe('Parquet (decisions X105)', () => {
       expect(read).toEqual(
         all.map(({ position, stream, id, data, meta }) => [String(Number(position)), stream, id, data, meta]),
       );
+    });
+  });
+
+  it('has files that are larger than the memory it may use, and leaves nothing else', async () => {
+    await withLog(async (log) => {
+      const text = 'x'.repeat(4_000);
+      const count = 75_000;
+      for (let from = 0; from < count; from += 200) {
+        const events = Array.from({ length: 200 }, (_, at) => newEvent({ text: `${from + at} ${text}` }));
+        await log.append('large-1', from - 1, events);
+      }
+      const all = await exportLog(log, join(folder, 'large'), { ...PARQUET, eventsPerFile: count });
+      expect(all.files.map(({ events }) => events)).toEqual([count]);
+      expect((await readdir(join(folder, 'large'))).sort()).toEqual([
+        'events-000001.parquet',
+        'manifest.json',
+      ]);
     });
   });
 

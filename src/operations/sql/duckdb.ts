@@ -21,13 +21,17 @@ export class Engine {
 
   /**
    * What does not fit in memory goes to a folder of its own in `analytics`, since the names of such files are the same
-   * in all processes; without `analytics`, nowhere. Raises `CommandError` if DuckDB is not installed.
+   * in all processes; without `analytics`, to the `temp_directory` of the settings, or nowhere. Raises `CommandError` if DuckDB is not installed.
    */
   static async open(settings: Settings, analytics?: string): Promise<Engine> {
     const duckDb = await load();
     const temporary =
       analytics === undefined ? undefined : join(analytics, `${TEMPORARY}${SYSTEM_CLOCK.uuid()}`);
-    const all = { ...settings, temp_directory: temporary ?? '' };
+    const all = {
+      temp_directory: '',
+      ...settings,
+      ...(temporary === undefined ? {} : { temp_directory: temporary }),
+    };
     const instance = await duckDb.DuckDBInstance.create(':memory:', all);
     const connection = await instance.connect();
     await connection.run("SET TimeZone = 'UTC'");
