@@ -94,7 +94,7 @@ class AppModule {
         TransactionsModule,
         ClaimsModule,
         SubscriptionsModule.with(parts.subscriptions),
-        OperatorsModule.with(readiness, parts.sql, config),
+        OperatorsModule.with(readiness, parts.sql, { ...config, ...parts.subscriptions }),
         DescribeModule,
         ConsoleModule.with(parts.sessionKey),
       ],

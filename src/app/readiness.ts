@@ -8,7 +8,7 @@ import { type EventLog, RevisionConflict } from '../kernel/event-log';
 import { type FollowedDirectory } from '../network/follower';
 import { parkedCount, parkedEventCounter } from '../operations/parked';
 import { type Readiness } from '../operations/rest/operators.module';
-import { visiblePosition, waitForPosition } from '../projector/wait';
+import { unpausedOf, visiblePosition, waitForPosition } from '../projector/wait';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { PROJECTOR_LEASE } from '../runtime/lease-holder';
 import { reasonOf, withEngineTimeout } from '../runtime/unavailable';
@@ -122,11 +122,14 @@ export async function readinessOf(
   }));
   const findAppends = shared('the event log', () => requireAppends(log));
   const findModels = shared('the read store', async () => {
-    caughtUp ||= await waitForPosition(SYSTEM_CLOCK, store, PROJECTIONS, start, 0);
+    // Those that are paused are meant to be behind.
+    const followed = await unpausedOf(store, PROJECTIONS);
+    const isPaused = followed.length === 0;
+    caughtUp ||= isPaused || (await waitForPosition(SYSTEM_CLOCK, store, followed, start, 0));
     const { name, ms } = PROJECTOR_LEASE;
     const isProjected = (await store.holder(name, Date.now(), ms)) !== undefined;
     return {
-      shown: await visiblePosition(store, PROJECTIONS),
+      shown: isPaused ? start : await visiblePosition(store, followed),
       parked: await parkedCount(store),
       isProjected,
     };

@@ -18,6 +18,7 @@ import { addLog } from './log';
 import { addNetwork } from './network';
 import { addNotifications } from './notifications';
 import { addParked } from './parked';
+import { addProjections } from './projections';
 import {
   addReasons,
   addSettings,
@@ -50,6 +51,7 @@ const COMMANDS = [
   addNotifications,
   addRebuild,
   addAsOf,
+  addProjections,
   addParked,
   addActions,
   addBackup,

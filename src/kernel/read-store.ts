@@ -161,6 +161,8 @@ export abstract class ReadStore {
   abstract sweep(): Promise<void>;
   /** All generations of some collections, those of each oldest first. */
   abstract generations(...collections: readonly string[]): Promise<readonly Generation[]>;
+  /** About how many bytes of disk space a generation takes; 0 once it is dropped. */
+  abstract size(generation: Generation): Promise<number>;
 
   // Writing -------------------------------------------------------------------------------------------------
 

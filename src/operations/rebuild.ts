@@ -9,15 +9,18 @@ import { runningCode } from '../projector/running-code';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { UsageError } from './command-error';
 
-export type ProjectedEngines = Pick<Engines, 'log' | 'store' | 'deliveries'>;
+export interface ProjectedEngines extends Pick<Engines, 'log' | 'store'> {
+  readonly deliveries: () => Promise<EventLog>;
+}
 
+/** The read models of a log. */
 interface Projected {
   readonly source: Source;
   readonly projections: readonly Projection[];
   readonly log: (engines: ProjectedEngines) => Promise<EventLog>;
 }
 
-const PROJECTED: readonly Projected[] = [
+export const PROJECTED: readonly Projected[] = [
   { source: DOMAIN_LOG, projections: PROJECTIONS, log: async ({ log }) => log },
   {
     source: DELIVERY_LOG,
@@ -67,11 +70,12 @@ export async function logOf(engines: ProjectedEngines, projection: string): Prom
   return engines.log;
 }
 
-/** The projection of this name, or all of them for `all`. Raises `UsageError`. */
-export function projectionsNamed(name: string): readonly Projection[] {
+/** The projections of these names, or all of them for `all`. Raises `UsageError`. */
+export function projectionsNamed(...names: readonly string[]): readonly Projection[] {
   const all = PROJECTED.flatMap(({ projections }) => projections);
-  const chosen = all.filter(({ collection }) => name === 'all' || collection.name === name);
-  if (chosen.length > 0) return chosen;
-  const names = all.map(({ collection }) => collection.name);
-  throw new UsageError(`${name}: expected the name of a projection: ${names.join(', ')} or all`);
+  const known = all.map(({ collection }) => collection.name);
+  for (const name of names)
+    if (name !== 'all' && !known.includes(name))
+      throw new UsageError(`${name}: expected the name of a projection: ${known.join(', ')} or all`);
+  return all.filter(({ collection }) => names.includes('all') || names.includes(collection.name));
 }

@@ -1,11 +1,12 @@
 import { type CollectionSpec, type Generation, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
+import { readNotes, removeNote } from './notes';
 import { forgetParked } from './parked';
 import { DOMAIN_LOG, type Projection } from './projection';
 
 /** Name of a generation: `products-g3`. */
-export function nameOf({ collection, number }: Generation): string {
+export function nameOf({ collection, number }: Pick<Generation, 'collection' | 'number'>): string {
   return `${collection}-g${number}`;
 }
 
@@ -44,6 +45,27 @@ export async function availabilityOf(
   return generations.some(({ state }) => state === 'building') ? 'building' : 'missing';
 }
 
+/**
+ * Generations that may take the place of live ones: those that did so before and are kept, and those that are ready to.
+ * Only those of the version that the code declares: it cannot project into others.
+ */
+export async function standbysOf(
+  store: ReadStore,
+  projections: readonly { readonly collection: CollectionSpec }[],
+): Promise<readonly Generation[]> {
+  const names = projections.map(({ collection }) => collection.name);
+  const [kept, ready] = [await readNotes(store, 'kept', names), await readNotes(store, 'ready', names)];
+  if (kept.size + ready.size === 0) return [];
+  const versions = new Map(projections.map(({ collection }) => [collection.name, collection.version]));
+  const generations = await store.generations(...new Set([...kept.keys(), ...ready.keys()]));
+  return generations.filter(
+    ({ collection, number, state, version }) =>
+      state !== 'live' &&
+      version === versions.get(collection) &&
+      [kept, ready].some((notes) => notes.get(collection)?.generation === number),
+  );
+}
+
 /** Drops generations and their parked entries. */
 export async function dropGenerations(store: ReadStore, generations: readonly Generation[]): Promise<void> {
   for (const generation of generations) {
@@ -54,11 +76,15 @@ export async function dropGenerations(store: ReadStore, generations: readonly Ge
 
 const SWEEP_MS = 60_000;
 
+/** How long an interrupted rebuild can be continued. */
+export const RESUMABLE_MS = 24 * 60 * 60 * 1000;
+
 /**
- * Drops generations that an interrupted rebuild has left unfinished, and lets the store free the space of dropped
- * ones. Run by the projector. A generation counts as abandoned when two consecutive sweeps, a minute apart, find it
+ * Drops generations that are not kept any longer, and those that an interrupted rebuild has left unfinished, unless it can be
+ * continued (`RESUMABLE_MS`), and lets the store free the space of dropped ones. Run by the projector. A generation counts as abandoned when two consecutive sweeps, a minute apart, find it
  * unfinished while nobody holds the rebuild lease. One sweep is not enough: a healthy rebuild whose process was
- * suspended has lost its lease until it renews it. The last retired generation stays until the next rebuild.
+ * suspended has lost its lease until it renews it. A generation that was replaced before there were notes of it stays until
+ * the next rebuild.
  */
 export class Sweeper {
   private sweptAt = -Infinity;
@@ -83,6 +109,7 @@ export class Sweeper {
     this.suspects = new Set();
     this.suspects = await this.findSuspects();
     if ([...this.suspects].some((name) => before.has(name))) await this.drop(before);
+    await this.dropExpired(now);
     await this.store.sweep();
   }
 
@@ -108,8 +135,37 @@ export class Sweeper {
     }
   }
 
+  /** Drops what was kept, or has waited to be swapped in, for long enough. */
+  private async dropExpired(now: number): Promise<void> {
+    for (const kind of ['kept', 'ready'] as const)
+      for (const [name, { generation, until }] of await readNotes(this.store, kind, this.names)) {
+        if (Date.parse(until) > now) continue;
+        const all = await this.store.generations(name);
+        await dropGenerations(
+          this.store,
+          all.filter(({ number, state }) => number === generation && state !== 'live'),
+        );
+        await removeNote(this.store, kind, name);
+      }
+  }
+
+  /** Unfinished generations that nobody may continue. */
   private async building(): Promise<readonly Generation[]> {
-    const all = await this.store.generations(...this.projections.map(({ collection }) => collection.name));
-    return all.filter(({ state }) => state === 'building');
+    const all = await this.store.generations(...this.names);
+    const building = all.filter(({ state }) => state === 'building');
+    if (building.length === 0) return [];
+    const ready = await readNotes(this.store, 'ready', this.names);
+    const rebuilds = await readNotes(this.store, 'rebuild', this.names);
+    const isOld = (at: string): boolean => Math.abs(this.clock.wall() - Date.parse(at)) > RESUMABLE_MS;
+    return building.filter(({ collection, number }) => {
+      const rebuild = rebuilds.get(collection);
+      const isResumable =
+        rebuild?.generation === number && rebuild.purpose === 'rebuild' && !isOld(rebuild.at);
+      return !isResumable && ready.get(collection)?.generation !== number;
+    });
+  }
+
+  private get names(): readonly string[] {
+    return this.projections.map(({ collection }) => collection.name);
   }
 }

@@ -81,8 +81,13 @@ async function takeStore(
   projections: readonly Projection[],
   source: Source,
 ): Promise<void> {
-  for (const generation of await store.generations(...projections.map(({ collection }) => collection.name)))
-    if (generation.state === 'live') await store.retire(generation);
+  const generations = await store.generations(...projections.map(({ collection }) => collection.name));
+  for (const generation of generations) if (generation.state === 'live') await store.retire(generation);
+  // Nobody may continue them, or swap them in.
+  await dropGenerations(
+    store,
+    generations.filter(({ state }) => state !== 'live'),
+  );
   await recordOrigin(log, store, projections, source);
 }
 

@@ -51,6 +51,11 @@ export class ProjectionGroup {
     return this.hasLost && this.projectors.every(({ checkpoint }) => checkpoint > this.reached);
   }
 
+  /** Whether it has not left. */
+  has(projector: GenerationProjector): boolean {
+    return this.projectors.includes(projector);
+  }
+
   get prefixes(): readonly string[] {
     const projections = this.projectors.map(({ projection }) => projection);
     return [

@@ -1,17 +1,19 @@
-import { type RecordedEvent, START } from '../kernel/event';
+import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
-import { NoGeneration, type ReadStore } from '../kernel/read-store';
+import { type Generation, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { Leader } from '../runtime/leader';
 import { LeaseHolder } from '../runtime/lease-holder';
-import { reasonOf } from '../runtime/unavailable';
+import { isAbort, reasonOf } from '../runtime/unavailable';
 import { Expiry, type ExpiryParts } from './expiry';
 import { GenerationProjector } from './generation-projector';
 import { AsOfSweeper } from './as-of';
-import { liveGenerations, nameOf, Sweeper } from './generations';
+import { liveGenerations, nameOf, standbysOf, Sweeper } from './generations';
+import { pausedAmong, type ProjectorNote, writeNote } from './notes';
 import { lastEventUpTo, OriginRecord } from './origin';
 import { DocumentsParked, type Parked, prepareParked, TooManyParked } from './parked';
 import { DOMAIN_LOG, IncomingEvent, type Projection, type Source } from './projection';
+import { ProgressMeter } from './progress-meter';
 import { ProjectionGroup } from './projection-group';
 import { rebuild, type RebuildProgress } from './rebuild';
 
@@ -24,11 +26,13 @@ export interface RunnerParts {
   readonly source?: Source;
   /** For a log that expires. */
   readonly expiry?: ExpiryParts;
+  /** How long a generation is kept, and followed, after another has taken its place. */
+  readonly retainMs?: number;
 }
 
 /** Interval for checking the lease, the live generations and requested retries. */
 const LOOK_MS = 250;
-/** Interval for recording the last applied event. */
+/** Interval for recording the last applied event, and how it does. */
 const RECORD_MS = 1000;
 /** While it is behind: interval for storing the checkpoints of projections without events, each of which is a write. */
 const FLUSH_MS = 1000;
@@ -40,6 +44,9 @@ const BACKOFF_MS = { first: 100, longest: 5000 } as const;
  * projector lease does so; the others stand by. It builds missing generations first. After a failure it restarts from
  * the checkpoints, with back-off. A projection with too many parked documents stops while the others continue; it
  * resumes after a retry, a rebuild or a restart.
+ *
+ * Generations beside the live ones, which may take their place, are followed too, and so are read models that are far
+ * behind, after a pause: apart from the others, which do not wait for them.
  */
 export class Runner {
   private readonly leader: Leader;
@@ -55,8 +62,16 @@ export class Runner {
   /** The last event that was applied and written. */
   private applied: RecordedEvent | undefined;
   private readonly stopped = new StoppedProjections();
+  /** Numbers of generations beside live ones that have stopped: they are followed again after a restart. */
+  private readonly stoppedBeside = new Set<number>();
+  private paused: ReadonlySet<string> = new Set();
+  /** Read models that were far behind have caught up: they join the others. */
+  private isJoining = false;
   private failure: unknown;
   private building: RebuildProgress | undefined;
+  private readonly meter: ProgressMeter;
+  private behindSince: string | undefined;
+  private noted = { text: '', at: -Infinity };
 
   constructor(
     private readonly log: EventLog,
@@ -66,6 +81,7 @@ export class Runner {
   ) {
     const { clock, owner, source = DOMAIN_LOG, expiry } = parts;
     const { name, ms } = source.projectorLease;
+    this.meter = new ProgressMeter(clock);
     this.leader = new Leader(new LeaseHolder(clock, store, name, owner, ms), {
       lead: () => this.lead(),
       standBy: () => this.standBy(),
@@ -113,24 +129,29 @@ export class Runner {
   /** Projects until it is stopped or has to restart. */
   private async lead(): Promise<void> {
     this.applied = undefined;
+    if (this.failure !== undefined) await this.note();
     await this.origin.claim((message) => this.parts.report?.(message));
     await this.buildMissing();
     this.projectors = await this.openProjectors();
     const live = new Set(this.projectors.map(({ generation }) => generation.number));
     for (const number of this.reportedParked.keys())
       if (!live.has(number)) this.reportedParked.delete(number);
-    const running = await this.stopped.without(this.projectors);
-    const group = await ProjectionGroup.open(this.log, running, (projector, error) =>
-      this.stopProjection(error, projector.generation.number),
-    );
-    await retryDue(this.log, group);
+    this.paused = await pausedAmong(this.store, this.names);
+    const { main, apart } = await this.groups();
+    await retryDue(this.log, main);
     this.onOpen();
+    this.isJoining = false;
     await this.leader.leadWith(
-      (signal) => this.follow(group, signal),
+      async (signal) => {
+        await inParallel(signal, [
+          (own) => this.follow(main, own),
+          ...(apart === undefined ? [] : [(own: AbortSignal) => this.followApart(apart, own)]),
+        ]);
+      },
       (signal) => this.mayLead(signal),
     );
     // It may have been stopped before the log has delivered anything.
-    this.applied ??= await lastEventUpTo(this.log, group.position, group.prefixes);
+    this.applied ??= await lastEventUpTo(this.log, main.position, main.prefixes);
     await this.origin.record(this.applied, 0);
   }
 
@@ -143,7 +164,9 @@ export class Runner {
     let flushed = clock.monotonic();
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
+        if (!batch.caughtUp) this.behindSince ??= clock.now().toISOString();
         await group.apply(batch, signal);
+        this.meter.count(batch.events.length);
         // `apply` returns once the previous batch is written.
         this.applied = last ?? this.applied;
         last = batch.events.at(-1) ?? last;
@@ -151,6 +174,7 @@ export class Runner {
           await group.flush();
           flushed = clock.monotonic();
         }
+        if (batch.caughtUp) this.behindSince = undefined;
         // Events applied before this subscription, for example by a rebuild, are looked up once.
         if (batch.caughtUp && !hasCaughtUp) last ??= await lastEventUpTo(this.log, batch.position, prefixes);
         if (batch.caughtUp) this.applied = last;
@@ -164,6 +188,59 @@ export class Runner {
       await group.flush();
     }
     if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
+  }
+
+  /** Follows what the others do not wait for; ends once a read model among it has caught up. */
+  private async followApart(group: ProjectionGroup, signal: AbortSignal): Promise<void> {
+    const { position: after, prefixes } = group;
+    await retryDue(this.log, group);
+    const hasLive = this.projectors.some(
+      (projector) => projector.generation.state === 'live' && group.has(projector),
+    );
+    try {
+      for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
+        await group.apply(batch, signal);
+        if (batch.caughtUp) await group.flush();
+        this.reportParked();
+        this.isJoining ||= hasLive && batch.caughtUp;
+        if (this.isJoining || group.isFinished) return;
+      }
+    } finally {
+      await group.flush();
+    }
+    if (!signal.aborted) throw new EngineUnavailable('the log has ended the subscription');
+  }
+
+  /**
+   * The read models that are followed together, and what is followed apart: generations beside live ones, and read models
+   * that are more than a batch behind.
+   */
+  private async groups(): Promise<{ readonly main: ProjectionGroup; readonly apart?: ProjectionGroup }> {
+    const { log } = this;
+    const followed = this.projectors.filter(({ generation }) => !this.paused.has(generation.collection));
+    const isLive = ({ generation }: GenerationProjector): boolean => generation.state === 'live';
+    const live = await this.stopped.without(followed.filter(isLive));
+    const furthest = live.reduce((a, { checkpoint: b }) => (a > b ? a : b), START);
+    const near: GenerationProjector[] = [];
+    const far = followed.filter((one) => !isLive(one) && !this.stoppedBeside.has(one.generation.number));
+    for (const one of live) ((await this.isNear(one, furthest)) ? near : far).push(one);
+    const open = (projectors: readonly GenerationProjector[]) =>
+      ProjectionGroup.open(log, projectors, ({ generation: { number, state } }, error) => {
+        if (state === 'live') this.stopProjection(error, number);
+        else this.stoppedBeside.add(number);
+        if (state !== 'live') this.parts.report?.(error);
+      });
+    return { main: await open(near), ...(far.length === 0 ? {} : { apart: await open(far) }) };
+  }
+
+  private async isNear(
+    { checkpoint, projection }: GenerationProjector,
+    furthest: Position,
+  ): Promise<boolean> {
+    if (checkpoint >= furthest) return true;
+    const wanted = { after: checkpoint, prefixes: projection.streams, batchSize: BATCH };
+    for await (const { position } of this.log.readAll(wanted)) return position >= furthest;
+    return true;
   }
 
   private reportParked(): void {
@@ -192,12 +269,42 @@ export class Runner {
     const live = await this.origin.live();
     if (live === undefined) return false;
     await this.origin.record(this.applied, RECORD_MS);
-    for (const [at, { collection }] of this.projections.entries()) {
-      const projector = this.projectors.find(({ projection }) => projection.collection === collection);
-      if (live[at]?.number !== projector?.generation.number) return false;
-      if ((await projector?.parked.isRetryRequested()) === true) return false;
-    }
+    await this.note().catch(report);
+    if (this.isJoining) return false;
+    const paused = await pausedAmong(this.store, this.names);
+    if (paused.size !== this.paused.size || [...paused].some((name) => !this.paused.has(name))) return false;
+    const followed = await this.followedNow(live);
+    const own = this.projectors.map(({ generation }) => generation.number);
+    if (followed.length !== own.length || followed.some(({ number }) => !own.includes(number))) return false;
+    for (const { parked, generation } of this.projectors)
+      if (!paused.has(generation.collection) && (await parked.isRetryRequested())) return false;
     return true;
+  }
+
+  private get names(): readonly string[] {
+    return this.projections.map(({ collection }) => collection.name);
+  }
+
+  /** The live generations, and those beside them. */
+  private async followedNow(live: readonly (Generation | undefined)[]): Promise<readonly Generation[]> {
+    return [...live.filter((one) => one !== undefined), ...(await standbysOf(this.store, this.projections))];
+  }
+
+  /** Leaves a note of how it does, if that has changed, at most once a second. */
+  private async note(): Promise<void> {
+    const { clock, source = DOMAIN_LOG } = this.parts;
+    const trouble = this.failure === undefined ? undefined : reasonOf(this.failure);
+    const { behindSince } = this;
+    const note: ProjectorNote = {
+      stopped: this.stopped.names,
+      rate: Math.round(this.meter.rate),
+      ...(trouble === undefined ? {} : { trouble }),
+      ...(behindSince === undefined ? {} : { behindSince }),
+    };
+    const text = JSON.stringify(note);
+    if (text === this.noted.text || clock.monotonic() - this.noted.at < RECORD_MS) return;
+    await writeNote(this.store, 'projector', source.projectorLease.name, note);
+    this.noted = { text, at: clock.monotonic() };
   }
 
   /** While another runner holds the lease. */
@@ -236,18 +343,32 @@ export class Runner {
   }
 
   private async openProjectors(): Promise<readonly GenerationProjector[]> {
-    const projectors: GenerationProjector[] = [];
     const live = await liveGenerations(this.store, this.projections);
-    for (const [at, projection] of this.projections.entries()) {
-      const generation = live[at];
-      if (generation === undefined && this.stopped.has(projection.collection.name)) continue;
-      if (generation === undefined) throw new NoGeneration({ collection: projection.collection.name });
-      projectors.push(
-        await GenerationProjector.open(this.log, this.store, projection, generation, this.parts.code),
-      );
+    for (const [at, { collection }] of this.projections.entries())
+      if (live[at] === undefined && !this.stopped.has(collection.name))
+        throw new NoGeneration({ collection: collection.name });
+    const projectors: GenerationProjector[] = [];
+    for (const generation of await this.followedNow(live)) {
+      const projection = this.projections.find(({ collection }) => collection.name === generation.collection);
+      if (projection !== undefined)
+        projectors.push(
+          await GenerationProjector.open(this.log, this.store, projection, generation, this.parts.code),
+        );
     }
     return projectors;
   }
+}
+
+/** Does all of this at once; when one ends, the others are ended. Raises the first failure. */
+async function inParallel(
+  signal: AbortSignal,
+  tasks: readonly ((signal: AbortSignal) => Promise<void>)[],
+): Promise<void> {
+  const ending = new AbortController();
+  const own = AbortSignal.any([signal, ending.signal]);
+  const results = await Promise.allSettled(tasks.map((task) => task(own).finally(() => ending.abort())));
+  for (const result of results)
+    if (result.status === 'rejected' && !isAbort(result.reason)) throw result.reason;
 }
 
 /** Projections that have stopped because too many of their documents are parked (`docs/decisions.md#x90`). */
@@ -261,6 +382,10 @@ class StoppedProjections {
 
   has(collection: string): boolean {
     return this.generations.has(collection);
+  }
+
+  get names(): readonly string[] {
+    return [...this.generations.keys()];
   }
 
   clear(): void {

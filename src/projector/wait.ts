@@ -1,10 +1,14 @@
 import { type Position, START } from '../kernel/event';
 import { NoGeneration, type ReadStore, type Target } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
+import { pausedAmong } from './notes';
 import { type Projection } from './projection';
 
 /** Polling intervals (ms), which grow: each poll is a request when the store is a server. */
 const POLL_MS = { min: 5, max: 200 } as const;
+
+/** How long what is known of paused read models is good for (ms). */
+const PAUSED_MS = 1_000;
 
 interface PositionWaiter {
   readonly position: Position;
@@ -20,19 +24,22 @@ export class PositionWait {
   private isPolling = false;
   /** Whether a waiter has arrived since the last look at all. */
   private hasNew = false;
+  /** The read models that are paused, and when they were looked up (monotonic ms). */
+  private paused: { readonly names: ReadonlySet<string>; readonly at: number } | undefined;
   /** Shortens the pause before the next poll. */
   private hurry: () => void = () => undefined;
 
   constructor(
     private readonly clock: Clock,
-    store: ReadStore,
+    private readonly store: ReadStore,
     projections: readonly Projection[],
   ) {
     this.position = new PositionOf(store, projections);
   }
 
   /**
-   * Waits until queries see everything up to a position (`docs/decisions.md#a7`). Resolves to false after the timeout.
+   * Waits until queries see everything up to a position (`docs/decisions.md#a7`). Resolves to false after the timeout,
+   * and at once if the read model that is behind is paused.
    */
   until(position: Position, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
@@ -85,12 +92,21 @@ export class PositionWait {
       const reached = waiters.filter(({ position }) => visible !== undefined && visible >= position);
       if (reached.length > 0) await this.position.refresh();
       for (const waiter of reached) if (this.waiters.delete(waiter)) waiter.resolve(true);
+      const isPaused = reached.length < waiters.length && (await this.isPaused());
       const now = this.clock.monotonic();
-      const expired = waiters.filter(({ deadline }) => now >= deadline);
+      const expired = waiters.filter(({ deadline }) => isPaused || now >= deadline);
       for (const waiter of expired) if (this.waiters.delete(waiter)) waiter.resolve(false);
     } catch (error) {
       this.fail(waiters, error);
     }
+  }
+
+  /** Whether the read model that is behind is paused, looked up at most once a second. */
+  private async isPaused(): Promise<boolean> {
+    const now = this.clock.monotonic();
+    if (this.paused === undefined || now - this.paused.at >= PAUSED_MS)
+      this.paused = { names: await pausedAmong(this.store, this.position.names), at: now };
+    return this.position.slowest !== undefined && this.paused.names.has(this.position.slowest);
   }
 
   private fail(waiters: readonly PositionWaiter[], error: unknown): void {
@@ -104,6 +120,18 @@ export async function visiblePosition(
   projections: readonly Projection[],
 ): Promise<Position | undefined> {
   return await new PositionOf(store, projections).read();
+}
+
+/** Those that no operator has paused. */
+export async function unpausedOf(
+  store: ReadStore,
+  projections: readonly Projection[],
+): Promise<readonly Projection[]> {
+  const paused = await pausedAmong(
+    store,
+    projections.map(({ collection }) => collection.name),
+  );
+  return projections.filter(({ collection }) => !paused.has(collection.name));
 }
 
 /** Waits for a single position; see `PositionWait.until`. */
@@ -128,6 +156,15 @@ class PositionOf {
     projections: readonly Projection[],
   ) {
     this.targets = projections.map(({ collection }) => ({ collection: collection.name }));
+  }
+
+  get names(): readonly string[] {
+    return this.targets.map(({ collection }) => collection);
+  }
+
+  /** The collection that was behind the others when they were last read. */
+  get slowest(): string | undefined {
+    return this.targets[this.last]?.collection;
   }
 
   /**

@@ -142,6 +142,13 @@ const ACTION_EFFECTS: readonly Effect[] = [
   ['listActions', 'action=rebuild', '', ({ body }) => body, '[]'],
 ];
 
+/** Every key of operations on read models (decisions X122). */
+const PROJECTION_EFFECTS: readonly Effect[] = [
+  ['listProjections', 'name=products', '', ({ body }) => body.includes('price-history'), false],
+  ['pauseProjections', 'name=none', '', says('none: expected the name'), true],
+  ['resumeProjections', 'name=none', '', says('none: expected the name'), true],
+];
+
 const ALL_EFFECTS = [
   ...EFFECTS,
   ...TRANSACTION_EFFECTS,
@@ -151,6 +158,7 @@ const ALL_EFFECTS = [
   ...HISTORY_EFFECTS,
   ...AS_OF_EFFECTS,
   ...ACTION_EFFECTS,
+  ...PROJECTION_EFFECTS,
 ];
 
 beforeAll(async () => {

@@ -14,6 +14,7 @@ import { backupOperations } from '../../src/operations/rest/backups.controller';
 import { directoryOperations } from '../../src/operations/rest/directory.controller';
 import { historyOperations } from '../../src/operations/rest/history.controller';
 import { logOperations } from '../../src/operations/rest/log.controller';
+import { projectionOperations } from '../../src/operations/rest/projections.controller';
 import { whyOperations } from '../../src/operations/rest/why.controller';
 import { sqlOperations } from '../../src/operations/rest/sql.controller';
 import { mappingOperations } from '../../src/operations/rest/mappings.controller';
@@ -191,6 +192,7 @@ describe('the description of the interface (decisions A8)', () => {
       logOperations,
       whyOperations,
       asOfOperations,
+      projectionOperations,
       sqlOperations,
       historyOperations,
       actionOperations,

@@ -233,6 +233,12 @@ export class MemoryStore extends ReadStore {
       .map((table) => table.generation);
   }
 
+  async size({ collection, number }: Generation): Promise<number> {
+    const { tables } = this.open();
+    const table = tables.find((one) => one.spec.name === collection && one.number === number);
+    return [...(table?.rows.values() ?? [])].reduce((sum, { id, body }) => sum + id.length + body.length, 0);
+  }
+
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
     this.open().table(target).write(writes, checkpoint);
     this.collections.wrote();

@@ -99,6 +99,26 @@ export class Catalogue {
     return found.sort((a, b) => a.number - b.number);
   }
 
+  /** Of all copies of its index. */
+  async size({ collection, number }: Generation): Promise<number> {
+    const request: Request<estypes.IndicesStatsResponse> = (client, options) =>
+      client.indices.stats(
+        {
+          index: this.names.generation(collection, number),
+          metric: 'store',
+          filter_path: '_all.total.store.size_in_bytes',
+        },
+        options,
+      );
+    try {
+      const { _all: all } = await this.connection.ask(request);
+      return (all as typeof all | undefined)?.total?.store?.size_in_bytes ?? 0;
+    } catch (error) {
+      if (error instanceof NoSuchIndex) return 0;
+      throw error;
+    }
+  }
+
   /** The state of a target. Raises `NoGeneration`. */
   async find(target: Target): Promise<TargetState> {
     const alias = this.names.of(target);

@@ -145,6 +145,10 @@ class ElasticsearchStore extends ReadStore {
     return await this.catalogue.list(...collections);
   }
 
+  async size(generation: Generation): Promise<number> {
+    return await this.catalogue.size(generation);
+  }
+
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
     const writing = async (context: IndexContext): Promise<void> => {
       await writeBatch(context, writes);

@@ -18,6 +18,7 @@ import { HistoryController } from './history.controller';
 import { LogController } from './log.controller';
 import { MappingsController } from './mappings.controller';
 import { operatorFaults } from './operator-service';
+import { ProjectionParts, ProjectionsController } from './projections.controller';
 import { WhyController } from './why.controller';
 import { SQL, SqlController } from './sql.controller';
 import { type AnswerSql } from '../sql/remote';
@@ -76,7 +77,7 @@ export class OperatorsModule {
   static with(
     readiness: Readiness,
     sql: AnswerSql,
-    parts: ProductParts & VoucherParts & BackupPlace,
+    parts: ProductParts & VoucherParts & BackupPlace & ProjectionParts,
   ): DynamicModule {
     return {
       module: OperatorsModule,
@@ -94,6 +95,7 @@ export class OperatorsModule {
         SqlController,
         HistoryController,
         AsOfController,
+        ProjectionsController,
       ],
       providers: [
         { provide: HealthCheck, useValue: { readiness } satisfies HealthCheck },
@@ -112,6 +114,7 @@ export class OperatorsModule {
         { provide: BackupPlace, useValue: parts },
         { provide: ProductParts, useValue: parts },
         { provide: VoucherParts, useValue: parts },
+        { provide: ProjectionParts, useValue: parts },
       ],
     };
   }

@@ -65,6 +65,17 @@ export function generations(subject: Subject): void {
     expect((await store.generations(OFFERS.name)).map(({ state }) => state)).toEqual(['live', 'retired']);
   });
 
+  it('which take disk space until they are dropped', async () => {
+    const store = subject.store();
+    const generation = await live(store, OFFERS);
+    await put(store, target, generatedDocuments(300));
+    await store.refresh(target);
+    expect(await store.size(generation)).toBeGreaterThan(10_000);
+    await store.retire(generation);
+    await store.drop(generation);
+    expect(await store.size(generation)).toBe(0);
+  });
+
   it('the live one can be retired: queries find none until another one is swapped in', async () => {
     const store = subject.store();
     const old = await live(store, OFFERS);

@@ -123,6 +123,10 @@ export class EmbeddedStore extends ReadStore {
     return all.filter(({ collection }) => collections.includes(collection)).map(withoutSpec);
   }
 
+  async size(generation: Generation): Promise<number> {
+    return this.registry.size(generation);
+  }
+
   async write(target: Target, writes: readonly Write[], checkpoint?: Position): Promise<void> {
     const prepared = this.at(target, ({ layout }) => prepareWrites(layout, writes));
     await this.writePrepared(target, prepared, checkpoint);

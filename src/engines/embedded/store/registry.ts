@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CollectionSpec, type Generation, NoGeneration } from '../../../kernel/read-store';
 import { onDisk } from '../connection';
@@ -53,6 +53,17 @@ export class Registry {
 
   path(generation: Generation): string {
     return join(this.directory, fileOf(generation));
+  }
+
+  /** Bytes of its files. */
+  size(generation: Generation): number {
+    return onDisk(SUBJECT, () =>
+      ['', '-wal'].reduce(
+        (sum, suffix) =>
+          sum + (statSync(this.path(generation) + suffix, { throwIfNoEntry: false })?.size ?? 0),
+        0,
+      ),
+    );
   }
 
   create(spec: CollectionSpec): Registered {

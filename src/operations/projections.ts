@@ -1,0 +1,278 @@
+import { type Position } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
+import { nameOf } from '../projector/generations';
+import { type Notes, type ProjectorNote, readNotes, removeNote, writeNote } from '../projector/notes';
+import { countParked } from '../projector/parked';
+import { type Projection } from '../projector/projection';
+import { type Clock } from '../runtime/clock';
+import { timeOf } from './log-events';
+import { PROJECTED, type ProjectedEngines, projectionsNamed } from './rebuild';
+
+/** How a read model does, as every process sees it (`docs/decisions.md#x122`). */
+export interface ReadModelState {
+  readonly name: string;
+  readonly state: 'building' | 'catching up' | 'live' | 'paused' | 'degraded' | 'failed';
+  /** What it is waiting for, or suffers from, and what helps. */
+  readonly reason?: string;
+  /** Of the code. */
+  readonly version: number;
+  /** The live generation. */
+  readonly generation?: number;
+  /** Up to where it has the log. */
+  readonly position?: Position;
+  /** Events of its streams that it lacks: estimated beyond `MOST_COUNTED`. */
+  readonly lagEvents?: number;
+  /** Age of the first of them. */
+  readonly lagSeconds?: number;
+  /** Events per second: of its build, or of all read models of its log together. */
+  readonly rate: number;
+  /** When the build, or catching up, is expected to end (ISO 8601). */
+  readonly end?: string;
+  /** Bytes of all its generations. */
+  readonly bytes: number;
+  readonly parked: number;
+  readonly generations: readonly GenerationState[];
+  /** A rebuild that is under way or was interrupted, or a comparison. */
+  readonly rebuild?: RebuildState;
+}
+
+export interface RebuildState extends Omit<Notes['rebuild'], 'code' | 'until'> {
+  readonly isRunning: boolean;
+}
+
+export interface GenerationState {
+  readonly number: number;
+  readonly version: number;
+  /**
+   * `kept`: it was live, and may be again. `ready`: it may be swapped in. `unfinished`: it is being built, or a rebuild was
+   * interrupted. `old`: it is dropped by the next rebuild.
+   */
+  readonly state: 'live' | 'kept' | 'ready' | 'unfinished' | 'old';
+  readonly position: Position;
+  readonly bytes: number;
+  /** When it is dropped (ISO 8601). */
+  readonly until?: string;
+}
+
+/** Lacking events are counted up to so many, which takes a moment; more are estimated by the positions. */
+const MOST_COUNTED = 10_000;
+const COUNT_BATCH = 1_000;
+/** A read model that is further behind is catching up (s). */
+const CATCHING_UP_S = 2;
+/** What a projector has noted is at most so old (s). */
+const NOTED_S = 2;
+
+/** All read models, or those that are named. Raises `UsageError`. */
+export async function readModelStates(
+  engines: ProjectedEngines,
+  clock: Clock,
+  names: readonly string[] = ['all'],
+): Promise<readonly ReadModelState[]> {
+  const { store } = engines;
+  const chosen = projectionsNamed(...names);
+  const states: ReadModelState[] = [];
+  for (const { source, projections, log: open } of PROJECTED) {
+    const own = projections.filter((projection) => chosen.includes(projection));
+    if (own.length === 0) continue;
+    const log = await open(engines);
+    const now = clock.wall();
+    const { projectorLease, rebuildLease } = source;
+    const collections = own.map(({ collection }) => collection.name);
+    const notes = {
+      projector: (await readNotes(store, 'projector', [projectorLease.name])).get(projectorLease.name),
+      paused: await readNotes(store, 'paused', collections),
+      kept: await readNotes(store, 'kept', collections),
+      ready: await readNotes(store, 'ready', collections),
+      rebuild: await readNotes(store, 'rebuild', collections),
+    };
+    const around: Surroundings = {
+      ...{ log, store, now, notes },
+      isProjected: (await store.holder(projectorLease.name, now, projectorLease.ms)) !== undefined,
+      isRebuilding: (await store.holder(rebuildLease.name, now, rebuildLease.ms)) !== undefined,
+      generations: await store.generations(...collections),
+    };
+    for (const projection of own) states.push(await stateOf(projection, around));
+  }
+  return states;
+}
+
+interface Surroundings {
+  readonly log: EventLog;
+  readonly store: ReadStore;
+  readonly now: number;
+  readonly isProjected: boolean;
+  readonly isRebuilding: boolean;
+  readonly generations: readonly Generation[];
+  readonly notes: {
+    readonly projector: ProjectorNote | undefined;
+  } & {
+    readonly [Kind in 'paused' | 'kept' | 'ready' | 'rebuild']: ReadonlyMap<string, Notes[Kind]>;
+  };
+}
+
+async function stateOf(projection: Projection, around: Surroundings): Promise<ReadModelState> {
+  const { log, store, now, notes, isRebuilding } = around;
+  const { name, version } = projection.collection;
+  const all = around.generations.filter(({ collection }) => collection === name);
+  const generations: GenerationState[] = [];
+  for (const generation of all) {
+    const state = await generationState(generation, around);
+    if (state !== undefined) generations.push(state);
+  }
+  const live = generations.find((one) => one.state === 'live' && one.version === version);
+  const parked =
+    live === undefined ? 0 : await countParked(store, [nameOf({ collection: name, number: live.number })]);
+  const note = notes.rebuild.get(name);
+  const isBuilding = note !== undefined && isRebuilding && note.purpose === 'rebuild';
+  const lag = live && (await lagOf(log, projection, live.position, around));
+  const [state, reason] = judged(name, { around, live, parked, lag, isBuilding });
+  const rate = state === 'building' ? (note?.rate ?? 0) : (notes.projector?.rate ?? 0);
+  const isCatchingUp = state === 'catching up' && lag !== undefined && rate > 0;
+  const end = isCatchingUp ? new Date(now + (1000 * lag.events) / rate).toISOString() : undefined;
+  const ends = state === 'building' ? note?.end : end;
+  return {
+    name,
+    state,
+    ...(reason === undefined ? {} : { reason }),
+    version,
+    ...(live === undefined ? {} : { generation: live.number, position: live.position }),
+    ...(lag === undefined ? {} : { lagEvents: lag.events, lagSeconds: lag.seconds }),
+    rate,
+    ...(ends === undefined ? {} : { end: ends }),
+    bytes: generations.reduce((sum, { bytes }) => sum + bytes, 0),
+    parked,
+    generations,
+    ...(note === undefined ? {} : { rebuild: shownRebuild(note, isRebuilding) }),
+  };
+}
+
+function shownRebuild(
+  { generation, purpose, phase, events, total, rate, end, at }: Notes['rebuild'],
+  isRunning: boolean,
+): RebuildState {
+  return { generation, purpose, phase, events, total, rate, end, at, isRunning };
+}
+
+interface Judged {
+  readonly around: Surroundings;
+  readonly live: GenerationState | undefined;
+  readonly parked: number;
+  readonly lag: Lag | undefined;
+  readonly isBuilding: boolean;
+}
+
+const NO_PROJECTOR = 'no process with the role projector runs: start `affilog serve`';
+
+function judged(
+  name: string,
+  { around: { notes, isProjected }, live, parked, lag, isBuilding }: Judged,
+): readonly [ReadModelState['state'], string?] {
+  const stopped = `too many of its documents are parked: see \`affilog parked list ${name}\``;
+  const isStopped = isProjected && notes.projector?.stopped.includes(name) === true;
+  const trouble = isProjected ? notes.projector?.trouble : undefined;
+  if (live === undefined) {
+    if (isBuilding) return ['building'];
+    if (isStopped) return ['failed', stopped];
+    if (trouble !== undefined) return ['failed', trouble];
+    return isProjected ? ['building', 'it is about to be built'] : ['failed', NO_PROJECTOR];
+  }
+  const paused = notes.paused.get(name);
+  if (paused !== undefined)
+    return ['paused', `since ${paused.since}: \`affilog projections resume ${name}\` continues it`];
+  if (isStopped) return ['failed', stopped];
+  if (trouble !== undefined) return ['degraded', trouble];
+  if (!isProjected) return ['degraded', NO_PROJECTOR];
+  if (parked > 0) return ['degraded', `documents are parked: see \`affilog parked list ${name}\``];
+  return [(lag?.seconds ?? 0) > CATCHING_UP_S ? 'catching up' : 'live'];
+}
+
+/** Undefined if it was dropped meanwhile. */
+async function generationState(
+  generation: Generation,
+  { store, notes }: Surroundings,
+): Promise<GenerationState | undefined> {
+  const { collection, number, version } = generation;
+  const standby = (['kept', 'ready'] as const)
+    .map((state) => ({ state, note: notes[state].get(collection) }))
+    .find(({ note }) => generation.state !== 'live' && note?.generation === number);
+  const state =
+    standby?.state ?? ({ live: 'live', building: 'unfinished', retired: 'old' } as const)[generation.state];
+  try {
+    return {
+      ...{ number, version, state },
+      position: await store.checkpoint(targetOf(generation)),
+      bytes: await store.size(generation),
+      ...(standby?.note === undefined ? {} : { until: standby.note.until }),
+    };
+  } catch (error) {
+    if (error instanceof NoGeneration) return undefined;
+    throw error;
+  }
+}
+
+interface Lag {
+  readonly events: number;
+  readonly seconds: number;
+}
+
+/**
+ * The events of its streams that a read model lacks, and the age of the first one. Reference data and imports may have times
+ * of the past: the age is no greater than the time since the projector had everything.
+ */
+async function lagOf(
+  log: EventLog,
+  { streams: prefixes, handles, collection: { name } }: Projection,
+  position: Position,
+  { now, notes, isProjected }: Surroundings,
+): Promise<Lag> {
+  const head = await log.head();
+  if (position >= head) return { events: 0, seconds: 0 };
+  const types = new Set(handles);
+  let [events, read, reached] = [0, 0, position];
+  let first: number | undefined;
+  for await (const batch of log.readAll({ after: position, prefixes, batchSize: COUNT_BATCH })) {
+    const own = batch.events.filter(({ type }) => types.has(type));
+    first ??= own[0] && Date.parse(timeOf(own[0]) ?? new Date(now).toISOString());
+    events += own.length;
+    read += batch.events.length;
+    reached = batch.position;
+    if (batch.caughtUp || read >= MOST_COUNTED) break;
+  }
+  if (reached < head && reached > position) {
+    const [from, to, end] = [position, reached, head].map(Number) as [number, number, number];
+    events = Math.round((events * (end - from)) / (to - from));
+  }
+  const { behindSince } = notes.projector ?? {};
+  const behind = behindSince === undefined ? NOTED_S : (now - Date.parse(behindSince)) / 1000;
+  const most = isProjected && !notes.paused.has(name) ? behind : Infinity;
+  const seconds = first === undefined ? 0 : Math.max(0, Math.min((now - first) / 1000, most));
+  return { events, seconds: Math.round(10 * seconds) / 10 };
+}
+
+/**
+ * Read models stay as they are, also after restarts, until they are resumed; searches continue with what is there. Returns
+ * those that were not paused. Raises `UsageError`.
+ */
+export async function pauseReadModels(
+  { store }: Pick<ProjectedEngines, 'store'>,
+  names: readonly string[],
+  clock: Clock,
+): Promise<readonly string[]> {
+  const chosen = projectionsNamed(...names).map(({ collection }) => collection.name);
+  const paused = await readNotes(store, 'paused', chosen);
+  const others = chosen.filter((name) => !paused.has(name));
+  for (const name of others) await writeNote(store, 'paused', name, { since: clock.now().toISOString() });
+  return others;
+}
+
+/** They follow the log again. Returns those that were paused. Raises `UsageError`. */
+export async function resumeReadModels(
+  { store }: Pick<ProjectedEngines, 'store'>,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const chosen = projectionsNamed(...names).map(({ collection }) => collection.name);
+  const paused = [...(await readNotes(store, 'paused', chosen)).keys()];
+  for (const name of paused) await removeNote(store, 'paused', name);
+  return paused;
+}

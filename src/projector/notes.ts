@@ -1,0 +1,141 @@
+import { type Found } from '../kernel/query';
+import { type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
+import { type Position, START } from '../kernel/event';
+
+/**
+ * What processes leave for each other about read models, in a collection beside them: whoever reads the store knows it. Each
+ * kind has one writer at a time. Disposable like the read models, which it says nothing about once they are gone.
+ */
+export interface Notes {
+  /** An operator has paused the read model: it stays as it is until it is resumed. By read model. */
+  readonly paused: { readonly since: string };
+  /** A generation beside the live one that has what the live one has, and may take its place. By read model. */
+  readonly kept: Standby;
+  readonly ready: Standby;
+  /** A rebuild that is under way, or was interrupted. By read model. */
+  readonly rebuild: RebuildNote;
+  /** How the process does that follows a log. By the name of its lease. */
+  readonly projector: ProjectorNote;
+  /** What a comparison has found. By read model. */
+  readonly verification: Verification;
+}
+
+export interface Standby {
+  readonly generation: number;
+  /** When it is dropped (ISO 8601). */
+  readonly until: string;
+}
+
+export interface RebuildNote {
+  readonly generation: number;
+  /** The directory that documents are described with is of this position. */
+  readonly until: Position;
+  /** Only this code can continue. */
+  readonly code: string;
+  readonly purpose: 'rebuild' | 'verify' | 'dry run';
+  readonly phase: string;
+  readonly events: number;
+  readonly total: number;
+  /** Events per second. */
+  readonly rate: number;
+  /** When it is expected to end (ISO 8601). */
+  readonly end: string;
+  /** When this was written (ISO 8601). */
+  readonly at: string;
+}
+
+export interface ProjectorNote {
+  /** Why it makes no progress. */
+  readonly trouble?: string;
+  /** Read models that have stopped, since too many of their documents are parked. */
+  readonly stopped: readonly string[];
+  /** Since when it has not had everything that is in the log (ISO 8601). */
+  readonly behindSince?: string;
+  /** Events per second, recently. */
+  readonly rate: number;
+}
+
+/** A document that differs between two generations; a text that is absent is that of a document which one of them lacks. */
+export interface Difference {
+  readonly id: string;
+  /** Names of the fields that differ, of both documents; the first 100. */
+  readonly fields: readonly string[];
+  readonly live?: string;
+  readonly rebuilt?: string;
+}
+
+export interface Verification {
+  /** When it ended (ISO 8601). */
+  readonly at: string;
+  /** Both generations were as of this position. */
+  readonly position: Position;
+  readonly live: number;
+  readonly documents: number;
+  readonly parked: number;
+  /** Of so many documents one was compared; 1 are all. */
+  readonly sample: number;
+  readonly differing: number;
+  /** The first ones by id, 100 at most. */
+  readonly differences: readonly Difference[];
+}
+
+type Kind = keyof Notes;
+
+const COLLECTION: CollectionSpec = { name: 'read-models', version: 1, fields: {} };
+const TARGET = { collection: COLLECTION.name };
+
+const idOf = (kind: Kind, name: string): string => `${kind} ${name}`;
+
+/** The notes of a kind, by name. */
+export async function readNotes<K extends Kind>(
+  store: ReadStore,
+  kind: K,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, Notes[K]>> {
+  if (names.length === 0) return new Map();
+  const ids = new Map(names.map((name) => [idOf(kind, name), name]));
+  const found = await store.get(TARGET, [...ids.keys()]).catch((error: unknown): readonly Found[] => {
+    if (error instanceof NoGeneration) return [];
+    throw error;
+  });
+  return new Map(found.map(({ id, body }) => [ids.get(id) ?? '', JSON.parse(body) as Notes[K]]));
+}
+
+export async function writeNote<K extends Kind>(
+  store: ReadStore,
+  kind: K,
+  name: string,
+  note: Notes[K],
+): Promise<void> {
+  const put = { id: idOf(kind, name), fields: {}, body: JSON.stringify(note) };
+  const write = () => store.write(TARGET, [{ version: START, put }]);
+  await write().catch(async (error: unknown) => {
+    if (!(error instanceof NoGeneration)) throw error;
+    await prepare(store);
+    await write();
+  });
+}
+
+export async function removeNote(store: ReadStore, kind: Kind, name: string): Promise<void> {
+  await store
+    .write(TARGET, [{ version: START, remove: idOf(kind, name), forget: true }])
+    .catch((error: unknown) => {
+      if (!(error instanceof NoGeneration)) throw error;
+    });
+}
+
+/** Which of these read models are paused. */
+export async function pausedAmong(store: ReadStore, names: readonly string[]): Promise<ReadonlySet<string>> {
+  return new Set((await readNotes(store, 'paused', names)).keys());
+}
+
+async function prepare(store: ReadStore): Promise<void> {
+  const isThere = async (): Promise<boolean> =>
+    (await store.generations(COLLECTION.name)).some(({ state }) => state === 'live');
+  if (await isThere()) return;
+  const generation = await store.create(COLLECTION);
+  await store.finish(generation);
+  // Another process may have been faster, and left something already.
+  if (await isThere()) await store.drop(generation);
+  else await store.swap(generation);
+}
