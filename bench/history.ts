@@ -7,7 +7,7 @@ import { APPEND_LIMITS, type EventLog } from '../src/kernel/event-log';
 import { directoryAt } from '../src/network/directory';
 import { historyOf } from '../src/operations/history/history';
 import { prepareParked } from '../src/projector/parked';
-import { buildGenerations } from '../src/projector/rebuild';
+import { buildGenerations } from '../src/projector/fill';
 import { type Bench, type Figure, quantile, timed } from './harness';
 import { memoryGrowth } from './process-memory';
 

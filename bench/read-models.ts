@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { buildGenerations } from '../src/projector/rebuild';
+import { buildGenerations } from '../src/projector/fill';
 import { PROJECTIONS } from '../projections';
 import { directoryAt } from '../src/network/directory';
 import { prepareParked } from '../src/projector/parked';

@@ -94,7 +94,10 @@ class AppModule {
         TransactionsModule,
         ClaimsModule,
         SubscriptionsModule.with(parts.subscriptions),
-        OperatorsModule.with(readiness, parts.sql, { ...config, ...parts.subscriptions }),
+        OperatorsModule.with(readiness, parts.sql, {
+          ...config,
+          deliveries: parts.subscriptions.deliveries,
+        }),
         DescribeModule,
         ConsoleModule.with(parts.sessionKey),
       ],

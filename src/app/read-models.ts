@@ -6,7 +6,7 @@ import { type RebuildProgress } from '../projector/rebuild';
 import { Runner, type RunnerParts } from '../projector/runner';
 import { DELIVERY_LOG } from '../projector/projection';
 
-type ReadModelParts = Pick<RunnerParts, 'clock' | 'owner' | 'code' | 'report'>;
+type ReadModelParts = Pick<RunnerParts, 'clock' | 'owner' | 'code' | 'report' | 'retainMs'>;
 
 /** A runner for the read models of the delivery log. */
 export async function deliveryRunner(

@@ -82,7 +82,7 @@ export async function start(
       // Before any ticket is issued, so that one thread appends to it.
       if (roles.includes('projector')) await engines.deliveries();
       const projector = roles.includes('projector')
-        ? startProjector(engines, config.notifyKeep, report)
+        ? startProjector(engines, { keepMs: config.notifyKeep, retainMs: config.rollbackWithin }, report)
         : undefined;
       if (projector !== undefined) opened.push(() => projector.stop());
       const ending = new AbortController();

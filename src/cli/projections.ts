@@ -1,13 +1,22 @@
-import { type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Engines } from '../engines/open';
 import { type ReadModelState } from '../operations/projections';
+import { type SwapOptions, type Verified } from '../operations/rebuild';
+import { UsageError } from '../operations/command-error';
+import { type RebuildProgress } from '../projector/rebuild';
+import { type Swapped } from '../projector/standby';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { type CliParts, onEngines } from './settings';
+import { type CliParts, configOf, integerFrom, onEngines, withEngines } from './settings';
 
 const operations = async () => await import('../operations/projections.js');
+const rebuilding = async () => await import('../operations/rebuild.js');
 
 interface ListFlags {
   readonly json?: boolean;
+}
+
+interface ForceFlags {
+  readonly force?: boolean;
 }
 
 /** `affilog projections …`. */
@@ -22,8 +31,7 @@ export function addProjections(affilog: Command, parts: CliParts): void {
     .option('--json', 'print JSON')
     .action(
       onEngines(parts, async (engines: Engines, names: readonly string[], { json }: ListFlags) => {
-        const { readModelStates } = await operations();
-        const states = await readModelStates(engines, SYSTEM_CLOCK, names.length === 0 ? ['all'] : names);
+        const states = await (await operations()).readModelStates(engines, SYSTEM_CLOCK, names);
         stdout.write(json === true ? `${JSON.stringify(states, undefined, 2)}\n` : tableOf(states));
       }),
     );
@@ -34,8 +42,7 @@ export function addProjections(affilog: Command, parts: CliParts): void {
     )
     .action(
       onEngines(parts, async (engines: Engines, names: readonly string[]) => {
-        const { pauseReadModels } = await operations();
-        const paused = await pauseReadModels(engines, names, SYSTEM_CLOCK);
+        const paused = await (await operations()).pauseReadModels(engines, names, SYSTEM_CLOCK);
         stdout.write(paused.length === 0 ? 'nothing to pause\n' : `paused: ${paused.join(', ')}\n`);
       }),
     );
@@ -44,11 +51,220 @@ export function addProjections(affilog: Command, parts: CliParts): void {
     .description('Let paused read models follow the log again.')
     .action(
       onEngines(parts, async (engines: Engines, names: readonly string[]) => {
-        const { resumeReadModels } = await operations();
-        const resumed = await resumeReadModels(engines, names);
+        const resumed = await (await operations()).resumeReadModels(engines, names);
         stdout.write(resumed.length === 0 ? 'nothing was paused\n' : `resumed: ${resumed.join(', ')}\n`);
       }),
     );
+  projections
+    .command('verify <names...>')
+    .description(
+      'Project the log again and compare each document with the live read model, at the same position. Exits with 1 if any ' +
+        'differ or could not be folded, and prints both of the first 100.',
+    )
+    .addOption(mostOption('--sample <documents>', 'only about so many documents of each'))
+    .option('--json', 'print JSON')
+    .action(async (names: readonly string[], flags: VerifyFlags, command: Command) => {
+      await verify(names, flags, command, parts);
+    });
+  projections
+    .command('swap <names...>')
+    .description('Make the generations live that `affilog rebuild … --no-swap` has built.')
+    .option('--force', 'Also if documents are parked.')
+    .action(async (names: readonly string[], { force }: ForceFlags, command: Command) => {
+      await swap(names, 'ready', { force }, command, parts);
+    });
+  projections
+    .command('rollback <names...>')
+    .description('Make the former generations live again, which were followed since they were replaced.')
+    .option('--force', 'Also if documents are parked.')
+    .action(async (names: readonly string[], { force }: ForceFlags, command: Command) => {
+      await swap(names, 'kept', { force }, command, parts);
+    });
+  projections
+    .command('discard <names...>')
+    .description(
+      'Drop what is beside the live generations: former ones, those that are ready, and what interrupted rebuilds have left.',
+    )
+    .action(
+      onEngines(parts, async (engines: Engines, names: readonly string[]) => {
+        const dropped = await (await rebuilding()).discardGenerations(engines, names);
+        stdout.write(dropped.length === 0 ? 'nothing to drop\n' : `dropped: ${dropped.join(', ')}\n`);
+      }),
+    );
+}
+
+interface RebuildFlags extends ForceFlags {
+  readonly swap: boolean;
+  readonly dryRun?: boolean;
+  readonly sample?: number;
+  readonly as?: string;
+  readonly at?: string;
+  readonly position?: string;
+}
+
+/** Documents of a dry run, unless it is said otherwise. */
+const SAMPLE = 1_000;
+
+export function addRebuild(affilog: Command, parts: CliParts): void {
+  affilog
+    .command('rebuild')
+    .description(
+      'Rebuild read models from the log in one pass and swap them in; or with --as, build them as of a time, beside the ' +
+        'live ones. After an interruption the same command continues.',
+    )
+    .argument('<projections...>', 'names of projections, or all')
+    .option('--force', 'Swap in despite differences and parked documents.')
+    .option('--no-swap', 'leave them ready: `affilog projections swap` makes them live')
+    .option('--dry-run', 'only build and compare a sample of their documents')
+    .addOption(
+      mostOption('--sample <documents>', `with --dry-run: about so many documents of each (${SAMPLE})`),
+    )
+    .option('--as <name>', 'with --at or --position: what the past is called, /ops/1.0/products;asOf=NAME')
+    .option('--at <time>', 'as of a time: 2026-01-31T12:00:00Z; a date includes its day (UTC)')
+    .option('--position <position>', 'as of a log position')
+    .action(async (names: readonly string[], flags: RebuildFlags, command: Command) => {
+      checkFlags(names, flags);
+      if (flags.as !== undefined) await buildAsOf(names[0] ?? '', { ...flags, as: flags.as }, command, parts);
+      else if (flags.dryRun === true) await verify(names, { sample: SAMPLE, ...flags }, command, parts);
+      else await rebuild(names, flags, command, parts);
+    });
+}
+
+function checkFlags(names: readonly string[], flags: RebuildFlags): void {
+  const { force = false, as, at, position, dryRun = false, sample, swap: isSwapped } = flags;
+  if (as === undefined && (at ?? position) !== undefined)
+    throw new UsageError('--at and --position need --as NAME: what the past is called');
+  if (as !== undefined && force) throw new UsageError('--force: cannot be combined with --as');
+  if (as !== undefined && (dryRun || !isSwapped || names.length > 1))
+    throw new UsageError('--as: takes one name of a projection or all, and no --dry-run or --no-swap');
+  if (dryRun && (force || !isSwapped))
+    throw new UsageError('--dry-run: swaps nothing in, so --force and --no-swap say nothing');
+  if (sample !== undefined && !dryRun) throw new UsageError('--sample: needs --dry-run');
+}
+
+async function rebuild(
+  names: readonly string[],
+  { force = false, swap: isSwapped }: RebuildFlags,
+  command: Command,
+  parts: CliParts,
+): Promise<void> {
+  const { notifyKeep: keepMs, rollbackWithin: retainMs } = await configOf(command, parts);
+  await withProgress(command, parts, async (engines, shown) => {
+    const then = isSwapped ? 'swap' : 'keep';
+    const options = { ...shown, force, keepMs, retainMs, then } as const;
+    const rebuilt = await (await rebuilding()).rebuildProjections(engines, names, options);
+    return rebuilt.map(({ generation: { collection, number }, documents }) => {
+      const ready = isSwapped ? '' : `, ready for \`affilog projections swap ${collection}\``;
+      return `${collection}: generation ${number}, ${documents} documents${ready}`;
+    });
+  });
+}
+
+async function buildAsOf(
+  projection: string,
+  { as, at, position }: RebuildFlags & { readonly as: string },
+  command: Command,
+  parts: CliParts,
+): Promise<void> {
+  const { documentsOf, rebuildAsOf } = await import('../operations/as-of.js');
+  await withProgress(command, parts, async (engines, shown) => {
+    const asked = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), ...shown };
+    const built = await rebuildAsOf(engines, { projection, name: as, at, position }, asked);
+    const models = await documentsOf(engines.store, built);
+    return [
+      ...models.map(({ name, documents }) => `${name}: ${documents} documents as of ${built.time}`),
+      `${as} is as of position ${built.position}, and dropped after ${built.expires}`,
+    ];
+  });
+}
+
+/** Runs `work` with a display of its progress on standard error, then prints the lines that it returns. */
+async function withProgress(
+  command: Command,
+  parts: CliParts,
+  work: (
+    engines: Engines,
+    shown: { readonly onProgress: (progress: RebuildProgress) => void; readonly signal: AbortSignal },
+  ) => Promise<readonly string[]>,
+): Promise<void> {
+  const { stdout, stderr, stopSignal, threads } = parts;
+  const { progressOn } = await import('./progress.js');
+  await withEngines(
+    command,
+    parts,
+    async (engines) => {
+      const display = await progressOn(stderr);
+      const shown = { onProgress: display.show.bind(display), signal: stopSignal() };
+      const lines = await work(engines, shown).finally(() => display.end());
+      for (const line of lines) stdout.write(`${line}\n`);
+    },
+    { threads },
+  );
+}
+
+interface VerifyFlags extends ListFlags {
+  readonly sample?: number;
+}
+
+async function verify(
+  names: readonly string[],
+  { sample: most, json = false }: VerifyFlags,
+  command: Command,
+  parts: CliParts,
+): Promise<void> {
+  const { notifyKeep: keepMs } = await configOf(command, parts);
+  let faulty = 0;
+  await withProgress(command, parts, async (engines, shown) => {
+    const found = await (await rebuilding()).verifyProjections(engines, names, { ...shown, keepMs, most });
+    faulty = found.filter(({ differing, parked }) => differing + parked > 0).length;
+    return json ? [JSON.stringify(found, undefined, 2)] : found.flatMap(linesOf);
+  });
+  if (faulty === 0) return;
+  const { CommandError } = await import('../operations/command-error.js');
+  throw new CommandError(
+    'live and new read models differ: `affilog rebuild NAME --force` swaps the new ones in',
+  );
+}
+
+function linesOf(one: Verified): readonly string[] {
+  const { name, documents, sample, position, differing, differences, parked, bytes } = one;
+  const all = one.live === undefined ? 'there is no live one to compare with' : `${differing} differ`;
+  const some = sample === 1 ? '' : `a sample of 1 in ${sample}: `;
+  const failed = parked === 0 ? '' : `, ${parked} could not be folded`;
+  const line = `${name}: ${some}${documents} documents (${sizeOf(bytes)}), ${all}${failed}, as of position ${position}`;
+  return [
+    line,
+    ...differences.flatMap(({ id, fields, live, rebuilt }) => [
+      `  ${id}: ${fields.join(', ')}`,
+      `    live ${live ?? 'does not have it'}`,
+      `    new  ${rebuilt ?? 'does not have it'}`,
+    ]),
+  ];
+}
+
+async function swap(
+  names: readonly string[],
+  kind: 'ready' | 'kept',
+  options: SwapOptions,
+  command: Command,
+  parts: CliParts,
+): Promise<void> {
+  const { rollbackWithin: retainMs } = await configOf(command, parts);
+  await withEngines(command, parts, async (engines) => {
+    const { swapProjections } = await rebuilding();
+    const signal = parts.stopSignal();
+    const swapped = await swapProjections(engines, names, kind, { ...options, retainMs, signal });
+    for (const one of swapped) parts.stdout.write(`${swappedLine(one)}\n`);
+  });
+}
+
+function swappedLine({ collection, generation, replaced }: Swapped): string {
+  const instead = replaced === undefined ? '' : ` in place of ${replaced}`;
+  return `${collection}: generation ${generation} is live${instead}`;
+}
+
+function mostOption(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(integerFrom(1, 10_000_000));
 }
 
 const HEAD = ['name', 'state', 'generation', 'position', 'lag', 'events/s', 'end', 'size', 'parked'];
@@ -78,13 +294,16 @@ function rowOf(one: ReadModelState): readonly string[] {
   return [one.name, one.state, generation, one.position ?? '-', lag, ...rest];
 }
 
-function remarksOn({ reason, rebuild, generations }: ReadModelState): readonly string[] {
+function remarksOn({ reason, rebuild: built, failure, generations }: ReadModelState): readonly string[] {
   const remarks = reason === undefined ? [] : [reason];
-  if (rebuild !== undefined) {
-    const { purpose, generation, phase, events, total, end, isRunning } = rebuild;
+  if (built !== undefined) {
+    const { isComparison, generation, phase, events, total, end, isRunning } = built;
+    const what = isComparison ? 'comparison' : 'rebuild';
     const until = isRunning ? `expected to end at ${end}` : 'interrupted: the same command continues it';
-    remarks.push(`${purpose}: generation ${generation}, ${phase}, ${events} of ${total} events, ${until}`);
+    remarks.push(`${what}: generation ${generation}, ${phase}, ${events} of ${total} events, ${until}`);
   }
+  if (failure !== undefined)
+    remarks.push(`the last ${failure.what}, at ${failure.at}, failed: ${failure.reason}`);
   for (const { number, state, until, bytes } of generations)
     if (until !== undefined)
       remarks.push(

@@ -2,9 +2,7 @@ import { types } from 'node:util';
 import { version } from '../../package.json';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { type Role, ROLES, serve } from '../app/serve';
-import { type Engines } from '../engines/open';
 import { type ReceiverOptions } from '../operations/receiver';
-import { UsageError } from '../operations/command-error';
 import { without } from '../kernel/without';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { secretValue } from '../settings/settings';
@@ -18,7 +16,7 @@ import { addLog } from './log';
 import { addNetwork } from './network';
 import { addNotifications } from './notifications';
 import { addParked } from './parked';
-import { addProjections } from './projections';
+import { addProjections, addRebuild } from './projections';
 import {
   addReasons,
   addSettings,
@@ -28,7 +26,6 @@ import {
   integerFrom,
   onEngines,
   printList,
-  withEngines,
   withJson,
 } from './settings';
 import { addSql } from './sql';
@@ -81,6 +78,7 @@ const EXPECTED: Readonly<Record<string, ExitCode>> = {
   AsOfRefused: 1,
   UnknownAsOf: 1,
   RebuildUnderWay: 1,
+  SwapRefused: 1,
 };
 
 /** What helps against an expected error whose message does not say it. */
@@ -179,56 +177,6 @@ function toRoles(value: string): readonly Role[] {
     if (role === undefined) throw new InvalidArgumentError(`Expected roles: ${ROLES.join(', ')}.`);
     return role;
   });
-}
-
-function addRebuild(affilog: Command, parts: CliParts): void {
-  const { stdout, stderr, stopSignal, threads } = parts;
-  affilog
-    .command('rebuild')
-    .description(
-      'Rebuild a read model from the log and swap it in; or with --as, build it as of a time, beside the live one.',
-    )
-    .argument('<projection>', 'name of the projection, or all')
-    .option('--force', 'Swap in despite differences and parked documents.')
-    .option('--as <name>', 'with --at or --position: what the past is called, /ops/1.0/products;asOf=NAME')
-    .option('--at <time>', 'as of a time: 2026-01-31T12:00:00Z; a date includes its day (UTC)')
-    .option('--position <position>', 'as of a log position')
-    .action(async (name: string, flags: RebuildFlags, command: Command) => {
-      const { rebuildProjections } = await import('../operations/rebuild.js');
-      const { progressOn } = await import('./progress.js');
-      const { notifyKeep: keepMs } = await configOf(command, parts);
-      const { force = false, as, at, position } = flags;
-      if (as === undefined && (at ?? position) !== undefined)
-        throw new UsageError('--at and --position need --as NAME: what the past is called');
-      if (as !== undefined && force) throw new UsageError('--force: cannot be combined with --as');
-      const work = async (engines: Engines): Promise<void> => {
-        const display = await progressOn(stderr);
-        const onProgress = display.show.bind(display);
-        const signal = stopSignal();
-        if (as !== undefined) {
-          const { documentsOf, rebuildAsOf } = await import('../operations/as-of.js');
-          const wanted = { projection: name, name: as, at, position };
-          const asked = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), onProgress, signal };
-          const built = await rebuildAsOf(engines, wanted, asked).finally(() => display.end());
-          for (const model of await documentsOf(engines.store, built))
-            stdout.write(`${model.name}: ${model.documents} documents as of ${built.time}\n`);
-          stdout.write(`${as} is as of position ${built.position}, and dropped after ${built.expires}\n`);
-          return;
-        }
-        const options = { force, onProgress, signal, keepMs };
-        const rebuilt = await rebuildProjections(engines, name, options).finally(() => display.end());
-        for (const { generation, documents } of rebuilt)
-          stdout.write(`${generation.collection}: generation ${generation.number}, ${documents} documents\n`);
-      };
-      await withEngines(command, parts, work, { threads });
-    });
-}
-
-interface RebuildFlags {
-  readonly force?: boolean;
-  readonly as?: string;
-  readonly at?: string;
-  readonly position?: string;
 }
 
 /** `affilog as-of list|drop`. */

@@ -35,9 +35,13 @@ export interface ReadModelState {
   readonly generations: readonly GenerationState[];
   /** A rebuild that is under way or was interrupted, or a comparison. */
   readonly rebuild?: RebuildState;
+  /** Why the last rebuild or comparison failed. */
+  readonly failure?: Notes['failure'];
 }
 
-export interface RebuildState extends Omit<Notes['rebuild'], 'code' | 'until'> {
+export interface RebuildState extends Omit<Notes['rebuild'], 'code' | 'until' | 'skipped'> {
+  /** It is only compared with the live one. */
+  readonly isComparison: boolean;
   readonly isRunning: boolean;
 }
 
@@ -67,10 +71,10 @@ const NOTED_S = 2;
 export async function readModelStates(
   engines: ProjectedEngines,
   clock: Clock,
-  names: readonly string[] = ['all'],
+  names: readonly string[] = [],
 ): Promise<readonly ReadModelState[]> {
   const { store } = engines;
-  const chosen = projectionsNamed(...names);
+  const chosen = projectionsNamed(...(names.length === 0 ? ['all'] : names));
   const states: ReadModelState[] = [];
   for (const { source, projections, log: open } of PROJECTED) {
     const own = projections.filter((projection) => chosen.includes(projection));
@@ -85,6 +89,8 @@ export async function readModelStates(
       kept: await readNotes(store, 'kept', collections),
       ready: await readNotes(store, 'ready', collections),
       rebuild: await readNotes(store, 'rebuild', collections),
+      comparison: await readNotes(store, 'comparison', collections),
+      failure: await readNotes(store, 'failure', collections),
     };
     const around: Surroundings = {
       ...{ log, store, now, notes },
@@ -107,7 +113,10 @@ interface Surroundings {
   readonly notes: {
     readonly projector: ProjectorNote | undefined;
   } & {
-    readonly [Kind in 'paused' | 'kept' | 'ready' | 'rebuild']: ReadonlyMap<string, Notes[Kind]>;
+    readonly [Kind in 'paused' | 'kept' | 'ready' | 'rebuild' | 'comparison' | 'failure']: ReadonlyMap<
+      string,
+      Notes[Kind]
+    >;
   };
 }
 
@@ -124,7 +133,10 @@ async function stateOf(projection: Projection, around: Surroundings): Promise<Re
   const parked =
     live === undefined ? 0 : await countParked(store, [nameOf({ collection: name, number: live.number })]);
   const note = notes.rebuild.get(name);
-  const isBuilding = note !== undefined && isRebuilding && note.purpose === 'rebuild';
+  const comparison = isRebuilding ? notes.comparison.get(name) : undefined;
+  const rebuild = comparison ?? note;
+  const failure = notes.failure.get(name);
+  const isBuilding = note !== undefined && isRebuilding;
   const lag = live && (await lagOf(log, projection, live.position, around));
   const [state, reason] = judged(name, { around, live, parked, lag, isBuilding });
   const rate = state === 'building' ? (note?.rate ?? 0) : (notes.projector?.rate ?? 0);
@@ -143,15 +155,19 @@ async function stateOf(projection: Projection, around: Surroundings): Promise<Re
     bytes: generations.reduce((sum, { bytes }) => sum + bytes, 0),
     parked,
     generations,
-    ...(note === undefined ? {} : { rebuild: shownRebuild(note, isRebuilding) }),
+    ...(rebuild === undefined
+      ? {}
+      : { rebuild: shownRebuild(rebuild, comparison !== undefined, isRebuilding) }),
+    ...(failure === undefined ? {} : { failure }),
   };
 }
 
 function shownRebuild(
-  { generation, purpose, phase, events, total, rate, end, at }: Notes['rebuild'],
+  { generation, phase, events, total, rate, end, at }: Notes['rebuild'],
+  isComparison: boolean,
   isRunning: boolean,
 ): RebuildState {
-  return { generation, purpose, phase, events, total, rate, end, at, isRunning };
+  return { generation, isComparison, phase, events, total, rate, end, at, isRunning };
 }
 
 interface Judged {

@@ -1,12 +1,21 @@
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
+import { START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
+import { NamedError } from '../kernel/fault';
+import { EVERYTHING } from '../kernel/query';
+import { type ReadStore, targetOf } from '../kernel/read-store';
+import { defined } from '../kernel/without';
 import { dropAllAsOf } from '../projector/as-of';
+import { liveGenerations } from '../projector/generations';
+import { readNotes, removeNote, type Verification, writeNote } from '../projector/notes';
+import { isOfOtherLog, recordOrigin, refuseOtherLog } from '../projector/origin';
 import { DELIVERY_LOG, DOMAIN_LOG, type Projection, type Source } from '../projector/projection';
-import { recordOrigin, refuseOtherLog } from '../projector/origin';
-import { rebuild, type RebuildParts, type Rebuilt } from '../projector/rebuild';
+import { discardBeside, rebuild, type RebuildParts, type Rebuilt } from '../projector/rebuild';
 import { runningCode } from '../projector/running-code';
+import { type Swapped, swapStandby } from '../projector/standby';
 import { SYSTEM_CLOCK } from '../runtime/clock';
+import { isAbort, reasonOf } from '../runtime/unavailable';
 import { UsageError } from './command-error';
 
 export interface ProjectedEngines extends Pick<Engines, 'log' | 'store'> {
@@ -29,34 +38,178 @@ export const PROJECTED: readonly Projected[] = [
   },
 ];
 
-type ProjectOptions = Pick<RebuildParts, 'onProgress' | 'signal' | 'force' | 'keepMs'>;
+type ProjectOptions = Pick<
+  RebuildParts,
+  'onProgress' | 'signal' | 'force' | 'keepMs' | 'retainMs' | 'then' | 'sample' | 'batchSize'
+>;
 
 /**
- * Rebuilds a read model, or `all` of them in one pass over each log, and swaps it in. Raises `UsageError`,
- * `RebuildUnderWay`, `RebuildRefused`, and `OtherLog` unless all of a log are rebuilt with `force`.
+ * Rebuilds read models, or `all`, in one pass over each log, and swaps them in. Raises `UsageError`, `RebuildUnderWay`,
+ * `RebuildRefused`, and `OtherLog` unless all of a log are rebuilt with `force`.
  */
 export async function rebuildProjections(
   engines: ProjectedEngines,
-  name: string,
+  names: string | readonly string[],
   options: ProjectOptions = {},
 ): Promise<readonly Rebuilt[]> {
   const { store } = engines;
-  const chosen = projectionsNamed(name);
   const code = await runningCode();
   const rebuilt: Rebuilt[] = [];
-  for (const { source, projections, log: open } of PROJECTED) {
-    const own = projections.filter((projection) => chosen.includes(projection));
-    if (own.length === 0) continue;
-    const log = await open(engines);
-    const isWhole = options.force === true && own.length === projections.length;
+  for (const { source, projections, own, log } of await chosenIn(engines, [names].flat())) {
+    const isWhole =
+      options.force === true && own.length === projections.length && (options.then ?? 'swap') === 'swap';
+    // What belongs to another log is neither continued nor kept.
+    const isOther = isWhole && (await isOfOtherLog(log, store, projections, source));
     if (!isWhole) await refuseOtherLog(log, store, projections, source);
-    const whole = { ...options, clock: SYSTEM_CLOCK, source, owner: SYSTEM_CLOCK.uuid(), code };
-    rebuilt.push(...(await rebuild(log, store, own, whole)));
+    const retained = isOther ? { isFresh: true, retainMs: 0 } : {};
+    const whole = {
+      ...options,
+      ...{ clock: SYSTEM_CLOCK, source, owner: SYSTEM_CLOCK.uuid(), code, beside: projections },
+      ...retained,
+    };
+    const what = options.then === 'drop' ? 'comparison' : 'rebuild';
+    rebuilt.push(...(await noting(store, own, what, () => rebuild(log, store, own, whole))));
     if (isWhole) await recordOrigin(log, store, projections, source);
     // They may be of the log that was there before.
     if (isWhole && source === DOMAIN_LOG) await dropAllAsOf(store, whole);
   }
   return rebuilt;
+}
+
+/** What was asked for of each log. Raises `UsageError`. */
+async function chosenIn(engines: ProjectedEngines, names: readonly string[]) {
+  const chosen = projectionsNamed(...names);
+  const found: (Omit<Projected, 'log'> & { readonly own: readonly Projection[]; readonly log: EventLog })[] =
+    [];
+  for (const { source, projections, log: open } of PROJECTED) {
+    const own = projections.filter((projection) => chosen.includes(projection));
+    if (own.length > 0) found.push({ source, projections, own, log: await open(engines) });
+  }
+  return found;
+}
+
+/** Leaves a note of why it failed, until it succeeds. */
+async function noting<Result>(
+  store: ReadStore,
+  projections: readonly Projection[],
+  what: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const names = projections.map(({ collection }) => collection.name);
+  try {
+    const result = await work();
+    const failures = await readNotes(store, 'failure', names);
+    for (const name of failures.keys()) await removeNote(store, 'failure', name);
+    return result;
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    const reason = error instanceof NamedError ? error.message : reasonOf(error);
+    const note = { what, reason, at: SYSTEM_CLOCK.now().toISOString() };
+    // The read store itself may have failed.
+    for (const name of names) await writeNote(store, 'failure', name, note).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** What a comparison has found, of each read model. */
+export interface Verified extends Verification {
+  readonly name: string;
+  /** Bytes of the new generation. */
+  readonly bytes: number;
+}
+
+/**
+ * Projects the log into new generations and compares each document with the live ones, at the same position; then drops
+ * them. With `most`, of about so many documents of each: what a rebuild would find is found in less time. What was found
+ * can be read again. Raises as `rebuildProjections`.
+ */
+export async function verifyProjections(
+  engines: ProjectedEngines,
+  names: readonly string[],
+  {
+    most,
+    ...options
+  }: Omit<ProjectOptions, 'then' | 'sample' | 'force'> & { readonly most?: number | undefined } = {},
+): Promise<readonly Verified[]> {
+  const { store } = engines;
+  const found: Verified[] = [];
+  for (const { own } of await chosenIn(engines, names)) {
+    const live = await liveGenerations(store, own);
+    const counts: number[] = [];
+    for (const generation of live)
+      counts.push(generation === undefined ? 0 : await store.count(targetOf(generation), EVERYTHING));
+    const sample = most === undefined ? 1 : Math.max(1, Math.floor(Math.max(...counts) / Math.max(1, most)));
+    const chosen = own.map(({ collection }) => collection.name);
+    const rebuilt = await rebuildProjections(engines, chosen, { ...options, then: 'drop', sample });
+    for (const { generation, documents, parked, bytes, comparison } of rebuilt) {
+      const { collection: name } = generation;
+      const at = live.find((one) => one?.collection === name);
+      const verification: Verification = {
+        at: SYSTEM_CLOCK.now().toISOString(),
+        position: comparison?.position ?? START,
+        ...(at === undefined ? {} : { live: at.number }),
+        ...{ documents, parked, sample },
+        differing: comparison?.differing ?? 0,
+        differences: comparison?.differences ?? [],
+      };
+      await writeNote(store, 'verification', name, verification);
+      found.push({ name, bytes, ...verification });
+    }
+  }
+  return found;
+}
+
+/** What the last comparison of a read model has found. Raises `UsageError`. */
+export async function lastVerification(
+  { store }: Pick<ProjectedEngines, 'store'>,
+  name: string,
+): Promise<Verification | undefined> {
+  projectionsNamed(name);
+  return (await readNotes(store, 'verification', [name])).get(name);
+}
+
+export interface SwapOptions {
+  readonly force?: boolean | undefined;
+  readonly retainMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Makes generations live that are `ready`, or those that were live before (`kept`). Raises `UsageError`, `SwapRefused`,
+ * `OtherLog`.
+ */
+export async function swapProjections(
+  engines: ProjectedEngines,
+  names: readonly string[],
+  kind: 'ready' | 'kept',
+  options: SwapOptions = {},
+): Promise<readonly Swapped[]> {
+  const swapped: Swapped[] = [];
+  const code = await runningCode();
+  for (const { source, projections, own, log } of await chosenIn(engines, names)) {
+    await refuseOtherLog(log, engines.store, projections, source);
+    const parts = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), code, source, ...defined(options) };
+    for (const projection of own)
+      swapped.push(await swapStandby(log, engines.store, projection, kind, parts));
+  }
+  return swapped;
+}
+
+/**
+ * Drops what is beside the live generations: what is kept, ready, or left by an interrupted rebuild. Returns their names.
+ * Raises `UsageError`, `RebuildUnderWay`.
+ */
+export async function discardGenerations(
+  engines: ProjectedEngines,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const { store } = engines;
+  const discarded: string[] = [];
+  for (const { source, own } of await chosenIn(engines, names)) {
+    const parts = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), source };
+    for (const { collection } of own) discarded.push(...(await discardBeside(store, collection.name, parts)));
+  }
+  return discarded;
 }
 
 /** The log that a read model is projected from. Raises `OtherLog` if the read store belongs to another one. */

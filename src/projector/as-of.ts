@@ -16,7 +16,8 @@ import { dropGenerations } from './generations';
 import { prepareParked } from './parked';
 import { ProgressMeter } from './progress-meter';
 import { type Projection } from './projection';
-import { acquireLease, fillGenerations, type RebuildParts, RebuildUnderWay, TAKEN_OVER } from './rebuild';
+import { fillGenerations } from './fill';
+import { acquireLease, type RebuildParts, RebuildUnderWay, TAKEN_OVER } from './rebuild';
 
 /**
  * Read models as of a position of the log, under a name (ADR 44). Each is the live generation of a collection of its own,

@@ -41,6 +41,7 @@ export class GenerationProjector {
     /** Ids of the events that operators have excluded. */
     private readonly skipped: ReadonlySet<string>,
     private position: Position,
+    private readonly isProjected: (id: string) => boolean,
   ) {
     this.target = targetOf(generation);
     this.recorded = position;
@@ -49,13 +50,17 @@ export class GenerationProjector {
     this.replacing = new Set(projection.replaces);
   }
 
-  /** `code` identifies the running code, which does not retry what it has failed at itself. */
+  /**
+   * `code` identifies the running code, which does not retry what it has failed at itself. `isProjected`: whether it
+   * projects documents with this id, by default all.
+   */
   static async open(
     log: EventLog,
     store: ReadStore,
     projection: Projection,
     generation: Generation,
     code: string,
+    isProjected: (id: string) => boolean = () => true,
   ): Promise<GenerationProjector> {
     const { collection } = generation;
     const parked = await ParkedDocuments.open(store, { collection, generation: nameOf(generation) }, code);
@@ -66,6 +71,7 @@ export class GenerationProjector {
       parked,
       await skippedEvents(log, projection.collection.name),
       await store.checkpoint(targetOf(generation)),
+      isProjected,
     );
   }
 
@@ -90,7 +96,7 @@ export class GenerationProjector {
       const { event } = one;
       if (event.position <= this.position || !this.handles(event)) continue;
       const id = this.documentIdOf(one);
-      if (id === undefined || this.parked.isParked(id, event.position)) continue;
+      if (id === undefined || !this.isProjected(id) || this.parked.isParked(id, event.position)) continue;
       const others = byDocument.get(id);
       if (others === undefined) byDocument.set(id, [one]);
       else others.push(one);

@@ -159,8 +159,7 @@ export class Sweeper {
     const isOld = (at: string): boolean => Math.abs(this.clock.wall() - Date.parse(at)) > RESUMABLE_MS;
     return building.filter(({ collection, number }) => {
       const rebuild = rebuilds.get(collection);
-      const isResumable =
-        rebuild?.generation === number && rebuild.purpose === 'rebuild' && !isOld(rebuild.at);
+      const isResumable = rebuild?.generation === number && !isOld(rebuild.at);
       return !isResumable && ready.get(collection)?.generation !== number;
     });
   }

@@ -1,6 +1,7 @@
 import { type Found } from '../kernel/query';
 import { type CollectionSpec, NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Position, START } from '../kernel/event';
+import { type Pace } from './progress-meter';
 
 /**
  * What processes leave for each other about read models, in a collection beside them: whoever reads the store knows it. Each
@@ -14,6 +15,12 @@ export interface Notes {
   readonly ready: Standby;
   /** A rebuild that is under way, or was interrupted. By read model. */
   readonly rebuild: RebuildNote;
+  /** A generation is being built only to be compared, or was. By read model. */
+  readonly comparison: RebuildNote;
+  /** Why the last rebuild, comparison or swap failed. By read model. */
+  readonly failure: FailureNote;
+  /** How long the steps of the last rebuild took. By read models. */
+  readonly pace: Pace;
   /** How the process does that follows a log. By the name of its lease. */
   readonly projector: ProjectorNote;
   /** What a comparison has found. By read model. */
@@ -30,9 +37,9 @@ export interface RebuildNote {
   readonly generation: number;
   /** The directory that documents are described with is of this position. */
   readonly until: Position;
-  /** Only this code can continue. */
+  /** Only this code can continue, and only while no more events were excluded. */
   readonly code: string;
-  readonly purpose: 'rebuild' | 'verify' | 'dry run';
+  readonly skipped: number;
   readonly phase: string;
   readonly events: number;
   readonly total: number;
@@ -41,6 +48,13 @@ export interface RebuildNote {
   /** When it is expected to end (ISO 8601). */
   readonly end: string;
   /** When this was written (ISO 8601). */
+  readonly at: string;
+}
+
+export interface FailureNote {
+  readonly what: string;
+  readonly reason: string;
+  /** When it failed (ISO 8601). */
   readonly at: string;
 }
 
@@ -69,7 +83,7 @@ export interface Verification {
   readonly at: string;
   /** Both generations were as of this position. */
   readonly position: Position;
-  readonly live: number;
+  readonly live?: number;
   readonly documents: number;
   readonly parked: number;
   /** Of so many documents one was compared; 1 are all. */

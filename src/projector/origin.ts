@@ -52,6 +52,17 @@ export async function refuseOtherLog(
   if (applied !== undefined && !(await hasEvent(log, applied, source))) throw new OtherLog(OLDER);
 }
 
+/** Whether `refuseOtherLog` raises `OtherLog`. */
+export async function isOfOtherLog(...args: Parameters<typeof refuseOtherLog>): Promise<boolean> {
+  try {
+    await refuseOtherLog(...args);
+    return false;
+  } catch (error) {
+    if (error instanceof OtherLog) return true;
+    throw error;
+  }
+}
+
 /**
  * Records that the store belongs to this log, unless that is recorded already. Returns the generation of the record,
  * which a forced rebuild of everything replaces; undefined while the log has no events to identify it by. Raises

@@ -1,18 +1,22 @@
 import { NamedError } from '../kernel/fault';
-import { type Position } from '../kernel/event';
-import { type EventBatch, type EventLog } from '../kernel/event-log';
-import { EVERYTHING, type Found } from '../kernel/query';
-import { type Generation, NoGeneration, type ReadStore, type Target, targetOf } from '../kernel/read-store';
-import { directoryAt } from '../network/directory';
+import { type Position, START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { EVERYTHING } from '../kernel/query';
+import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
+import { defined } from '../kernel/without';
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
-import { isExpired } from './expiry';
-import { flushAll, GenerationProjector } from './generation-projector';
-import { dropGenerations, liveGeneration, nameOf } from './generations';
-import { listParked, prepareParked } from './parked';
-import { type Progress, ProgressMeter } from './progress-meter';
-import { directoryPrefixes, DOMAIN_LOG, IncomingEvent, type Projection, type Source } from './projection';
-import { ProjectionGroup } from './projection-group';
+import { type Comparison, compareWithLive } from './compare';
+import { catchUp, fillGenerations, type OnBatch } from './fill';
+import { GenerationProjector } from './generation-projector';
+import { dropGenerations, liveGenerations, nameOf } from './generations';
+import { readNotes, removeNote, writeNote } from './notes';
+import { Pacer } from './pacer';
+import { countParked, prepareParked } from './parked';
+import { type Progress, ProgressMeter, RebuildEstimate, shareOf } from './progress-meter';
+import { DOMAIN_LOG, type Projection, type Source } from './projection';
+import { skippedEvents } from './skipped-events';
+import { makeLive, RETAIN_MS, type SwapParts, whileSwapping } from './standby';
 
 export interface RebuildParts {
   readonly clock: Clock;
@@ -25,6 +29,21 @@ export interface RebuildParts {
   readonly signal?: AbortSignal;
   /** Swap in despite differences and parked documents. */
   readonly force?: boolean;
+  /**
+   * What becomes of the new generations. `swap`, the default: they become live; `keep`: they are ready to, until somebody
+   * swaps them in; `drop`: they are only compared.
+   */
+  readonly then?: 'swap' | 'keep' | 'drop';
+  /** How long a generation is kept, and followed, that is replaced or ready; by default a day (`RETAIN_MS`). */
+  readonly retainMs?: number;
+  /** One document of so many is projected and compared; with `drop`. */
+  readonly sample?: number;
+  /** Do not continue what was interrupted: it may be of another log. */
+  readonly isFresh?: boolean;
+  /** Live read models that are not to fall behind because of this. */
+  readonly beside?: readonly Projection[];
+  /** Events at a time. */
+  readonly batchSize?: number;
   /** The kind of the log; by default that of the domain. */
   readonly source?: Source;
   /** How long documents are kept whose projection says that they expire. */
@@ -35,10 +54,13 @@ export interface RebuildProgress extends Progress {
   readonly phase: 'project' | 'index' | 'compare' | 'swap';
 }
 
-/** A generation that has become live. */
+/** A generation that was built. */
 export interface Rebuilt {
+  /** `building` if it is ready to become live, or was dropped. */
   readonly generation: Generation;
   readonly documents: number;
+  readonly parked: number;
+  readonly bytes: number;
   /** Absent when there was no live generation of the same version. */
   readonly comparison?: Comparison;
 }
@@ -57,9 +79,9 @@ const MAX_CATCH_UPS = 10;
 
 /**
  * Projects the whole log into new generations, compares them with the live ones and swaps them in. Readers and the
- * projector continue with the live generations meanwhile, and a failure before the swap does not affect them.
- * Unfinished generations are dropped by the next rebuild, or earlier by the `Sweeper`. The replaced generation is
- * retained until the next rebuild.
+ * projector continue with the live generations meanwhile, and a failure before the swap does not affect them. After an
+ * interruption the same code continues where it was; what it does not continue is dropped by the next rebuild, or by the
+ * `Sweeper`. The replaced generation is kept, and followed, for some time.
  */
 export async function rebuild(
   log: EventLog,
@@ -98,10 +120,55 @@ export async function acquireLease(
   }
 }
 
+/**
+ * Drops the generations beside the live one, and what an interrupted rebuild has left; returns their names. Raises
+ * `RebuildUnderWay`.
+ */
+export async function discardBeside(
+  store: ReadStore,
+  collection: string,
+  parts: Pick<SwapParts, 'clock' | 'owner' | 'source' | 'signal'>,
+): Promise<readonly string[]> {
+  const { clock, owner, source, signal } = parts;
+  const { name, ms } = source.rebuildLease;
+  const lease = new LeaseHolder(clock, store, name, owner, ms);
+  await acquireLease(lease, ms, signal);
+  try {
+    return await whileSwapping(store, parts, async () => {
+      const beside = (await store.generations(collection)).filter(({ state }) => state !== 'live');
+      await dropGenerations(store, beside);
+      for (const kind of ['kept', 'ready', 'rebuild', 'failure'] as const)
+        await removeNote(store, kind, collection);
+      return beside.map(nameOf);
+    });
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Generations that are filled in one pass: documents are described with the directory of its end. */
+interface Pass {
+  readonly until: Position;
+  readonly projectors: GenerationProjector[];
+}
+
+/** How often a note of the progress is left (ms). */
+const NOTE_MS = 1_000;
+
 class Rebuild {
   private readonly meter: ProgressMeter;
+  private estimate: RebuildEstimate;
+  private readonly pacer: Pacer;
+  private readonly source: Source;
   private phase: RebuildProgress['phase'] = 'project';
   private until: Position = '';
+  private position: Position = START;
+  private notedAt = -Infinity;
+  private generations: readonly Generation[] = [];
+  /** By collection: documents are described with the directory of this position. */
+  private readonly untils = new Map<string, Position>();
+  /** By collection: how many events operators had excluded when it began. */
+  private readonly skipped = new Map<string, number>();
 
   constructor(
     private readonly log: EventLog,
@@ -110,69 +177,147 @@ class Rebuild {
     private readonly parts: RebuildParts,
     private readonly lease: LeaseHolder,
   ) {
-    this.meter = new ProgressMeter(parts.clock);
+    const { clock, source = DOMAIN_LOG, beside = projections } = parts;
+    this.source = source;
+    this.meter = new ProgressMeter(clock);
+    this.estimate = new RebuildEstimate(clock);
+    this.pacer = new Pacer(clock, log, store, beside, source);
   }
 
   async run(): Promise<readonly Rebuilt[]> {
-    const { log, store, projections } = this;
-    const live = await Promise.all(projections.map((projection) => this.prepare(projection)));
-    const checkpoints = await Promise.all(
-      live.flatMap((generation) => (generation === undefined ? [] : store.checkpoint(targetOf(generation)))),
+    const { log, store, projections, parts } = this;
+    const live = await liveGenerations(store, projections);
+    const pace = (await readNotes(store, 'pace', [this.names])).get(this.names);
+    this.estimate = new RebuildEstimate(
+      parts.clock,
+      pace,
+      live.some((one) => one !== undefined),
     );
-    this.until = checkpoints.reduce((a, b) => (a < b ? a : b), await log.head());
-    const projectors = await buildGenerations(log, store, projections, {
-      code: this.parts.code,
-      until: this.until,
-      onBatch: this.onBatch,
-    });
-    this.enter('index');
+    const passes = await this.prepare(live);
+    this.estimate.enter('project');
+    for (const { until, projectors: own } of passes) {
+      this.until = until;
+      await fillGenerations(log, own, {
+        until,
+        onBatch: this.onBatch,
+        ...defined({ batchSize: parts.batchSize }),
+      });
+    }
+    const filled = passes.flatMap(({ projectors: own }) => own);
+    const projectors = projections.flatMap(
+      (projection) => filled.find((one) => one.projection === projection) ?? [],
+    );
+    await this.enter('index');
     for (const { generation } of projectors) await store.finish(generation);
-    this.enter('compare');
+    await this.enter('compare');
     const comparisons: (Comparison | undefined)[] = [];
     for (const [at, projector] of projectors.entries()) {
       const generation = live[at];
-      const keptSince = this.parts.clock.wall() - (this.parts.keepMs ?? Infinity);
       comparisons.push(
-        generation && (await compareWithLive(this.parts.clock, log, store, generation, projector, keptSince)),
+        generation &&
+          (await compareWithLive(parts.clock, log, store, generation, projector, {
+            keptSince: parts.clock.wall() - (parts.keepMs ?? Infinity),
+            isCompared: this.isSampled,
+            onPage: () => this.onBatch(0, this.until),
+          })),
       );
     }
-    this.refuseUnlessSound(projectors, comparisons);
-    this.enter('swap');
-    await this.catchUpWithHead(projectors);
+    if (parts.then !== 'drop') await this.refuseUnlessSound(projectors, comparisons);
+    await this.enter('swap');
+    if (parts.then !== 'drop') await this.catchUpWithHead(projectors);
     const rebuilt: Rebuilt[] = [];
     for (const [at, projector] of projectors.entries())
-      rebuilt.push(await this.swap(projector, comparisons[at]));
+      rebuilt.push(await this.complete(projector, comparisons[at]));
+    const { measured } = this.estimate;
+    if (measured !== undefined && parts.sample === undefined)
+      await writeNote(store, 'pace', this.names, measured);
     return rebuilt;
   }
 
-  /** Drops what an interrupted rebuild has left. Returns the live generation to compare with, if there is one. */
-  private async prepare({ collection }: Projection): Promise<Generation | undefined> {
-    const generations = await this.store.generations(collection.name);
-    await dropGenerations(
-      this.store,
-      generations.filter(({ state }) => state === 'building'),
-    );
-    return await liveGeneration(this.store, collection);
+  private get names(): string {
+    return this.projections.map(({ collection }) => collection.name).join('+');
   }
 
-  private refuseUnlessSound(
+  /** The kind of its notes: what is only compared leaves rebuilds alone that were interrupted. */
+  private get kind(): 'rebuild' | 'comparison' {
+    return this.parts.then === 'drop' ? 'comparison' : 'rebuild';
+  }
+
+  private readonly isSampled = (id: string): boolean => {
+    const { sample = 1 } = this.parts;
+    return sample === 1 || hashOf(id) % sample === 0;
+  };
+
+  /**
+   * Continues what the same code has begun and was interrupted, drops what else was left, and creates the generations that
+   * are missing.
+   */
+  private async prepare(live: readonly (Generation | undefined)[]): Promise<readonly Pass[]> {
+    const { log, store, projections, parts, kind } = this;
+    const checkpoints = await Promise.all(
+      live.flatMap((generation) => (generation === undefined ? [] : store.checkpoint(targetOf(generation)))),
+    );
+    const head = await log.head();
+    const end = checkpoints.reduce((a, b) => (a < b ? a : b), head);
+    const names = projections.map(({ collection }) => collection.name);
+    const notes = await readNotes(store, 'rebuild', names);
+    const ready = await readNotes(store, 'ready', names);
+    const passes = new Map<Position, GenerationProjector[]>();
+    const generations: Generation[] = [];
+    for (const projection of projections) {
+      const { name, version } = projection.collection;
+      const building = (await store.generations(name)).filter(
+        (one) => one.state === 'building' && one.number !== ready.get(name)?.generation,
+      );
+      const note = notes.get(name);
+      const begun = building.find((one) => one.number === note?.generation && one.version === version);
+      const skipped = (await skippedEvents(log, name)).size;
+      const isOurs = begun !== undefined && note?.code === parts.code && note.skipped === skipped;
+      // What is parked in it may be retried, or skipped, by now; and the live one has to reach it, to be compared.
+      const isUsable =
+        isOurs &&
+        (await countParked(store, [nameOf(begun)])) === 0 &&
+        (await store.checkpoint(targetOf(begun))) <= end &&
+        note.until <= end;
+      const isContinued = isUsable && parts.isFresh !== true && kind === 'rebuild';
+      this.skipped.set(name, skipped);
+      const others = building.filter((one) => one !== begun || (!isContinued && kind === 'rebuild'));
+      await dropGenerations(store, others);
+      const generation = isContinued ? begun : await store.create(projection.collection);
+      const until = isContinued ? note.until : end;
+      generations.push(generation);
+      this.untils.set(name, until);
+      const projector = await GenerationProjector.open(
+        ...([log, store, projection, generation, parts.code, this.isSampled] as const),
+      );
+      passes.set(until, [...(passes.get(until) ?? []), projector]);
+    }
+    this.generations = generations;
+    await this.note();
+    return Array.from(passes, ([until, projectors]) => ({ until, projectors }));
+  }
+
+  private async refuseUnlessSound(
     projectors: readonly GenerationProjector[],
     comparisons: readonly (Comparison | undefined)[],
-  ): void {
+  ): Promise<void> {
     if (this.parts.force === true) return;
     for (const [at, { generation, parked }] of projectors.entries()) {
       const name = nameOf(generation);
-      const { differing, examples } = comparisons[at] ?? { differing: 0, examples: [] };
+      const { differing, differences } = comparisons[at] ?? { differing: 0, differences: [] };
+      if (differing === 0 && parked.size === 0) continue;
+      // The next rebuild begins again: nothing says which of the two is wrong.
+      await this.forget();
       if (differing > 0) {
+        const examples = differences.slice(0, 10).map(({ id }) => id);
         throw new RebuildRefused(
-          `${differing} documents of ${name} differ from the live generation: ${examples.slice(0, 10).join(', ')}; ` +
-            '--force swaps it in nevertheless',
+          `${differing} documents of ${name} differ from the live generation: ${examples.join(', ')}; ` +
+            `\`affilog projections verify ${generation.collection}\` shows both, --force swaps it in nevertheless`,
         );
       }
-      if (parked.size > 0)
-        throw new RebuildRefused(
-          `${parked.size} documents of ${name} could not be folded; --force swaps it in nevertheless`,
-        );
+      throw new RebuildRefused(
+        `${parked.size} documents of ${name} could not be folded; --force swaps it in nevertheless`,
+      );
     }
   }
 
@@ -184,26 +329,43 @@ class Rebuild {
     }
   }
 
-  private async swap(
-    { generation }: GenerationProjector,
+  private async complete(
+    { generation, parked }: GenerationProjector,
     comparison: Comparison | undefined,
   ): Promise<Rebuilt> {
-    const { store } = this;
+    const { store, parts } = this;
+    const { clock, then = 'swap', retainMs = RETAIN_MS } = parts;
+    const { collection } = generation;
     await this.checkLease();
-    await store.swap(generation);
-    const retired = (await store.generations(generation.collection)).filter(
-      ({ state }) => state === 'retired',
-    );
-    await dropGenerations(store, retired.slice(0, -1));
     await store.refresh(targetOf(generation));
     const documents = await store.count(targetOf(generation), EVERYTHING);
-    return { generation: { ...generation, state: 'live' }, documents, ...(comparison && { comparison }) };
+    const bytes = await store.size(generation);
+    if (then === 'swap')
+      await whileSwapping(store, { ...parts, source: this.source }, () => makeLive(store, generation, parts));
+    if (then === 'keep') {
+      const before = (await readNotes(store, 'ready', [collection])).get(collection)?.generation;
+      const until = new Date(clock.wall() + Math.max(retainMs, RETAIN_MS)).toISOString();
+      await writeNote(store, 'ready', collection, { generation: generation.number, until });
+      const all = await store.generations(collection);
+      await dropGenerations(
+        store,
+        all.filter(({ number, state }) => number === before && state !== 'live'),
+      );
+    }
+    if (then === 'drop') await dropGenerations(store, [generation]);
+    await removeNote(store, this.kind, collection);
+    const state = then === 'swap' ? 'live' : 'building';
+    return {
+      ...{ generation: { ...generation, state }, documents, parked: parked.size, bytes },
+      ...(comparison && { comparison }),
+    };
   }
 
   private readonly onBatch: OnBatch = async (events, position) => {
     this.meter.count(events);
-    this.report(position);
+    await this.report(position);
     await this.checkLease();
+    await this.pacer.pace(this.parts.signal);
   };
 
   private async checkLease(): Promise<void> {
@@ -211,232 +373,50 @@ class Rebuild {
     if (!(await this.lease.acquire())) throw new RebuildUnderWay(TAKEN_OVER);
   }
 
-  private enter(phase: RebuildProgress['phase']): void {
+  private async enter(phase: RebuildProgress['phase']): Promise<void> {
+    this.estimate.enter(phase);
     this.phase = phase;
-    this.report(this.until);
+    this.notedAt = -Infinity;
+    await this.report(this.until);
   }
 
-  private report(position: Position): void {
-    this.parts.onProgress?.({ phase: this.phase, ...this.meter.towards(this.until, position) });
+  private async report(position: Position): Promise<void> {
+    this.position = position;
+    const progress = this.progress();
+    this.parts.onProgress?.(progress);
+    if (this.parts.clock.monotonic() - this.notedAt >= NOTE_MS) await this.note();
   }
-}
 
-/** Result of comparing a rebuilt generation with the live one of the same version. */
-interface Comparison {
-  readonly differing: number;
-  /** Ids of the first differing documents. */
-  readonly examples: readonly string[];
-}
-
-const MAX_EXAMPLES = 100;
-/** Differing documents that are checked again, since they may have changed during the comparison. */
-const MAX_CANDIDATES = 100_000;
-const MAX_ROUNDS = 100;
-const ROUND_MS = 50;
-const BATCH = 500;
-
-/**
- * Compares every document of a rebuilt generation with the live one, which may be changing. Where they differ, the
- * rebuilt generation catches up until both are at the same position; what differs then is a real difference. Documents
- * that are parked in the live generation are ignored, and so are those from before `keptSince` (epoch ms) that expire.
- */
-export async function compareWithLive(
-  clock: Clock,
-  log: EventLog,
-  store: ReadStore,
-  live: Generation,
-  rebuilt: GenerationProjector,
-  keptSince = -Infinity,
-): Promise<Comparison> {
-  const differ = (ours?: Found, theirs?: Found): boolean =>
-    ours?.body !== theirs?.body &&
-    ![ours, theirs].some((one) => one && isExpired(rebuilt.projection, one.body, keptSince));
-  const liveTarget = targetOf(live);
-  const rebuiltTarget = targetOf(rebuilt.generation);
-  await catchUp(log, rebuilt, await store.checkpoint(liveTarget));
-  const parked = new Set((await listParked(store, nameOf(live))).map(({ document }) => document));
-  let candidates = (await differingIds(store, liveTarget, rebuiltTarget, differ)).filter(
-    (id) => !parked.has(id),
-  );
-  for (
-    let round = 0;
-    candidates.length > 0 && candidates.length <= MAX_CANDIDATES && round < MAX_ROUNDS;
-    round += 1
-  ) {
-    const position = await store.checkpoint(liveTarget);
-    await catchUp(log, rebuilt, position);
-    const differing: string[] = [];
-    let hasLiveMoved = false;
-    for (let at = 0; at < candidates.length; at += BATCH) {
-      const ids = candidates.slice(at, at + BATCH);
-      const [ours, theirs] = await Promise.all([
-        byId(store, rebuiltTarget, ids),
-        byId(store, liveTarget, ids),
-      ]);
-      differing.push(...ids.filter((id) => differ(ours.get(id), theirs.get(id))));
-      hasLiveMoved ||= [...theirs.values()].some(({ version }) => version > position);
-    }
-    hasLiveMoved ||= (await store.checkpoint(liveTarget)) !== position;
-    candidates = differing;
-    if (!hasLiveMoved) break;
-    await clock.pause(ROUND_MS);
+  private progress(): RebuildProgress {
+    const progress = this.meter.towards(this.until, this.position);
+    if (this.phase === 'project') this.estimate.reached(shareOf(this.until, this.position));
+    return { phase: this.phase, ...progress, secondsLeft: this.estimate.secondsLeft };
   }
-  return { differing: candidates.length, examples: candidates.slice(0, MAX_EXAMPLES) };
-}
 
-/** Ids of the documents that differ between two generations; stops at one more than can be checked again. */
-async function differingIds(
-  store: ReadStore,
-  a: Target,
-  b: Target,
-  differ: (one?: Found, other?: Found) => boolean,
-): Promise<string[]> {
-  const differing: string[] = [];
-  await Promise.all([store.refresh(a), store.refresh(b)]);
-  const [left, right] = [new DocumentCursor(store, a), new DocumentCursor(store, b)];
-  try {
-    while (differing.length <= MAX_CANDIDATES) {
-      const mine = left.current ?? (await left.nextPage());
-      const theirs = right.current ?? (await right.nextPage());
-      const first = firstOf(mine, theirs);
-      if (first === undefined) break;
-      const [one, other] = [mine, theirs].map((found) => (found?.id === first.id ? found : undefined));
-      if (differ(one, other)) differing.push(first.id);
-      if (mine?.id === first.id) left.advance();
-      if (theirs?.id === first.id) right.advance();
-    }
-    return differing;
-  } finally {
-    await Promise.all([left.close(), right.close()]);
+  /** Leaves a note of how far it is, with which it can be continued. */
+  private async note(): Promise<void> {
+    const { store, parts } = this;
+    const { phase, events, total, rate, secondsLeft } = this.progress();
+    const now = parts.clock.wall();
+    this.notedAt = parts.clock.monotonic();
+    for (const { collection, number: generation } of this.generations)
+      await writeNote(store, this.kind, collection, {
+        ...{ generation, until: this.untils.get(collection) ?? START, code: parts.code, phase },
+        ...{ events, total, rate: Math.round(rate), skipped: this.skipped.get(collection) ?? 0 },
+        end: new Date(now + 1000 * secondsLeft).toISOString(),
+        at: new Date(now).toISOString(),
+      });
+  }
+
+  /** It is not continued. */
+  private async forget(): Promise<void> {
+    for (const { collection } of this.generations) await removeNote(this.store, this.kind, collection);
   }
 }
 
-/** The document whose id comes first in scan order: by bytes, which is not how JavaScript compares strings. */
-function firstOf(a: Found | undefined, b: Found | undefined): Found | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  if (a.id === b.id) return a;
-  return Buffer.from(a.id).compare(Buffer.from(b.id)) < 0 ? a : b;
-}
-
-/** A cursor over the documents of a generation by id; only fetching the next page is asynchronous. */
-class DocumentCursor {
-  private readonly pages: AsyncIterator<readonly Found[]>;
-  private page: readonly Found[] = [];
-  private at = 0;
-
-  constructor(store: ReadStore, target: Target) {
-    this.pages = store.scan(target, EVERYTHING)[Symbol.asyncIterator]();
-  }
-
-  /** Undefined at the end of a page. */
-  get current(): Found | undefined {
-    return this.page[this.at];
-  }
-
-  advance(): void {
-    this.at += 1;
-  }
-
-  /** Fetches the next page and returns its first document; undefined at the end. */
-  async nextPage(): Promise<Found | undefined> {
-    const page = await this.pages.next();
-    this.page = page.done === true ? [] : page.value;
-    this.at = 0;
-    return this.current;
-  }
-
-  async close(): Promise<void> {
-    await this.pages.return?.();
-  }
-}
-
-async function byId(
-  store: ReadStore,
-  target: Target,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, Found>> {
-  return new Map((await store.get(target, ids)).map((found) => [found.id, found]));
-}
-
-/** Large batches: nobody reads the new generation yet, and a document that changes often is written less often. */
-const BUILD_BATCH = 5000;
-
-/** Called after each batch with the number of its events. May raise to stop the work. */
-export type OnBatch = (events: number, position: Position) => Promise<void>;
-
-/**
- * Creates a new generation of each projection and folds all events up to `until` into them, in one pass. Documents
- * are described with the directory as of `until`, so earlier changes of the directory need no fan-out.
- */
-export async function buildGenerations(
-  log: EventLog,
-  store: ReadStore,
-  projections: readonly Projection[],
-  { code, until, onBatch }: { readonly code: string; readonly until: Position; readonly onBatch: OnBatch },
-): Promise<readonly GenerationProjector[]> {
-  const projectors: GenerationProjector[] = [];
-  for (const projection of projections) {
-    const generation = await store.create(projection.collection);
-    projectors.push(await GenerationProjector.open(log, store, projection, generation, code));
-  }
-  await fillGenerations(log, projectors, { until, onBatch });
-  return projectors;
-}
-
-/** Folds all events up to `until` into generations that are being built, in one pass from the lowest checkpoint. */
-export async function fillGenerations(
-  log: EventLog,
-  projectors: readonly GenerationProjector[],
-  {
-    until,
-    onBatch,
-    batchSize = BUILD_BATCH,
-  }: { readonly until: Position; readonly onBatch: OnBatch; readonly batchSize?: number },
-): Promise<void> {
-  const projections = projectors.map(({ projection }) => projection);
-  const directory = await directoryAt(log, until, directoryPrefixes(projections));
-  const prefixes = [...new Set(projections.flatMap(({ streams }) => streams))];
-  const after = projectors.reduce(
-    (least, { checkpoint }) => (checkpoint < least ? checkpoint : least),
-    until,
-  );
-  try {
-    for await (const batch of after === until ? [] : log.readAll({ after, prefixes, batchSize })) {
-      const { events, position } = cutAt(batch, until);
-      const incoming = events.map((event) => new IncomingEvent(event));
-      for (const projector of projectors)
-        if (projector.checkpoint < position) await projector.apply(incoming, directory, position);
-      await onBatch(events.length, position);
-      if (position === until) break;
-    }
-    for (const projector of projectors) projector.advance(until);
-  } finally {
-    await flushAll(projectors);
-  }
-}
-
-/** Applies the events that a generation lacks up to `until`, in the same way as the live generations are updated. */
-async function catchUp(
-  log: EventLog,
-  projector: GenerationProjector,
-  until: Position,
-  onBatch: OnBatch = () => Promise.resolve(),
-): Promise<void> {
-  if (projector.checkpoint >= until) return;
-  const group = await ProjectionGroup.open(log, [projector]);
-  try {
-    for await (const batch of log.readAll({ after: group.position, prefixes: group.prefixes })) {
-      const part = cutAt(batch, until);
-      await group.apply(part);
-      await onBatch(part.events.length, part.position);
-      if (part.position === until) return;
-    }
-  } finally {
-    await group.flush();
-  }
-}
-
-function cutAt(batch: EventBatch, until: Position): EventBatch {
-  if (batch.position <= until) return batch;
-  return { ...batch, events: batch.events.filter(({ position }) => position <= until), position: until };
+/** FNV-1a: spreads ids evenly. */
+function hashOf(id: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < id.length; at += 1) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
+  return hash >>> 0;
 }

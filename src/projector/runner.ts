@@ -273,9 +273,9 @@ export class Runner {
     if (this.isJoining) return false;
     const paused = await pausedAmong(this.store, this.names);
     if (paused.size !== this.paused.size || [...paused].some((name) => !this.paused.has(name))) return false;
-    const followed = await this.followedNow(live);
-    const own = this.projectors.map(({ generation }) => generation.number);
-    if (followed.length !== own.length || followed.some(({ number }) => !own.includes(number))) return false;
+    const followed = (await this.followedNow(live)).map(keyOf);
+    const own = new Set(this.projectors.map(({ generation }) => keyOf(generation)));
+    if (followed.length !== own.size || followed.some((key) => !own.has(key))) return false;
     for (const { parked, generation } of this.projectors)
       if (!paused.has(generation.collection) && (await parked.isRetryRequested())) return false;
     return true;
@@ -357,6 +357,11 @@ export class Runner {
     }
     return projectors;
   }
+}
+
+/** What is followed, and whether it is live. */
+function keyOf({ number, state }: Generation): string {
+  return `${number} ${state === 'live' ? 'live' : 'beside'}`;
 }
 
 /** Does all of this at once; when one ends, the others are ended. Raises the first failure. */

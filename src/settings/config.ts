@@ -109,6 +109,12 @@ const keep = text
   .pipe(z.number().min(7, expects('7d at least')).max(365, expects('365d at most')))
   .transform((days) => days * DAY_MS);
 
+const rollback = text
+  .regex(/^\d{1,3} ?h$/i, expects('a number of hours from 0h to 720h'))
+  .transform((value) => Number.parseInt(value, 10))
+  .pipe(z.number().max(720, expects('720h at most')))
+  .transform((hours) => hours * 60 * 60 * 1000);
+
 const limit = integer(1, 1_000_000_000).optional();
 
 const SHAPES = z.object({
@@ -118,6 +124,7 @@ const SHAPES = z.object({
   READ_STORE: text.regex(/^(sqlite:$|https?:\/\/)/, ': expected sqlite:, http://... or https://...'),
   READ_STORE_API_KEY: text.optional(),
   ESDB_PORT: integer(0, 65_535).optional(),
+  ROLLBACK_WITHIN: rollback,
   LOG_LEVEL: oneOf(LOG_LEVELS),
   LOG_FORMAT: oneOf(['pretty', 'json']).optional(),
   HOST: text.regex(/^[\w.:-]+$/, expects('a host name or address')),

@@ -35,6 +35,12 @@ export const SETTINGS = {
     secret: true,
     fromFile: true,
   },
+  ROLLBACK_WITHIN: {
+    default: '24h',
+    description:
+      'How long the former generation of a read model is kept, and updated, after another has taken its place, so that ' +
+      '`affilog projections rollback` can make it live again: from 0h (it is dropped at once) to 720h.',
+  },
   LOG_LEVEL: {
     default: 'info',
     description: 'Lowest level to log: trace, debug, info, warn, error, fatal or silent.',

@@ -1,4 +1,5 @@
 import { rebuildAsOf } from '../../src/operations/as-of';
+import { rebuildProjections, verifyProjections } from '../../src/operations/rebuild';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type TestApp } from '../support/app';
@@ -22,6 +23,13 @@ export async function buildNow(app: TestApp, name = 'now'): Promise<void> {
   await app.settled();
   const wanted = { name, projection: 'all', position: await app.engines.log.head() };
   await rebuildAsOf(app.engines, wanted, { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid() });
+}
+
+/** Former generations, generations that are ready, and comparisons. */
+export async function rebuildSome(app: TestApp): Promise<void> {
+  for (const then of ['swap', 'keep'] as const)
+    await rebuildProjections(app.engines, ['feeds', 'imports'], { then });
+  await verifyProjections(app.engines, ['feeds', 'vouchers']);
 }
 
 /** Keys that make a good request of an operation. */

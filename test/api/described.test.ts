@@ -9,7 +9,7 @@ import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
-import { buildNow } from './asked-operations';
+import { buildNow, rebuildSome } from './asked-operations';
 import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
 import { AT_NETWORK, CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
@@ -53,6 +53,7 @@ beforeAll(async () => {
   await post(german, [FULL]);
   await fileDescribedClaims(app);
   await buildNow(app);
+  await rebuildSome(app);
   // Those of the examples.
   for (const name of ['first', 'old']) await buildNow(app, name);
 });
@@ -255,6 +256,18 @@ const REQUESTS: readonly Asked[] = [
   ['pauseProjections', '/ops/1.0/projections/pause;name=none'],
   ['resumeProjections', '/ops/1.0/projections/resume;name=feeds'],
   ['resumeProjections', '/ops/1.0/projections/resume'],
+  ['rebuildProjections', '/ops/1.0/projections/rebuild;name=claims;swap=false'],
+  ['rebuildProjections', '/ops/1.0/projections/rebuild;name=none'],
+  ['verifyProjections', '/ops/1.0/projections/verify;name=claims'],
+  ['verifyProjections', '/ops/1.0/projections/verify;name=claims;sample=0'],
+  ['getVerification', '/ops/1.0/projections/verification;name=feeds'],
+  ['getVerification', '/ops/1.0/projections/verification;name=subscriptions'],
+  ['swapProjections', '/ops/1.0/projections/swap;name=imports'],
+  ['swapProjections', '/ops/1.0/projections/swap;name=subscriptions'],
+  ['rollbackProjections', '/ops/1.0/projections/rollback;name=imports;force=true'],
+  ['rollbackProjections', '/ops/1.0/projections/rollback;name=subscriptions'],
+  ['discardGenerations', '/ops/1.0/projections/discard;name=imports'],
+  ['discardGenerations', '/ops/1.0/projections/discard;name=none'],
   ['getLogStats', '/ops/1.0/log/stats'],
   ['getHistory', '/ops/1.0/history/program/101'],
   ['getHistory', '/ops/1.0/history/program/101;at=2999-01-01'],

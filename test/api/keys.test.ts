@@ -17,7 +17,7 @@ import {
   VOUCHER_KEYS,
 } from './document-tables';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
-import { buildNow, goodKeys, tokenFor } from './asked-operations';
+import { buildNow, goodKeys, rebuildSome, tokenFor } from './asked-operations';
 import { DELIVERY_EFFECTS, writeClaimDeliveries, writeDeliveries } from './delivery-key-effects';
 import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
 import { CLAIM_NETWORK } from './claim-network';
@@ -147,6 +147,17 @@ const PROJECTION_EFFECTS: readonly Effect[] = [
   ['listProjections', 'name=products', '', ({ body }) => body.includes('price-history'), false],
   ['pauseProjections', 'name=none', '', says('none: expected the name'), true],
   ['resumeProjections', 'name=none', '', says('none: expected the name'), true],
+  ['rebuildProjections', 'name=none', '', says('none: expected the name'), true],
+  ['rebuildProjections', 'force=x', ';name=feeds', statusCode, 400],
+  ['rebuildProjections', 'swap=x', ';name=feeds', statusCode, 400],
+  ['verifyProjections', 'name=none', '', says('none: expected the name'), true],
+  ['verifyProjections', 'sample=0', ';name=feeds', says('sample=0: expected a number'), true],
+  ['getVerification', 'name=claims', '', statusCode, 404],
+  ['swapProjections', 'name=none', '', says('none: expected the name'), true],
+  ['swapProjections', 'force=x', ';name=claims', statusCode, 400],
+  ['rollbackProjections', 'name=none', '', says('none: expected the name'), true],
+  ['rollbackProjections', 'force=x', ';name=claims', statusCode, 400],
+  ['discardGenerations', 'name=none', '', says('none: expected the name'), true],
 ];
 
 const ALL_EFFECTS = [
@@ -196,6 +207,7 @@ beforeAll(async () => {
     token: OTHER_TOKENS.operator,
     body: JSON.stringify({ mappings }),
   });
+  await rebuildSome(app);
 });
 afterAll(async () => {
   await deliveries.stop();

@@ -3,7 +3,7 @@ import { delistings } from '../../projections/delistings';
 import { products } from '../../projections/products';
 import { EngineUnavailable } from '../../src/kernel/event-log';
 import { makeLoader } from '../../src/services/products/load/loader';
-import { buildGenerations } from '../../src/projector/rebuild';
+import { buildGenerations } from '../../src/projector/fill';
 import { type Response, TestApp } from '../support/app';
 import { TestClock } from '../support/clock';
 import { type PausedCall, pauseCall, pauseRendering } from '../support/pause-call';

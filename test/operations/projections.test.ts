@@ -13,10 +13,9 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-const all = PROJECTIONS as readonly Projection[];
+const all: readonly Projection[] = PROJECTIONS;
 const start = () => world.runner({}, all).start();
-const statesOf = async (...names: readonly string[]) =>
-  await readModelStates(world, SYSTEM_CLOCK, names.length === 0 ? ['all'] : names);
+const statesOf = async (...names: readonly string[]) => await readModelStates(world, SYSTEM_CLOCK, names);
 const stateOf = async (name: string) => (await statesOf(name))[0]!;
 const pause = (...names: readonly string[]) => pauseReadModels(world, names, SYSTEM_CLOCK);
 const resume = (...names: readonly string[]) => resumeReadModels(world, names);

@@ -1,4 +1,5 @@
-import { buildGenerations, compareWithLive } from '../../src/projector/rebuild';
+import { compareWithLive } from '../../src/projector/compare';
+import { buildGenerations } from '../../src/projector/fill';
 import { type GenerationProjector } from '../../src/projector/generation-projector';
 import { products } from '../../projections/products';
 import { type Found } from '../../src/kernel/query';
@@ -82,6 +83,12 @@ test('ids are merged in the order of stores: by UTF-8 bytes', async () => {
   }));
   await world.store.write(targetOf(live), writes);
   await world.store.write(targetOf(rebuilt.generation), writes.slice(1));
-  const { differing, examples } = await compareWithLive(SYSTEM_CLOCK, world.log, world.store, live, rebuilt);
-  expect([differing, examples]).toEqual([1, ['\uffee']]);
+  const { differing, differences } = await compareWithLive(
+    SYSTEM_CLOCK,
+    world.log,
+    world.store,
+    live,
+    rebuilt,
+  );
+  expect([differing, differences]).toEqual([1, [{ id: '\uffee', fields: [], live: '{}' }]]);
 });

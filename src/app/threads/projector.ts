@@ -9,13 +9,15 @@ import { startOver, type Ticketed } from '../start-thread';
 
 interface ProjectorData extends Ticketed {
   readonly keepMs: number;
+  readonly retainMs: number;
 }
 
 /** Keeps the read models up to date away from the thread that serves HTTP. */
-export async function run({ ticket, keepMs }: ProjectorData, report: Report): Promise<Served> {
+export async function run({ ticket, keepMs, retainMs }: ProjectorData, report: Report): Promise<Served> {
   const { ReadModels } = await import('../read-models.js');
   const engines = await joinEngines(ticket, { writes: true });
-  const options = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), code: await runningCode(), report };
+  const own = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), code: await runningCode() };
+  const options = { ...own, report, retainMs };
   const models = await ReadModels.open(engines, options, keepMs);
   return { calls: models, close: [() => models.stop(), () => engines.close()] };
 }
@@ -24,13 +26,17 @@ export async function run({ ticket, keepMs }: ProjectorData, report: Report): Pr
 export type Projector = Pick<Remote<ReadModels>, 'start' | 'progress' | 'trouble' | 'stop'>;
 
 /**
- * A projector in a thread of its own; needs compiled code. `keepMs`: how long messages are kept. `report` receives
- * failures after which it continues.
+ * A projector in a thread of its own; needs compiled code. `keepMs`: how long messages are kept, `retainMs`: generations
+ * that were replaced. `report` receives failures after which it continues.
  */
-export function startProjector(engines: Engines, keepMs: number, report: Report): Projector {
+export function startProjector(
+  engines: Engines,
+  kept: { readonly keepMs: number; readonly retainMs: number },
+  report: Report,
+): Projector {
   const { calls, end } = startOver<ReadModels>(engines, 'projector', {
     methods: ['start', 'progress', 'trouble'],
-    data: { keepMs },
+    data: kept,
     report,
     onRestart: ({ start }) => start(),
     // More takes memory, and projects no faster (`npm run bench -- project`).

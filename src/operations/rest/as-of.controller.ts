@@ -16,7 +16,8 @@ import {
   listAsOf,
   UnknownAsOf,
 } from '../../projector/as-of';
-import { RebuildUnderWay } from '../../projector/rebuild';
+import { RebuildRefused, RebuildUnderWay } from '../../projector/rebuild';
+import { SwapRefused } from '../../projector/standby';
 import { Clock } from '../../runtime/clock';
 import { csvKeys, searchKeys } from '../../services/products/keys';
 import { productOperations } from '../../services/products/operations';
@@ -367,13 +368,16 @@ function callerAmong(
   return { tokenHash: '', organisationId, kind, system };
 }
 
+const CONFLICTS = [AsOfRefused, RebuildUnderWay, RebuildRefused, SwapRefused] as const;
+
 /** With faults of operators. */
 export async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof UnknownAsOf) throw fault.notFound(error.message);
-    if (error instanceof AsOfRefused || error instanceof RebuildUnderWay) throw fault.conflict(error.message);
+    if (CONFLICTS.some((conflict) => error instanceof conflict))
+      throw fault.conflict((error as Error).message);
     if (error instanceof UsageError) throw fault.unusable(error.message);
     if (error instanceof Fault && error.status === 400) throw fault.unusable(error.message);
     throw error;

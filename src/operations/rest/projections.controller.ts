@@ -1,23 +1,41 @@
-import { Controller, Get, Injectable, Post } from '@nestjs/common';
-import { Answer, ListAnswer } from '../../http/answer';
+import { Controller, Get, Injectable, type OnModuleDestroy, Post } from '@nestjs/common';
+import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
 import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { operationsById, type Shape } from '../../wire/api/description';
-import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
+import { BOOLEAN, INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { amount, boolean, integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
+import { type Config } from '../../settings/config';
 import { pauseReadModels, readModelStates, type ReadModelState, resumeReadModels } from '../projections';
-import { type ProjectedEngines } from '../rebuild';
+import {
+  discardGenerations,
+  lastVerification,
+  type ProjectedEngines,
+  projectionsNamed,
+  rebuildProjections,
+  swapProjections,
+  verifyProjections,
+} from '../rebuild';
 import { translated } from './as-of.controller';
+import { operatorFaults as fault } from './operator-service';
 
 /** What the controller is given. */
 @Injectable()
 export abstract class ProjectionParts {
   /** The log of deliveries, opened when it is first needed. */
   abstract readonly deliveries: ProjectedEngines['deliveries'];
+  abstract readonly notifyKeep: Config['notifyKeep'];
+  abstract readonly rollbackWithin: Config['rollbackWithin'];
 }
+
+/** Smaller than those of `affilog rebuild`: a server rebuilds beside requests. */
+const BATCH = 500;
+
+/** What is under way, and what waits. */
+const MOST_BEGUN = 10;
 
 const NAMES = 'Read models, such as products';
 
@@ -27,6 +45,26 @@ const listKeys = {
 
 const nameKeys = {
   name: { type: TEXT, multiple: true, required: true, description: `${NAMES}, or all` },
+} as const satisfies KeyTable;
+
+const forceKeys = {
+  ...nameKeys,
+  force: { type: BOOLEAN, description: 'true: despite parked documents' },
+} as const satisfies KeyTable;
+
+const rebuildKeys = {
+  ...nameKeys,
+  force: { type: BOOLEAN, description: 'true: swap in despite differences and parked documents' },
+  swap: { type: BOOLEAN, description: 'false: leave them ready to be swapped in; default true' },
+} as const satisfies KeyTable;
+
+const verifyKeys = {
+  ...nameKeys,
+  sample: { type: INTEGER, description: 'Only about so many documents of each' },
+} as const satisfies KeyTable;
+
+const oneKeys = {
+  name: { type: TEXT, required: true, description: 'Read model, such as products' },
 } as const satisfies KeyTable;
 
 const optional = { optional: true } as const;
@@ -47,7 +85,7 @@ const generationRecord = record({
 
 const rebuildRecord = record({
   generation: { kind: integer(), description: 'The generation that is built' },
-  purpose: { kind: text(), description: 'rebuild, verify or dry run' },
+  isComparison: { kind: boolean(), description: 'It is only compared with the live one' },
   phase: { kind: text(), description: 'project, index, compare or swap' },
   events: { kind: integer(), description: 'Events that were read' },
   total: { kind: integer(), description: 'Estimated number of all' },
@@ -93,6 +131,15 @@ const stateRecord = record(
       ...optional,
       description: 'A rebuild or comparison that is under way, or was interrupted',
     },
+    failure: {
+      kind: record({
+        what: { kind: text(), description: 'rebuild or comparison' },
+        reason: { kind: text(), description: 'Why it failed' },
+        at: { kind: text(), description: 'When it failed, ISO 8601' },
+      }),
+      ...optional,
+      description: 'Why the last rebuild or comparison failed',
+    },
   },
   { name: 'ReadModelState' },
 );
@@ -101,6 +148,35 @@ const STATES = {
   name: 'ReadModelStates',
   kind: listOf(stateRecord, { each: 'readModel' }),
 } as const satisfies Shape;
+
+const VERIFICATION = {
+  name: 'Verification',
+  kind: record({
+    at: { kind: text(), description: 'When it ended, ISO 8601' },
+    position: { kind: text(), description: 'Both were as of this log position' },
+    live: { kind: integer(), ...optional, description: 'The live generation; absent if there was none' },
+    documents: { kind: integer(), description: 'Documents of the new generation' },
+    parked: { kind: integer(), description: 'Documents that could not be folded' },
+    sample: { kind: integer(), description: 'One of so many documents was compared; 1: all' },
+    differing: { kind: integer(), description: 'Documents that differ' },
+    differences: {
+      kind: listOf(
+        record({
+          id: { kind: text(), description: 'Document' },
+          fields: { kind: listOf(text(), { each: 'name' }), description: 'Fields that differ' },
+          live: { kind: text(), ...optional, description: 'The live document: 10,000 characters at most' },
+          rebuilt: { kind: text(), ...optional, description: 'The new one' },
+        }),
+        { each: 'difference' },
+      ),
+      description: 'The first 100',
+    },
+  }),
+} as const satisfies Shape;
+
+const BEGUN =
+  'Answers once it has begun, in the process that answers, one after the other: the list says how far it is, and why the ' +
+  'last one failed. ';
 
 /** Read models (`docs/decisions.md#x122`). */
 export const projectionOperations = operationsById({
@@ -121,22 +197,64 @@ export const projectionOperations = operationsById({
     description: 'They follow the log again.',
     example: { name: ['vouchers'] },
   },
+  rebuildProjections: {
+    summary: 'Rebuild read models',
+    description: `${BEGUN}Asked again after an interruption, it continues.`,
+    example: { name: ['vouchers'] },
+  },
+  verifyProjections: {
+    summary: 'Compare read models with what the log says',
+    description: `${BEGUN}New generations are built, compared with the live ones at the same position, and dropped.`,
+    example: { name: ['vouchers'] },
+  },
+  getVerification: {
+    summary: 'Get what the last comparison of a read model has found',
+    description: 'The documents that differ, with both bodies.',
+    example: { name: 'vouchers' },
+    answer: VERIFICATION,
+  },
+  swapProjections: {
+    summary: 'Make generations live that are ready',
+    description: 'Those that a rebuild with `swap=false` has built. What was live is kept for a rollback.',
+    example: { name: ['feeds'] },
+  },
+  rollbackProjections: {
+    summary: 'Make former generations live again',
+    description: 'They were followed since they were replaced. What was live is kept in their place.',
+    example: { name: ['feeds'] },
+  },
+  discardGenerations: {
+    summary: 'Drop what is beside the live generations',
+    description: 'Former generations, those that are ready, and what interrupted rebuilds have left.',
+    example: { name: ['vouchers'] },
+  },
 });
 
 /** Read models for operators: the same functions as `affilog projections`. */
 @Controller('/ops/1.0/projections')
 @Roles(['operator'])
 @Produces(['json'])
-export class ProjectionsController {
+export class ProjectionsController implements OnModuleDestroy {
+  private readonly stop = new AbortController();
+  /** What is under way in this process, and waits. Is never rejected. */
+  private working: Promise<void> = Promise.resolve();
+  private begun = 0;
+
   constructor(
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly parts: ProjectionParts,
   ) {}
 
+  /** A stop does not wait for a rebuild: asked again, it continues. */
+  async onModuleDestroy(): Promise<void> {
+    this.stop.abort();
+    await this.working;
+  }
+
   @Get()
   @ApiOperation(projectionOperations.listProjections)
-  list(@MatrixKeys(listKeys) { name = ['all'] }: Keys<typeof listKeys>): ListAnswer {
+  list(@MatrixKeys(listKeys) { name }: Keys<typeof listKeys>): ListAnswer {
     return ListAnswer.of(projectionOperations.listProjections, async () => {
       const states: readonly ReadModelState[] = await translated(() =>
         readModelStates(this.engines(), SYSTEM_CLOCK, name),
@@ -149,14 +267,92 @@ export class ProjectionsController {
   @ApiOperation(projectionOperations.pauseProjections)
   async pause(@MatrixKeys(nameKeys) { name }: Keys<typeof nameKeys>): Promise<Answer> {
     await translated(() => pauseReadModels(this.engines(), name, SYSTEM_CLOCK));
-    return Answer.none({ position: await this.log.head() });
+    return await this.done();
   }
 
   @Post('resume')
   @ApiOperation(projectionOperations.resumeProjections)
   async resume(@MatrixKeys(nameKeys) { name }: Keys<typeof nameKeys>): Promise<Answer> {
     await translated(() => resumeReadModels(this.engines(), name));
+    return await this.done();
+  }
+
+  @Post('rebuild')
+  @ApiOperation(projectionOperations.rebuildProjections)
+  async rebuild(
+    @MatrixKeys(rebuildKeys) { name, force = false, swap = true }: Keys<typeof rebuildKeys>,
+  ): Promise<Answer> {
+    const then = swap ? 'swap' : 'keep';
+    return await this.begin(name, () =>
+      rebuildProjections(this.engines(), name, { ...this.options(), force, then }),
+    );
+  }
+
+  @Post('verify')
+  @ApiOperation(projectionOperations.verifyProjections)
+  async verify(@MatrixKeys(verifyKeys) { name, sample }: Keys<typeof verifyKeys>): Promise<Answer> {
+    if (sample !== undefined && sample < 1)
+      throw fault.unusable(`sample=${sample}: expected a number of documents of at least 1`);
+    return await this.begin(name, () =>
+      verifyProjections(this.engines(), name, { ...this.options(), most: sample }),
+    );
+  }
+
+  @Get('verification')
+  @ApiOperation(projectionOperations.getVerification)
+  verification(@MatrixKeys(oneKeys) { name }: Keys<typeof oneKeys>): QueuedAnswer {
+    return QueuedAnswer.of(projectionOperations.getVerification, async () => {
+      const found = await translated(() => lastVerification(this.engines(), name));
+      if (found === undefined) throw fault.notFound(`${name} has not been compared yet`);
+      return found;
+    });
+  }
+
+  @Post('swap')
+  @ApiOperation(projectionOperations.swapProjections)
+  async swap(@MatrixKeys(forceKeys) { name, force }: Keys<typeof forceKeys>): Promise<Answer> {
+    const { retainMs, signal } = this.options();
+    await translated(() => swapProjections(this.engines(), name, 'ready', { force, retainMs, signal }));
+    return await this.done();
+  }
+
+  @Post('rollback')
+  @ApiOperation(projectionOperations.rollbackProjections)
+  async rollback(@MatrixKeys(forceKeys) { name, force }: Keys<typeof forceKeys>): Promise<Answer> {
+    const { retainMs, signal } = this.options();
+    await translated(() => swapProjections(this.engines(), name, 'kept', { force, retainMs, signal }));
+    return await this.done();
+  }
+
+  @Post('discard')
+  @ApiOperation(projectionOperations.discardGenerations)
+  async discard(@MatrixKeys(nameKeys) { name }: Keys<typeof nameKeys>): Promise<Answer> {
+    await translated(() => discardGenerations(this.engines(), name));
+    return await this.done();
+  }
+
+  /** Begins what may take long, after what was begun before. Its failure is noted for the list. */
+  private async begin(names: readonly string[], work: () => Promise<unknown>): Promise<Answer> {
+    await translated(async () => projectionsNamed(...names));
+    if (this.begun === MOST_BEGUN)
+      throw fault.conflict(`${MOST_BEGUN} rebuilds and comparisons have begun in this process: wait for one`);
+    this.begun += 1;
+    this.working = this.working
+      .then(work)
+      .catch(() => undefined)
+      .then(() => {
+        this.begun -= 1;
+      });
+    return await this.done();
+  }
+
+  private async done(): Promise<Answer> {
     return Answer.none({ position: await this.log.head() });
+  }
+
+  private options() {
+    const { notifyKeep: keepMs, rollbackWithin: retainMs } = this.parts;
+    return { keepMs, retainMs, signal: this.stop.signal, batchSize: BATCH } as const;
   }
 
   private engines(): ProjectedEngines {

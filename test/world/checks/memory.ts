@@ -10,8 +10,8 @@ const QUEUES =
 const REMEMBERED: Readonly<Record<string, number>> = {
   // Read for a redelivery that was cancelled meanwhile: it leaves with what is read later.
   'MessageCache.needed': 3,
-  // For each live generation of a projection.
-  'Runner.reportedParked': 13,
+  // For each live generation of a projection, and each that is kept.
+  'Runner.reportedParked': 26,
   // For each feed.
   'FingerprintCache.entries': 2,
 };

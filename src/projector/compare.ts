@@ -1,0 +1,201 @@
+import { type EventLog } from '../kernel/event-log';
+import { EVERYTHING, type Found } from '../kernel/query';
+import { type Generation, type ReadStore, type Target, targetOf } from '../kernel/read-store';
+import { type Position } from '../kernel/event';
+import { type Clock } from '../runtime/clock';
+import { isExpired } from './expiry';
+import { catchUp } from './fill';
+import { type GenerationProjector } from './generation-projector';
+import { nameOf } from './generations';
+import { type Difference } from './notes';
+import { listParked } from './parked';
+
+/** Result of comparing a rebuilt generation with the live one of the same version. */
+export interface Comparison {
+  /** Both were as of this position. */
+  readonly position: Position;
+  readonly differing: number;
+  /** The first ones by id, `MAX_DIFFERENCES` at most. */
+  readonly differences: readonly Difference[];
+}
+
+const MAX_DIFFERENCES = 100;
+/** Characters of a document that are shown. */
+const MAX_SHOWN = 10_000;
+/** Differing documents that are checked again, since they may have changed during the comparison. */
+const MAX_CANDIDATES = 100_000;
+const MAX_ROUNDS = 100;
+const ROUND_MS = 50;
+const BATCH = 500;
+
+export interface CompareOptions {
+  /** Documents from before (epoch ms) that expire are ignored. */
+  readonly keptSince?: number;
+  /** Only these ids are compared. */
+  readonly isCompared?: (id: string) => boolean;
+  /** Called regularly with the number of documents that were compared. May raise to stop. */
+  readonly onPage?: (documents: number) => Promise<void>;
+}
+
+/**
+ * Compares every document of a rebuilt generation with the live one, which may be changing. Where they differ, the
+ * rebuilt generation catches up until both are at the same position; what differs then is a real difference. Documents
+ * that are parked in the live generation are ignored.
+ */
+export async function compareWithLive(
+  clock: Clock,
+  log: EventLog,
+  store: ReadStore,
+  live: Generation,
+  rebuilt: GenerationProjector,
+  options: CompareOptions = {},
+): Promise<Comparison> {
+  const { keptSince = -Infinity } = options;
+  const differ = (ours?: Found, theirs?: Found): boolean =>
+    ours?.body !== theirs?.body &&
+    ![ours, theirs].some((one) => one && isExpired(rebuilt.projection, one.body, keptSince));
+  const liveTarget = targetOf(live);
+  const rebuiltTarget = targetOf(rebuilt.generation);
+  let position = await store.checkpoint(liveTarget);
+  await catchUp(log, rebuilt, position);
+  const parked = new Set((await listParked(store, nameOf(live))).map(({ document }) => document));
+  let candidates = (await differingIds(store, liveTarget, rebuiltTarget, differ, options)).filter(
+    (id) => !parked.has(id),
+  );
+  for (
+    let round = 0;
+    candidates.length > 0 && candidates.length <= MAX_CANDIDATES && round < MAX_ROUNDS;
+    round += 1
+  ) {
+    position = await store.checkpoint(liveTarget);
+    await catchUp(log, rebuilt, position);
+    const differing: string[] = [];
+    let hasLiveMoved = false;
+    for (let at = 0; at < candidates.length; at += BATCH) {
+      const ids = candidates.slice(at, at + BATCH);
+      const [ours, theirs] = await Promise.all([
+        byId(store, rebuiltTarget, ids),
+        byId(store, liveTarget, ids),
+      ]);
+      differing.push(...ids.filter((id) => differ(ours.get(id), theirs.get(id))));
+      const current = position;
+      hasLiveMoved ||= [...theirs.values()].some(({ version }) => version > current);
+    }
+    hasLiveMoved ||= (await store.checkpoint(liveTarget)) !== position;
+    candidates = differing;
+    if (!hasLiveMoved) break;
+    await clock.pause(ROUND_MS);
+  }
+  const shown = candidates.slice(0, MAX_DIFFERENCES);
+  const [ours, theirs] = await Promise.all([
+    byId(store, rebuiltTarget, shown),
+    byId(store, liveTarget, shown),
+  ]);
+  return {
+    position,
+    differing: candidates.length,
+    differences: shown.map((id) => differenceOf(id, theirs.get(id)?.body, ours.get(id)?.body)),
+  };
+}
+
+function differenceOf(id: string, live: string | undefined, rebuilt: string | undefined): Difference {
+  const [one, other] = [live, rebuilt].map(fieldsOf);
+  const names = [...new Set([...Object.keys(one ?? {}), ...Object.keys(other ?? {})])];
+  const fields = names.filter((name) => JSON.stringify(one?.[name]) !== JSON.stringify(other?.[name]));
+  return {
+    id,
+    fields: fields.slice(0, MAX_DIFFERENCES),
+    ...(live === undefined ? {} : { live: live.slice(0, MAX_SHOWN) }),
+    ...(rebuilt === undefined ? {} : { rebuilt: rebuilt.slice(0, MAX_SHOWN) }),
+  };
+}
+
+function fieldsOf(body = '{}'): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(body) as Readonly<Record<string, unknown>>;
+  } catch {
+    // The whole document is damaged.
+    return {};
+  }
+}
+
+/** Ids of the documents that differ between two generations; stops at one more than can be checked again. */
+async function differingIds(
+  store: ReadStore,
+  a: Target,
+  b: Target,
+  differ: (one?: Found, other?: Found) => boolean,
+  {
+    isCompared = () => true,
+    onPage = () => Promise.resolve(),
+  }: Pick<CompareOptions, 'isCompared' | 'onPage'>,
+): Promise<string[]> {
+  const differing: string[] = [];
+  let compared = 0;
+  await Promise.all([store.refresh(a), store.refresh(b)]);
+  const [left, right] = [new DocumentCursor(store, a), new DocumentCursor(store, b)];
+  try {
+    while (differing.length <= MAX_CANDIDATES) {
+      if (left.current === undefined || right.current === undefined) await onPage(compared);
+      const mine = left.current ?? (await left.nextPage());
+      const theirs = right.current ?? (await right.nextPage());
+      const first = firstOf(mine, theirs);
+      if (first === undefined) break;
+      const [one, other] = [mine, theirs].map((found) => (found?.id === first.id ? found : undefined));
+      compared += 1;
+      if (isCompared(first.id) && differ(one, other)) differing.push(first.id);
+      if (mine?.id === first.id) left.advance();
+      if (theirs?.id === first.id) right.advance();
+    }
+    return differing;
+  } finally {
+    await Promise.all([left.close(), right.close()]);
+  }
+}
+
+/** The document whose id comes first in scan order: by bytes, which is not how JavaScript compares strings. */
+function firstOf(a: Found | undefined, b: Found | undefined): Found | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  if (a.id === b.id) return a;
+  return Buffer.from(a.id).compare(Buffer.from(b.id)) < 0 ? a : b;
+}
+
+/** A cursor over the documents of a generation by id; only fetching the next page is asynchronous. */
+class DocumentCursor {
+  private readonly pages: AsyncIterator<readonly Found[]>;
+  private page: readonly Found[] = [];
+  private at = 0;
+
+  constructor(store: ReadStore, target: Target) {
+    this.pages = store.scan(target, EVERYTHING)[Symbol.asyncIterator]();
+  }
+
+  /** Undefined at the end of a page. */
+  get current(): Found | undefined {
+    return this.page[this.at];
+  }
+
+  advance(): void {
+    this.at += 1;
+  }
+
+  /** Fetches the next page and returns its first document; undefined at the end. */
+  async nextPage(): Promise<Found | undefined> {
+    const page = await this.pages.next();
+    this.page = page.done === true ? [] : page.value;
+    this.at = 0;
+    return this.current;
+  }
+
+  async close(): Promise<void> {
+    await this.pages.return?.();
+  }
+}
+
+async function byId(
+  store: ReadStore,
+  target: Target,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Found>> {
+  return new Map((await store.get(target, ids)).map((found) => [found.id, found]));
+}

@@ -1,0 +1,72 @@
+import { type Position, START } from '../kernel/event';
+import { type EventLog } from '../kernel/event-log';
+import { NoGeneration, type ReadStore } from '../kernel/read-store';
+import { type Clock } from '../runtime/clock';
+import { unpausedOf } from './wait';
+import { type Projection, type Source } from './projection';
+
+/** A rebuild waits while live read models are further behind than this (ms): less than a second. */
+const BEHIND_MS = 400;
+/** How often it looks (ms), and how long it waits between two looks. */
+const LOOK_MS = 100;
+const WAIT_MS = 50;
+/** How long it waits at most before it makes some progress (ms). */
+const LONGEST_MS = 5_000;
+/** How long it does not look again after the live read models have made no progress at all (ms). */
+const GIVEN_UP_MS = 30_000;
+const SAMPLES = 100;
+
+/**
+ * Paces work beside live read models, so that these stay less than a second behind the log: waits while they are further
+ * behind and getting nearer. Without a projector, and while they are paused or stopped, there is nothing to wait for.
+ */
+export class Pacer {
+  private heads: readonly { readonly position: Position; readonly at: number }[] = [];
+  private nextAt = -Infinity;
+  private live: Position = START;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly log: EventLog,
+    private readonly store: ReadStore,
+    private readonly projections: readonly Projection[],
+    private readonly source: Source,
+  ) {}
+
+  /** Call it after each part of the work. */
+  async pace(signal?: AbortSignal): Promise<void> {
+    const { clock } = this;
+    const began = clock.monotonic();
+    if (began < this.nextAt) return;
+    let behind = await this.behindMs();
+    const reached = this.live;
+    while (behind > BEHIND_MS && clock.monotonic() - began < LONGEST_MS) {
+      await clock.pause(WAIT_MS, signal);
+      behind = await this.behindMs();
+    }
+    const isStuck = behind > BEHIND_MS && this.live === reached;
+    this.nextAt = clock.monotonic() + (isStuck ? GIVEN_UP_MS : LOOK_MS);
+  }
+
+  /** For how long the live read models have been behind the log, as far as it was observed. */
+  private async behindMs(): Promise<number> {
+    const { clock, store, source } = this;
+    const { name, ms } = source.projectorLease;
+    if ((await store.holder(name, clock.wall(), ms)) === undefined) return 0;
+    const position = await this.log.head();
+    const now = clock.monotonic();
+    if (position > (this.heads.at(-1)?.position ?? START) && this.heads.length < SAMPLES)
+      this.heads = [...this.heads, { position, at: now }];
+    let live = position;
+    for (const { collection } of await unpausedOf(store, this.projections)) {
+      const checkpoint = await store.checkpoint({ collection: collection.name }).catch((error: unknown) => {
+        if (error instanceof NoGeneration) return position;
+        throw error;
+      });
+      if (checkpoint < live) live = checkpoint;
+    }
+    this.live = live;
+    this.heads = this.heads.filter((one) => one.position > live);
+    return this.heads[0] === undefined ? 0 : now - this.heads[0].at;
+  }
+}

@@ -1,0 +1,280 @@
+import { PROJECTIONS } from '../../projections';
+import { products as productsProjection } from '../../projections/products';
+import { offerId } from '../../src/domain/products/offer';
+import { EVERYTHING, type Search } from '../../src/kernel/query';
+import { targetOf } from '../../src/kernel/read-store';
+import { readModelStates } from '../../src/operations/projections';
+import {
+  discardGenerations,
+  lastVerification,
+  rebuildProjections,
+  swapProjections,
+  verifyProjections,
+} from '../../src/operations/rebuild';
+import { Directory } from '../../src/network/directory';
+import { Sweeper } from '../../src/projector/generations';
+import { type Projection } from '../../src/projector/projection';
+import { rebuild, type RebuildProgress } from '../../src/projector/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { FEED_ID, listed, repriced } from '../projector/sample-events';
+import { World } from '../projector/world';
+import { TestClock } from '../support/clock';
+
+let world: World;
+const all: readonly Projection[] = PROJECTIONS;
+const products = { collection: 'products' };
+const a = offerId(FEED_ID, 'a');
+
+beforeEach(async () => {
+  world = await World.open();
+  await world.runner({}, all).start();
+  await world.emit(listed('a', 1), listed('b', 2), listed('c', 3));
+  await world.settled(all);
+});
+afterEach(() => world.end());
+
+const stateOf = async (name: string) => (await readModelStates(world, SYSTEM_CLOCK, [name]))[0]!;
+const generationsOf = async (name: string) =>
+  (await stateOf(name)).generations.map(({ number, state }) => [number, state]);
+const live = async () => (await world.store.generations('products')).find(({ state }) => state === 'live')!;
+const priceOf = async (id: string, generation?: number) =>
+  ((await world.documents('products', generation))[id] as { readonly price?: number } | undefined)?.price;
+
+/** Writes over a document of the live generation, as a bug or a damaged disk does. */
+async function plant(id: string, change: (body: string) => string): Promise<void> {
+  const target = targetOf(await live());
+  const [found] = await world.store.get(target, [id]);
+  const { fields } = productsProjection.describe(JSON.parse(found!.body) as never, id, new Directory());
+  const put = { id, fields, body: change(found!.body) };
+  await world.store.write(target, [{ version: found!.version, put }]);
+}
+
+describe('a comparison with what the log says (decisions X124)', () => {
+  test('finds nothing if there is nothing, and leaves nothing behind', async () => {
+    const before = await generationsOf('products');
+    const [found] = await verifyProjections(world, ['products']);
+    expect(found).toMatchObject({ name: 'products', documents: 3, differing: 0, differences: [], sample: 1 });
+    expect(await generationsOf('products')).toEqual(before);
+    expect(await lastVerification(world, 'products')).toMatchObject({ differing: 0 });
+    expect(await lastVerification(world, 'vouchers')).toBeUndefined();
+  });
+
+  test.each(['a', 'b', 'c'])('finds an error in document %s, with both bodies', async (name) => {
+    const id = offerId(FEED_ID, name);
+    await plant(id, (body) => body.replace('"price":', '"price":9'));
+    const [found] = await verifyProjections(world, ['products']);
+    expect(found).toMatchObject({ differing: 1, differences: [{ id, fields: ['price'] }] });
+    const [shown] = found!.differences;
+    expect(priceIn(shown!.live!)).toBe(Number(`9${priceIn(shown!.rebuilt!)}`));
+    expect(await lastVerification(world, 'products')).toMatchObject({ differences: [{ id }] });
+  });
+
+  const priceIn = (body: string) => (JSON.parse(body) as { readonly price: number }).price;
+
+  test('finds documents that one of them lacks', async () => {
+    const target = targetOf(await live());
+    const [found] = await world.store.get(target, [a]);
+    await world.store.write(target, [{ version: found!.version, remove: a }]);
+    const [{ differences }] = (await verifyProjections(world, ['products'])) as [
+      Awaited<ReturnType<typeof verifyProjections>>[number],
+    ];
+    expect(differences).toMatchObject([{ id: a, rebuilt: found!.body }]);
+    expect(differences[0]).not.toHaveProperty('live');
+  });
+
+  test('of a sample looks at some documents only, and finds errors in these', async () => {
+    await world.emit(...Array.from({ length: 200 }, (_, at) => listed(`s${at}`, at + 1)));
+    await world.settled(all);
+    const ids = Object.keys(await world.documents('products'));
+    for (const id of ids) await plant(id, (body) => body.replace('"price":', '"price":9'));
+    const [found] = await verifyProjections(world, ['products'], { most: 20 });
+    expect(found!.sample).toBe(10);
+    expect(found!.documents).toBeGreaterThan(2);
+    expect(found!.documents).toBeLessThan(80);
+    expect(found!.differing).toBe(found!.documents);
+  });
+});
+
+describe('a rebuild (decisions X125)', () => {
+  const again = (over: object = {}, options = {}) =>
+    rebuild(world.log, world.store, [{ ...(productsProjection as Projection), ...over }], {
+      clock: SYSTEM_CLOCK,
+      owner: 'operator',
+      code: 'test',
+      ...options,
+    });
+
+  test('that was interrupted continues where it was', async () => {
+    await world.emit(...Array.from({ length: 50 }, (_, at) => listed(`s${at}`, at + 1)));
+    await world.settled(all);
+    const stop = new AbortController();
+    let reported = 0;
+    const onProgress = () => {
+      if ((reported += 1) === 5) stop.abort();
+    };
+    await expect(again({}, { signal: stop.signal, batchSize: 5, onProgress })).rejects.toThrow();
+    const [, [begun]] = (await generationsOf('products')) as [unknown, [number]];
+    expect((await stateOf('products')).rebuild).toMatchObject({ generation: begun, isRunning: false });
+    const seen: RebuildProgress[] = [];
+    // What comes meanwhile is included too.
+    await world.emit(repriced('a', 70));
+    const [rebuilt] = await again({}, { onProgress: (one: RebuildProgress) => seen.push(one) });
+    expect(rebuilt).toMatchObject({ generation: { number: begun }, comparison: { differing: 0 } });
+    expect(seen.find(({ phase }) => phase === 'index')!.events).toBeLessThan(50);
+    await world.settled(all);
+    expect(await priceOf(a)).toBe(70);
+    expect((await stateOf('products')).rebuild).toBeUndefined();
+  });
+
+  test.each([
+    ['other code', { code: 'other' }],
+    ['an operator who wants everything anew', { isFresh: true }],
+  ])('is not continued by %s', async (_, options) => {
+    const stop = new AbortController();
+    const onProgress = () => stop.abort();
+    await expect(again({}, { signal: stop.signal, onProgress })).rejects.toThrow();
+    const [, [begun]] = (await generationsOf('products')) as [unknown, [number]];
+    const [rebuilt] = await again({}, options);
+    expect(rebuilt!.generation.number).toBeGreaterThan(begun);
+    expect((await generationsOf('products')).map(([, state]) => state)).toEqual(['kept', 'live']);
+  });
+
+  test('that is not swapped in is followed until it is', async () => {
+    const before = await live();
+    const [rebuilt] = await rebuildProjections(world, ['products'], { then: 'keep' });
+    const { number } = rebuilt!.generation;
+    expect(await live()).toEqual(before);
+    expect(await generationsOf('products')).toEqual([
+      [before.number, 'live'],
+      [number, 'ready'],
+    ]);
+    await world.emit(repriced('a', 5));
+    await world.settled(all);
+    await until(async () => (await priceOf(a, number)) === 5);
+    const swapped = await swapProjections(world, ['products'], 'ready');
+    expect(swapped).toEqual([{ collection: 'products', generation: number, replaced: before.number }]);
+    expect(await generationsOf('products')).toEqual([
+      [before.number, 'kept'],
+      [number, 'live'],
+    ]);
+  });
+
+  test('of several read models is one pass', async () => {
+    const rebuilt = await rebuildProjections(world, ['products', 'vouchers', 'claims']);
+    expect(rebuilt.map(({ generation }) => generation.collection)).toEqual([
+      'products',
+      'vouchers',
+      'claims',
+    ]);
+  });
+
+  test('says why it failed, until it succeeds', async () => {
+    await plant(a, (body) => body.replace('"price":', '"price":9'));
+    await expect(rebuildProjections(world, ['products'])).rejects.toMatchObject({ name: 'RebuildRefused' });
+    expect((await stateOf('products')).failure).toMatchObject({
+      what: 'rebuild',
+      reason: expect.stringContaining('1 documents of products-g') as string,
+    });
+    await rebuildProjections(world, ['products'], { force: true });
+    expect((await stateOf('products')).failure).toBeUndefined();
+    expect(await priceOf(a)).toBe(1);
+  });
+});
+
+/** Waits for something that is near. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await isSo()); tries += 1) {
+    expect(tries).toBeLessThan(600);
+    await SYSTEM_CLOCK.pause(50);
+  }
+}
+
+describe('a rollback (decisions X126)', () => {
+  test('makes the former generation live, which has all that came since', async () => {
+    const before = await live();
+    await rebuildProjections(world, ['products']);
+    const after = await live();
+    await world.emit(repriced('a', 7), listed('d', 4));
+    await world.settled(all);
+    const began = performance.now();
+    await swapProjections(world, ['products'], 'kept');
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect((await live()).number).toBe(before.number);
+    expect(await priceOf(a)).toBe(7);
+    await world.emit(repriced('a', 8));
+    await world.settled(all);
+    expect(await priceOf(a)).toBe(8);
+    // And forward again.
+    await swapProjections(world, ['products'], 'kept');
+    expect((await live()).number).toBe(after.number);
+    expect(await priceOf(a)).toBe(8);
+  });
+
+  test('without a projector reads what came since by itself', async () => {
+    await rebuildProjections(world, ['products']);
+    const [kept] = (await generationsOf('products')) as [[number, string]];
+    await world.stopRunners();
+    const others = [world.runner({}, [productsProjection])];
+    // Nothing follows the former generation of another process's making.
+    await world.emit(repriced('a', 7));
+    await others[0]!.start();
+    await world.settled([productsProjection as Projection]);
+    await world.stopRunners();
+    await swapProjections(world, ['products'], 'kept');
+    expect((await live()).number).toBe(kept[0]);
+    expect(await priceOf(a)).toBe(7);
+  });
+
+  test('leaves a search that pages by cursor complete', async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `s${String(at).padStart(2, '0')}`);
+    await world.emit(...names.map((name) => listed(name, 100)));
+    await world.settled(all);
+    await rebuildProjections(world, ['products']);
+    const wanted: Search = {
+      filter: EVERYTHING,
+      order: [{ field: 'price' }],
+      offset: 0,
+      size: 5,
+      after: null,
+    };
+    const seen: string[] = [];
+    let { found, next } = await world.store.search(products, wanted);
+    for (;;) {
+      seen.push(...found.map(({ id }) => id));
+      if (next === undefined) break;
+      await swapProjections(world, ['products'], 'kept');
+      ({ found, next } = await world.store.search(products, { ...wanted, after: next }));
+    }
+    expect(seen).toEqual([...new Set(seen)]);
+    expect(seen).toHaveLength(43);
+  });
+
+  test('is refused if there is nothing to go back to, and nothing that is ready', async () => {
+    await expect(swapProjections(world, ['products'], 'kept')).rejects.toThrow(
+      'products has no former generation that is kept',
+    );
+    await expect(swapProjections(world, ['products'], 'ready')).rejects.toThrow(
+      '`affilog rebuild products --no-swap` builds one',
+    );
+    await rebuildProjections(world, ['products'], { retainMs: 0 });
+    expect((await generationsOf('products')).map(([, state]) => state)).toEqual(['live']);
+  });
+
+  test('is possible until the former generation is swept, or discarded', async () => {
+    await rebuildProjections(world, ['products']);
+    const hours = (count: number) => () => Date.now() + count * 3_600_000;
+    const sweep = (now: () => number) => new Sweeper(new TestClock(now), world.store, all, 'x').sweep();
+    await sweep(hours(23));
+    expect(await generationsOf('products')).toHaveLength(2);
+    await sweep(hours(25));
+    expect((await generationsOf('products')).map(([, state]) => state)).toEqual(['live']);
+    await rebuildProjections(world, ['products']);
+    expect(await discardGenerations(world, ['products', 'vouchers'])).toEqual([
+      expect.stringMatching(/^products-g\d+$/),
+    ]);
+    await expect(swapProjections(world, ['products'], 'kept')).rejects.toMatchObject({ name: 'SwapRefused' });
+    await world.emit(repriced('a', 9));
+    await world.settled(all);
+    expect(await priceOf(a)).toBe(9);
+  });
+});

@@ -1,0 +1,98 @@
+import { RebuildEstimate } from '../../src/projector/progress-meter';
+import { TestClock } from '../support/clock';
+
+/** A rebuild as a model: what each part of reading the log takes, then building indexes, then comparing (s). */
+interface Model {
+  readonly parts: readonly number[];
+  readonly index: number;
+  readonly compare: number;
+}
+
+/** What is estimated to be left after each second, and what is left. */
+function run({ parts, index, compare }: Model, pace?: { index: number; compare: number }) {
+  let now = 0;
+  const clock = new TestClock(
+    () => 0,
+    () => now,
+  );
+  const estimate = new RebuildEstimate(clock, pace, compare > 0);
+  const total = parts.reduce((a, b) => a + b, 0) + index + compare;
+  const seen: { readonly done: number; readonly estimated: number; readonly left: number }[] = [];
+  const look = () =>
+    seen.push({ done: now / 1000 / total, estimated: estimate.secondsLeft, left: total - now / 1000 });
+  estimate.enter('project');
+  estimate.reached(0);
+  for (const [at, seconds] of parts.entries()) {
+    now += 1000 * seconds;
+    estimate.reached((at + 1) / parts.length);
+    look();
+  }
+  for (const [step, seconds] of [
+    ['index', index],
+    ['compare', compare],
+  ] as const) {
+    estimate.enter(step);
+    for (let at = 0; at < seconds; at += seconds / 20) {
+      now += (1000 * seconds) / 20;
+      look();
+    }
+  }
+  estimate.enter('swap');
+  expect(estimate.secondsLeft).toBe(0);
+  return { seen, measured: estimate.measured, total };
+}
+
+/** By how much of the whole time the estimated end is wrong at most, after the first tenth. */
+function worst({ seen, total }: ReturnType<typeof run>): number {
+  const late = seen.filter(({ done }) => done >= 0.1);
+  expect(late.length).toBeGreaterThan(20);
+  return Math.max(...late.map(({ estimated, left }) => Math.abs(estimated - left) / total));
+}
+
+/** A repeatable number from 0 to 1. */
+const noise = (at: number): number => Math.abs(Math.sin(at * 12.9898) * 43758.5453) % 1;
+const equal = Array.from({ length: 200 }, () => 1);
+const ratio = { index: 0.2, compare: 0.15 };
+const withRest = (parts: readonly number[], { index, compare } = ratio): Model => {
+  const whole = parts.reduce((a, b) => a + b, 0);
+  return { parts, index: index * whole, compare: compare * whole };
+};
+
+describe('the estimated end of a rebuild is within 20 % after the first tenth (decisions X125)', () => {
+  test.each<readonly [string, readonly number[]]>([
+    ['parts of the log take the same', equal],
+    ['they take between half and three times as long', equal.map((_, at) => 0.5 + 2.5 * noise(at))],
+    ['some wait for live read models', equal.map((_, at) => (noise(at) > 0.9 ? 5 : 1))],
+    ['later ones take a third longer', equal.map((_, at) => 1 + at / 600)],
+  ])('if %s', (_, parts) => {
+    expect(worst(run(withRest(parts), ratio))).toBeLessThan(0.2);
+  });
+
+  test('if what follows takes as long as the last time, which was unusual', () => {
+    const unusual = withRest(equal, { index: 1, compare: 0.8 });
+    expect(worst(run(unusual))).toBeGreaterThan(0.2);
+    const { measured } = run(unusual);
+    expect(measured!.index).toBeCloseTo(1);
+    expect(measured!.compare).toBeCloseTo(0.8);
+    expect(worst(run(unusual, measured))).toBeLessThan(0.2);
+  });
+
+  test('if there is nothing to compare with', () => {
+    const model = { ...withRest(equal), compare: 0 };
+    expect(worst(run(model, ratio))).toBeLessThan(0.2);
+  });
+
+  test('if it continues in the middle of the log', () => {
+    let now = 0;
+    const clock = new TestClock(
+      () => 0,
+      () => now,
+    );
+    const estimate = new RebuildEstimate(clock, { index: 0.5, compare: 0 }, false);
+    estimate.enter('project');
+    estimate.reached(0.5);
+    now += 10_000;
+    estimate.reached(0.6);
+    expect(estimate.secondsLeft).toBeCloseTo(40 + 50);
+  });
+});
