@@ -128,6 +128,12 @@ const ACTION_EFFECTS: readonly Effect[] = [
     ['buildAsOf', ';name=No;projection=vouchers;at=2026-01-01'],
     ['dropAsOf', ''],
     ['makeBackup', ';name=none'],
+    ['pauseProjections', ';name=claims'],
+    ['resumeProjections', ';name=claims'],
+    ['rebuildProjections', ';name=none'],
+    ['swapProjections', ';name=claims'],
+    ['rollbackProjections', ';name=claims'],
+    ['discardGenerations', ';name=claim-batches'],
   ].map(([id = '', beside = '']): Effect => [
     id,
     `reason=${'x'.repeat(1001)}`,

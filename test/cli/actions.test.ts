@@ -12,7 +12,16 @@ import { cliFolder, type Run, run } from './run';
 const OTHERS = [
   ...['network export', 'network schema', 'mappings list', 'mappings suggest', 'tokens list'],
   ...['transactions show', 'claims list', 'notifications receivers', 'notifications deliveries'],
-  ...['notifications explain', 'as-of list', 'parked list', 'parked show', 'actions', 'why product'],
+  ...[
+    'notifications explain',
+    'as-of list',
+    'projections list',
+    'projections verify',
+    'parked list',
+    'parked show',
+    'actions',
+    'why product',
+  ],
   ...['why voucher', 'why delivery', 'log export', 'log stats', 'log check', 'sql', 'settings', 'receiver'],
   ...['product', 'voucher', 'transaction', 'claim', 'subscription', 'feed', 'program'].map(
     (kind) => `history ${kind}`,

@@ -1,14 +1,16 @@
 import { Controller, Get, Injectable, type OnModuleDestroy, Post } from '@nestjs/common';
 import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
-import { ApiOperation, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { EventLog } from '../../kernel/event-log';
 import { ReadStore } from '../../kernel/read-store';
+import { type Caller } from '../../network/organisations';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { BOOLEAN, INTEGER, type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { amount, boolean, integer, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { type Config } from '../../settings/config';
+import { type ActionName } from '../actions';
 import { pauseReadModels, readModelStates, type ReadModelState, resumeReadModels } from '../projections';
 import {
   discardGenerations,
@@ -20,7 +22,8 @@ import {
   verifyProjections,
 } from '../rebuild';
 import { translated } from './as-of.controller';
-import { operatorFaults as fault } from './operator-service';
+import { OperatorActions } from './actions.controller';
+import { operatorFaults as fault, REASON } from './operator-service';
 
 /** What the controller is given. */
 @Injectable()
@@ -43,9 +46,9 @@ const listKeys = {
   name: { type: TEXT, multiple: true, description: `${NAMES}; all by default` },
 } as const satisfies KeyTable;
 
-const nameKeys = {
-  name: { type: TEXT, multiple: true, required: true, description: `${NAMES}, or all` },
-} as const satisfies KeyTable;
+const NAMED = { type: TEXT, multiple: true, required: true, description: `${NAMES}, or all` } as const;
+
+const nameKeys = { name: NAMED, ...REASON } as const satisfies KeyTable;
 
 const forceKeys = {
   ...nameKeys,
@@ -59,7 +62,7 @@ const rebuildKeys = {
 } as const satisfies KeyTable;
 
 const verifyKeys = {
-  ...nameKeys,
+  name: NAMED,
   sample: { type: INTEGER, description: 'Only about so many documents of each' },
 } as const satisfies KeyTable;
 
@@ -244,6 +247,7 @@ export class ProjectionsController implements OnModuleDestroy {
     private readonly log: EventLog,
     private readonly store: ReadStore,
     private readonly parts: ProjectionParts,
+    private readonly actions: OperatorActions,
   ) {}
 
   /** A stop does not wait for a rebuild: asked again, it continues. */
@@ -265,26 +269,38 @@ export class ProjectionsController implements OnModuleDestroy {
 
   @Post('pause')
   @ApiOperation(projectionOperations.pauseProjections)
-  async pause(@MatrixKeys(nameKeys) { name }: Keys<typeof nameKeys>): Promise<Answer> {
-    await translated(() => pauseReadModels(this.engines(), name, SYSTEM_CLOCK));
-    return await this.done();
+  async pause(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(nameKeys) keys: Keys<typeof nameKeys>,
+  ): Promise<Answer> {
+    return await this.act(caller, 'projections pause', keys, (engines) =>
+      pauseReadModels(engines, keys.name, SYSTEM_CLOCK),
+    );
   }
 
   @Post('resume')
   @ApiOperation(projectionOperations.resumeProjections)
-  async resume(@MatrixKeys(nameKeys) { name }: Keys<typeof nameKeys>): Promise<Answer> {
-    await translated(() => resumeReadModels(this.engines(), name));
-    return await this.done();
+  async resume(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(nameKeys) keys: Keys<typeof nameKeys>,
+  ): Promise<Answer> {
+    return await this.act(caller, 'projections resume', keys, (engines) =>
+      resumeReadModels(engines, keys.name),
+    );
   }
 
   @Post('rebuild')
   @ApiOperation(projectionOperations.rebuildProjections)
   async rebuild(
-    @MatrixKeys(rebuildKeys) { name, force = false, swap = true }: Keys<typeof rebuildKeys>,
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(rebuildKeys) keys: Keys<typeof rebuildKeys>,
   ): Promise<Answer> {
-    const then = swap ? 'swap' : 'keep';
+    const { name, force = false, swap = true } = keys;
+    const options = { ...this.options(), force, then: swap ? 'swap' : 'keep' } as const;
     return await this.begin(name, () =>
-      rebuildProjections(this.engines(), name, { ...this.options(), force, then }),
+      this.actions.of(caller, 'rebuild', keys, (engines) =>
+        rebuildProjections(this.engines(engines), name, options),
+      ),
     );
   }
 
@@ -310,24 +326,53 @@ export class ProjectionsController implements OnModuleDestroy {
 
   @Post('swap')
   @ApiOperation(projectionOperations.swapProjections)
-  async swap(@MatrixKeys(forceKeys) { name, force }: Keys<typeof forceKeys>): Promise<Answer> {
-    const { retainMs, signal } = this.options();
-    await translated(() => swapProjections(this.engines(), name, 'ready', { force, retainMs, signal }));
-    return await this.done();
+  async swap(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(forceKeys) keys: Keys<typeof forceKeys>,
+  ): Promise<Answer> {
+    return await this.swapTo('ready', caller, 'projections swap', keys);
   }
 
   @Post('rollback')
   @ApiOperation(projectionOperations.rollbackProjections)
-  async rollback(@MatrixKeys(forceKeys) { name, force }: Keys<typeof forceKeys>): Promise<Answer> {
-    const { retainMs, signal } = this.options();
-    await translated(() => swapProjections(this.engines(), name, 'kept', { force, retainMs, signal }));
-    return await this.done();
+  async rollback(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(forceKeys) keys: Keys<typeof forceKeys>,
+  ): Promise<Answer> {
+    return await this.swapTo('kept', caller, 'projections rollback', keys);
   }
 
   @Post('discard')
   @ApiOperation(projectionOperations.discardGenerations)
-  async discard(@MatrixKeys(nameKeys) { name }: Keys<typeof nameKeys>): Promise<Answer> {
-    await translated(() => discardGenerations(this.engines(), name));
+  async discard(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(nameKeys) keys: Keys<typeof nameKeys>,
+  ): Promise<Answer> {
+    return await this.act(caller, 'projections discard', keys, (engines) =>
+      discardGenerations(engines, keys.name),
+    );
+  }
+
+  private async swapTo(
+    kind: 'ready' | 'kept',
+    caller: Caller,
+    action: ActionName,
+    keys: Keys<typeof forceKeys>,
+  ): Promise<Answer> {
+    const { retainMs, signal } = this.options();
+    const options = { force: keys.force, retainMs, signal };
+    return await this.act(caller, action, keys, (engines) =>
+      swapProjections(engines, keys.name, kind, options),
+    );
+  }
+
+  private async act(
+    caller: Caller,
+    action: ActionName,
+    keys: Keys<typeof nameKeys>,
+    work: (engines: ProjectedEngines) => Promise<unknown>,
+  ): Promise<Answer> {
+    await translated(() => this.actions.of(caller, action, keys, (engines) => work(this.engines(engines))));
     return await this.done();
   }
 
@@ -355,7 +400,9 @@ export class ProjectionsController implements OnModuleDestroy {
     return { keepMs, retainMs, signal: this.stop.signal, batchSize: BATCH } as const;
   }
 
-  private engines(): ProjectedEngines {
-    return { log: this.log, store: this.store, deliveries: this.parts.deliveries };
+  private engines(
+    { log, store }: Pick<ProjectedEngines, 'log' | 'store'> = { log: this.log, store: this.store },
+  ): ProjectedEngines {
+    return { log, store, deliveries: this.parts.deliveries };
   }
 }
