@@ -112,7 +112,7 @@ export function addRebuild(affilog: Command, parts: CliParts): void {
       'Rebuild read models from the log in one pass and swap them in; or with --as, build them as of a time, beside the ' +
         'live ones. After an interruption the same command continues.',
     )
-    .argument('<projections...>', 'names of projections, or all')
+    .argument('<projection...>', 'names of projections, or all')
     .option('--force', 'Swap in despite differences and parked documents.')
     .option('--no-swap', 'leave them ready: `affilog projections swap` makes them live')
     .option('--dry-run', 'only build and compare a sample of their documents')

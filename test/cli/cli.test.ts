@@ -13,7 +13,7 @@ describe('affilog', () => {
     [['--help'], /serve .*network .*rebuild .*settings /s],
     [['serve', '--help'], /--demo .*--roles .*--port <value> .*--max-body /s],
     [['network', 'import', '--help'], /<file>.*--prune .*--data-dir /s],
-    [['rebuild', '--help'], /<projections\.\.\.>/],
+    [['rebuild', '--help'], /<projection\.\.\.>/],
     [['parked', '--help'], /list .*show .*retry .*skip /s],
   ])('%j prints help and exits with 0', async (args, expected) => {
     expect(await run(args)).toMatchObject({ code: 0, out: expect.stringMatching(expected), err: '' });
@@ -25,7 +25,7 @@ describe('affilog', () => {
     [['serve', '--prt', '1'], /unknown option '--prt'/],
     [['serve', '--roles', 'api,cook'], /Expected roles: api, projector, automation, notifier/],
     [['network', 'import'], /missing required argument 'file'/],
-    [['rebuild'], /missing required argument 'projections'/],
+    [['rebuild'], /missing required argument 'projection'/],
     [['serve', '--port', 'x'], /^affilog: --port=x: expected an integer from 0 to 65535\n$/],
   ])('%j is wrong usage: message on stderr, exit code 2', async (args, expected) => {
     expect(await run(args)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(expected) });
