@@ -218,7 +218,7 @@ describe('a rollback (decisions X126)', () => {
     // Nothing follows the former generation of another process's making.
     await world.emit(repriced('a', 7));
     await others[0]!.start();
-    await world.settled([productsProjection as Projection]);
+    await world.settled([productsProjection]);
     await world.stopRunners();
     await swapProjections(world, ['products'], 'kept');
     expect((await live()).number).toBe(kept[0]);
