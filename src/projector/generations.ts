@@ -77,7 +77,7 @@ export async function dropGenerations(store: ReadStore, generations: readonly Ge
 const SWEEP_MS = 60_000;
 
 /** How long an interrupted rebuild can be continued. */
-export const RESUMABLE_MS = 24 * 60 * 60 * 1000;
+const RESUMABLE_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Drops generations that are not kept any longer, and those that an interrupted rebuild has left unfinished, unless it can be

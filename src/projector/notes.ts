@@ -27,13 +27,13 @@ export interface Notes {
   readonly verification: Verification;
 }
 
-export interface Standby {
+interface Standby {
   readonly generation: number;
   /** When it is dropped (ISO 8601). */
   readonly until: string;
 }
 
-export interface RebuildNote {
+interface RebuildNote {
   readonly generation: number;
   /** The directory that documents are described with is of this position. */
   readonly until: Position;
@@ -51,7 +51,7 @@ export interface RebuildNote {
   readonly at: string;
 }
 
-export interface FailureNote {
+interface FailureNote {
   readonly what: string;
   readonly reason: string;
   /** When it failed (ISO 8601). */
