@@ -3,10 +3,12 @@ import { type DomainEvent, execute, toNewEvent } from '../../src/kernel/decider'
 import { NO_STREAM } from '../../src/kernel/event';
 import { subscriptionDecider } from '../../src/domain/subscriptions/subscription';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { TestClock } from '../support/clock';
 import { golden } from '../support/golden';
 import { streamOf } from '../contracts/event-log/events';
 import { at, deliveryWorld, type Json, type Sample } from './delivery-samples';
 import { POST_RECEIVER, subscription } from './subscription-network';
+import { CONVERSION_TOKENS } from './transaction-network';
 import { NOW, refusalOf } from './voucher-network';
 
 const { world, history, settled, sample: sampleOf } = deliveryWorld();
@@ -160,6 +162,22 @@ describe('a backfill (decisions N14)', () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3);
     const requests = await requestsOf(sample);
     expect([requests.length, new Set(requests).size]).toEqual([6, 6]);
+    expect((await sample.post('/backfills', PERIOD)).json()).toEqual({ requested: 0 });
+  });
+
+  test('makes no message again that a process has asked for whose clock is hours slow (decisions N17)', async () => {
+    const sample = await sampleOf('nord', ALL);
+    const slow = await world.app.again({
+      clock: new TestClock(() => new Date(Date.parse(at(0)) - 2 * 3_600_000)),
+    });
+    const { statusCode, body } = await slow.inject({
+      method: 'POST',
+      url: `/1.0/conversions/subscriptions/${sample.id}/backfills?token=${CONVERSION_TOKENS.nord}`,
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      payload: JSON.stringify(PERIOD),
+    });
+    await slow.close();
+    expect([statusCode, JSON.parse(body)]).toEqual([202, { requested: 6 }]);
     expect((await sample.post('/backfills', PERIOD)).json()).toEqual({ requested: 0 });
   });
 

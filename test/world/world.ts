@@ -80,8 +80,11 @@ const WATCHED_MS = 40_000;
 /** Steps between looks at what processes keep in memory. */
 const LOOK_STEPS = 12;
 
-/** How long it may take after all faults until nothing is left to do (ms). */
-const REST_MS = 15 * 60_000;
+/**
+ * How long it may take after all faults until nothing is left to do (ms): a message whose third attempt has failed waits for
+ * up to 36 minutes.
+ */
+const REST_MS = 45 * 60_000;
 /** How long nothing may happen until there is rest (ms): longer than automations wait after failures at their start. */
 const QUIET_MS = 3_000;
 const HOUR = 3_600_000;

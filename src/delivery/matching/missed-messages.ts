@@ -1,5 +1,5 @@
 import { type DomainEvent, toDomainEvent } from '../../kernel/decider';
-import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';
+import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type DeliveryRequest } from '../../domain/subscriptions/delivery-requests';
 import {
@@ -44,14 +44,14 @@ const MOST_EVENTS = 100_000;
 /**
  * Finds messages that a subscription would make of transitions now, and did not when these happened, or were retried:
  * what it was then is read along with them, so what the matcher has made, or will make, is not found. Stops after some
- * messages or events: `next` is where to continue.
+ * messages or events: `next` is where to continue. `first` is the position of the first transition that is found.
  */
 export async function missedMessages(
   clock: Clock,
   log: EventLog,
   missed: Missed,
   most: number,
-): Promise<{ readonly found: readonly MissedMessage[]; readonly next?: Position }> {
+): Promise<{ readonly found: readonly MissedMessage[]; readonly first: Position; readonly next?: Position }> {
   const { topic, id, min, max } = missed;
   const own = streamOf(SUBSCRIPTION, id);
   const after = missed.after ?? (await markBefore(log, min - CLOCKS_MS));
@@ -59,6 +59,7 @@ export async function missedMessages(
   let version = await subscriptionAsOf(log, id, after);
   let then = version.state;
   const found: MissedMessage[] = [];
+  let first = START;
   let seen = 0;
   for await (const { events } of log.readAll({ after, prefixes: [...topic.streams, own] })) {
     for (const event of events) {
@@ -67,18 +68,20 @@ export async function missedMessages(
         then = subscriptionDecider.evolve(then, toDomainEvent(event) as SubscriptionEvent);
       else if (topic.handles.includes(event.type)) {
         const time = timeOf(toDomainEvent(event));
-        if (time > max + CLOCKS_MS) return { found };
+        if (time > max + CLOCKS_MS) return { found, first };
         if (time >= min && time <= max && !parking.isDisregarded(event.id)) {
           const retried = parking.retriedAt(event.id);
           if (retried !== undefined && (retried < version.from || retried >= version.until))
             version = await subscriptionAsOf(log, id, retried);
-          found.push(...missedOf(event, retried === undefined ? then : version.state, missed));
+          const made = missedOf(event, retried === undefined ? then : version.state, missed);
+          if (found.length === 0 && made.length > 0) first = event.position;
+          found.push(...made);
         }
       }
-      if (seen >= MOST_EVENTS || found.length >= most) return { found, next: event.position };
+      if (seen >= MOST_EVENTS || found.length >= most) return { found, first, next: event.position };
     }
   }
-  return { found };
+  return { found, first };
 }
 
 /** When a transition happened (epoch ms): the `at` of its event, as of its `Occurrence`. */

@@ -103,7 +103,7 @@ const CLOCKS_MS = 60 * 60 * 1000;
 export async function* backTo<Event extends EventOf<string>>(
   log: EventLog,
   stream: string,
-  since: number,
+  since: number | Position,
   from?: number,
 ): AsyncGenerator<Event & { readonly position: Position }, undefined> {
   if (from === NO_STREAM) return;
@@ -111,9 +111,10 @@ export async function* backTo<Event extends EventOf<string>>(
   for await (const recorded of eventsOf(log, stream, options)) {
     const event = toDomainEvent(recorded) as Event;
     if (!isUsable(event)) continue;
-    // Its time is that of the attempt, which may have been recorded much later.
-    const isOld = event.type !== 'ReceiverDisabled' && Date.parse(event.data.at) < since - CLOCKS_MS;
-    if (isOld) return;
+    if (typeof since === 'string') {
+      if (recorded.position <= since) return;
+      // The time of a `ReceiverDisabled` is that of the attempt, which may have been recorded much later.
+    } else if (event.type !== 'ReceiverDisabled' && Date.parse(event.data.at) < since - CLOCKS_MS) return;
     yield { ...event, position: recorded.position };
   }
 }

@@ -106,10 +106,10 @@ export class BackfillCommands {
   private async make(which: Which, posted: Posted) {
     const known = await this.subscriptions.owned(which);
     const period = this.checked(which, known, posted);
-    const { found, next } = await this.find(which, known, period);
+    const { found, first, next } = await this.find(which, known, period);
     const more = next === undefined ? {} : { cursor: next };
     let [requested, position]: [number, Position | undefined] = [0, undefined];
-    let before = await this.requested(which.id, period.minTime);
+    let before = await this.requested(which.id, first);
     for (let from = 0; from < found.length;) {
       const wanted = found.slice(from, from + APPEND).filter(({ message }) => !before.ids.has(message));
       const events = wanted.map((message) => this.request(message));
@@ -124,7 +124,7 @@ export class BackfillCommands {
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
         // Another request may have asked for some of them.
-        before = await this.requested(which.id, period.minTime);
+        before = await this.requested(which.id, first);
       }
     }
     return { requested, ...more, position: position ?? (await this.log.head()) };
@@ -162,12 +162,15 @@ export class BackfillCommands {
     return await missedMessages(this.clock, this.log, missed, MOST);
   }
 
-  /** Ids of all messages that were requested about transitions from a time on, and the revision of the last request. */
-  private async requested(id: string, from: string) {
+  /**
+   * Ids of all messages that were requested since a transition, and the revision of the last request. By the order of the
+   * log: whoever has asked for them may have had a clock that was slow by hours.
+   */
+  private async requested(id: string, since: Position) {
     const ids = new Set<string>();
     const revision = await lastRequest(this.log, id);
-    for await (const { type, data } of requestsSince(this.log, id, revision, Date.parse(from)))
-      if (type === 'MessageRequested' && data.time >= from) ids.add(data.message);
+    for await (const { type, data } of requestsSince(this.log, id, revision, since))
+      if (type === 'MessageRequested') ids.add(data.message);
     return { ids, revision };
   }
 

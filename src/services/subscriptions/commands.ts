@@ -38,14 +38,14 @@ import {
 } from './subscription.queries';
 
 /**
- * The requests of a subscription up to a revision of them, back to a time (epoch ms), newest first; after them what is
+ * The requests of a subscription up to a revision of them, back to a time (epoch ms) or a position, newest first; after them what is
  * in the stream of the subscription, where old logs have requests, and where they are cancelled.
  */
 export async function* requestsSince(
   log: EventLog,
   subscriptionId: string,
   revision: number,
-  since: number,
+  since: number | Position,
 ): AsyncGenerator<SubscriptionEvent & { readonly position: Position }> {
   yield* backTo<SubscriptionEvent>(log, requestStream(subscriptionId), since, revision);
   yield* backTo<SubscriptionEvent>(log, streamOf(SUBSCRIPTION, subscriptionId), since);
