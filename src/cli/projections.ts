@@ -28,11 +28,13 @@ export function addProjections(affilog: Command, parts: CliParts): void {
   projections
     .command('list [names...]', { isDefault: true })
     .description('List the read models: state, generation, position, lag, rate, size, parked documents.')
-    .option('--json', 'print JSON')
+    .option('--json', 'One JSON object a line.')
     .action(
       onEngines(parts, async (engines: Engines, names: readonly string[], { json }: ListFlags) => {
         const states = await (await operations()).readModelStates(engines, SYSTEM_CLOCK, names);
-        stdout.write(json === true ? `${JSON.stringify(states, undefined, 2)}\n` : tableOf(states));
+        stdout.write(
+          json === true ? states.map((one) => `${JSON.stringify(one)}\n`).join('') : tableOf(states),
+        );
       }),
     );
   projections

@@ -16,13 +16,19 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   'notifications deliveries': [],
   'as-of list': [],
   'parked list': [],
+  'projections list': [],
   actions: [],
   'log stats': [],
   'log check': [],
 };
 
 /** What text has besides: a head, or that there is nothing. */
-const OTHER_LINES: Readonly<Record<string, number>> = { 'parked list': 1, 'log stats': 1, 'log check': 1 };
+const OTHER_LINES: Readonly<Record<string, number>> = {
+  'parked list': 1,
+  'projections list': 1,
+  'log stats': 1,
+  'log check': 1,
+};
 
 const world = claimWorld();
 automatedClaims(world);
@@ -65,7 +71,8 @@ describe('lists of the command line (decisions X119)', () => {
       expect(code).toBe(0);
       return out.split('\n').slice(0, -1);
     };
-    const text = await linesOf();
+    // Indented lines are remarks on the item before.
+    const text = (await linesOf()).filter((line) => !line.startsWith(' '));
     const items = (await linesOf('--json')).map((line) => JSON.parse(line) as unknown);
     expect(items).toHaveLength(text.length - (OTHER_LINES[path] ?? 0));
     for (const item of items) expect(item).toEqual(expect.any(Object));

@@ -15,7 +15,10 @@ afterAll(() => app.close());
 const affilog = async (...args: readonly string[]) => await run(args, { DATA_DIR: app.folder });
 const projections = async (...args: readonly string[]) => await affilog('projections', ...args);
 const statesOf = async (...names: readonly string[]) =>
-  JSON.parse((await projections('list', ...names, '--json')).out) as readonly ReadModelState[];
+  (await projections('list', ...names, '--json')).out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as ReadModelState);
 
 describe('affilog projections (decisions X122 to X126)', () => {
   it('lists read models as a table and as JSON', async () => {
