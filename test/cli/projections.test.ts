@@ -20,7 +20,7 @@ const statesOf = async (...names: readonly string[]) =>
     .split('\n')
     .map((line) => JSON.parse(line) as ReadModelState);
 
-describe('affilog projections (decisions X122 to X126)', () => {
+describe('affilog projections (decisions X122, X123, X126 to X128)', () => {
   it('lists read models as a table and as JSON', async () => {
     const { code, out, err } = await projections();
     expect([code, err]).toEqual([0, '']);

@@ -51,7 +51,7 @@ async function plant(id: string, change: (body: string) => string): Promise<void
   await world.store.write(target, [{ version: found!.version, put }]);
 }
 
-describe('a comparison with what the log says (decisions X124)', () => {
+describe('a comparison with what the log says (decisions X127)', () => {
   test('finds nothing if there is nothing, and leaves nothing behind', async () => {
     const before = await generationsOf('products');
     const [found] = await verifyProjections(world, ['products']);
@@ -97,7 +97,7 @@ describe('a comparison with what the log says (decisions X124)', () => {
   });
 });
 
-describe('a rebuild (decisions X125)', () => {
+describe('a rebuild (decisions X128)', () => {
   const again = (over: object = {}, options = {}) =>
     rebuild(world.log, world.store, [{ ...(productsProjection as Projection), ...over }], {
       clock: SYSTEM_CLOCK,

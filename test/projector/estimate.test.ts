@@ -58,7 +58,7 @@ const withRest = (parts: readonly number[], { index, compare } = ratio): Model =
   return { parts, index: index * whole, compare: compare * whole };
 };
 
-describe('the estimated end of a rebuild is within 20 % after the first tenth (decisions X125)', () => {
+describe('the estimated end of a rebuild is within 20 % after the first tenth (decisions X128)', () => {
   test.each<readonly [string, readonly number[]]>([
     ['parts of the log take the same', equal],
     ['they take between half and three times as long', equal.map((_, at) => 0.5 + 2.5 * noise(at))],
