@@ -54,6 +54,8 @@ export async function fillGenerations(
       const incoming = events.map((event) => new IncomingEvent(event));
       for (const projector of projectors)
         if (projector.checkpoint < position) await projector.apply(incoming, directory, position);
+      // Also of those that the batch does not concern: whoever is killed continues from the lowest checkpoint.
+      await flushAll(projectors);
       await onBatch(events.length, position);
       if (position === until) break;
     }
@@ -76,6 +78,7 @@ export async function catchUp(
     for await (const batch of log.readAll({ after: group.position, prefixes: group.prefixes })) {
       const part = cutAt(batch, until);
       await group.apply(part);
+      await group.flush();
       await onBatch(part.events.length, part.position);
       if (part.position === until) return;
     }

@@ -200,7 +200,7 @@ export class Runner {
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
         await group.apply(batch, signal);
-        if (batch.caughtUp) await group.flush();
+        await group.flush();
         this.reportParked();
         this.isJoining ||= hasLive && batch.caughtUp;
         if (this.isJoining || group.isFinished) return;

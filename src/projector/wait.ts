@@ -7,6 +7,9 @@ import { type Projection } from './projection';
 /** Polling intervals (ms), which grow: each poll is a request when the store is a server. */
 const POLL_MS = { min: 5, max: 200 } as const;
 
+/** After all positions. */
+const END: Position = '9'.repeat(START.length);
+
 /** How long what is known of paused read models is good for (ms). */
 const PAUSED_MS = 1_000;
 
@@ -39,7 +42,7 @@ export class PositionWait {
 
   /**
    * Waits until queries see everything up to a position (`docs/decisions.md#a7`). Resolves to false after the timeout,
-   * and at once if the read model that is behind is paused.
+   * and if a read model that is paused is behind: once the others show it.
    */
   until(position: Position, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
@@ -92,21 +95,28 @@ export class PositionWait {
       const reached = waiters.filter(({ position }) => visible !== undefined && visible >= position);
       if (reached.length > 0) await this.position.refresh();
       for (const waiter of reached) if (this.waiters.delete(waiter)) waiter.resolve(true);
-      const isPaused = reached.length < waiters.length && (await this.isPaused());
+      const unpaused = reached.length < waiters.length ? await this.unpaused() : undefined;
+      const shown = waiters.filter(({ position }) => unpaused !== undefined && unpaused >= position);
+      if (shown.length > reached.length) await this.position.refresh();
       const now = this.clock.monotonic();
-      const expired = waiters.filter(({ deadline }) => isPaused || now >= deadline);
+      const expired = waiters.filter((waiter) => now >= waiter.deadline || shown.includes(waiter));
       for (const waiter of expired) if (this.waiters.delete(waiter)) waiter.resolve(false);
     } catch (error) {
       this.fail(waiters, error);
     }
   }
 
-  /** Whether the read model that is behind is paused, looked up at most once a second. */
-  private async isPaused(): Promise<boolean> {
+  /**
+   * Up to where all read models are visible that are not paused; undefined unless the one that is behind is paused. What
+   * is paused is looked up at most once a second.
+   */
+  private async unpaused(): Promise<Position | undefined> {
     const now = this.clock.monotonic();
     if (this.paused === undefined || now - this.paused.at >= PAUSED_MS)
       this.paused = { names: await pausedAmong(this.store, this.position.names), at: now };
-    return this.position.slowest !== undefined && this.paused.names.has(this.position.slowest);
+    const { slowest } = this.position;
+    if (slowest === undefined || !this.paused.names.has(slowest)) return undefined;
+    return await this.position.readWithout(this.paused.names);
   }
 
   private fail(waiters: readonly PositionWaiter[], error: unknown): void {
@@ -184,6 +194,18 @@ class PositionOf {
       const lowest = all.reduce((a, b) => (b < a ? b : a), position);
       this.last = Math.max(0, all.indexOf(lowest));
       return lowest;
+    } catch (error) {
+      if (error instanceof NoGeneration) return undefined;
+      throw error;
+    }
+  }
+
+  /** The lowest checkpoint of the others; if there are none, the end of any log. */
+  async readWithout(names: ReadonlySet<string>): Promise<Position | undefined> {
+    const others = this.targets.filter(({ collection }) => !names.has(collection));
+    try {
+      const all = await Promise.all(others.map((target) => this.store.checkpoint(target)));
+      return all.reduce((a, b) => (b < a ? b : a), END);
     } catch (error) {
       if (error instanceof NoGeneration) return undefined;
       throw error;

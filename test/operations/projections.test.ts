@@ -130,6 +130,23 @@ describe('a read model that is paused (decisions X123)', () => {
     expect(await new PositionWait(SYSTEM_CLOCK, world.store, all).until(position, 60_000)).toBe(true);
   });
 
+  test('does not keep writes from waiting until the others show them (decisions A7)', async () => {
+    await start();
+    await world.settled(all);
+    await pause('vouchers');
+    await SYSTEM_CLOCK.pause(600);
+    const wait = new PositionWait(SYSTEM_CLOCK, world.store, all);
+    for (let price = 1; price <= 10; price += 1) {
+      const position = await world.emit(listed('a', price));
+      expect(await wait.until(position, 60_000)).toBe(false);
+      expect(await world.documents('products')).toMatchObject({ [a]: { price } });
+    }
+    await pause('all');
+    const position = await world.emit(listed('a', 11));
+    await SYSTEM_CLOCK.pause(1_100);
+    expect(await wait.until(position, 60_000)).toBe(false);
+  });
+
   test('catches up apart from the others, which do not wait for it', async () => {
     await start();
     await world.settled(all);

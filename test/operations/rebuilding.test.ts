@@ -1,6 +1,8 @@
 import { PROJECTIONS } from '../../projections';
 import { products as productsProjection } from '../../projections/products';
 import { offerId } from '../../src/domain/products/offer';
+import { type Position } from '../../src/kernel/event';
+import { EngineUnavailable } from '../../src/kernel/event-log';
 import { EVERYTHING, type Search } from '../../src/kernel/query';
 import { targetOf } from '../../src/kernel/read-store';
 import { readModelStates } from '../../src/operations/projections';
@@ -12,7 +14,7 @@ import {
   verifyProjections,
 } from '../../src/operations/rebuild';
 import { Directory } from '../../src/network/directory';
-import { catchUp } from '../../src/projector/fill';
+import { catchUp, fillGenerations } from '../../src/projector/fill';
 import { GenerationProjector } from '../../src/projector/generation-projector';
 import { Sweeper } from '../../src/projector/generations';
 import { type Projection } from '../../src/projector/projection';
@@ -126,6 +128,34 @@ describe('a rebuild (decisions X128)', () => {
     await world.settled(all);
     expect(await priceOf(a)).toBe(70);
     expect((await stateOf('products')).rebuild).toBeUndefined();
+  });
+
+  test('that was killed continues where it was, also with read models that nothing happened to', async () => {
+    await world.emit(...Array.from({ length: 50 }, (_, at) => listed(`s${at}`, at + 1)));
+    let isDead = false;
+    const store = new Proxy(world.store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        if (isDead) return () => Promise.reject(new EngineUnavailable('killed'));
+        return value.bind(target) as unknown;
+      },
+    });
+    const projections = all.filter(({ collection: { name } }) => name === 'products' || name === 'vouchers');
+    const begun = await Promise.all(projections.map(({ collection }) => store.create(collection)));
+    const projectors = await Promise.all(
+      projections.map((one, at) => GenerationProjector.open(world.log, store, one, begun[at]!, 'test')),
+    );
+    const positions: Position[] = [];
+    const onBatch = async (_: number, position: Position) => {
+      positions.push(position);
+      isDead ||= positions.length === 6;
+    };
+    const until = await world.log.head();
+    await expect(fillGenerations(world.log, projectors, { until, onBatch, batchSize: 5 })).rejects.toThrow();
+    const stored = await Promise.all(begun.map((one) => world.store.checkpoint(targetOf(one))));
+    for (const one of stored) expect(one >= positions[4]!).toBe(true);
+    for (const one of begun) await world.store.drop(one);
   });
 
   test.each([

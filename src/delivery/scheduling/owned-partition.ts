@@ -79,15 +79,14 @@ export class OwnedPartition {
   /** The outcome of a message that was started is being appended. */
   appending(outcome: Outcome, started: Started): void {
     this.ended.set(outcome, started);
-    if (outcome.redelivery !== undefined && outcome.outcome === 'delivered')
-      this.delivered.add(outcome.revision);
+    if (isDeliveredManually(outcome)) this.delivered.add(outcome.revision);
   }
 
   /** An outcome is durable, and in the state: of what was started, if it was. */
   appended(outcome: Outcome): Started | undefined {
     const started = this.ended.get(outcome);
     this.ended.delete(outcome);
-    this.delivered.delete(outcome.revision);
+    if (isDeliveredManually(outcome)) this.delivered.delete(outcome.revision);
     return started;
   }
 
@@ -121,4 +120,8 @@ export class OwnedPartition {
   private wake(): void {
     for (const resolve of this.waiting) resolve();
   }
+}
+
+function isDeliveredManually({ redelivery, outcome }: Outcome): boolean {
+  return redelivery !== undefined && outcome === 'delivered';
 }

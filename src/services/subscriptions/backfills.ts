@@ -109,6 +109,7 @@ export class BackfillCommands {
     const { found, first, next } = await this.find(which, known, period);
     const more = next === undefined ? {} : { cursor: next };
     let [requested, position]: [number, Position | undefined] = [0, undefined];
+    if (found.length === 0) return { requested, ...more, position: await this.log.head() };
     let before = await this.requested(which.id, first);
     for (let from = 0; from < found.length;) {
       const wanted = found.slice(from, from + APPEND).filter(({ message }) => !before.ids.has(message));

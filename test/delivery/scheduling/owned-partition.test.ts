@@ -1,4 +1,4 @@
-import { partitionStream } from '../../../src/domain/deliveries/delivery-events';
+import { type Outcome, partitionStream } from '../../../src/domain/deliveries/delivery-events';
 import { eventsOf } from '../../../src/kernel/decider';
 import { OwnedPartition } from '../../../src/delivery/scheduling/owned-partition';
 import { takePartition } from '../../../src/delivery/scheduling/partition-log';
@@ -44,6 +44,20 @@ describe('A partition', () => {
     partition.abort();
     await expect(waiting).resolves.toHaveLength(2);
     await expect(waitTwice(partition)).resolves.toHaveLength(2);
+  });
+
+  it('holds a retry until the success of a redelivery is durable, whatever else of the message is (decisions N3, N14)', () => {
+    const { partition, started } = busyPartition();
+    const outcome = { receiver: 'r', revision: 7 } as Outcome;
+    const failed: Outcome = { ...outcome, outcome: 'failed', attempt: 1 };
+    const delivered: Outcome = { ...outcome, outcome: 'delivered', redelivery: 9 };
+    for (const one of [failed, delivered]) partition.appending(one, started);
+    const isOver = () => [undefined, 9].map((redelivery) => partition.isOver({ revision: 7, redelivery }));
+    expect(isOver()).toEqual([true, false]);
+    partition.appended(failed);
+    expect(isOver()).toEqual([true, false]);
+    partition.appended(delivered);
+    expect(isOver()).toEqual([false, false]);
   });
 
   it('is not taken over by a process that was paused meanwhile, and whose lease is over (decisions N3)', async () => {
