@@ -55,15 +55,15 @@ export class Runner {
   private running: Promise<void> | undefined;
   private onOpen: () => void = () => undefined;
   private projectors: readonly GenerationProjector[] = [];
-  /** Parked documents reported so far, by generation. */
-  private readonly reportedParked = new Map<number, number>();
+  /** Parked documents reported so far, by name of the generation. */
+  private readonly reportedParked = new Map<string, number>();
   private readonly origin: OriginRecord;
   private readonly expiry: Expiry | undefined;
   /** The last event that was applied and written. */
   private applied: RecordedEvent | undefined;
   private readonly stopped = new StoppedProjections();
-  /** Numbers of generations beside live ones that have stopped: they are followed again after a restart. */
-  private readonly stoppedBeside = new Set<number>();
+  /** Names of generations beside live ones that have stopped: they are followed again after a restart. */
+  private readonly stoppedBeside = new Set<string>();
   private paused: ReadonlySet<string> = new Set();
   /** Read models that were far behind have caught up: they join the others. */
   private isJoining = false;
@@ -133,23 +133,28 @@ export class Runner {
     await this.origin.claim((message) => this.parts.report?.(message));
     await this.buildMissing();
     this.projectors = await this.openProjectors();
-    const live = new Set(this.projectors.map(({ generation }) => generation.number));
-    for (const number of this.reportedParked.keys())
-      if (!live.has(number)) this.reportedParked.delete(number);
+    const own = new Set(this.projectors.map(({ generation }) => nameOf(generation)));
+    for (const name of this.reportedParked.keys()) if (!own.has(name)) this.reportedParked.delete(name);
     this.paused = await pausedAmong(this.store, this.names);
     const { main, apart } = await this.groups();
     await retryDue(this.log, main);
     this.onOpen();
     this.isJoining = false;
-    await this.leader.leadWith(
-      async (signal) => {
-        await inParallel(signal, [
-          (own) => this.follow(main, own),
-          ...(apart === undefined ? [] : [(own: AbortSignal) => this.followApart(apart, own)]),
-        ]);
-      },
-      (signal) => this.mayLead(signal),
-    );
+    await this.leader
+      .leadWith(
+        async (signal) => {
+          await inParallel(signal, [
+            (own) => this.follow(main, own),
+            ...(apart === undefined ? [] : [(own: AbortSignal) => this.followApart(apart, own)]),
+          ]);
+        },
+        (signal) => this.mayLead(signal),
+      )
+      .catch(async (error: unknown) => {
+        // A generation was dropped while it was followed: it starts again with those that are left.
+        if (!(error instanceof NoGeneration)) throw error;
+        if (await this.isFollowing(await liveGenerations(this.store, this.projections))) throw error;
+      });
     // It may have been stopped before the log has delivered anything.
     this.applied ??= await lastEventUpTo(this.log, main.position, main.prefixes);
     await this.origin.record(this.applied, 0);
@@ -222,13 +227,13 @@ export class Runner {
     const live = await this.stopped.without(followed.filter(isLive));
     const furthest = live.reduce((a, { checkpoint: b }) => (a > b ? a : b), START);
     const near: GenerationProjector[] = [];
-    const far = followed.filter((one) => !isLive(one) && !this.stoppedBeside.has(one.generation.number));
+    const far = followed.filter((one) => !isLive(one) && !this.stoppedBeside.has(nameOf(one.generation)));
     for (const one of live) ((await this.isNear(one, furthest)) ? near : far).push(one);
     const open = (projectors: readonly GenerationProjector[]) =>
-      ProjectionGroup.open(log, projectors, ({ generation: { number, state } }, error) => {
-        if (state === 'live') this.stopProjection(error, number);
-        else this.stoppedBeside.add(number);
-        if (state !== 'live') this.parts.report?.(error);
+      ProjectionGroup.open(log, projectors, ({ generation }, error) => {
+        if (generation.state === 'live') return this.stopProjection(error, generation.number);
+        this.stoppedBeside.add(nameOf(generation));
+        this.parts.report?.(error);
       });
     return { main: await open(near), ...(far.length === 0 ? {} : { apart: await open(far) }) };
   }
@@ -245,9 +250,10 @@ export class Runner {
 
   private reportParked(): void {
     for (const { generation, parked } of this.projectors) {
-      const reported = this.reportedParked.get(generation.number) ?? 0;
-      if (parked.size > reported) this.parts.report?.(new DocumentsParked(nameOf(generation), parked.size));
-      this.reportedParked.set(generation.number, parked.size);
+      const name = nameOf(generation);
+      if (parked.size > (this.reportedParked.get(name) ?? 0))
+        this.parts.report?.(new DocumentsParked(name, parked.size));
+      this.reportedParked.set(name, parked.size);
     }
   }
 
@@ -273,9 +279,7 @@ export class Runner {
     if (this.isJoining) return false;
     const paused = await pausedAmong(this.store, this.names);
     if (paused.size !== this.paused.size || [...paused].some((name) => !this.paused.has(name))) return false;
-    const followed = (await this.followedNow(live)).map(keyOf);
-    const own = new Set(this.projectors.map(({ generation }) => keyOf(generation)));
-    if (followed.length !== own.size || followed.some((key) => !own.has(key))) return false;
+    if (!(await this.isFollowing(live))) return false;
     for (const { parked, generation } of this.projectors)
       if (!paused.has(generation.collection) && (await parked.isRetryRequested())) return false;
     return true;
@@ -283,6 +287,13 @@ export class Runner {
 
   private get names(): readonly string[] {
     return this.projections.map(({ collection }) => collection.name);
+  }
+
+  /** Whether it follows these, and those beside them. */
+  private async isFollowing(live: readonly (Generation | undefined)[]): Promise<boolean> {
+    const followed = (await this.followedNow(live)).map(keyOf);
+    const own = new Set(this.projectors.map(({ generation }) => keyOf(generation)));
+    return followed.length === own.size && followed.every((key) => own.has(key));
   }
 
   /** The live generations, and those beside them. */
@@ -350,18 +361,22 @@ export class Runner {
     const projectors: GenerationProjector[] = [];
     for (const generation of await this.followedNow(live)) {
       const projection = this.projections.find(({ collection }) => collection.name === generation.collection);
-      if (projection !== undefined)
-        projectors.push(
-          await GenerationProjector.open(this.log, this.store, projection, generation, this.parts.code),
-        );
+      if (projection === undefined) continue;
+      const { log, store, parts } = this;
+      try {
+        projectors.push(await GenerationProjector.open(log, store, projection, generation, parts.code));
+      } catch (error) {
+        // It was dropped a moment ago.
+        if (!(error instanceof NoGeneration) || generation.state === 'live') throw error;
+      }
     }
     return projectors;
   }
 }
 
 /** What is followed, and whether it is live. */
-function keyOf({ number, state }: Generation): string {
-  return `${number} ${state === 'live' ? 'live' : 'beside'}`;
+function keyOf(generation: Generation): string {
+  return `${nameOf(generation)} ${generation.state === 'live' ? 'live' : 'beside'}`;
 }
 
 /** Does all of this at once; when one ends, the others are ended. Raises the first failure. */

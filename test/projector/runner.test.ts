@@ -7,17 +7,19 @@ import { listParked, prepareParked, requestRetry } from '../../src/projector/par
 import { products } from '../../projections/products';
 import { delistings } from '../../projections/delistings';
 import { priceHistory, pricesOf } from '../../projections/price-history';
-import { type Projection } from '../../src/projector/projection';
-import { rebuild } from '../../src/projector/rebuild';
+import { DOMAIN_LOG, type Projection } from '../../src/projector/projection';
+import { discardBeside, rebuild } from '../../src/projector/rebuild';
 import { toNewEvent } from '../../src/kernel/decider';
 import { START } from '../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../src/kernel/event-log';
-import { type Target } from '../../src/kernel/read-store';
+import { type Generation, type Target, targetOf } from '../../src/kernel/read-store';
 import { type Clock, SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { defined, delisted, FEED_ID, listed, mapped, repriced, unmapped } from './sample-events';
+import { numberedByCollection } from '../support/numbered-store';
+import { pauseCall } from '../support/pause-call';
 import { failing } from './failing';
 import { withSlowWrites } from './slow-writes';
-import { World } from './world';
+import { PROJECTIONS, World } from './world';
 
 let world: World;
 beforeEach(async () => {
@@ -132,6 +134,63 @@ describe('the runner', () => {
     expect(reported).toEqual(new Set(['gone', 'full']));
     while (runner.trouble() !== undefined) await turn();
     expect(await listParked(world.store)).toEqual([]);
+  });
+});
+
+describe('generations beside the live ones', () => {
+  const again = (store = world.store) =>
+    rebuild(world.log, store, PROJECTIONS, { clock: SYSTEM_CLOCK, owner: 'operator', code: 'test' });
+  /** Counts how often the log was subscribed to. */
+  const subscriptions = (): (() => number) => {
+    const own = world.log.subscribe.bind(world.log);
+    let count = 0;
+    world.log.subscribe = (options) => {
+      count += 1;
+      return own(options);
+    };
+    return () => count;
+  };
+
+  test('are told apart where each collection has numbers of its own, as in Elasticsearch', async () => {
+    const store = numberedByCollection(world.store);
+    const first = world.runner({}, undefined, { log: world.log, store });
+    await first.start();
+    const numbers = (await store.generations('products', 'price-history')).map(({ number }) => number);
+    expect(numbers).toEqual([1, 1]);
+    await again(store);
+    await first.stop();
+    const count = subscriptions();
+    await world.runner({}, undefined, { log: world.log, store }).start();
+    await SYSTEM_CLOCK.pause(1_500);
+    // One for the live ones, and one for those that are kept.
+    expect(count()).toBe(2);
+    expect(world.reports).toEqual([]);
+  });
+
+  test('are dropped while they are written to: the runner continues at once and reports nothing', async () => {
+    await world.emit(listed('a', 1));
+    await world.runner().start();
+    await again();
+    const [kept, live] = (await world.store.generations('products')) as [Generation, Generation];
+    await world.emit(repriced('a', 2));
+    while ((await world.store.checkpoint(targetOf(kept))) !== (await world.log.head())) await turn();
+    const isKept = (target: Target): boolean => target.generation === kept.number;
+    const written = pauseCall(world.store, 'write', 1, isKept);
+    await world.emit(repriced('a', 3));
+    await written.reached;
+    await discardBeside(world.store, 'products', {
+      clock: SYSTEM_CLOCK,
+      owner: 'operator',
+      source: DOMAIN_LOG,
+    });
+    const count = subscriptions();
+    written.release();
+    while (count() === 0) await turn();
+    await world.emit(repriced('a', 4));
+    await world.settled();
+    expect(await world.documents('products')).toMatchObject({ [a]: { price: 4 } });
+    expect(await world.store.generations('products')).toEqual([live]);
+    expect(world.reports).toEqual([]);
   });
 });
 
