@@ -1,4 +1,4 @@
-import { access, constants, mkdir } from 'node:fs/promises';
+import { access, constants, mkdir, open } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type MessagePort } from 'node:worker_threads';
 import { NamedError } from '../kernel/fault';
@@ -6,10 +6,11 @@ import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '
 import { type IsGone, type Lease, Leases } from '../kernel/leases';
 import { type ReadStore } from '../kernel/read-store';
 import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
+import { closeDatabase, toFailure } from './embedded/connection';
 import { LeaseFile } from './embedded/leases';
 import { copyDeliveryLog } from './embedded/log/copy-delivery-log';
 import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
-import { Presence, PRESENCE_FOLDER } from './embedded/presence';
+import { lock, Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { layoutFolder } from './embedded/store/layouts';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { isObject } from '../kernel/unknown';
@@ -357,6 +358,36 @@ async function exists(path: string): Promise<boolean> {
 export function presenceIn(dataDir: string): Presence {
   return new Presence(dataDir);
 }
+
+/**
+ * Runs `work` while this process has the lock of a file, which is created if needed and stays; undefined if another one has
+ * it. It works between machines if the file system has locks, and ends with the process. Raises `EngineUnavailable` if it
+ * cannot be locked, system errors, and what `work` raises.
+ */
+export async function whileLocked<Result>(
+  file: string,
+  work: () => Promise<Result>,
+): Promise<Result | undefined> {
+  await (await open(file, 'a', 0o600)).close();
+  const locked = lockUnlessTaken(file);
+  if (locked === undefined) return undefined;
+  try {
+    return await work();
+  } finally {
+    closeDatabase(locked);
+  }
+}
+
+function lockUnlessTaken(file: string): ReturnType<typeof lock> | undefined {
+  try {
+    return lock(file);
+  } catch (error) {
+    if (isObject(error) && 'sqliteCode' in error && error.sqliteCode === SQLITE_BUSY) return undefined;
+    throw toFailure('the lock of the folder', error);
+  }
+}
+
+const SQLITE_BUSY = 5;
 
 /** Leases that are opened when they are first needed: most processes and threads never need them. */
 class LazyLeases extends Leases {

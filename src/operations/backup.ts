@@ -3,15 +3,16 @@ import { createReadStream } from 'node:fs';
 import { access, chmod, copyFile, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { copyDeliveriesTo, DELIVERIES_FILE, type Engines } from '../engines/open';
+import { copyDeliveriesTo, DELIVERIES_FILE, type Engines, whileLocked } from '../engines/open';
 import { isImportUnfinished } from '../engines/unfinished-import';
 import { START } from '../kernel/event';
 import { codeOf } from '../kernel/unknown';
 import { type Clock } from '../runtime/clock';
 import { CommandError, UsageError } from './command-error';
 import { type Copied, type CopyProgress, refuseServers } from './copy-log';
-import { exportLog, type ExportProgress, importFiles, MANIFEST, syncFolder, verifyFile } from './export-log';
+import { exportLog, type ExportProgress, importFiles, MANIFEST, syncFolder } from './export-log';
 import { type InstallationPlace } from './installation';
 
 /**
@@ -22,6 +23,8 @@ import { type InstallationPlace } from './installation';
 const FILE = 'backup.json';
 const LOG = 'log';
 const KEY = 'notify.key';
+/** Locked by whoever writes to the folder. */
+const LOCK = 'backup.lock';
 const DELIVERIES_COPY = /^deliveries-\d+\.sqlite/;
 
 const file = z.strictObject({ name: z.string().regex(/^[\w.-]+$/), bytes: z.int(), sha256: z.string() });
@@ -54,38 +57,56 @@ export interface BackedUp {
   readonly hasKey: boolean;
 }
 
+/** Its message names no path. */
+export class BackupUnderWay extends CommandError {
+  override readonly name = 'BackupUnderWay';
+}
+
 /**
  * Backs up the log, the delivery log of the data folder, and with `withKey` the key, while servers run; continues a
- * former backup in the same folder. Raises `CommandError`, `UsageError` and system errors.
+ * former backup in the same folder. Raises `BackupUnderWay`, `CommandError`, `UsageError`, `EngineUnavailable` and
+ * system errors.
  */
 export async function backUp(
   { log }: Pick<Engines, 'log'>,
-  { dataDir, eventLog, notifyKey }: InstallationPlace,
+  place: InstallationPlace,
+  to: string,
+  options: BackupOptions,
+): Promise<BackedUp> {
+  if (options.withKey === true && place.notifyKey !== undefined)
+    throw new UsageError('--with-key: the key is that of NOTIFY_KEY: keep it where you have it from');
+  await mkdir(to, { recursive: true, mode: 0o700 });
+  await requireOwnFolder(to, await backupIn(to));
+  const done = await whileLocked(join(to, LOCK), () => backUpAlone(log, place, to, options));
+  if (done !== undefined) return done;
+  throw new BackupUnderWay(
+    'another backup into this folder is under way: wait until it has ended, or back up into another folder',
+  );
+}
+
+async function backUpAlone(
+  log: Engines['log'],
+  { dataDir, eventLog }: InstallationPlace,
   to: string,
   { withKey = false, clock, signal, onProgress, begin }: BackupOptions,
 ): Promise<BackedUp> {
-  if (withKey && notifyKey !== undefined)
-    throw new UsageError('--with-key: the key is that of NOTIFY_KEY: keep it where you have it from');
-  await mkdir(to, { recursive: true, mode: 0o700 });
   const before = await backupIn(to);
-  await requireOwnFolder(to, before);
   await begin();
   // First: a delivery log that is ahead of the log is not continued.
   const deliveries = eventLog === 'sqlite:' ? await copyDeliveries(dataDir, to, signal) : undefined;
-  const known = new Set(before?.log.files.map(({ name }) => name));
   const range = { types: [], streams: [], after: START };
   const manifest = await exportLog(log, join(to, LOG), {
     ...{ format: 'ndjson', gzip: true, range, grows: true },
     ...(signal === undefined ? {} : { signal }),
     ...(onProgress === undefined ? {} : { onProgress }),
   });
-  for (const one of manifest.files) if (!known.has(one.name)) await verifyFile(join(to, LOG), one, signal);
   const key = withKey ? await copyKey(dataDir, to) : before?.key;
   const backup: Backup = {
     ...{ format: 1, at: clock.now().toISOString(), log: manifest },
     ...(deliveries === undefined ? {} : { deliveries }),
     ...(key === undefined ? {} : { key }),
   };
+  await requireIntact(to, backup, signal);
   await writeBackup(to, backup);
   for (const name of await readdir(to))
     if (DELIVERIES_COPY.test(name) && name !== deliveries?.name) await rm(join(to, name), { force: true });
@@ -103,8 +124,29 @@ async function requireOwnFolder(to: string, before: Backup | undefined): Promise
     throw new CommandError(`${to}: expected an empty folder, or one with a backup to continue`);
 }
 
+/** Each file that a backup names is as it says: all are read. */
+async function requireIntact(
+  folder: string,
+  { log, deliveries, key }: Backup,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const remedy = ': back up into an empty folder';
+  for (const one of log.files) await requireHash(join(folder, LOG, one.name), one.sha256, { remedy, signal });
+  for (const one of [deliveries, key])
+    if (one !== undefined) await requireHash(join(folder, one.name), one.sha256, { remedy, signal });
+}
+
+async function requireHash(
+  path: string,
+  sha256: string,
+  { remedy = '', signal }: { readonly remedy?: string; readonly signal?: AbortSignal | undefined } = {},
+): Promise<void> {
+  if ((await sha256Of(path, signal)) === sha256) return;
+  throw new CommandError(`${path} is damaged: its SHA-256 is not that of ${FILE}${remedy}`);
+}
+
 function isPart(name: string): boolean {
-  return DELIVERIES_COPY.test(name) || name === `${FILE}.part`;
+  return name === LOCK || DELIVERIES_COPY.test(name) || name === `${FILE}.part`;
 }
 
 async function copyDeliveries(
@@ -151,9 +193,9 @@ async function measured(folder: string, name: string): Promise<BackedUpFile> {
   return { name, bytes: (await stat(path)).size, sha256: await sha256Of(path) };
 }
 
-async function sha256Of(path: string): Promise<string> {
+async function sha256Of(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
+  await pipeline(createReadStream(path), hash, { ...(signal === undefined ? {} : { signal }) });
   return hash.digest('hex');
 }
 
@@ -172,6 +214,8 @@ async function writeBackup(to: string, backup: Backup): Promise<void> {
   await syncFolder(to);
   await rename(part, join(to, FILE));
   await syncFolder(to);
+  if (!isDeepStrictEqual(await backupIn(to), backup))
+    throw new CommandError(`${join(to, FILE)} was changed by another process: back up again, one at a time`);
 }
 
 /** Whether a file is there that is not the one to be restored. A key of the installation stays if the backup has none. */
@@ -222,8 +266,7 @@ export async function restoreBackup(
   await refuseServers(leases);
   const { at, log: manifest, deliveries, key } = backup;
   for (const one of [deliveries, key])
-    if (one !== undefined && (await sha256Of(join(from, one.name))) !== one.sha256)
-      throw new CommandError(`${join(from, one.name)} is damaged: its SHA-256 is not that of ${FILE}`);
+    if (one !== undefined) await requireHash(join(from, one.name), one.sha256);
   if (!(await isImportUnfinished(dataDir)) && (await log.head()) !== START)
     throw new CommandError('the event log is not empty: expected an empty DATA_DIR, or empty servers');
   const target = join(dataDir, DELIVERIES_FILE);

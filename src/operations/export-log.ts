@@ -366,7 +366,7 @@ export async function importFiles(
 }
 
 /** Raises `CommandError` for a damaged file. */
-export async function verifyFile(
+async function verifyFile(
   folder: string,
   { name, sha256 }: ExportedFile,
   signal?: AbortSignal,

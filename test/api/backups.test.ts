@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { whileLocked } from '../../src/engines/open';
 import { TestApp } from '../support/app';
 import { NETWORK, OTHER_TOKENS, TOKENS } from './network';
 
@@ -34,6 +35,18 @@ describe('POST /ops/1.0/backups (decisions X118)', () => {
       { action: 'backup', state: 'done', asked: [{ name: 'name', value: 'daily' }] },
       { action: 'backup', state: 'done', reason: 'first' },
     ]);
+  });
+
+  it('refuses one while another process backs up into its folder', async () => {
+    await mkdir(join(folder, 'taken'));
+    const refused = await whileLocked(join(folder, 'taken', 'backup.lock'), () =>
+      app.post(`${PATH};name=taken`, { token }),
+    );
+    expect([refused?.statusCode, refused?.body]).toEqual([
+      409,
+      expect.stringContaining('another backup into this folder is under way: wait until it has ended'),
+    ]);
+    expect((await app.post(`${PATH};name=taken`, { token })).statusCode).toBe(200);
   });
 
   it('refuses names that lead elsewhere, and names no path', async () => {

@@ -181,7 +181,7 @@ const SYSTEM: Readonly<Record<number, string>> = {
  * Translates an error of SQLite. Failures of the machine become `EngineUnavailable`, with a message for operators that
  * contains no path; bugs are returned as they are. `subject` is what failed: "the event log".
  */
-function toFailure(subject: string, error: unknown): unknown {
+export function toFailure(subject: string, error: unknown): unknown {
   if (typeof error !== 'object' || error === null || !('message' in error)) return error;
   const system = 'systemErrno' in error ? SYSTEM[Number(error.systemErrno)] : undefined;
   const message = String(error.message);

@@ -104,8 +104,8 @@ function machine(): string {
   }
 }
 
-/** Raises an error if the file is locked. */
-function lock(file: string): DatabaseSyncInstance {
+/** The operating system frees the lock however this process ends. Raises an error if the file is locked. */
+export function lock(file: string): DatabaseSyncInstance {
   return openDatabase(file, { timeout: 0 }, (database) => {
     // Nothing is ever written: no other file is needed.
     database.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE');

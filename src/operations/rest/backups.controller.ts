@@ -10,7 +10,7 @@ import { operationsById, type Shape } from '../../wire/api/description';
 import { type Keys, type KeyTable, TEXT } from '../../wire/keys/keys';
 import { boolean, integer, text } from '../../wire/record/kinds';
 import { record } from '../../wire/record/record';
-import { backUp, type BackedUp } from '../backup';
+import { backUp, type BackedUp, BackupUnderWay } from '../backup';
 import { CommandError, UsageError } from '../command-error';
 import { OperatorActions } from './actions.controller';
 import { operatorFaults as fault, REASON } from './operator-service';
@@ -109,6 +109,7 @@ export class BackupsController implements OnModuleDestroy {
 async function withoutPaths(done: Promise<BackedUp>): Promise<BackedUp> {
   return await done.catch((error: unknown) => {
     if (error instanceof Fault || error instanceof UsageError) throw error;
+    if (error instanceof BackupUnderWay) throw fault.conflict(error.message);
     if (error instanceof CommandError)
       throw fault.conflict(
         'the backup has failed: the folder of this name has something else, or the backup of another log, or was damaged',

@@ -43,17 +43,29 @@ async function deliveriesIn(data: string, isMore = false): Promise<readonly Reco
   }
 }
 
-/** Runs the program and kills it as soon as something is so, unless it has ended before. */
-async function killed(data: string, args: readonly string[], isSo: () => boolean): Promise<string | null> {
+/**
+ * Runs the program and kills it as soon as something is so, unless it has ended before; `meanwhile` happens first, while it
+ * is stopped.
+ */
+async function killed(
+  data: string,
+  args: readonly string[],
+  isSo: () => boolean,
+  meanwhile?: () => Promise<void>,
+): Promise<string | null> {
   const child = spawn(process.execPath, [join(DIST, 'src/main.js'), ...args], {
     env: { PATH: process.env.PATH, DATA_DIR: at(data) },
     stdio: 'ignore',
   });
+  let done: Promise<void> | undefined;
   const watch = setInterval(() => {
-    if (isSo()) child.kill('SIGKILL');
+    if (done !== undefined || !isSo()) return;
+    child.kill('SIGSTOP');
+    done = (meanwhile?.() ?? Promise.resolve()).finally(() => child.kill('SIGKILL'));
   }, 1);
   const [, signal] = (await once(child, 'exit')) as [number | null, string | null];
   clearInterval(watch);
+  await done;
   return signal;
 }
 
@@ -83,8 +95,15 @@ test('a backup and a restore that are killed lose nothing, and are never taken f
     join(log, 'events-000002.ndjson.gz'),
     join(log, 'events-000003.ndjson.gz.part'),
   ];
+  const refuses = async (): Promise<void> => {
+    const second = await run('data', 'backup', at('backup'));
+    expect([second.code, second.stderr]).toEqual([
+      1,
+      expect.stringContaining('another backup into this folder is under way: wait until it has ended'),
+    ]);
+  };
   for (const moment of moments)
-    expect(await killed('data', ['backup', at('backup')], () => existsSync(moment))).toBe('SIGKILL');
+    expect(await killed('data', ['backup', at('backup')], () => existsSync(moment), refuses)).toBe('SIGKILL');
   // What is there is the first backup.
   const early = await run('early', 'restore', at('backup'));
   expect([early.code, early.stdout]).toEqual([
