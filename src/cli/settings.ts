@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type StartProcess } from '../app/serve';
@@ -113,22 +113,31 @@ export function addReasons(command: Command, path = ''): void {
 }
 
 /** Options that say how something is done, not what. */
-const HOW = new Set(['yes', 'dryRun', 'json', 'reason', ...SETTING_NAMES.map(camelCase)]);
+const HOW = new Set(['yes', 'json', 'reason', ...SETTING_NAMES.map(camelCase)]);
+
+/** Arguments that are files or folders: their last name is recorded, since the log is read over HTTP too. */
+const PATHS = new Set(['file', 'from', 'to']);
 
 /** Digits of the hash of a token that may be shown. */
 const FINGERPRINT = 12;
 
-/** What is recorded of a command; undefined of one that changes nothing. */
+/** What is recorded of a command; undefined of one that changes nothing, such as a dry run. */
 export function actionOf(command: Command): Action | undefined {
   let name = command.name();
   for (let above = command.parent; above !== null && above.parent !== null; above = above.parent)
     name = `${above.name()} ${name}`;
-  if (!isAction(name)) return undefined;
   const options = command.opts<Readonly<Record<string, unknown>>>();
+  if (!isAction(name) || options['dryRun'] === true) return undefined;
   const given = Object.entries(options).filter(
     ([option]) => !HOW.has(option) && command.getOptionValueSource(option) === 'cli',
   );
-  const args = command.registeredArguments.map((one, at) => [one.name(), command.processedArgs[at]] as const);
+  const args = command.registeredArguments.map((one, at) => {
+    const value: unknown = command.processedArgs[at];
+    return [
+      one.name(),
+      PATHS.has(one.name()) && typeof value === 'string' ? basename(resolve(value)) : value,
+    ] as const;
+  });
   const asked = [...args, ...given]
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => {

@@ -1,7 +1,9 @@
 import { type Clock } from '../runtime/clock';
 import { execute, type EventOf, eventsOf, toDomainEvent } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
+import { Fault, Faults } from '../kernel/fault';
 import { type ReadStore } from '../kernel/read-store';
+import { codeOf } from '../kernel/unknown';
 import { defined } from '../kernel/without';
 import { UsageError } from './command-error';
 
@@ -150,11 +152,22 @@ export async function acting<Engines extends Acting, Result>(
     await end();
     return result;
   } catch (error) {
-    await end((error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON)).catch(
-      () => undefined,
-    );
+    await end(failureText(error)).catch(() => undefined);
     throw error;
   }
+}
+
+/** The log is read over HTTP too: only messages that name no path. */
+function failureText(error: unknown): string {
+  const isPublic =
+    error instanceof Fault ||
+    error instanceof Faults ||
+    error instanceof UsageError ||
+    error instanceof EngineUnavailable;
+  if (isPublic) return error.message.slice(0, MAX_REASON);
+  const code = codeOf(error) ?? '';
+  const failed = /^E[A-Z]+$/.test(code) ? `it failed (${code})` : 'it failed';
+  return `${failed}: the output of the command, or the log of the server, says why`;
 }
 
 function shortened(asked: Action['asked']): Action['asked'] {

@@ -3,6 +3,7 @@ import { commandsOf } from '../../src/cli/run-cli';
 import { shellUser } from '../../src/cli/settings';
 import { ACTIONS, type ListedAction } from '../../src/operations/actions';
 import { openLog } from '../../src/engines/embedded/log/open-log';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { smallNetwork } from '../support/small-network';
 import { eventsOf } from '../support/temporary-log';
@@ -106,12 +107,33 @@ describe('affilog actions (decisions X117)', () => {
     await imported();
     await imported();
     expect((await affilog('network', 'import', await fileOf({}), '--prune', '--dry-run')).code).toBe(0);
+    expect(await affilog('rebuild', 'vouchers', '--dry-run')).toMatchObject({ code: 0 });
     const long = await affilog('parked', 'retry', '--reason', 'x'.repeat(1001));
     expect([long.code, long.err]).toEqual([
       2,
       expect.stringContaining('reason: expected a text of 1 to 1000'),
     ]);
     expect(await listed()).toHaveLength(1);
+  });
+
+  it('paths are not recorded: of files and folders only the last name, of an error only what all may know', async () => {
+    await imported();
+    expect((await listed())[0]?.asked).toEqual({ file: 'network.json' });
+    const folder = join(dataDir(), '..', 'daily');
+    expect(await affilog('backup', folder)).toMatchObject({ code: 0 });
+    await writeFile(join(folder, 'log', 'events-000001.ndjson.gz'), 'damaged');
+    const failed = await affilog('backup', folder);
+    expect([failed.code, failed.err]).toEqual([1, expect.stringContaining(folder)]);
+    const [second, first] = await listed();
+    expect(first).toMatchObject({ action: 'backup', asked: { to: 'daily' }, state: 'done' });
+    expect(second).toMatchObject({
+      ...{ action: 'backup', asked: { to: 'daily' }, state: 'failed' },
+      failure: 'it failed: the output of the command, or the log of the server, says why',
+    });
+    const { log } = await openLog(join(dataDir(), 'log.sqlite'), false);
+    const events = await eventsOf(log);
+    await log.close();
+    expect(JSON.stringify(events.filter(({ stream }) => stream === 'operator-actions'))).not.toContain('/');
   });
 
   it('one that fails is listed with the reason, a rebuild too; pages continue', async () => {
