@@ -27,16 +27,40 @@ export const SCRIPT = `const plots = () => {
 
 const follow = () => {
   if (document.querySelector('[data-live]') === null) return;
-  const page = location.pathname.replace(/\\/$/, '');
-  const source = new EventSource(page + '/live' + location.search);
-  source.onmessage = ({ data }) => {
-    const { id, text } = JSON.parse(data);
+  const stale = document.createElement('p');
+  stale.className = 'said bad';
+  stale.setAttribute('role', 'status');
+  stale.textContent = 'This page is no longer kept up to date: load it again.';
+  const later = new Map();
+  const show = ({ id, text }) => {
     const section = document.getElementById(id);
-    if (section === null || section.contains(document.activeElement)) return;
+    if (section === null) return;
+    later.delete(id);
+    if (section.contains(document.activeElement)) {
+      later.set(id, text);
+      return;
+    }
     section.innerHTML = text;
     plots();
   };
-  addEventListener('pagehide', () => source.close());
+  let source;
+  const open = () => {
+    source = new EventSource(location.pathname.replace(/\\/$/, '') + '/live' + location.search);
+    source.onopen = () => stale.remove();
+    source.onmessage = ({ data }) => show(JSON.parse(data));
+    source.onerror = () => {
+      if (source.readyState === EventSource.CLOSED) document.querySelector('h1').after(stale);
+    };
+  };
+  const isShown = () => document.visibilityState === 'visible';
+  if (isShown()) open();
+  // A browser has few connections to a server: pages that nobody sees need none.
+  addEventListener('visibilitychange', () => {
+    source?.close();
+    if (isShown()) open();
+  });
+  addEventListener('focusout', () => setTimeout(() => later.forEach((text, id) => show({ id, text }))));
+  addEventListener('pagehide', () => source?.close());
 };
 
 addEventListener('keydown', (event) => {

@@ -95,7 +95,8 @@ interface Visit {
 @Controller('/console')
 class ConsoleController implements OnModuleDestroy {
   private readonly files = new Map<string, StaticContent>();
-  private readonly live = new Set<AbortController>();
+  private readonly stop = new AbortController();
+  private live = 0;
 
   constructor(
     private readonly options: HttpOptions,
@@ -105,7 +106,7 @@ class ConsoleController implements OnModuleDestroy {
   ) {}
 
   onModuleDestroy(): void {
-    for (const one of this.live) one.abort();
+    this.stop.abort();
   }
 
   @Get()
@@ -173,14 +174,15 @@ class ConsoleController implements OnModuleDestroy {
     const page = PAGES.find((one) => one.name === name);
     if (visit === undefined) throw httpFaults.notFound('the session has ended');
     if (page === undefined) throw httpFaults.notFound(`/console has no page ${name}`);
-    if (this.live.size >= MOST_LIVE) throw httpFaults.overloaded(undefined, { retryAfter: 5 });
+    if (this.live >= MOST_LIVE) throw httpFaults.overloaded(undefined, { retryAfter: 5 });
     const end = new AbortController();
-    this.live.add(end);
+    this.live += 1;
     reply.raw.once('close', () => {
-      this.live.delete(end);
+      this.live -= 1;
       end.abort();
     });
-    const news = Readable.from(this.news(page, visit, askedIn(request), end.signal));
+    const signal = AbortSignal.any([end.signal, this.stop.signal]);
+    const news = Readable.from(this.news(page, visit, askedIn(request), signal));
     await reply
       .headers({ ...SECURITY, 'X-Accel-Buffering': 'no' })
       .type('text/event-stream')
@@ -240,8 +242,12 @@ class ConsoleController implements OnModuleDestroy {
     }
     const ends = this.clock.now().getTime() + SESSION_MS;
     this.setCookie(reply, COOKIE, this.sessions.seal({ token, ends }), SESSION_MS);
-    const isPage = PAGES.some(({ name }) => to === name || to.startsWith(`${name}?`));
-    void reply.redirect(`${this.base}/${isPage ? to : 'overview'}`, 303);
+    const [name, query = ''] = to.split(/\?(.*)/s);
+    const page = PAGES.find((one) => one.name === name);
+    void reply.redirect(
+      `${this.base}/${page === undefined ? 'overview' : addressOf(page, askedOf(query))}`,
+      303,
+    );
   }
 
   /** Why nobody can log in with a token. */
@@ -264,7 +270,6 @@ class ConsoleController implements OnModuleDestroy {
   private async *news(page: Page, visit: Visit, asked: Asked, signal: AbortSignal): AsyncGenerator<string> {
     const sent = new Map<string, string>();
     let last = this.clock.monotonic();
-    yield ':\n\n';
     while (!signal.aborted) {
       // A session that has ended, or whose token was revoked, ends here too.
       if (this.sessions.open(visit.cookie, this.clock.now().getTime()) === undefined) return;
@@ -273,11 +278,8 @@ class ConsoleController implements OnModuleDestroy {
       for (const one of live) {
         const text = sectionText(one, this.frameOf(page, asked, visit));
         if (sent.get(one.id) === text) continue;
-        // What was shown with the page is known.
-        if (sent.has(one.id)) {
-          yield `data: ${JSON.stringify({ id: one.id, text })}\n\n`;
-          last = this.clock.monotonic();
-        }
+        yield `data: ${JSON.stringify({ id: one.id, text })}\n\n`;
+        last = this.clock.monotonic();
         sent.set(one.id, text);
       }
       if (this.clock.monotonic() - last > QUIET_MS) {
@@ -348,14 +350,17 @@ async function settled(
   asked: Asked,
   liveOnly = false,
 ): Promise<readonly Section[]> {
-  const pending = page.sections(operator, asked);
-  const all = await Promise.all(pending.map(async (one) => ({ ...one, bodies: await one.bodies })));
-  return liveOnly ? all.filter(({ isLive }) => isLive === true) : all;
+  const pending = page.sections(operator, asked).filter(({ isLive }) => !liveOnly || isLive === true);
+  return await Promise.all(pending.map(async ({ read, ...one }) => ({ ...one, bodies: await read() })));
 }
 
 /** The keys after `?`, the last of each name. */
 function askedIn({ originalUrl }: FastifyRequest): Asked {
   const [, query = ''] = originalUrl.split(/\?(.*)/s);
+  return askedOf(query);
+}
+
+function askedOf(query: string): Asked {
   return Object.fromEntries([...new URLSearchParams(query)].filter(([, value]) => value !== ''));
 }
 
@@ -366,9 +371,7 @@ function addressIn(request: FastifyRequest): string {
 }
 
 function formIn(bytes: Buffer): Asked {
-  return Object.fromEntries(
-    [...new URLSearchParams(bytes.toString('utf8'))].filter(([, value]) => value !== ''),
-  );
+  return askedOf(bytes.toString('utf8'));
 }
 
 function cookiesOf({ headers: { cookie = '' } }: FastifyRequest): ReadonlyMap<string, string> {

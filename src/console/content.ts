@@ -95,7 +95,7 @@ export interface Page {
 }
 
 export interface PendingSection extends Omit<Section, 'bodies'> {
-  readonly bodies: Promise<readonly Body[]>;
+  readonly read: () => Promise<readonly Body[]>;
 }
 
 /** A part of a page that is read on its own: if that fails, it says why, and the others are there. */
@@ -105,7 +105,7 @@ export function section(
   read: () => Promise<Body | readonly Body[]>,
   isLive = false,
 ): PendingSection {
-  return { id, title, isLive, bodies: read().then(listed, problemOf) };
+  return { id, title, isLive, read: () => read().then(listed, problemOf) };
 }
 
 function listed(bodies: Body | readonly Body[]): readonly Body[] {

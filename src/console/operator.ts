@@ -1,3 +1,4 @@
+import { type Readable } from 'node:stream';
 import { type FastifyInstance } from 'fastify';
 
 /** A request that was refused, with what its errors say. */
@@ -60,8 +61,23 @@ export class Operator {
     await this.call(method, path, keys, body);
   }
 
+  /** What is longer than a page can show is not read on. */
+  private async textOf(stream: Readable, path: string): Promise<string> {
+    let text = '';
+    for await (const chunk of stream.setEncoding('utf8')) {
+      text += String(chunk);
+      if (text.length > MOST)
+        throw new Refused(
+          TOO_LARGE,
+          `this is more than a page can show: ask for a part of it, or have a program read ${path}`,
+        );
+    }
+    return text;
+  }
+
   private async call(method: 'DELETE' | 'GET' | 'POST', path: string, keys: Keys, body?: object) {
     const answer = await this.inject({
+      payloadAsStream: true,
       method,
       url: addressOf(path, keys),
       headers: {
@@ -71,12 +87,17 @@ export class Operator {
       },
       ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
     });
+    const payload = await this.textOf(answer.stream(), path);
     // A server that is not ready says why.
     if (answer.statusCode >= 400 && path !== '/health/ready')
-      throw new Refused(answer.statusCode, messageIn(answer.payload));
-    return answer;
+      throw new Refused(answer.statusCode, messageIn(payload));
+    return { payload, headers: answer.headers };
   }
 }
+
+/** Characters of an answer that a page shows: it is in memory as a whole, several times. */
+const MOST = 8_000_000;
+const TOO_LARGE = 413;
 
 /** The path with its keys, in the notation of the API: `/ops/1.0/log;type=ProductListed;limit=3`. */
 function addressOf(path: string, keys: Keys): string {
@@ -84,7 +105,8 @@ function addressOf(path: string, keys: Keys): string {
     const values = [value ?? ''].flat().filter((one) => one !== '');
     return values.length === 0 ? '' : `;${name}=${values.map((one) => encodeURIComponent(one)).join(',')}`;
   });
-  return path + written.join('');
+  // Without a literal semicolon an encoded one would separate keys (`docs/decisions.md#a2`).
+  return path + (written.join('') || ';');
 }
 
 function messageIn(payload: string): string {

@@ -1,5 +1,15 @@
-import { type Asked, type Body, type Cell, type Field, type Page, section, type Value } from './content';
-import { type Keys, type Operator } from './operator';
+import {
+  type Action,
+  type Asked,
+  type Body,
+  type Cell,
+  type Field,
+  type Page,
+  section,
+  type Table,
+  type Value,
+} from './content';
+import { type Keys, type Operator, Refused } from './operator';
 import { linked, pageAddress } from './render';
 
 // What the operations answer, as far as pages show it. ----------------------------------------------------------
@@ -154,6 +164,7 @@ interface Suggested {
 }
 
 interface ListedAction {
+  readonly number: number;
   readonly time: string;
   readonly action: string;
   readonly by: string;
@@ -161,6 +172,54 @@ interface ListedAction {
   readonly asked: readonly { readonly name: string; readonly value: string }[];
   readonly state: string;
   readonly failure?: string;
+}
+
+interface ReadModel {
+  readonly name: string;
+  readonly state: string;
+  readonly reason?: string;
+  readonly version: number;
+  readonly generation?: number;
+  readonly position?: string;
+  readonly lagEvents?: number;
+  readonly lagSeconds?: number;
+  readonly rate: number;
+  readonly end?: string;
+  readonly bytes: number;
+  readonly parked: number;
+  readonly generations: readonly {
+    readonly number: number;
+    readonly version: number;
+    readonly state: string;
+    readonly position: string;
+    readonly bytes: number;
+    readonly until?: string;
+  }[];
+  readonly rebuild?: {
+    readonly generation: number;
+    readonly isComparison: boolean;
+    readonly phase: string;
+    readonly events: number;
+    readonly total: number;
+    readonly rate: number;
+    readonly end: string;
+    readonly isRunning: boolean;
+  };
+  readonly failure?: { readonly what: string; readonly reason: string; readonly at: string };
+}
+
+interface Verification {
+  readonly at: string;
+  readonly position: string;
+  readonly documents: number;
+  readonly sample: number;
+  readonly differing: number;
+  readonly differences: readonly {
+    readonly id: string;
+    readonly fields: readonly string[];
+    readonly live?: string;
+    readonly rebuilt?: string;
+  }[];
 }
 
 interface AsOf {
@@ -239,17 +298,22 @@ function state(text: string): Value {
   return { text, ...(tone === undefined ? {} : { tone }) };
 }
 
-/** A link to the next page by number, if this one is full. */
-function laterPage({ name }: Pick<Page, 'name'>, asked: Asked, found: number): readonly Body[] {
-  if (found < SIZE) return [];
-  return [{ is: 'links', links: [linked('Next', name, { ...asked, page: Number(asked['page'] ?? 1) + 1 })] }];
+/** A link to what follows: the same page with other keys. Undefined if nothing does. */
+function nextPage({ name }: Pick<Page, 'name'>, asked: Asked, keys: Asked | undefined): readonly Body[] {
+  return keys === undefined ? [] : [{ is: 'links', links: [linked('Next', name, { ...asked, ...keys })] }];
 }
 
-/** A link to what follows, if anything does. */
-function nextPage(page: Pick<Page, 'name'>, asked: Asked, next: string | undefined): readonly Body[] {
-  if (next === undefined) return [];
-  return [{ is: 'links', links: [linked('Next', page.name, { ...asked, cursor: next })] }];
+/** The key of the next page by number, if this one is full. */
+function nextNumber({ page = '1' }: Asked, found: number): Asked | undefined {
+  return found < SIZE ? undefined : { page: String(Number(page) + 1) };
 }
+
+function nextCursor(next: string | undefined, name = 'cursor'): Asked | undefined {
+  return next === undefined ? undefined : { [name]: next };
+}
+
+/** With this cursor a list begins, and says how to continue. */
+const FIRST = '*';
 
 const SIZE = 100;
 
@@ -261,6 +325,7 @@ const overview: Page = {
   inMenu: true,
   sections: (operator) => [
     section('health', 'Health', async () => healthBodies(await operator.get<Health>('/health/ready')), true),
+    section('behind', 'Read models', () => readModelTable(operator), true),
     section('pending', 'Claims that wait for the network', () => claimTable(operator, { limit: 10 })),
     section('dead', 'Messages that could not be delivered', () =>
       deliveryTable(operator, { state: 'dead', pageSize: 10 }),
@@ -304,6 +369,182 @@ function healthBodies({ status, waiting = {}, ...rest }: Health): readonly Body[
         ]),
   ];
 }
+
+const readModels: Page = {
+  name: 'read-models',
+  title: 'Read models',
+  inMenu: true,
+  sections: (operator) => [section('read-models', 'All read models', () => readModelTable(operator), true)],
+};
+
+async function readModelTable(operator: Operator): Promise<Body> {
+  const found = await operator.get<readonly ReadModel[]>('/ops/1.0/projections');
+  return {
+    is: 'table',
+    columns: ['Name', 'State', 'Behind', 'Events/s', 'Generation', 'Size', 'Parked', 'Under way'],
+    none: 'There are none.',
+    rows: found.map((one) => [
+      linked(one.name, 'read-model', { name: one.name }),
+      readModelState(one),
+      behindText(one),
+      one.rate,
+      one.generation,
+      bytesText(one.bytes),
+      one.parked === 0 ? 0 : { text: String(one.parked), tone: 'bad' },
+      rebuildText(one),
+    ]),
+  };
+}
+
+function readModelState({ state: is }: ReadModel): Value {
+  const tone = is === 'live' ? 'good' : ['degraded', 'failed'].includes(is) ? 'bad' : 'waiting';
+  return { text: is, tone };
+}
+
+function behindText({ lagEvents, lagSeconds, end }: ReadModel): string {
+  if (lagEvents === undefined) return '–';
+  const seconds = lagSeconds === undefined ? '' : `, ${lagSeconds} s`;
+  return `${lagEvents} events${seconds}${end === undefined ? '' : `, until about ${end}`}`;
+}
+
+function bytesText(bytes: number): string {
+  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+function rebuildText({ rebuild, failure }: ReadModel): Value | string {
+  if (rebuild === undefined)
+    return failure === undefined
+      ? ''
+      : { text: `the last ${failure.what} failed: ${failure.reason}`, tone: 'bad' };
+  const { isComparison, phase, events, total, end, isRunning } = rebuild;
+  const what = isComparison ? 'comparison' : 'rebuild';
+  const share = Math.floor((100 * events) / Math.max(1, total));
+  return isRunning
+    ? `${what}: ${phase}, ${Math.min(100, share)} %, until about ${end}`
+    : { text: `${what} was interrupted: begin it again`, tone: 'waiting' };
+}
+
+/** What is done with a read model, by the operation. */
+const READ_MODEL_ACTIONS = {
+  pause: ['Pause', 'is paused'],
+  resume: ['Resume', 'follows the log again'],
+  rebuild: ['Rebuild', 'is being rebuilt'],
+  verify: ['Compare with the log', 'is being compared with what the log says'],
+  swap: ['Make live what is ready', 'has another generation now'],
+  rollback: ['Roll back', 'has its former generation again'],
+  discard: ['Drop what is beside it', 'has its live generation only'],
+} as const;
+
+const readModel: Page = {
+  name: 'read-model',
+  title: 'Read model',
+  inMenu: false,
+  fields: (asked) => [line(asked, 'name', 'Name', true)],
+  sections: (operator, { name }) =>
+    name === undefined
+      ? []
+      : [
+          section('state', `State of ${name}`, () => readModelBodies(operator, name), true),
+          section('comparison', 'The last comparison with the log', () => comparison(operator, name)),
+          section('change', 'Change', async () => changesOf(name)),
+        ],
+  actions: Object.fromEntries(
+    Object.entries(READ_MODEL_ACTIONS).map(([verb, [, done]]) => [
+      verb,
+      async (operator: Operator, { name = '', reason, force }: Asked) => {
+        const recorded = verb === 'verify' ? {} : { reason, force };
+        await operator.change('POST', `/ops/1.0/projections/${verb}`, { name, ...recorded });
+        return `${name} ${done}.`;
+      },
+    ]),
+  ),
+};
+
+async function readModelBodies(operator: Operator, name: string): Promise<readonly Body[]> {
+  const [one] = await operator.get<readonly ReadModel[]>('/ops/1.0/projections', { name });
+  if (one === undefined) return [{ is: 'problem', text: `There is no read model ${name}.` }];
+  return [
+    {
+      is: 'facts',
+      facts: [
+        ['State', readModelState(one)],
+        ['Why', one.reason],
+        ['Behind the log', behindText(one)],
+        ['Position', one.position],
+        ['Version', one.version],
+        ['Parked', one.parked],
+        ['Under way', rebuildText(one)],
+      ],
+    },
+    {
+      is: 'table',
+      columns: ['Generation', 'State', 'Version', 'Position', 'Size', 'Dropped'],
+      none: 'It has no generation.',
+      rows: one.generations.map((each) => [
+        each.number,
+        each.state,
+        each.version,
+        each.position,
+        bytesText(each.bytes),
+        time(each.until),
+      ]),
+    },
+  ];
+}
+
+async function comparison(operator: Operator, name: string): Promise<readonly Body[]> {
+  const found = await operator
+    .get<Verification>('/ops/1.0/projections/verification', { name })
+    .catch((error: unknown) => {
+      if (error instanceof Refused && error.status === 404) return undefined;
+      throw error;
+    });
+  if (found === undefined) return [{ is: 'text', text: 'It was not compared yet.' }];
+  return [
+    {
+      is: 'facts',
+      facts: [
+        ['When', time(found.at)],
+        ['Documents', found.documents],
+        ['Compared', found.sample === 1 ? 'all' : `one of ${found.sample}`],
+        ['That differ', { text: String(found.differing), tone: found.differing === 0 ? 'good' : 'bad' }],
+      ],
+    },
+    {
+      is: 'table',
+      columns: ['Document', 'Fields', 'Live', 'By the log'],
+      none: 'No document differs.',
+      rows: found.differences.map(({ id, fields, live, rebuilt }) => [
+        id,
+        fields.join(', '),
+        live === undefined ? 'missing' : short(live),
+        rebuilt === undefined ? 'missing' : short(rebuilt),
+      ]),
+    },
+  ];
+}
+
+function changesOf(name: string): readonly Body[] {
+  return Object.entries(READ_MODEL_ACTIONS).map(([verb, [label]]): Action => ({
+    is: 'action',
+    name: verb,
+    label,
+    known: { name },
+    fields: [
+      ...(verb === 'verify' ? [] : [REASON]),
+      ...(['rebuild', 'swap', 'rollback'].includes(verb) ? [FORCE] : []),
+    ],
+  }));
+}
+
+const FORCE: Field = {
+  name: 'force',
+  label: 'Despite what is parked or differs',
+  choices: [
+    ['', 'no'],
+    ['true', 'yes'],
+  ],
+};
 
 const EVENTS = 50;
 
@@ -390,7 +631,7 @@ const history: Page = {
   ],
   sections: (operator, asked) => {
     const { kind, feedId, id, at, diff } = asked;
-    if (kind === undefined || id === undefined || id === '') return [];
+    if (!KINDS.includes(kind ?? '') || kind === undefined || id === undefined) return [];
     const path = kind === 'product' ? [kind, feedId ?? '', id] : [kind, id];
     const address = `/ops/1.0/history/${path.map(encodeURIComponent).join('/')}.json`;
     const points = { at, diff: diff?.split(',') };
@@ -573,7 +814,7 @@ const products: Page = {
               ]),
             ),
           },
-          ...laterPage(products, asked, found.length),
+          ...nextPage(products, asked, nextNumber(asked, found.length)),
         ];
       }),
     ];
@@ -590,26 +831,29 @@ const vouchers: Page = {
     line(asked, 'asOf', 'As of (name)'),
   ],
   sections: (operator, asked) => {
-    const { publisher, keywords, asOf } = asked;
+    const { publisher, keywords, asOf, page } = asked;
     if (publisher === undefined) return [];
     return [
       section('vouchers', 'Vouchers', async () => {
-        const keys = { publisher, keywords, asOf, pageSize: SIZE, dateOutputFormat: 'iso8601' };
+        const keys = { publisher, keywords, asOf, page, pageSize: SIZE, dateOutputFormat: 'iso8601' };
         const found = await operator.get<readonly Voucher[]>('/ops/1.0/vouchers', keys);
-        return {
-          is: 'table',
-          columns: ['Voucher', 'Title', 'Code', 'Program', 'From', 'To', ''],
-          none: 'None that this publisher sees.',
-          rows: found.map(({ id, title, code, programName, startDate, endDate }) => [
-            linked(String(id), 'history', { kind: 'voucher', id }),
-            title,
-            code,
-            programName,
-            time(startDate),
-            time(endDate),
-            linked('why?', 'why', { kind: 'voucher', id, publisher }),
-          ]),
-        };
+        return [
+          {
+            is: 'table',
+            columns: ['Voucher', 'Title', 'Code', 'Program', 'From', 'To', ''],
+            none: 'None that this publisher sees.',
+            rows: found.map(({ id, title, code, programName, startDate, endDate }) => [
+              linked(String(id), 'history', { kind: 'voucher', id }),
+              title,
+              code,
+              programName,
+              time(startDate),
+              time(endDate),
+              linked('why?', 'why', { kind: 'voucher', id, publisher }),
+            ]),
+          },
+          ...nextPage(vouchers, asked, nextNumber(asked, found.length)),
+        ];
       }),
     ];
   },
@@ -663,7 +907,7 @@ const transactions: Page = {
             one.currencyId,
           ]),
         },
-        ...laterPage(transactions, asked, answer.length),
+        ...nextPage(transactions, asked, nextNumber(asked, answer.length)),
       ];
     }),
   ],
@@ -787,10 +1031,17 @@ const claims: Page = {
     line(asked, 'programId', 'Program'),
     line(asked, 'statusId', 'Statuses (100,105 if none is given)'),
   ],
-  sections: (operator, { claimId, programId, statusId }) => [
-    section('claims', 'Claims', () =>
-      claimTable(operator, { claimId, programId, statusId: statusId?.split(','), limit: 100 }),
-    ),
+  sections: (operator, asked) => [
+    section('claims', 'Claims', async () => {
+      const { claimId, programId, statusId, offset = '0' } = asked;
+      const keys = { claimId, programId, statusId: statusId?.split(','), offset, limit: SIZE };
+      const table = await claimTable(operator, keys);
+      const isFull = table.rows.length === SIZE;
+      return [
+        table,
+        ...nextPage(claims, asked, isFull ? { offset: String(Number(offset) + SIZE) } : undefined),
+      ];
+    }),
   ],
   actions: {
     release: async (operator, { claimId = '', versionNo, reason }) => {
@@ -811,7 +1062,7 @@ const claims: Page = {
 /** Statuses that operators decide. */
 const AT_NETWORK = [100, 105];
 
-async function claimTable(operator: Operator, keys: Keys): Promise<Body> {
+async function claimTable(operator: Operator, keys: Keys): Promise<Table> {
   const found = await operator.get<readonly Claim[]>('/ops/1.0/claims', keys);
   return {
     is: 'table',
@@ -875,7 +1126,7 @@ const deliveries: Page = {
     line(asked, 'subscriptionId', 'Subscription'),
   ],
   sections: (operator, asked) => {
-    const { state: wanted, organisationId, subscriptionId, cursor } = asked;
+    const { state: wanted, organisationId, subscriptionId, cursor, receivers = FIRST } = asked;
     return [
       section(
         'deliveries',
@@ -883,7 +1134,7 @@ const deliveries: Page = {
         () =>
           deliveryTable(
             operator,
-            { state: wanted, organisationId, subscriptionId, cursor, pageSize: SIZE },
+            { state: wanted, organisationId, subscriptionId, cursor: cursor ?? FIRST, pageSize: SIZE },
             asked,
           ),
         true,
@@ -892,12 +1143,12 @@ const deliveries: Page = {
         'receivers',
         'Receivers, those that were used last first',
         async () => {
-          const found = await operator.get<readonly Receiver[]>('/ops/1.0/receivers', {
-            organisationId,
-            subscriptionId,
-            pageSize: 100,
-          });
-          return {
+          const keys = { organisationId, subscriptionId, cursor: receivers, pageSize: SIZE };
+          const { answer: found, next } = await operator.page<readonly Receiver[]>(
+            '/ops/1.0/receivers',
+            keys,
+          );
+          const table: Body = {
             is: 'table',
             columns: ['Receiver', 'Organisation', 'Subscription', 'State', 'How it does'],
             none: 'Nothing was sent to anybody.',
@@ -911,6 +1162,7 @@ const deliveries: Page = {
               ],
             ),
           };
+          return [table, ...nextPage(deliveries, asked, nextCursor(next, 'receivers'))];
         },
         true,
       ),
@@ -944,7 +1196,7 @@ async function deliveryTable(operator: Operator, keys: Keys, asked: Asked = {}):
       ];
     }),
   };
-  return [table, ...nextPage(deliveries, asked, next)];
+  return [table, ...nextPage(deliveries, asked, nextCursor(next))];
 }
 
 const pasts: Page = {
@@ -1044,14 +1296,16 @@ const actions: Page = {
   name: 'actions',
   title: 'Actions',
   inMenu: true,
-  sections: (operator, { before }) => [
-    section('actions', 'What operators have done', () => actionTable(operator, { limit: 100, before })),
+  sections: (operator, asked) => [
+    section('actions', 'What operators have done', () =>
+      actionTable(operator, { limit: SIZE, before: asked['before'] }, asked),
+    ),
   ],
 };
 
-async function actionTable(operator: Operator, keys: Keys): Promise<Body> {
+async function actionTable(operator: Operator, keys: Keys, asked?: Asked): Promise<readonly Body[]> {
   const found = await operator.get<readonly ListedAction[]>('/ops/1.0/actions', keys);
-  return {
+  const table: Body = {
     is: 'table',
     columns: ['Time', 'Action', 'By', 'Why', 'Asked for', 'State'],
     none: 'Nothing.',
@@ -1064,11 +1318,17 @@ async function actionTable(operator: Operator, keys: Keys): Promise<Body> {
       one.failure === undefined ? state(one.state) : { text: `${one.state}: ${one.failure}`, tone: 'bad' },
     ]),
   };
+  const last = found.at(-1);
+  const before =
+    asked === undefined || found.length < SIZE || last === undefined ? undefined : String(last.number);
+  return [table, ...nextPage(actions, asked ?? {}, before === undefined ? undefined : { before })];
 }
 
 /** All pages, in the order of the menu. */
 export const PAGES: readonly Page[] = [
   overview,
+  readModels,
+  readModel,
   log,
   event,
   history,

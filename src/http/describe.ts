@@ -72,7 +72,7 @@ const GENERAL: readonly IndexLink[] = [
   ['1.0/openapi.json', 'OpenAPI description'],
   ['1.0/schemas/', 'XML schemas'],
   ['1.0/schemas/events/', 'JSON schemas of events'],
-  ['console', 'Console for operators'],
+  ['console/login', 'Console for operators'],
   ['health/ready', 'State of this server'],
 ];
 

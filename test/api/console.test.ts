@@ -88,6 +88,16 @@ describe('Sessions of the console (decisions X124)', () => {
     ).toMatchObject({ location: '/console/overview' });
   });
 
+  it('lead to pages of the console only, with whatever keys', async () => {
+    const to = async (wanted: string) =>
+      (await send('/console/login', { key: OTHER_TOKENS.operator, to: wanted })).headers['location'];
+    expect(await to('log?stream=日本&type=a\r\nb')).toBe(
+      '/console/log?stream=%E6%97%A5%E6%9C%AC&type=a%0D%0Ab',
+    );
+    for (const other of ['//evil.example', 'https://evil.example', '../log', 'login', ''])
+      expect(await to(other)).toBe('/console/overview');
+  });
+
   it('end after 12 hours, when one logs out, and with any other cookie', async () => {
     const cookie = await session();
     expect((await get('/console/overview', cookie)).statusCode).toBe(200);
@@ -154,6 +164,7 @@ describe('Pages of the console (decisions X124)', () => {
 
   /** Keys with which pages have something to show. */
   const KEYS: Readonly<Record<string, string>> = {
+    'read-model': '?name=vouchers',
     event: '?position=1',
     history: `?kind=product&feedId=${german}&id=one`,
     why: `?kind=product&feedId=${german}&id=one&publisher=11`,
@@ -197,6 +208,19 @@ describe('Pages of the console (decisions X124)', () => {
     expect(body).not.toContain('<script>alert');
     const asked = await get('/console/log?stream=%22%3E%3Cscript%3E', cookie);
     expect(asked.body).toContain('value="&quot;&gt;&lt;script&gt;"');
+  });
+
+  it('ask for exactly what is named, whatever characters it has', async () => {
+    await post(
+      german,
+      ['a', 'a;b', 'a;at=2020-01-01', 'x.csv'].map((id) => product(id, { name: `Named ${id}` })),
+    );
+    for (const id of ['a', 'a;b', 'a;at=2020-01-01', 'x.csv']) {
+      const keys = new URLSearchParams({ kind: 'product', feedId: String(german), id });
+      const { sections } = (await get(`/console/history.json?${keys.toString()}`, cookie)).json<Shown>();
+      expect(JSON.stringify(sections)).toContain(`"name: Named ${id};`);
+    }
+    expect((await get('/console/history.json?kind=..&id=tokens', cookie)).json<Shown>().sections).toEqual([]);
   });
 
   it('say why a part cannot be shown, and show the others', async () => {

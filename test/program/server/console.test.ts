@@ -14,6 +14,7 @@ const SCREENS = [
 
 /** Keys with which pages show something of the demonstration. */
 const KEYS: Readonly<Record<string, string>> = {
+  'read-model': '?name=vouchers',
   event: '?position=600',
   history: '?kind=product&feedId=1001&id=KL-00870',
   why: '?kind=product&feedId=1001&id=KL-00870',
@@ -108,6 +109,43 @@ describe.each(SCREENS)('The console in a browser, $name (decisions X124)', ({ vi
 });
 
 describe('The console (decisions X124)', () => {
+  it('pauses a read model, compares it and rolls it back', async () => {
+    const context = await browser.newContext();
+    const page = await logIn(context);
+    await page.goto(address('read-model'));
+    const state = page.locator('#state dd').first();
+    const expectState = async (text: string) => {
+      await page
+        .locator('#state dd', { hasText: new RegExp(`^${text}$`) })
+        .first()
+        .waitFor();
+    };
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await expectState('paused');
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await expectState('live');
+    const generation = async () => await page.locator('#state tbody tr', { hasText: 'live' }).textContent();
+    const before = await generation();
+    await page.getByRole('button', { name: 'Rebuild' }).click();
+    await page.locator('#state tbody tr', { hasText: 'kept' }).waitFor();
+    expect(await generation()).not.toBe(before);
+    await page.getByRole('button', { name: 'Roll back' }).click();
+    await expect(page.getByRole('status').textContent()).resolves.toBe(
+      'vouchers has its former generation again.',
+    );
+    await page.getByRole('button', { name: 'Compare with the log' }).click();
+    await page.locator('#state dd', { hasText: 'comparison' }).or(state).first().waitFor();
+    for (
+      let text = '';
+      !text.includes('No document differs.');
+      text = (await page.textContent('#comparison')) ?? ''
+    ) {
+      await page.waitForTimeout(200);
+      await page.goto(address('read-model'));
+    }
+    await context.close();
+  });
+
   it('decides a claim, shows what was done, and has pages that are open show it too', async () => {
     const context = await browser.newContext();
     const watching = await logIn(context);
