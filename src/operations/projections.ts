@@ -1,7 +1,7 @@
 import { type Position } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Generation, NoGeneration, type ReadStore, targetOf } from '../kernel/read-store';
-import { nameOf } from '../projector/generations';
+import { nameOf, standbysAmong } from '../projector/generations';
 import { type Notes, type ProjectorNote, readNotes, removeNote, writeNote } from '../projector/notes';
 import { countParked } from '../projector/parked';
 import { type Projection } from '../projector/projection';
@@ -209,9 +209,9 @@ async function generationState(
   { store, notes }: Surroundings,
 ): Promise<GenerationState | undefined> {
   const { collection, number, version } = generation;
-  const standby = (['kept', 'ready'] as const)
-    .map((state) => ({ state, note: notes[state].get(collection) }))
-    .find(({ note }) => generation.state !== 'live' && note?.generation === number);
+  const [standby] = (['kept', 'ready'] as const).flatMap((state) =>
+    standbysAmong([generation], state, notes[state].get(collection)).map(({ until }) => ({ state, until })),
+  );
   const state =
     standby?.state ?? ({ live: 'live', building: 'unfinished', retired: 'old' } as const)[generation.state];
   try {
@@ -219,7 +219,7 @@ async function generationState(
       ...{ number, version, state },
       position: await store.checkpoint(targetOf(generation)),
       bytes: await store.size(generation),
-      ...(standby?.note === undefined ? {} : { until: standby.note.until }),
+      ...(standby && { until: standby.until }),
     };
   } catch (error) {
     if (error instanceof NoGeneration) return undefined;

@@ -1,9 +1,10 @@
+import { NamedError } from '../kernel/fault';
 import { type CollectionSpec, type Generation, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
-import { readNotes, removeNote } from './notes';
+import { readNotes, removeNote, type Standby, writeNote } from './notes';
 import { forgetParked } from './parked';
-import { DOMAIN_LOG, type Projection } from './projection';
+import { DOMAIN_LOG, type Projection, type Source } from './projection';
 
 /** Name of a generation: `products-g3`. */
 export function nameOf({ collection, number }: Pick<Generation, 'collection' | 'number'>): string {
@@ -58,12 +59,58 @@ export async function standbysOf(
   if (kept.size + ready.size === 0) return [];
   const versions = new Map(projections.map(({ collection }) => [collection.name, collection.version]));
   const generations = await store.generations(...new Set([...kept.keys(), ...ready.keys()]));
-  return generations.filter(
-    ({ collection, number, state, version }) =>
-      state !== 'live' &&
-      version === versions.get(collection) &&
-      [kept, ready].some((notes) => notes.get(collection)?.generation === number),
-  );
+  const found = projections.flatMap(({ collection: { name } }) => {
+    const own = generations.filter(({ collection }) => collection === name);
+    return [...standbysAmong(own, 'kept', kept.get(name)), ...standbysAmong(own, 'ready', ready.get(name))];
+  });
+  return found.filter(({ collection, version }) => version === versions.get(collection));
+}
+
+/** The generations, of those of a read model, that a note is about: at most one, unless a swap was interrupted. */
+export function standbysAmong(
+  generations: readonly Generation[],
+  kind: 'kept' | 'ready',
+  note: Standby | undefined,
+): readonly (Generation & { readonly until: string })[] {
+  const state = { kept: 'retired', ready: 'building' }[kind];
+  return [note, note?.former].flatMap((one) => {
+    const found = generations.find(({ number }) => number === one?.generation);
+    return one === undefined || found?.state !== state ? [] : { ...found, until: one.until };
+  });
+}
+
+/** There is no generation that may become live, or it has parked documents. */
+export class SwapRefused extends NamedError {}
+
+export interface SwappingParts {
+  readonly clock: Clock;
+  /** A name that no other process uses. */
+  readonly owner: string;
+  readonly source: Source;
+  readonly signal?: AbortSignal;
+}
+
+const LOOK_MS = 5;
+
+/** Swaps are made one after the other, and none waits for a rebuild: that is one only at its end. */
+export async function whileSwapping<Result>(
+  store: ReadStore,
+  { clock, owner, source, signal }: SwappingParts,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { name, ms } = source.rebuildLease;
+  const lease = new LeaseHolder(clock, store, `swap after ${name}`, `${owner} swapping`, ms);
+  const deadline = clock.monotonic() + 2 * ms;
+  while (!(await lease.acquire())) {
+    if (clock.monotonic() > deadline)
+      throw new SwapRefused('another generation is being made live: try again');
+    await clock.pause(LOOK_MS, signal);
+  }
+  try {
+    return await lease.renewDuring(work);
+  } finally {
+    await lease.release();
+  }
 }
 
 /** Drops generations and their parked entries. */
@@ -137,15 +184,20 @@ export class Sweeper {
 
   /** Drops what was kept, or has waited to be swapped in, for long enough. */
   private async dropExpired(now: number): Promise<void> {
+    const isOver = ({ until }: Pick<Standby, 'until'>): boolean => Date.parse(until) <= now;
+    const { clock, owner, source, store } = this;
     for (const kind of ['kept', 'ready'] as const)
-      for (const [name, { generation, until }] of await readNotes(this.store, kind, this.names)) {
-        if (Date.parse(until) > now) continue;
-        const all = await this.store.generations(name);
-        await dropGenerations(
-          this.store,
-          all.filter(({ number, state }) => number === generation && state !== 'live'),
-        );
-        await removeNote(this.store, kind, name);
+      for (const [name, noted] of await readNotes(store, kind, this.names)) {
+        if (![noted, noted.former ?? noted].some(isOver)) continue;
+        await whileSwapping(store, { clock, owner, source }, async () => {
+          // It may have been swapped in meanwhile, and another one kept.
+          const note = (await readNotes(store, kind, [name])).get(name);
+          const all = standbysAmong(await store.generations(name), kind, note);
+          await dropGenerations(store, all.filter(isOver));
+          const [left] = all.filter((one) => !isOver(one));
+          if (left === undefined) await removeNote(store, kind, name);
+          else await writeNote(store, kind, name, { generation: left.number, until: left.until });
+        });
       }
   }
 

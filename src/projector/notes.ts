@@ -27,10 +27,12 @@ export interface Notes {
   readonly verification: Verification;
 }
 
-interface Standby {
+export interface Standby {
   readonly generation: number;
   /** When it is dropped (ISO 8601). */
   readonly until: string;
+  /** What was kept before, until the swap is complete, and after one that was interrupted. */
+  readonly former?: Omit<Standby, 'former'>;
 }
 
 interface RebuildNote {

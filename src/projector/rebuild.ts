@@ -9,14 +9,14 @@ import { LeaseHolder } from '../runtime/lease-holder';
 import { type Comparison, compareWithLive } from './compare';
 import { catchUp, fillGenerations, type OnBatch } from './fill';
 import { GenerationProjector } from './generation-projector';
-import { dropGenerations, liveGenerations, nameOf } from './generations';
+import { dropGenerations, liveGenerations, nameOf, type SwappingParts, whileSwapping } from './generations';
 import { readNotes, removeNote, writeNote } from './notes';
 import { Pacer } from './pacer';
 import { countParked, prepareParked } from './parked';
 import { type Progress, ProgressMeter, RebuildEstimate, shareOf } from './progress-meter';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 import { skippedEvents } from './skipped-events';
-import { makeLive, RETAIN_MS, type SwapParts, whileSwapping } from './standby';
+import { makeLive, RETAIN_MS } from './standby';
 
 export interface RebuildParts {
   readonly clock: Clock;
@@ -127,7 +127,7 @@ export async function acquireLease(
 export async function discardBeside(
   store: ReadStore,
   collection: string,
-  parts: Pick<SwapParts, 'clock' | 'owner' | 'source' | 'signal'>,
+  parts: SwappingParts,
 ): Promise<readonly string[]> {
   const { clock, owner, source, signal } = parts;
   const { name, ms } = source.rebuildLease;

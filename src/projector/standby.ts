@@ -1,30 +1,26 @@
-import { NamedError } from '../kernel/fault';
 import { type EventLog } from '../kernel/event-log';
 import { type Generation, type ReadStore, targetOf } from '../kernel/read-store';
-import { type Clock } from '../runtime/clock';
-import { LeaseHolder } from '../runtime/lease-holder';
 import { catchUp } from './fill';
 import { GenerationProjector } from './generation-projector';
-import { dropGenerations, nameOf } from './generations';
+import {
+  dropGenerations,
+  nameOf,
+  standbysAmong,
+  SwapRefused,
+  type SwappingParts,
+  whileSwapping,
+} from './generations';
 import { readNotes, removeNote, writeNote } from './notes';
 import { countParked } from './parked';
-import { type Projection, type Source } from './projection';
+import { type Projection } from './projection';
 
 /** How long a generation that was replaced is kept, unless it is said otherwise. */
 export const RETAIN_MS = 24 * 60 * 60 * 1000;
 
-/** There is no generation that may become live, or it has parked documents. */
-export class SwapRefused extends NamedError {}
-
-export interface SwapParts {
-  readonly clock: Clock;
-  /** A name that no other process uses. */
-  readonly owner: string;
+export interface SwapParts extends SwappingParts {
   readonly code: string;
-  readonly source: Source;
   /** How long the generation that is replaced is kept, and followed; 0: it is dropped. By default a day. */
   readonly retainMs?: number;
-  readonly signal?: AbortSignal;
   /** Despite parked documents. */
   readonly force?: boolean;
 }
@@ -63,8 +59,9 @@ export async function swapStandby(
         `${parked} documents of ${nameOf(generation)} could not be folded and are parked; --force makes it live nevertheless`,
       );
     await reachLive(log, store, projection, generation, parts);
+    const swapped = await makeLive(store, generation, parts);
     if (kind === 'ready') await removeNote(store, 'ready', name);
-    return await makeLive(store, generation, parts);
+    return swapped;
   });
 }
 
@@ -77,44 +74,33 @@ export async function makeLive(
   { clock, retainMs = RETAIN_MS }: Pick<SwapParts, 'clock' | 'retainMs'>,
 ): Promise<Swapped> {
   const { collection, number } = generation;
-  const live = (await store.generations(collection)).find(({ state }) => state === 'live');
+  const all = await store.generations(collection);
+  const live = all.find(({ state }) => state === 'live');
   if (live?.number === number) return { collection, generation: number };
-  // Before the swap: without the note, a generation that was replaced is dropped by the next rebuild.
-  if (live !== undefined && retainMs > 0)
+  const until = new Date(clock.wall() + retainMs).toISOString();
+  const kept = live !== undefined && retainMs > 0 ? { generation: live.number, until } : undefined;
+  // Before the swap: without the note, a generation that was replaced is dropped by the next rebuild. It names both: the
+  // process may be killed before the swap.
+  if (kept !== undefined) {
+    const [former] = standbysAmong(
+      all,
+      'kept',
+      (await readNotes(store, 'kept', [collection])).get(collection),
+    );
     await writeNote(store, 'kept', collection, {
-      generation: live.number,
-      until: new Date(clock.wall() + retainMs).toISOString(),
+      ...kept,
+      ...(former && { former: { generation: former.number, until: former.until } }),
     });
+  }
   await store.swap(generation);
-  const kept = retainMs > 0 ? live?.number : undefined;
   const retired = (await store.generations(collection)).filter(({ state }) => state === 'retired');
   await dropGenerations(
     store,
-    retired.filter((one) => one.number !== kept),
+    retired.filter((one) => one.number !== kept?.generation),
   );
   if (kept === undefined) await removeNote(store, 'kept', collection);
+  else await writeNote(store, 'kept', collection, kept);
   return { collection, generation: number, ...(live === undefined ? {} : { replaced: live.number }) };
-}
-
-/** Swaps are made one after the other, and none waits for a rebuild: that is one only at its end. */
-export async function whileSwapping<Result>(
-  store: ReadStore,
-  { clock, owner, source, signal }: Pick<SwapParts, 'clock' | 'owner' | 'source' | 'signal'>,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const { name, ms } = source.rebuildLease;
-  const lease = new LeaseHolder(clock, store, `swap after ${name}`, `${owner} swapping`, ms);
-  const deadline = clock.monotonic() + 2 * ms;
-  while (!(await lease.acquire())) {
-    if (clock.monotonic() > deadline)
-      throw new SwapRefused('another generation is being made live: try again');
-    await clock.pause(LOOK_MS, signal);
-  }
-  try {
-    return await lease.renewDuring(work);
-  } finally {
-    await lease.release();
-  }
 }
 
 async function standbyOf(
@@ -122,8 +108,8 @@ async function standbyOf(
   { collection: { name, version } }: Projection,
   kind: 'ready' | 'kept',
 ): Promise<Generation> {
-  const number = (await readNotes(store, kind, [name])).get(name)?.generation;
-  const found = (await store.generations(name)).find((one) => one.number === number && one.state !== 'live');
+  const note = (await readNotes(store, kind, [name])).get(name);
+  const [found] = standbysAmong(await store.generations(name), kind, note);
   if (found === undefined)
     throw new SwapRefused(
       kind === 'kept'

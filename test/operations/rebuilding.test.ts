@@ -23,6 +23,7 @@ import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { FEED_ID, listed, repriced } from '../projector/sample-events';
 import { World } from '../projector/world';
 import { TestClock } from '../support/clock';
+import { pauseCall } from '../support/pause-call';
 
 let world: World;
 const all: readonly Projection[] = PROJECTIONS;
@@ -311,5 +312,50 @@ describe('a rollback (decisions X126)', () => {
     await world.emit(repriced('a', 9));
     await world.settled(all);
     expect(await priceOf(a)).toBe(9);
+  });
+
+  test.each([
+    ['a rollback', () => swapProjections(world, ['products'], 'kept')],
+    ['a rebuild', () => rebuildProjections(world, ['products'])],
+    ['a swap', () => swapProjections(world, ['products'], 'ready')],
+  ])('is possible after %s was killed before it made a generation live', async (what, work) => {
+    await rebuildProjections(world, ['products']);
+    if (what === 'a swap') await rebuildProjections(world, ['products'], { then: 'keep' });
+    const before = await generationsOf('products');
+    const [[former]] = before as [[number, string]];
+    const killed = pauseCall(world.store, 'swap', 1, ({ collection }) => collection === 'products');
+    const working = work();
+    await killed.reached;
+    killed.release(new Error('killed'));
+    await expect(working).rejects.toThrow('killed');
+    killed.release();
+    expect(await generationsOf('products')).toEqual(expect.arrayContaining(before));
+    await swapProjections(world, ['products'], 'kept');
+    expect((await live()).number).toBe(former);
+    // Only the one that was live is kept then.
+    expect((await generationsOf('products')).filter(([, state]) => state === 'kept')).toHaveLength(1);
+  });
+
+  test('while the former generation is being swept is possible, and can be rolled back', async () => {
+    await rebuildProjections(world, ['products']);
+    const [[former], [latter]] = (await generationsOf('products')) as [[number, string], [number, string]];
+    await world.stopRunners();
+    const { store } = world;
+    const get = store.get.bind(store);
+    store.get = async (target, ids, options) => {
+      const found = await get(target, ids, options);
+      if (!ids.includes('kept products')) return found;
+      store.get = get;
+      await swapProjections(world, ['products'], 'kept', { retainMs: 48 * 3_600_000 });
+      return found;
+    };
+    const later = new TestClock(() => Date.now() + 24.5 * 3_600_000);
+    await new Sweeper(later, store, all, 'x').sweep();
+    expect(await generationsOf('products')).toEqual([
+      [former, 'live'],
+      [latter, 'kept'],
+    ]);
+    await swapProjections(world, ['products'], 'kept');
+    expect((await live()).number).toBe(latter);
   });
 });

@@ -178,7 +178,8 @@ describe('a read model of which more than 1,000 documents cannot be folded (deci
       starts = [];
       await rebuild(world.log, world.store, OTHERS, { clock: SYSTEM_CLOCK, owner: 'operator', code: 'test' });
       while (starts.length === 0) await turn();
-      expect(starts).toEqual([head]);
+      // Those that are live, and the one that is kept beside them.
+      expect([...new Set(starts)]).toEqual([head]);
       expect(runner.trouble()).toContain('products has stopped');
       expect(world.reports.filter((report) => report instanceof TooManyParked)).toHaveLength(1);
     });

@@ -17,7 +17,7 @@ import {
   UnknownAsOf,
 } from '../../projector/as-of';
 import { RebuildRefused, RebuildUnderWay } from '../../projector/rebuild';
-import { SwapRefused } from '../../projector/standby';
+import { SwapRefused } from '../../projector/generations';
 import { Clock } from '../../runtime/clock';
 import { csvKeys, searchKeys } from '../../services/products/keys';
 import { productOperations } from '../../services/products/operations';
