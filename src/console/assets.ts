@@ -108,6 +108,8 @@ main { max-width: 84rem; margin: 0 auto; padding: 1rem 1.25rem 4rem; }
 main.login { max-width: 28rem; margin-top: 12vh; }
 h1 { font-size: 1.5rem; font-weight: 650; margin: 0.5rem 0 1rem; }
 h2 { font-size: 1.05rem; font-weight: 650; margin: 2rem 0 0.5rem; }
+section > * + :not(h2) { margin-top: 0.75rem; }
+time { white-space: nowrap; }
 .fields { display: flex; flex-wrap: wrap; align-items: end; gap: 0.6rem 0.9rem; }
 .fields label { display: grid; gap: 0.15rem; color: var(--quiet); font-size: 0.85rem; }
 .fields .long { flex-basis: 100%; }

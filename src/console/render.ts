@@ -208,11 +208,14 @@ function numeric(cell: Cell | Action): Piece {
   return typeof cell === 'number' && new Html('class="number"');
 }
 
+/** As pages show times: to the second, UTC. */
+const TIME = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
+
 function cellPiece(cell: Cell, { base }: Frame): Piece {
   if (cell === undefined) return '–';
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
   if (typeof cell === 'number') return cell.toLocaleString('en');
-  if (typeof cell === 'string') return cell;
+  if (typeof cell === 'string') return TIME.test(cell) ? html`<time>${cell}</time>` : cell;
   const text = cell.tone === undefined ? cell.text : html`<span class="${cell.tone}">${cell.text}</span>`;
   return cell.to === undefined ? text : html`<a href="${base}/${cell.to}">${text}</a>`;
 }
