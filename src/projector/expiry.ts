@@ -1,6 +1,6 @@
 import { type Clock, ClockGuard } from '../runtime/clock';
 import { type Found } from '../kernel/query';
-import { type ReadStore } from '../kernel/read-store';
+import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type GenerationProjector } from './generation-projector';
 import { type Projection } from './projection';
 
@@ -48,7 +48,11 @@ export class Expiry {
     this.next = now + RETRY_MS;
     const before = now - this.parts.keepMs;
     await this.parts.expireLog(new Date(before));
-    for (const projector of projectors) await this.removeOld(projector, before, signal);
+    for (const projector of projectors)
+      await this.removeOld(projector, before, signal).catch((error: unknown) => {
+        // One that was dropped has nothing left.
+        if (!(error instanceof NoGeneration)) throw error;
+      });
     this.next = now + INTERVAL_MS;
   }
 
