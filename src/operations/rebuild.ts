@@ -52,40 +52,52 @@ export async function rebuildProjections(
   names: string | readonly string[],
   options: ProjectOptions = {},
 ): Promise<readonly Rebuilt[]> {
-  const { store } = engines;
-  const code = await runningCode();
   const rebuilt: Rebuilt[] = [];
-  for (const { source, projections, own, log } of await chosenIn(engines, [names].flat())) {
-    const isWhole =
-      options.force === true && own.length === projections.length && (options.then ?? 'swap') === 'swap';
-    // What belongs to another log is neither continued nor kept.
-    const isOther = isWhole && (await isOfOtherLog(log, store, projections, source));
-    if (!isWhole) await refuseOtherLog(log, store, projections, source);
-    const retained = isOther ? { isFresh: true, retainMs: 0 } : {};
-    const whole = {
-      ...options,
-      ...{ clock: SYSTEM_CLOCK, source, owner: SYSTEM_CLOCK.uuid(), code, beside: projections },
-      ...retained,
-    };
-    const what = options.then === 'drop' ? 'comparison' : 'rebuild';
-    rebuilt.push(...(await noting(store, own, what, () => rebuild(log, store, own, whole))));
-    if (isWhole) await recordOrigin(log, store, projections, source);
-    // They may be of the log that was there before.
-    if (isWhole && source === DOMAIN_LOG) await dropAllAsOf(store, whole);
-  }
+  const what = options.then === 'drop' ? 'comparison' : 'rebuild';
+  for (const chosen of chosenOf([names].flat()))
+    rebuilt.push(...(await noting(engines.store, chosen.own, what, () => project(engines, chosen, options))));
   return rebuilt;
 }
 
+/** Raises as `rebuildProjections`. */
+async function project(
+  engines: ProjectedEngines,
+  { source, projections, own, log: open }: Chosen,
+  options: ProjectOptions,
+): Promise<readonly Rebuilt[]> {
+  const { store } = engines;
+  const log = await open(engines);
+  const isWhole =
+    options.force === true && own.length === projections.length && (options.then ?? 'swap') === 'swap';
+  const isOther = isWhole && (await isOfOtherLog(log, store, projections, source));
+  if (!isWhole) await refuseOtherLog(log, store, projections, source);
+  const parts = {
+    ...options,
+    ...{ clock: SYSTEM_CLOCK, source, owner: SYSTEM_CLOCK.uuid(), code: await runningCode() },
+    beside: projections,
+    // What belongs to another log is neither continued, nor swapped in, nor kept.
+    ...(isOther ? { retainMs: 0 } : {}),
+  };
+  if (isOther) for (const { collection } of own) await discardBeside(store, collection.name, parts);
+  const rebuilt = await rebuild(log, store, own, parts);
+  if (isWhole) await recordOrigin(log, store, projections, source);
+  // They may be of the log that was there before.
+  if (isWhole && source === DOMAIN_LOG) await dropAllAsOf(store, parts);
+  return rebuilt;
+}
+
+/** What was asked for of a log. */
+interface Chosen extends Projected {
+  readonly own: readonly Projection[];
+}
+
 /** What was asked for of each log. Raises `UsageError`. */
-async function chosenIn(engines: ProjectedEngines, names: readonly string[]) {
+function chosenOf(names: readonly string[]): readonly Chosen[] {
   const chosen = projectionsNamed(...names);
-  const found: (Omit<Projected, 'log'> & { readonly own: readonly Projection[]; readonly log: EventLog })[] =
-    [];
-  for (const { source, projections, log: open } of PROJECTED) {
-    const own = projections.filter((projection) => chosen.includes(projection));
-    if (own.length > 0) found.push({ source, projections, own, log: await open(engines) });
-  }
-  return found;
+  return PROJECTED.map((projected) => ({
+    ...projected,
+    own: projected.projections.filter((projection) => chosen.includes(projection)),
+  })).filter(({ own }) => own.length > 0);
 }
 
 /** Leaves a note of why it failed, until it succeeds. */
@@ -118,6 +130,10 @@ export interface Verified extends Verification {
   readonly bytes: number;
 }
 
+type VerifyOptions = Omit<ProjectOptions, 'then' | 'sample' | 'force'> & {
+  readonly most?: number | undefined;
+};
+
 /**
  * Projects the log into new generations and compares each document with the live ones, at the same position; then drops
  * them. With `most`, of about so many documents of each: what a rebuild would find is found in less time. What was found
@@ -126,35 +142,43 @@ export interface Verified extends Verification {
 export async function verifyProjections(
   engines: ProjectedEngines,
   names: readonly string[],
-  {
-    most,
-    ...options
-  }: Omit<ProjectOptions, 'then' | 'sample' | 'force'> & { readonly most?: number | undefined } = {},
+  { most, ...options }: VerifyOptions = {},
 ): Promise<readonly Verified[]> {
   const { store } = engines;
   const found: Verified[] = [];
-  for (const { own } of await chosenIn(engines, names)) {
-    const live = await liveGenerations(store, own);
-    const counts: number[] = [];
-    for (const generation of live)
-      counts.push(generation === undefined ? 0 : await store.count(targetOf(generation), EVERYTHING));
-    const sample = most === undefined ? 1 : Math.max(1, Math.floor(Math.max(...counts) / Math.max(1, most)));
-    const chosen = own.map(({ collection }) => collection.name);
-    const rebuilt = await rebuildProjections(engines, chosen, { ...options, then: 'drop', sample });
-    for (const { generation, documents, parked, bytes, comparison } of rebuilt) {
-      const { collection: name } = generation;
-      const at = live.find((one) => one?.collection === name);
-      const verification: Verification = {
-        at: SYSTEM_CLOCK.now().toISOString(),
-        position: comparison?.position ?? START,
-        ...(at === undefined ? {} : { live: at.number }),
-        ...{ documents, parked, sample },
-        differing: comparison?.differing ?? 0,
-        differences: comparison?.differences ?? [],
-      };
-      await writeNote(store, 'verification', name, verification);
-      found.push({ name, bytes, ...verification });
-    }
+  for (const chosen of chosenOf(names))
+    found.push(
+      ...(await noting(store, chosen.own, 'comparison', () => verify(engines, chosen, { ...options, most }))),
+    );
+  return found;
+}
+
+async function verify(
+  engines: ProjectedEngines,
+  chosen: Chosen,
+  { most, ...options }: VerifyOptions,
+): Promise<readonly Verified[]> {
+  const { store } = engines;
+  const live = await liveGenerations(store, chosen.own);
+  const counts: number[] = [];
+  for (const generation of live)
+    counts.push(generation === undefined ? 0 : await store.count(targetOf(generation), EVERYTHING));
+  const sample = most === undefined ? 1 : Math.max(1, Math.floor(Math.max(...counts) / Math.max(1, most)));
+  const found: Verified[] = [];
+  for (const one of await project(engines, chosen, { ...options, then: 'drop', sample })) {
+    const { generation, documents, parked, bytes, comparison } = one;
+    const { collection: name } = generation;
+    const at = live.find((each) => each?.collection === name);
+    const verification: Verification = {
+      at: SYSTEM_CLOCK.now().toISOString(),
+      position: comparison?.position ?? START,
+      ...(at === undefined ? {} : { live: at.number }),
+      ...{ documents, parked, sample },
+      differing: comparison?.differing ?? 0,
+      differences: comparison?.differences ?? [],
+    };
+    await writeNote(store, 'verification', name, verification);
+    found.push({ name, bytes, ...verification });
   }
   return found;
 }
@@ -186,7 +210,8 @@ export async function swapProjections(
 ): Promise<readonly Swapped[]> {
   const swapped: Swapped[] = [];
   const code = await runningCode();
-  for (const { source, projections, own, log } of await chosenIn(engines, names)) {
+  for (const { source, projections, own, log: open } of chosenOf(names)) {
+    const log = await open(engines);
     await refuseOtherLog(log, engines.store, projections, source);
     const parts = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), code, source, ...defined(options) };
     for (const projection of own)
@@ -205,7 +230,7 @@ export async function discardGenerations(
 ): Promise<readonly string[]> {
   const { store } = engines;
   const discarded: string[] = [];
-  for (const { source, own } of await chosenIn(engines, names)) {
+  for (const { source, own } of chosenOf(names)) {
     const parts = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), source };
     for (const { collection } of own) discarded.push(...(await discardBeside(store, collection.name, parts)));
   }

@@ -121,6 +121,12 @@ export async function dropGenerations(store: ReadStore, generations: readonly Ge
   }
 }
 
+/** Removes the notes of what was beside the live generation of a read model. */
+export async function forgetBeside(store: ReadStore, collection: string): Promise<void> {
+  for (const kind of ['kept', 'ready', 'rebuild', 'failure'] as const)
+    await removeNote(store, kind, collection);
+}
+
 const SWEEP_MS = 60_000;
 
 /** How long an interrupted rebuild can be continued. */

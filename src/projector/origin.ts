@@ -11,7 +11,7 @@ import {
 } from '../kernel/read-store';
 import { DIRECTORY_PREFIXES } from '../network/events';
 import { type Clock } from '../runtime/clock';
-import { dropGenerations, liveGeneration, liveGenerations } from './generations';
+import { dropGenerations, forgetBeside, liveGeneration, liveGenerations } from './generations';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 
 /** The read models were projected from another log, so their positions mean nothing in this one. */
@@ -99,6 +99,7 @@ async function takeStore(
     store,
     generations.filter(({ state }) => state !== 'live'),
   );
+  for (const { collection } of projections) await forgetBeside(store, collection.name);
   await recordOrigin(log, store, projections, source);
 }
 

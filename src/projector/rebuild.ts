@@ -9,7 +9,14 @@ import { LeaseHolder } from '../runtime/lease-holder';
 import { type Comparison, compareWithLive } from './compare';
 import { catchUp, fillGenerations, type OnBatch } from './fill';
 import { GenerationProjector } from './generation-projector';
-import { dropGenerations, liveGenerations, nameOf, type SwappingParts, whileSwapping } from './generations';
+import {
+  dropGenerations,
+  forgetBeside,
+  liveGenerations,
+  nameOf,
+  type SwappingParts,
+  whileSwapping,
+} from './generations';
 import { readNotes, removeNote, writeNote } from './notes';
 import { Pacer } from './pacer';
 import { countParked, prepareParked } from './parked';
@@ -38,8 +45,6 @@ export interface RebuildParts {
   readonly retainMs?: number;
   /** One document of so many is projected and compared; with `drop`. */
   readonly sample?: number;
-  /** Do not continue what was interrupted: it may be of another log. */
-  readonly isFresh?: boolean;
   /** Live read models that are not to fall behind because of this. */
   readonly beside?: readonly Projection[];
   /** Events at a time. */
@@ -137,8 +142,7 @@ export async function discardBeside(
     return await whileSwapping(store, parts, async () => {
       const beside = (await store.generations(collection)).filter(({ state }) => state !== 'live');
       await dropGenerations(store, beside);
-      for (const kind of ['kept', 'ready', 'rebuild', 'failure'] as const)
-        await removeNote(store, kind, collection);
+      await forgetBeside(store, collection);
       return beside.map(nameOf);
     });
   } finally {
@@ -279,7 +283,7 @@ class Rebuild {
         (await countParked(store, [nameOf(begun)])) === 0 &&
         (await store.checkpoint(targetOf(begun))) <= end &&
         note.until <= end;
-      const isContinued = isUsable && parts.isFresh !== true && kind === 'rebuild';
+      const isContinued = isUsable && kind === 'rebuild';
       this.skipped.set(name, skipped);
       const others = building.filter((one) => one !== begun || (!isContinued && kind === 'rebuild'));
       await dropGenerations(store, others);

@@ -159,17 +159,39 @@ describe('a rebuild (decisions X128)', () => {
     for (const one of begun) await world.store.drop(one);
   });
 
-  test.each([
-    ['other code', { code: 'other' }],
-    ['an operator who wants everything anew', { isFresh: true }],
-  ])('is not continued by %s', async (_, options) => {
+  test('is not continued by other code', async () => {
     const stop = new AbortController();
     const onProgress = () => stop.abort();
     await expect(again({}, { signal: stop.signal, onProgress })).rejects.toThrow();
     const [, [begun]] = (await generationsOf('products')) as [unknown, [number]];
-    const [rebuilt] = await again({}, options);
+    const [rebuilt] = await again({}, { code: 'other' });
     expect(rebuilt!.generation.number).toBeGreaterThan(begun);
     expect((await generationsOf('products')).map(([, state]) => state)).toEqual(['kept', 'live']);
+  });
+
+  test('of all over another log leaves nothing of the former one that may be swapped in', async () => {
+    await rebuildProjections(world, ['products', 'vouchers']);
+    await rebuildProjections(world, ['products'], { then: 'keep' });
+    const stop = new AbortController();
+    await expect(again({}, { signal: stop.signal, onProgress: () => stop.abort() })).rejects.toThrow();
+    await world.stopRunners();
+    const other = await World.open();
+    try {
+      await other.emit(listed('x', 1), listed('y', 2));
+      const engines = { log: other.log, deliveries: other.deliveries, store: world.store };
+      await rebuildProjections(engines, 'all', { force: true });
+      for (const { generations, rebuild } of await readModelStates(engines, SYSTEM_CLOCK)) {
+        expect(generations.map(({ state }) => state)).toEqual(['live']);
+        expect(rebuild).toBeUndefined();
+      }
+      for (const kind of ['ready', 'kept'] as const)
+        await expect(swapProjections(engines, ['products'], kind)).rejects.toMatchObject({
+          name: 'SwapRefused',
+        });
+      expect(Object.keys(await world.documents('products'))).toHaveLength(2);
+    } finally {
+      await other.end();
+    }
   });
 
   test('that is not swapped in is followed until it is', async () => {
