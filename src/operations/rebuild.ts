@@ -66,6 +66,7 @@ async function project(
   options: ProjectOptions,
 ): Promise<readonly Rebuilt[]> {
   const { store } = engines;
+  options.signal?.throwIfAborted();
   const log = await open(engines);
   const isWhole =
     options.force === true && own.length === projections.length && (options.then ?? 'swap') === 'swap';

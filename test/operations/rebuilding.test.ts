@@ -6,9 +6,13 @@ import { EngineUnavailable } from '../../src/kernel/event-log';
 import { EVERYTHING, type Search } from '../../src/kernel/query';
 import { targetOf } from '../../src/kernel/read-store';
 import { readModelStates } from '../../src/operations/projections';
+import { listActions } from '../../src/operations/actions';
+import { OperatorActions } from '../../src/operations/rest/actions.controller';
+import { ProjectionsController } from '../../src/operations/rest/projections.controller';
 import {
   discardGenerations,
   lastVerification,
+  type ProjectedEngines,
   rebuildProjections,
   swapProjections,
   verifyProjections,
@@ -233,6 +237,92 @@ describe('a rebuild (decisions X128)', () => {
     await rebuildProjections(world, ['products'], { force: true });
     expect((await stateOf('products')).failure).toBeUndefined();
     expect(await priceOf(a)).toBe(1);
+  });
+});
+
+describe('failures of rebuilds and comparisons are listed (decisions X128)', () => {
+  test.each([
+    ['rebuild', (engines: ProjectedEngines) => rebuildProjections(engines, ['products'])],
+    ['comparison', (engines: ProjectedEngines) => verifyProjections(engines, ['products'], { most: 5 })],
+  ])('over another log: %s', async (what, work) => {
+    const other = await World.open();
+    try {
+      await other.emit(listed('x', 1));
+      const { log, deliveries } = other;
+      await expect(work({ log, deliveries, store: world.store })).rejects.toMatchObject({ name: 'OtherLog' });
+      expect((await stateOf('products')).failure).toMatchObject({
+        what,
+        reason: expect.stringContaining('EVENT_LOG') as string,
+      });
+    } finally {
+      await other.end();
+    }
+  });
+
+  test('of a log that cannot be opened', async () => {
+    const { log, store } = world;
+    const deliveries = () => Promise.reject(new EngineUnavailable('the disk is gone'));
+    await expect(rebuildProjections({ log, store, deliveries }, ['deliveries'])).rejects.toThrow('gone');
+    expect((await stateOf('deliveries')).failure).toMatchObject({
+      what: 'rebuild',
+      reason: 'the disk is gone',
+    });
+  });
+
+  test('of documents that cannot be counted', async () => {
+    const count = pauseCall(world.store, 'count', 1);
+    const verifying = verifyProjections(world, ['products'], { most: 5 });
+    await count.reached;
+    count.release(new EngineUnavailable('no answer'));
+    await expect(verifying).rejects.toThrow('no answer');
+    count.release();
+    expect((await stateOf('products')).failure).toMatchObject({ what: 'comparison', reason: 'no answer' });
+  });
+});
+
+describe('rebuilds over HTTP (decisions X117, X128)', () => {
+  const caller = {
+    tokenHash: 'ab'.repeat(32),
+    organisationId: 9,
+    kind: 'operator',
+    system: 'OPS',
+  } as const;
+  const keys = { name: ['vouchers'], reason: undefined, force: undefined, swap: undefined };
+  const newController = (): ProjectionsController => {
+    const { log, store, deliveries } = world;
+    const parts = { deliveries, notifyKeep: 1e9, rollbackWithin: 0 };
+    return new ProjectionsController(log, store, parts, new OperatorActions(log, store, SYSTEM_CLOCK));
+  };
+
+  test('are recorded when they are accepted; those that wait when the process stops are not begun', async () => {
+    const { log, store } = world;
+    const controller = newController();
+    const before = await generationsOf('vouchers');
+    const first = pauseCall(store, 'create', 1, ({ name }) => name === 'vouchers');
+    for (let asked = 0; asked < 3; asked += 1) await controller.rebuild(caller, keys);
+    await first.reached;
+    const listedActions = () => listActions(log, { actions: ['rebuild'], most: 10 });
+    expect((await listedActions()).map(({ state }) => state)).toEqual(Array(3).fill('unfinished'));
+    const stopped = controller.onModuleDestroy();
+    first.release();
+    await stopped;
+    const actions = await listedActions();
+    expect(actions.map(({ state }) => state)).toEqual(Array(3).fill('failed'));
+    expect(actions.map(({ failure }) => failure).slice(0, 2)).toEqual(
+      Array(2).fill('the server has stopped: ask for it again'),
+    );
+    // The first one was interrupted, and can be continued.
+    expect(await generationsOf('vouchers')).toEqual([...before, [expect.any(Number), 'unfinished']]);
+  });
+
+  test('that cannot be recorded are not accepted', async () => {
+    const controller = newController();
+    const appended = pauseCall(world.log, 'append', 1);
+    const asked = controller.rebuild(caller, keys);
+    await appended.reached;
+    appended.release(new EngineUnavailable('the log is read-only'));
+    await expect(asked).rejects.toThrow('the log is read-only');
+    appended.release();
   });
 });
 

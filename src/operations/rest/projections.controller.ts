@@ -297,10 +297,12 @@ export class ProjectionsController implements OnModuleDestroy {
   ): Promise<Answer> {
     const { name, force = false, swap = true } = keys;
     const options = { ...this.options(), force, then: swap ? 'swap' : 'keep' } as const;
-    return await this.begin(name, () =>
-      this.actions.of(caller, 'rebuild', keys, (engines) =>
-        rebuildProjections(this.engines(engines), name, options),
-      ),
+    return await this.begin(name, (turn) =>
+      this.actions.of(caller, 'rebuild', keys, async (engines, record) => {
+        await record();
+        await turn();
+        return await rebuildProjections(this.engines(engines), name, options);
+      }),
     );
   }
 
@@ -309,9 +311,10 @@ export class ProjectionsController implements OnModuleDestroy {
   async verify(@MatrixKeys(verifyKeys) { name, sample }: Keys<typeof verifyKeys>): Promise<Answer> {
     if (sample !== undefined && sample < 1)
       throw fault.unusable(`sample=${sample}: expected a number of documents of at least 1`);
-    return await this.begin(name, () =>
-      verifyProjections(this.engines(), name, { ...this.options(), most: sample }),
-    );
+    return await this.begin(name, async (turn) => {
+      await turn();
+      return await verifyProjections(this.engines(), name, { ...this.options(), most: sample });
+    });
   }
 
   @Get('verification')
@@ -376,18 +379,32 @@ export class ProjectionsController implements OnModuleDestroy {
     return await this.done();
   }
 
-  /** Begins what may take long, after what was begun before. Its failure is noted for the list. */
-  private async begin(names: readonly string[], work: () => Promise<unknown>): Promise<Answer> {
+  /**
+   * Begins what may take long: `work` awaits `turn`, with which it is accepted, until what was begun before has ended. What
+   * fails before is answered; a later failure is noted for the list. What waits when the process stops is not begun.
+   */
+  private async begin(
+    names: readonly string[],
+    work: (turn: () => Promise<void>) => Promise<unknown>,
+  ): Promise<Answer> {
     await translated(async () => projectionsNamed(...names));
     if (this.begun === MOST_BEGUN)
       throw fault.conflict(`${MOST_BEGUN} rebuilds and comparisons have begun in this process: wait for one`);
     this.begun += 1;
-    this.working = this.working
-      .then(work)
-      .catch(() => undefined)
-      .then(() => {
-        this.begun -= 1;
-      });
+    const before = this.working;
+    await new Promise<void>((resolve, reject) => {
+      const turn = async (): Promise<void> => {
+        resolve();
+        await before;
+        if (this.stop.signal.aborted) throw fault.conflict('the server has stopped: ask for it again');
+      };
+      const ended = work(turn)
+        .catch(reject)
+        .then(() => {
+          this.begun -= 1;
+        });
+      this.working = Promise.all([before, ended]).then(() => undefined);
+    });
     return await this.done();
   }
 
