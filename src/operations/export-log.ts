@@ -33,6 +33,8 @@ const FILE_MODE = 0o600;
 
 /** The end of the range and of each file is decided by the events alone: the same range gives the same bytes. */
 const EVENTS_PER_FILE = 100_000;
+/** Bytes of data and metadata after which a Parquet file ends: DuckDB needs up to nine times as much memory. */
+const BYTES_PER_PARQUET = 32 * 1024 * 1024;
 const CHUNK = 1024 * 1024;
 
 const position = z.string().regex(/^\d{19}$/);
@@ -129,7 +131,8 @@ export async function exportLog(
   while (!(await source.isOver())) {
     const name = `events-${String(manifest.files.length + 1).padStart(6, '0')}.${format}${gzip ? '.gz' : ''}`;
     const write = format === 'parquet' ? writeParquet : writeFile;
-    const file = await write(folder, name, source.take(eventsPerFile), manifest);
+    const runs = source.take(eventsPerFile, format === 'parquet' ? BYTES_PER_PARQUET : Infinity);
+    const file = await write(folder, name, runs, manifest);
     manifest = { ...manifest, events: manifest.events + file.events, files: [...manifest.files, file] };
     await writeManifest(folder, manifest);
   }
@@ -175,15 +178,23 @@ class CopiedBatches {
     return false;
   }
 
-  /** At most so many events, in runs. */
-  async *take(most: number): AsyncGenerator<readonly RecordedEvent[]> {
-    for (let left = most; left > 0 && !(await this.isOver());) {
-      const run = this.ready.slice(0, left);
-      this.ready = this.ready.slice(left);
-      left -= run.length;
+  /** At most so many events, in runs, up to the one with which they have more than `mostBytes`. */
+  async *take(most: number, mostBytes: number): AsyncGenerator<readonly RecordedEvent[]> {
+    let [left, bytes] = [most, 0];
+    while (left > 0 && bytes <= mostBytes && !(await this.isOver())) {
+      let length = 0;
+      for (; length < Math.min(left, this.ready.length) && bytes <= mostBytes; length += 1)
+        bytes += bytesIn(this.ready[length]);
+      const run = this.ready.slice(0, length);
+      this.ready = this.ready.slice(length);
+      left -= length;
       yield run;
     }
   }
+}
+
+function bytesIn(event: RecordedEvent | undefined): number {
+  return event === undefined ? 0 : Buffer.byteLength(event.data) + Buffer.byteLength(event.meta);
 }
 
 async function writeFile(

@@ -105,12 +105,17 @@ const TEMPORARY = 'temporary-';
 /** Small groups of rows need less memory. */
 const PARQUET = 'FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 8192';
 
-/** Rows that are appended at once: what a chunk of DuckDB has. */
+/** Rows that are appended at once: what a chunk of DuckDB has; and characters. */
 const CHUNK_ROWS = 2_048;
+const CHUNK_TEXT = 1024 * 1024;
 
-/** Appends rows in chunks, which is ten times as fast as one by one. */
+/**
+ * Appends rows in chunks, which is ten times as fast as one by one. Each is flushed: an appender would retain up to 200,000
+ * rows, which DuckDB does not count against `memory_limit`.
+ */
 export class TableWriter {
   private columns: DuckDb.DuckDBValue[][];
+  private text = 0;
   rows = 0;
 
   constructor(
@@ -122,9 +127,13 @@ export class TableWriter {
   }
 
   append(...values: readonly (string | bigint)[]): void {
-    for (let at = 0; at < this.width; at += 1) this.columns[at]?.push(values[at] ?? null);
+    for (let at = 0; at < this.width; at += 1) {
+      const value = values[at] ?? null;
+      this.columns[at]?.push(value);
+      if (typeof value === 'string') this.text += value.length;
+    }
     this.rows += 1;
-    if (this.rows % CHUNK_ROWS === 0) this.flush();
+    if (this.columns[0]?.length === CHUNK_ROWS || this.text > CHUNK_TEXT) this.flush();
   }
 
   /** Afterwards the table has all rows. */
@@ -136,7 +145,9 @@ export class TableWriter {
   private flush(): void {
     if (this.columns[0]?.length === 0) return;
     this.appender.appendDataChunk(this.chunkOf(this.columns));
+    this.appender.flushSync();
     this.columns = this.emptied();
+    this.text = 0;
   }
 
   private emptied(): DuckDb.DuckDBValue[][] {
