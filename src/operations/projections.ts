@@ -39,7 +39,7 @@ export interface ReadModelState {
   readonly failure?: Notes['failure'];
 }
 
-export interface RebuildState extends Omit<Notes['rebuild'], 'code' | 'until' | 'skipped'> {
+export interface RebuildState extends Omit<Notes['rebuild'], 'code' | 'owner' | 'until' | 'skipped'> {
   /** It is only compared with the live one. */
   readonly isComparison: boolean;
   readonly isRunning: boolean;
@@ -95,7 +95,7 @@ export async function readModelStates(
     const around: Surroundings = {
       ...{ log, store, now, notes },
       isProjected: (await store.holder(projectorLease.name, now, projectorLease.ms)) !== undefined,
-      isRebuilding: (await store.holder(rebuildLease.name, now, rebuildLease.ms)) !== undefined,
+      rebuilder: await store.holder(rebuildLease.name, now, rebuildLease.ms),
       generations: await store.generations(...collections),
     };
     for (const projection of own) states.push(await stateOf(projection, around));
@@ -108,7 +108,8 @@ interface Surroundings {
   readonly store: ReadStore;
   readonly now: number;
   readonly isProjected: boolean;
-  readonly isRebuilding: boolean;
+  /** Who has the lease of rebuilds. */
+  readonly rebuilder: string | undefined;
   readonly generations: readonly Generation[];
   readonly notes: {
     readonly projector: ProjectorNote | undefined;
@@ -121,7 +122,7 @@ interface Surroundings {
 }
 
 async function stateOf(projection: Projection, around: Surroundings): Promise<ReadModelState> {
-  const { log, store, now, notes, isRebuilding } = around;
+  const { log, store, now, notes, rebuilder } = around;
   const { name, version } = projection.collection;
   const all = around.generations.filter(({ collection }) => collection === name);
   const generations: GenerationState[] = [];
@@ -132,11 +133,16 @@ async function stateOf(projection: Projection, around: Surroundings): Promise<Re
   const live = generations.find((one) => one.state === 'live' && one.version === version);
   const parked =
     live === undefined ? 0 : await countParked(store, [nameOf({ collection: name, number: live.number })]);
-  const note = notes.rebuild.get(name);
-  const comparison = isRebuilding ? notes.comparison.get(name) : undefined;
-  const rebuild = comparison ?? note;
+  const isRunning = (one: Notes['rebuild'] | undefined): boolean =>
+    one?.owner !== undefined && one.owner === rebuilder;
+  const [note, compared] = [notes.rebuild.get(name), notes.comparison.get(name)];
+  const comparison = isRunning(compared) ? compared : undefined;
+  const isBuilding = isRunning(note);
+  // What was interrupted can be continued as long as there is something left of it.
+  const isLeft =
+    isBuilding || all.some(({ number, state }) => state === 'building' && number === note?.generation);
+  const rebuild = comparison ?? (isLeft ? note : undefined);
   const failure = notes.failure.get(name);
-  const isBuilding = note !== undefined && isRebuilding;
   const lag = live && (await lagOf(log, projection, live.position, around));
   const [state, reason] = judged(name, { around, live, parked, lag, isBuilding });
   const rate = state === 'building' ? (note?.rate ?? 0) : (notes.projector?.rate ?? 0);
@@ -155,9 +161,7 @@ async function stateOf(projection: Projection, around: Surroundings): Promise<Re
     bytes: generations.reduce((sum, { bytes }) => sum + bytes, 0),
     parked,
     generations,
-    ...(rebuild === undefined
-      ? {}
-      : { rebuild: shownRebuild(rebuild, comparison !== undefined, isRebuilding) }),
+    ...(rebuild && { rebuild: shownRebuild(rebuild, rebuild === comparison, isRunning(rebuild)) }),
     ...(failure === undefined ? {} : { failure }),
   };
 }

@@ -182,7 +182,10 @@ export class Sweeper {
     if (!(await lease.acquire())) return;
     try {
       const abandoned = (await this.building()).filter((generation) => names.has(nameOf(generation)));
-      await lease.renewDuring(() => dropGenerations(this.store, abandoned));
+      await lease.renewDuring(async () => {
+        await dropGenerations(this.store, abandoned);
+        for (const { collection } of abandoned) await removeNote(this.store, 'rebuild', collection);
+      });
     } finally {
       await lease.release();
     }

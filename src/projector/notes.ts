@@ -37,6 +37,8 @@ export interface Standby {
 
 interface RebuildNote {
   readonly generation: number;
+  /** Who builds it: it is under way as long as this owner has the lease of rebuilds. */
+  readonly owner?: string;
   /** The directory that documents are described with is of this position. */
   readonly until: Position;
   /** Only this code can continue, and only while no more events were excluded. */

@@ -37,7 +37,7 @@ export class Pacer {
   async pace(signal?: AbortSignal): Promise<void> {
     const { clock } = this;
     const began = clock.monotonic();
-    if (began < this.nextAt) return;
+    if (began < this.nextAt || this.projections.length === 0) return;
     let behind = await this.behindMs();
     const reached = this.live;
     while (behind > BEHIND_MS && clock.monotonic() - began < LONGEST_MS) {

@@ -45,7 +45,7 @@ export interface RebuildParts {
   readonly retainMs?: number;
   /** One document of so many is projected and compared; with `drop`. */
   readonly sample?: number;
-  /** Live read models that are not to fall behind because of this. */
+  /** Live read models that are not to fall behind because of this; by default those that are rebuilt. */
   readonly beside?: readonly Projection[];
   /** Events at a time. */
   readonly batchSize?: number;
@@ -405,7 +405,8 @@ class Rebuild {
     this.notedAt = parts.clock.monotonic();
     for (const { collection, number: generation } of this.generations)
       await writeNote(store, this.kind, collection, {
-        ...{ generation, until: this.untils.get(collection) ?? START, code: parts.code, phase },
+        ...{ generation, owner: parts.owner, code: parts.code, phase },
+        until: this.untils.get(collection) ?? START,
         ...{ events, total, rate: Math.round(rate), skipped: this.skipped.get(collection) ?? 0 },
         end: new Date(now + 1000 * secondsLeft).toISOString(),
         at: new Date(now).toISOString(),

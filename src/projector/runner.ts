@@ -338,7 +338,9 @@ export class Runner {
       const missing = (await this.missing()).filter(({ collection }) => !this.stopped.has(collection.name));
       if (missing.length === 0) return;
       try {
-        await rebuild(this.log, this.store, missing, { ...this.parts, signal, force: true, onProgress });
+        // Nobody follows what is live meanwhile: there is nothing to wait for.
+        const parts = { ...this.parts, signal, force: true, beside: [], onProgress };
+        await rebuild(this.log, this.store, missing, parts);
       } catch (error) {
         if (!(error instanceof TooManyParked)) throw error;
         this.stopProjection(error);

@@ -21,6 +21,7 @@ import { Directory } from '../../src/network/directory';
 import { catchUp, fillGenerations } from '../../src/projector/fill';
 import { GenerationProjector } from '../../src/projector/generation-projector';
 import { Sweeper } from '../../src/projector/generations';
+import { readNotes } from '../../src/projector/notes';
 import { type Projection } from '../../src/projector/projection';
 import { rebuild, type RebuildProgress } from '../../src/projector/rebuild';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
@@ -161,6 +162,38 @@ describe('a rebuild (decisions X128)', () => {
     const stored = await Promise.all(begun.map((one) => world.store.checkpoint(targetOf(one))));
     for (const one of stored) expect(one >= positions[4]!).toBe(true);
     for (const one of begun) await world.store.drop(one);
+  });
+
+  /** A rebuild of products that is interrupted at once. */
+  async function interrupted(): Promise<void> {
+    const stop = new AbortController();
+    const options = { signal: stop.signal, onProgress: () => stop.abort() };
+    await expect(rebuildProjections(world, ['products'], options)).rejects.toThrow();
+  }
+
+  test('that was interrupted is not listed as running while another read model is rebuilt', async () => {
+    await interrupted();
+    const paused = pauseCall(world.store, 'finish', 1, ({ collection }) => collection === 'vouchers');
+    const rebuilding = rebuildProjections(world, ['vouchers']);
+    await paused.reached;
+    expect((await stateOf('products')).rebuild).toMatchObject({ isRunning: false });
+    expect((await stateOf('vouchers')).rebuild).toMatchObject({ isRunning: true, isComparison: false });
+    paused.release();
+    await rebuilding;
+    expect((await stateOf('vouchers')).rebuild).toBeUndefined();
+  });
+
+  test('that was interrupted is listed until its generation is swept', async () => {
+    await interrupted();
+    expect((await stateOf('products')).rebuild).toMatchObject({ isRunning: false });
+    let hours = 25;
+    const sweeper = new Sweeper(new TestClock(() => Date.now() + hours * 3_600_000), world.store, all, 'x');
+    await sweeper.sweep();
+    hours += 1;
+    await sweeper.sweep();
+    expect((await generationsOf('products')).map(([, state]) => state)).toEqual(['live']);
+    expect((await stateOf('products')).rebuild).toBeUndefined();
+    expect((await readNotes(world.store, 'rebuild', ['products'])).size).toBe(0);
   });
 
   test('is not continued by other code', async () => {

@@ -39,6 +39,27 @@ describe('the runner', () => {
     expect(await ids()).toEqual([a]);
   });
 
+  test('builds a new version without waiting for the live one of the former, which nobody follows', async () => {
+    const first = world.runner({}, [products]);
+    await first.start();
+    await first.stop();
+    await world.emit(...Array.from({ length: 8 }, (_, at) => listed(`p${at}`)));
+    const { collection } = products;
+    const next = { ...products, collection: { ...collection, version: collection.version + 1 } };
+    const own = world.log.readAll.bind(world.log);
+    world.log.readAll = async function* (options) {
+      for await (const batch of own({ ...options, batchSize: 1 })) {
+        yield batch;
+        await SYSTEM_CLOCK.pause(100);
+      }
+    };
+    const began = performance.now();
+    await world.runner({}, [next]).start();
+    // A rebuild beside live read models waits up to five seconds at a time.
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(await ids()).toHaveLength(8);
+  });
+
   test('projects later events', async () => {
     await world.runner().start();
     expect(await ids()).toEqual([]);
