@@ -12,6 +12,8 @@ const REMEMBERED: Readonly<Record<string, number>> = {
   'MessageCache.needed': 3,
   // For each live generation of a projection, and each that is kept.
   'Runner.reportedParked': 26,
+  // The types of events that these handle.
+  'GenerationProjector.types': 96,
   // For each feed.
   'FingerprintCache.entries': 2,
 };
@@ -45,7 +47,7 @@ const running: Check = {
   verify: (world) => {
     const most = Math.max(PARTITIONS, receiversOf(world.clients), expectedOf(world).size);
     for (const [name, size] of world.peaks) {
-      const needed = name === REQUESTS ? requestsOf(world.clients) : most;
+      const needed = name === REQUESTS ? requestsOf(world.clients) : Math.max(most, REMEMBERED[name] ?? 0);
       require(size <= needed, () => `there were ${size} entries in ${name}, at most ${needed} are needed`);
     }
   },
