@@ -218,11 +218,24 @@ describe('docs/operations.md', () => {
 
   test('Rebuild: while the server runs', async () => {
     expect(await step('affilog rebuild products')).toMatch(/^products: generation \d+, 5 documents\n$/);
-    expect(await step('affilog rebuild price-history')).toMatch(
-      /^price-history: generation \d+, 5 documents\n$/,
-    );
     expect(await step('affilog rebuild all')).toMatch(/^products: generation \d+, 5 documents$/m);
     expect(await found()).toBe(5);
+  });
+
+  test('Read models: one is paused and compared; another generation is swapped in, rolled back and dropped', async () => {
+    expect(await step('affilog projections')).toMatch(/^products\b/m);
+    expect(await step('affilog projections pause products')).toBe('paused: products\n');
+    expect(await step('affilog projections resume products')).toBe('resumed: products\n');
+    expect(await step('affilog rebuild products vouchers')).toMatch(
+      /^products: generation \d+, 5 documents$/m,
+    );
+    expect(await step('affilog rebuild products --dry-run')).toMatch(/^products: 5 documents/);
+    expect(await step('affilog projections verify products')).toMatch(/^products: /);
+    await step('affilog rebuild products --no-swap');
+    expect(await step('affilog projections swap products')).toMatch(/^products: generation \d+ is live/);
+    expect(await step('affilog projections rollback products')).toMatch(/^products: generation \d+ is live/);
+    expect(await found()).toBe(5);
+    expect(await step('affilog projections discard products')).toMatch(/^dropped: products-g\d+/);
   });
 
   test('As of a time: what was there then is built, listed and dropped', async () => {
