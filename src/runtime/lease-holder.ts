@@ -46,6 +46,7 @@ const APART_MS = 100;
 export class LeaseHolder {
   private granted: Granted | undefined;
   private renewal: Promise<boolean> | undefined;
+  private termNumber = 0;
 
   constructor(
     readonly clock: Clock,
@@ -73,6 +74,11 @@ export class LeaseHolder {
     if (now.wall < granted.asked.wall - MAX_CLOCK_SKEW_MS) granted.end = Math.min(granted.end, now.monotonic);
     granted.seen = now;
     return granted.end - now.monotonic;
+  }
+
+  /** Another number once the lease has ended and was acquired again: meanwhile another owner may have had it. */
+  get term(): number {
+    return this.termNumber;
   }
 
   /** Acquires the lease, or renews it once a third of its time has passed; false while another owner holds it. */
@@ -107,8 +113,10 @@ export class LeaseHolder {
   }
 
   private async renew(): Promise<boolean> {
+    const hasEnded = this.leftMs <= 0;
     const asked = this.clocks();
     const lease = await this.source.lease(this.name, this.owner, asked.wall, this.ttlMs, this.isGone);
+    if (hasEnded) this.termNumber += 1;
     this.granted = lease && {
       ...{ lease, asked, seen: asked },
       end: asked.monotonic + lease.expires - asked.wall,

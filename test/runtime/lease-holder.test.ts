@@ -136,3 +136,18 @@ test('a lease is over once the clock was set back so far that others may acquire
   wall += MAX_CLOCK_SKEW_MS + 1;
   expect(mine.leftMs).toBeLessThanOrEqual(0);
 });
+
+test('a lease that has ended has another term once it is acquired again: another owner may have had it', async () => {
+  const mine = holder('a');
+  expect(await mine.acquire()).toBe(true);
+  const { term } = mine;
+  await pass(0.7 * TTL_MS);
+  expect(await mine.acquire()).toBe(true);
+  expect(mine.term).toBe(term);
+  now += 2 * TTL_MS;
+  const other = holder('b');
+  expect(await other.acquire()).toBe(true);
+  await other.release();
+  expect(await mine.acquire()).toBe(true);
+  expect(mine.term).not.toBe(term);
+});

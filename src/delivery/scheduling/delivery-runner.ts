@@ -162,10 +162,15 @@ export class DeliveryRunner {
     const { partitions } = this.dispatcher;
     const share = await this.membership.shareOf(PARTITIONS);
     await inParallel([...partitions.values()], AT_ONCE, async (partition) => {
-      // After the end of the lease another process may have had the partition, even if the lease is free again.
-      const hasEnded = partition.lease.leftMs <= 0;
-      const isTaken = hasEnded && (await partition.writer.isTaken());
-      if (isTaken || !(await partition.lease.acquire())) this.dispatcher.remove(partition);
+      const isHeld = await partition.lease.acquire();
+      const { term } = partition.lease;
+      // If the lease has ended, another process may have had the partition. By now none can take it.
+      const isTaken = isHeld && term !== partition.term && (await partition.writer.isTaken());
+      if (!isHeld || isTaken) this.dispatcher.remove(partition);
+      else if (term !== partition.term) {
+        partition.term = term;
+        this.dispatcher.reconsider();
+      }
     });
     const open = [...partitions.values()].filter(({ isClosing }) => !isClosing);
     for (const partition of open.slice(share)) this.track(this.giveUp(partition, HAND_OVER_MS));
@@ -244,9 +249,13 @@ export class DeliveryRunner {
       );
     try {
       if (!(await lease.acquire()) || signal.aborted) return undefined;
+      const { term } = lease;
       const taken = await lease.renewDuring(take);
-      if (taken === undefined) return undefined;
-      return new OwnedPartition(number, lease, deliveries, taken, (one) => this.dispatcher.writerEvents(one));
+      // If the lease has ended meanwhile, another process may have taken the partition after this one.
+      if (taken === undefined || lease.term !== term) return undefined;
+      return new OwnedPartition(number, { lease, term }, deliveries, taken, (one) =>
+        this.dispatcher.writerEvents(one),
+      );
     } catch (error) {
       await lease.release();
       throw error;

@@ -25,6 +25,9 @@ export class OwnedPartition {
   /** Messages that become dead letters because they are about to be deleted: none of them is sent any more. */
   readonly expiring = new Set<number>();
   readonly writer: OutcomeWriter;
+  readonly lease: LeaseHolder;
+  /** That of the lease in which nobody else has had the partition: in another one nothing is started. */
+  term: number;
   /** They wait until nothing is in flight. */
   private readonly waiting = new Set<() => void>();
   /** Attempts end when the partition is lost or given up; appends only when it is lost. */
@@ -33,11 +36,13 @@ export class OwnedPartition {
 
   constructor(
     readonly number: number,
-    readonly lease: LeaseHolder,
+    { lease, term }: { readonly lease: LeaseHolder; readonly term: number },
     log: EventLog,
     taken: TakenPartition,
     eventsOf: (partition: OwnedPartition) => WriterEvents,
   ) {
+    this.lease = lease;
+    this.term = term;
     setMaxListeners(0, this.attempts.signal);
     this.writer = new OutcomeWriter(lease.clock, log, number, taken, eventsOf(this), this.appends.signal);
   }
@@ -48,7 +53,8 @@ export class OwnedPartition {
 
   /** Whether messages may be started. */
   get isOpen(): boolean {
-    return !this.isClosing && !this.isInTrouble && !this.signal.aborted;
+    const isHeld = this.lease.term === this.term;
+    return isHeld && !this.isClosing && !this.isInTrouble && !this.signal.aborted;
   }
 
   /** Another process has it, or may have it. */

@@ -57,7 +57,7 @@ describe('A receiver that is gone', () => {
     const lease = new LeaseHolder(SYSTEM_CLOCK, leases, `partition-${number}`, 'one', 600_000);
     await lease.acquire();
     const taken = (await takePartition(SYSTEM_CLOCK, deliveries, number, { owner: 'one' }))!;
-    const partition = new OwnedPartition(number, lease, deliveries, taken, (one) =>
+    const partition = new OwnedPartition(number, { lease, term: lease.term }, deliveries, taken, (one) =>
       dispatcher.writerEvents(one),
     );
     dispatcher.add(partition);

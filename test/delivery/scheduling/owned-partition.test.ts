@@ -21,7 +21,7 @@ describe('A partition', () => {
       lost: () => undefined,
       trouble: () => undefined,
     };
-    const partition = new OwnedPartition(1, lease, world.deliveries, taken, () => events);
+    const partition = new OwnedPartition(1, { lease, term: 0 }, world.deliveries, taken, () => events);
     const started = {} as Started;
     partition.inFlight.add(started);
     return { partition, started };
