@@ -1,0 +1,42 @@
+import { offerId } from '../../src/domain/products/offer';
+import { rebuildProjections, swapProjections } from '../../src/operations/rebuild';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { FEED_ID, listed, repriced } from '../projector/sample-events';
+import { World } from '../projector/world';
+import { PROJECTIONS } from '../../projections';
+import { ownStore } from './server';
+
+const elsewhere = ownStore();
+let world: World;
+beforeAll(async () => {
+  world = await World.open(elsewhere.url);
+});
+afterAll(async () => {
+  await world.end();
+  await elsewhere.remove();
+});
+
+test('generations beside the live ones are followed on an Elasticsearch without restarts of the projector (decisions X126)', async () => {
+  await world.runner({}, PROJECTIONS).start();
+  await world.emit(listed('a', 1));
+  await world.settled(PROJECTIONS);
+  await rebuildProjections(world, ['products', 'vouchers']);
+  await world.stopRunners();
+  const own = world.log.subscribe.bind(world.log);
+  let subscriptions = 0;
+  world.log.subscribe = (options) => {
+    subscriptions += 1;
+    return own(options);
+  };
+  await world.runner({}, PROJECTIONS).start();
+  await world.emit(repriced('a', 2));
+  await world.settled(PROJECTIONS);
+  await SYSTEM_CLOCK.pause(2_000);
+  // One for the live ones, and one for those that are kept.
+  expect(subscriptions).toBe(2);
+  await swapProjections(world, ['products'], 'kept');
+  await world.emit(repriced('a', 3));
+  await world.settled(PROJECTIONS);
+  expect(await world.documents('products')).toMatchObject({ [offerId(FEED_ID, 'a')]: { price: 3 } });
+  expect(world.reports).toEqual([]);
+});
