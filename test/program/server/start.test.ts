@@ -7,7 +7,6 @@ import {
   postProducts,
   PUBLISHER,
   removeFolder,
-  runShell,
   Server,
   stopDuringStart,
 } from '../../support/server';
@@ -77,8 +76,9 @@ it('a server that waits for an EventStoreDB that is down ends as soon as it is s
 
 it('a process without the role `api` says nothing about searches, which it does not answer (decisions X98)', async () => {
   const folder = await folderWithNetwork();
-  const serve = `LOG_LEVEL=warn DATA_DIR='${folder}' exec timeout 7 $AFFILOG serve --roles notifier`;
-  expect(await runShell(serve)).toMatchObject({ stdout: 'running notifier\n', stderr: '' });
+  const server = await Server.start(folder, { args: ['--roles', 'notifier'] });
+  expect(await server.end()).toBe(0);
+  expect([server.stdoutLines, server.stderr]).toEqual([['running notifier'], '']);
   await removeFolder(folder);
 });
 
