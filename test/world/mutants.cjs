@@ -34,7 +34,7 @@ module.exports = [
   {
     name: 'a lease that another process may have had meanwhile',
     file: 'src/delivery/scheduling/delivery-runner.ts',
-    from: 'const isTaken = hasEnded && (await partition.writer.isTaken());',
+    from: 'const isTaken = isHeld && term !== partition.term && (await partition.writer.isTaken());',
     to: 'const isTaken = false;',
   },
   {
