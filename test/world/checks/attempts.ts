@@ -49,7 +49,7 @@ const cancelled: Check = {
   verify: (world) => {
     for (const { id, process, started } of world.receivers.all) {
       const { receiver, removedAt = Infinity } = expectedOf(world).get(id) ?? {};
-      const held = disabledIn(world).filter((one) => one.receiver === receiver && started <= one.until);
+      const held = disabledIn(world).filter((one) => one.receiver === receiver && started < one.until);
       for (const since of [removedAt, ...held.map(({ from }) => from)]) {
         if (started <= since + LAG_MS) continue;
         const couldNotKnow = world.network.troubles.some(
