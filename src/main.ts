@@ -6,10 +6,13 @@ import { runCli } from './cli/run-cli';
 /** A timer that keeps the process alive until its threads, which do not, have been closed. */
 const KEEP_ALIVE_MS = 60 * 1000;
 
+let stopping: AbortSignal | undefined;
+
 function stopSignal(): AbortSignal {
+  if (stopping !== undefined) return stopping;
   const controller = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => controller.abort());
-  return controller.signal;
+  return (stopping = controller.signal);
 }
 
 // What this program creates is for its owner only: the data folder has orders, keys, and URLs of receivers.

@@ -1,12 +1,11 @@
 import { type Command, Option } from 'commander';
 import { type ListedAction, ACTIONS } from '../operations/actions';
-import { type CliParts, integerFrom, onEngines, printList, withJson } from './settings';
+import { type CliParts, integerFrom, type JsonFlag, onEngines, printList, withJson } from './settings';
 
-interface ActionFlags {
+interface ActionFlags extends JsonFlag {
   readonly action?: readonly string[];
   readonly most: number;
   readonly before?: number;
-  readonly json?: boolean;
 }
 
 /** `affilog actions`. */
@@ -16,8 +15,8 @@ export function addActions(affilog: Command, parts: CliParts): void {
       'List what operators have done, the last first: when, who, what, and why. Works while servers run.',
     )
     .addOption(new Option('--action <name...>', 'only these').choices(Object.keys(ACTIONS)))
-    .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1)).default(100))
-    .addOption(new Option('--before <number>', 'only those before this one').argParser(integerFrom(0)))
+    .option('--most <number>', 'how many', integerFrom(1), 100)
+    .option('--before <number>', 'only those before this one', integerFrom(0))
     .action(
       onEngines(parts, async ({ log }, { action = [], most, before, json = false }: ActionFlags) => {
         const { listActions, operatorText } = await import('../operations/actions.js');

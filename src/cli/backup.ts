@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { actionOf, type CliParts, configOf, withEngines } from './settings';
+import { actionOf, type CliParts, configOf, withEngines, withProgress } from './settings';
 
 interface BackupFlags {
   readonly withKey?: boolean;
@@ -9,7 +9,7 @@ interface BackupFlags {
 
 /** `affilog backup`, `affilog restore`. */
 export function addBackup(affilog: Command, parts: CliParts): void {
-  const { stdout, stderr, stopSignal } = parts;
+  const { stdout } = parts;
   affilog
     .command('backup')
     .description(
@@ -21,13 +21,12 @@ export function addBackup(affilog: Command, parts: CliParts): void {
     .option('--json', 'Print the result as JSON.')
     .action(async (to: string, { withKey = false, json = false }: BackupFlags, command: Command) => {
       const { backUp } = await import('../operations/backup.js');
-      const { progressOn } = await import('./progress.js');
       const config = await configOf(command, parts);
       await withEngines(command, parts, async (engines, begin) => {
-        const display = await progressOn(stderr);
-        const onProgress = display.show.bind(display);
-        const options = { withKey, clock: SYSTEM_CLOCK, signal: stopSignal(), onProgress, begin };
-        const done = await backUp(engines, config, to, options).finally(() => display.end());
+        const options = { withKey, clock: SYSTEM_CLOCK, begin };
+        const done = await withProgress(parts, (shown) =>
+          backUp(engines, config, to, { ...options, ...shown }),
+        );
         const { events, added, position, hasDeliveries, hasKey } = done;
         stdout.write(
           json
@@ -47,12 +46,9 @@ export function addBackup(affilog: Command, parts: CliParts): void {
     .action(async (from: string, _: unknown, command: Command) => {
       const { acting } = await import('../operations/actions.js');
       const { restoreBackup } = await import('../operations/backup.js');
-      const { progressOn } = await import('./progress.js');
       const config = await configOf(command, parts);
       const restore = async (engines: Parameters<Parameters<typeof withEngines>[2]>[0]): Promise<void> => {
-        const display = await progressOn(stderr);
-        const options = { signal: stopSignal(), onProgress: display.show.bind(display) };
-        const done = await restoreBackup(from, engines, config, options).finally(() => display.end());
+        const done = await withProgress(parts, (shown) => restoreBackup(from, engines, config, shown));
         const action = actionOf(command);
         if (action !== undefined)
           await acting(SYSTEM_CLOCK, engines, action, async (_engines, begin) => await begin());

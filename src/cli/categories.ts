@@ -84,8 +84,8 @@ export function addMappings(affilog: Command, parts: CliParts): void {
   const mappings = affilog
     .command('mappings')
     .description('Mappings from category names in feeds to platform categories. Works while servers run.');
-  const feed = (): Option => new Option('--feed <id>', 'Feed id.').argParser(integerFrom(1));
-  const name = (): Option => new Option('--name <name>', 'Category name in the feed, exactly as posted.');
+  const feed = ['--feed <id>', 'Feed id.', integerFrom(1)] as const;
+  const name = ['--name <name>', 'Category name in the feed, exactly as posted.'] as const;
   const textOf = (...cells: readonly (string | number | undefined)[]): string =>
     cells.map((cell) => cell ?? '').join('\t');
   const printRow = (...cells: readonly (string | number | undefined)[]): unknown =>
@@ -114,7 +114,7 @@ export function addMappings(affilog: Command, parts: CliParts): void {
 
   withJson(mappings.command('list'))
     .description('List the category names of a feed and what each is mapped to.')
-    .addOption(feed().makeOptionMandatory())
+    .requiredOption(...feed)
     .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
     .action(async ({ feed: feedId = NaN, state, ...flags }: MappingFlags, command: Command) => {
       const { listMappings } = await import('../network/categories/category-mappings.js');
@@ -129,8 +129,8 @@ export function addMappings(affilog: Command, parts: CliParts): void {
   mappings
     .command('map')
     .description('Map a name to a platform category.')
-    .addOption(feed().makeOptionMandatory())
-    .addOption(name().makeOptionMandatory())
+    .requiredOption(...feed)
+    .requiredOption(...name)
     .requiredOption('--category <id>', 'Platform category id.')
     .action(({ feed: feedId = NaN, name: value = '', category = '' }: MappingFlags, command: Command) =>
       changeOne(command, { feedId, name: value, categoryId: category }),
@@ -138,8 +138,8 @@ export function addMappings(affilog: Command, parts: CliParts): void {
   mappings
     .command('unmap')
     .description('Remove the mapping of a name.')
-    .addOption(feed().makeOptionMandatory())
-    .addOption(name().makeOptionMandatory())
+    .requiredOption(...feed)
+    .requiredOption(...name)
     .action(({ feed: feedId = NaN, name: value = '' }: MappingFlags, command: Command) =>
       changeOne(command, { feedId, name: value }),
     );
@@ -158,9 +158,9 @@ export function addMappings(affilog: Command, parts: CliParts): void {
   });
   withJson(mappings.command('suggest'))
     .description('Suggest platform categories for the unmapped names of a feed, or for a name.')
-    .addOption(feed())
-    .addOption(name())
-    .addOption(new Option('--most <n>', 'Suggestions for each name.').default(3).argParser(integerFrom(1)))
+    .option(...feed)
+    .option(...name)
+    .option('--most <n>', 'Suggestions for each name.', integerFrom(1), 3)
     .action(
       async ({ feed: feedId = NaN, name: value, most = 3, ...flags }: MappingFlags, command: Command) => {
         const { listMappings } = await import('../network/categories/category-mappings.js');

@@ -39,20 +39,20 @@ export function addFeeds(affilog: Command, parts: CliParts): void {
         const count = describe(feedId, history, (line) => stdout.write(`${line}\n`));
         if (count === 0 || dryRun === true) return;
         if (!yes) await confirm(parts, `${count} products will change`);
-        const { loadId, tally } = await undoLoad(engines, load, history, {
-          clock: SYSTEM_CLOCK,
-          dataDir,
-          signal: stopSignal(),
-        });
-        const { new: listed, revised, repriced, removed } = tally;
+        const options = { clock: SYSTEM_CLOCK, dataDir, signal: stopSignal() };
+        const { loadId, tally } = await undoLoad(engines, load, history, options);
         stdout.write(
           loadId === undefined
             ? 'nothing was left to undo\n'
-            : `restored by load ${loadId}: new=${listed}, revised=${revised}, repriced=${repriced}, ` +
-                `removed=${removed}\n`,
+            : `restored by load ${loadId}: ${listed(tally)}\n`,
         );
       });
     });
+}
+
+function listed(counts: Readonly<Record<Undo['difference'], number>>): string {
+  const { new: created, revised, repriced, removed } = counts;
+  return `new=${created}, revised=${revised}, repriced=${repriced}, removed=${removed}`;
 }
 
 /** Prints what would be done, and returns for how many products. */
@@ -66,16 +66,11 @@ function describe(feedId: number, history: LoadHistory, print: (line: string) =>
     if ((count += 1) <= NAMED) print(`${VERBS[difference]}: ${sourceProductId}`);
   }
   if (count > NAMED) print(`… and ${count - NAMED} more`);
-  const shown = Object.entries(counts).map(([name, number]) => `${name}=${number}`);
-  print(count === 0 ? 'there is nothing to undo' : `to undo it: ${shown.join(', ')}`);
-  printChangedAgain(history.changedAgain(), print);
+  print(count === 0 ? 'there is nothing to undo' : `to undo it: ${listed(counts)}`);
+  const since = [...history.changedAgain()];
+  const ids = since.slice(0, NAMED).map(({ sourceProductId }) => sourceProductId);
+  const more = since.length > NAMED ? ', …' : '';
+  if (since.length > 0)
+    print(`changed since by later loads, left alone: ${since.length} (${ids.join(', ')}${more})`);
   return count;
-}
-
-function printChangedAgain(changed: Iterable<Undo>, print: (line: string) => void): void {
-  const ids: string[] = [];
-  let count = 0;
-  for (const { sourceProductId } of changed) if ((count += 1) <= NAMED) ids.push(sourceProductId);
-  const more = count > NAMED ? ', …' : '';
-  if (count > 0) print(`changed since by later loads, left alone: ${count} (${ids.join(', ')}${more})`);
 }

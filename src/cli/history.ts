@@ -1,11 +1,7 @@
 import { type Command } from 'commander';
 import { type HistoryPoints } from '../operations/history/history';
 import { type HistorySubject } from '../operations/history/subjects';
-import { type CliParts, integerFrom, onDirectory, printLines } from './settings';
-
-interface HistoryFlags extends HistoryPoints {
-  readonly json?: boolean;
-}
+import { type CliParts, integerFrom, type JsonFlag, onDirectory, printLines } from './settings';
 
 const SUBJECTS = {
   product: 'a product of a feed',
@@ -59,7 +55,7 @@ function shows(parts: CliParts, subjectOf: (...ids: readonly [string, string]) =
   return onDirectory(parts, async ({ log, store }, directory, ...args: readonly unknown[]) => {
     const { historyOf, historyText } = await import('../operations/history/history.js');
     const ids = args.filter((one) => typeof one === 'string');
-    const { json = false, ...points } = args.at(-2) as HistoryFlags;
+    const { json = false, ...points } = args.at(-2) as HistoryPoints & JsonFlag;
     const { at, position, version, diff } = points;
     const subject = subjectOf(ids[0] ?? '', ids[1] ?? '');
     const sources = { log, store, directory };

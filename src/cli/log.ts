@@ -2,11 +2,21 @@ import { type Command, Option } from 'commander';
 import { CommandError } from '../operations/command-error';
 import { type RangeTexts } from '../operations/log-events';
 import { secretValue } from '../settings/settings';
-import { type CliParts, closeFolder, configOf, noticesOf, onEngines, printList, withJson } from './settings';
+import {
+  type CliParts,
+  closeFolder,
+  configOf,
+  type JsonFlag,
+  noticesOf,
+  onEngines,
+  printList,
+  withJson,
+  withProgress,
+} from './settings';
 
 /** `affilog log copy|export|import|stats|check`. */
 export function addLog(affilog: Command, parts: CliParts): void {
-  const { stdout, stderr, stopSignal } = parts;
+  const { stdout, stopSignal } = parts;
   const log = affilog.command('log').description('The event log. Works while servers run.');
   log
     .command('copy')
@@ -20,13 +30,10 @@ export function addLog(affilog: Command, parts: CliParts): void {
     .action(async ({ from, to }: { readonly from: string; readonly to: string }, command: Command) => {
       const { dataDir } = await configOf(command, parts);
       const { copyBetween } = await import('../operations/copy-log.js');
-      const { progressOn } = await import('./progress.js');
       await closeFolder(dataDir, parts);
       const urls = { from: secretValue(from, '--from'), to: secretValue(to, '--to') };
-      const display = await progressOn(stderr);
-      const options = { onProgress: display.show.bind(display), signal: stopSignal() };
-      const { events, before, digest } = await copyBetween(urls, dataDir, options, noticesOf(parts)).finally(
-        () => display.end(),
+      const { events, before, digest } = await withProgress(parts, (shown) =>
+        copyBetween(urls, dataDir, shown, noticesOf(parts)),
       );
       stdout.write(`${events} events in both logs, ${before} of them copied earlier; SHA-256 ${digest}\n`);
     });
@@ -46,15 +53,12 @@ export function addLog(affilog: Command, parts: CliParts): void {
       onEngines(parts, async (engines, folder: string, { format, gzip = false, ...flags }: ExportFlags) => {
         const { exportLog, manifestIn } = await import('../operations/export-log.js');
         const { rangeOf } = await import('../operations/log-events.js');
-        const { progressOn } = await import('./progress.js');
-        const range = rangeOf(flags);
-        const display = await progressOn(stderr);
-        const onProgress = display.show.bind(display);
-        const options = { format, gzip, range, onProgress, signal: stopSignal() };
+        const options = { format, gzip, range: rangeOf(flags) };
         const wasComplete = (await manifestIn(folder))?.isComplete === true;
-        const manifest = await exportLog(engines.log, folder, options).finally(() => display.end());
-        const { events, files } = manifest;
-        const { upTo } = manifest.range;
+        const { events, files, range } = await withProgress(parts, (shown) =>
+          exportLog(engines.log, folder, { ...options, ...shown }),
+        );
+        const { upTo } = range;
         stdout.write(
           wasComplete
             ? `${folder} was complete: ${events} events up to position ${upTo}. Export what was appended since to ` +
@@ -78,12 +82,9 @@ export function addLog(affilog: Command, parts: CliParts): void {
           const { dataDir } = await configOf(command, parts);
           const { importLog } = await import('../operations/export-log.js');
           const { refuseServers } = await import('../operations/copy-log.js');
-          const { progressOn } = await import('./progress.js');
-          const display = await progressOn(stderr);
           await refuseServers(engines.leases);
-          const options = { dataDir, onProgress: display.show.bind(display), signal: stopSignal() };
-          const { events, before, digest } = await importLog(folder, engines.log, options).finally(() =>
-            display.end(),
+          const { events, before, digest } = await withProgress(parts, (shown) =>
+            importLog(folder, engines.log, { dataDir, ...shown }),
           );
           stdout.write(`${events} events, ${before} of them imported earlier; SHA-256 ${digest}\n`);
         },
@@ -93,7 +94,7 @@ export function addLog(affilog: Command, parts: CliParts): void {
   withJson(log.command('stats'))
     .description('Print how many events and bytes the log has, by type, category of streams, and day.')
     .action(
-      onEngines(parts, async ({ log: events }, flags: { readonly json?: boolean }) => {
+      onEngines(parts, async ({ log: events }, flags: JsonFlag) => {
         const { logStats } = await import('../operations/inspect-log.js');
         const { total, types, categories, days } = await logStats(events, { signal: stopSignal() });
         const items = Object.entries({ total: [total], types, categories, days }).flatMap(([by, counts]) =>
@@ -109,7 +110,7 @@ export function addLog(affilog: Command, parts: CliParts): void {
         'with 1 if not.',
     )
     .action(
-      onEngines(parts, async ({ log: all }, flags: { readonly json?: boolean }) => {
+      onEngines(parts, async ({ log: all }, flags: JsonFlag) => {
         const { checkLog } = await import('../operations/inspect-log.js');
         const { events, problems } = await checkLog(all, { signal: stopSignal() });
         await printList(parts, flags, problems, ({ type, problem, events: count, position, stream, id }) =>

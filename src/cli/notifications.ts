@@ -3,7 +3,9 @@ import { type DeliveryState } from '../../projections/deliveries';
 import { STATES } from '../domain/deliveries/stored-delivery';
 import { CommandError } from '../operations/command-error';
 import {
+  addedId,
   type CliParts,
+  type JsonFlag,
   configOf,
   confirm,
   integerFrom,
@@ -14,10 +16,9 @@ import {
 } from './settings';
 import { withExplanation } from './why';
 
-interface WhoseFlags {
+interface WhoseFlags extends JsonFlag {
   readonly organisation?: readonly number[];
   readonly subscription?: readonly string[];
-  readonly json?: boolean;
 }
 
 interface DeliveryFlags extends WhoseFlags {
@@ -55,16 +56,8 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
       'Send a message with example values to a receiver at once, even if it rests, and print the outcome as JSON, ' +
         'as the API answers it. Exits with 1 unless it is delivered.',
     )
-    .addOption(
-      new Option('--state <id>', 'state of the example; by default the first one of the filter').argParser(
-        anyId,
-      ),
-    )
-    .addOption(
-      new Option('--wait <seconds>', 'how long to wait for the outcome')
-        .argParser(integerFrom(0, 600))
-        .default(15),
-    )
+    .option('--state <id>', 'state of the example; by default the first one of the filter', integerFrom(0))
+    .option('--wait <seconds>', 'how long to wait for the outcome', integerFrom(0, 600), 15)
     .action(
       onEngines(parts, async (engines, subscriptionId: string, receiverId: string, flags: TestFlags) => {
         const { testReceiver } = await operations();
@@ -99,7 +92,7 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
     .option('--transaction <id...>', 'only about these transactions: transactionId or legacyTransactionId')
     .option('--claim <id...>', 'only about these claims')
     .addOption(new Option('--state <state...>', 'only in these states').choices(STATES))
-    .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1)).default(100))
+    .option('--most <number>', 'how many', integerFrom(1), 100)
     .action(
       onEngines(parts, async (engines, flags: DeliveryFlags) => {
         const { deliveryLines, subjectsOf } = await operations();
@@ -112,12 +105,8 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
           at: {},
         };
         let total = 0;
-        const options = {
-          most: flags.most,
-          now: new Date(),
-          json: flags.json,
-          count: (all: number): unknown => (total = all),
-        };
+        const { most, json } = flags;
+        const options = { most, json, now: new Date(), count: (all: number): unknown => (total = all) };
         const printed = await printLines(parts, deliveryLines(engines, criteria, options));
         if (total === 0) note('no messages found');
         else if (printed < total) note(`${printed} of ${total} messages; --most lists more`);
@@ -155,11 +144,8 @@ export function addNotifications(affilog: Command, parts: CliParts): void {
       const config = await configOf(command, parts);
       await withEngines(command, parts, async (engines) => {
         const isNew = await ownDeliveries(engines, config);
-        stdout.write(
-          isNew
-            ? 'notifications are sent from here now\n'
-            : 'notifications are sent from here already: nothing has been changed\n',
-        );
+        const when = isNew ? 'now' : 'already: nothing has been changed';
+        stdout.write(`notifications are sent from here ${when}\n`);
       });
     });
 }
@@ -177,12 +163,6 @@ function ofReceiver(command: Command): Command {
 
 function whose(command: Command): Command {
   return command
-    .addOption(
-      new Option('--organisation <id...>', 'only of these organisations').argParser(
-        (text: string, before: readonly number[] | undefined) => [...(before ?? []), anyId(text)],
-      ),
-    )
+    .option('--organisation <id...>', 'only of these organisations', addedId)
     .option('--subscription <id...>', 'only of these subscriptions');
 }
-
-const anyId = integerFrom(0);

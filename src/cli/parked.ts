@@ -1,5 +1,5 @@
 import { type Command } from 'commander';
-import { type CliParts, onEngines, printList, shellUser, withJson } from './settings';
+import { type CliParts, type JsonFlag, onEngines, printList, shellUser, withJson } from './settings';
 
 const operations = async () => await import('../operations/parked.js');
 
@@ -17,17 +17,14 @@ export function addParked(affilog: Command, parts: CliParts): void {
       'List what is parked with the error, one per line: of a projection, matcher, automations or directory.',
     )
     .action(
-      onEngines(
-        parts,
-        async (engines, projection: string | undefined, flags: { readonly json?: boolean }) => {
-          const found = await (await operations()).parkedIn(engines, projection ?? 'all');
-          const items = found.map(({ name, id, entry }) => ({ name, id, ...entry }));
-          const textOf = ({ name, id, error }: (typeof items)[number]): string =>
-            `${name} ${id}: ${error.split('\n', 1)[0] ?? ''}`;
-          const printed = await printList(parts, flags, items, textOf);
-          if (printed === 0 && flags.json !== true) stdout.write('nothing is parked\n');
-        },
-      ),
+      onEngines(parts, async (engines, projection = 'all', flags: JsonFlag) => {
+        const found = await (await operations()).parkedIn(engines, projection);
+        const items = found.map(({ name, id, entry }) => ({ name, id, ...entry }));
+        const textOf = ({ name, id, error }: (typeof items)[number]): string =>
+          `${name} ${id}: ${error.split('\n', 1)[0] ?? ''}`;
+        const printed = await printList(parts, flags, items, textOf);
+        if (printed === 0 && flags.json !== true) stdout.write('nothing is parked\n');
+      }),
     );
   parked
     .command('show <projection> <id>')

@@ -12,8 +12,8 @@ type ShownProgress = RebuildProgress | CopyProgress | ExportProgress | ImportPro
 
 /** Shows the progress of a rebuild, a copy or an import: a bar in a terminal, otherwise a line every few seconds. */
 export interface ProgressDisplay {
-  show(progress: ShownProgress): void;
-  end(): void;
+  readonly show: (progress: ShownProgress) => void;
+  readonly end: () => void;
 }
 
 const PHASES: Readonly<Record<ShownProgress['phase'], string>> = {

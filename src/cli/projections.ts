@@ -1,19 +1,23 @@
-import { type Command, Option } from 'commander';
+import { type Command } from 'commander';
 import { type Engines } from '../engines/open';
 import { type ReadModelState } from '../operations/projections';
-import { type SwapOptions, type Verified } from '../operations/rebuild';
+import { type Verified } from '../operations/rebuild';
 import { UsageError } from '../operations/command-error';
 import { type RebuildProgress } from '../projector/rebuild';
-import { type Swapped } from '../projector/standby';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { type CliParts, configOf, integerFrom, onEngines, withEngines } from './settings';
+import {
+  type CliParts,
+  configOf,
+  integerFrom,
+  type JsonFlag,
+  onEngines,
+  printLines,
+  withEngines,
+  withProgress,
+} from './settings';
 
 const operations = async () => await import('../operations/projections.js');
 const rebuilding = async () => await import('../operations/rebuild.js');
-
-interface ListFlags {
-  readonly json?: boolean;
-}
 
 interface ForceFlags {
   readonly force?: boolean;
@@ -30,70 +34,89 @@ export function addProjections(affilog: Command, parts: CliParts): void {
     .description('List the read models: state, generation, position, lag, rate, size, parked documents.')
     .option('--json', 'One JSON object a line.')
     .action(
-      onEngines(parts, async (engines: Engines, names: readonly string[], { json }: ListFlags) => {
+      onEngines(parts, async (engines, names: readonly string[], { json }: JsonFlag) => {
         const states = await (await operations()).readModelStates(engines, SYSTEM_CLOCK, names);
         stdout.write(
           json === true ? states.map((one) => `${JSON.stringify(one)}\n`).join('') : tableOf(states),
         );
       }),
     );
-  projections
-    .command('pause <names...>')
-    .description(
-      'Leave read models as they are until they are resumed, also after restarts. Searches continue with what is there.',
-    )
-    .action(
-      onEngines(parts, async (engines: Engines, names: readonly string[]) => {
-        const paused = await (await operations()).pauseReadModels(engines, names, SYSTEM_CLOCK);
-        stdout.write(paused.length === 0 ? 'nothing to pause\n' : `paused: ${paused.join(', ')}\n`);
+  const changing = (
+    command: Command,
+    [done, nothing]: readonly [string, string],
+    change: (engines: Engines, names: readonly string[]) => Promise<readonly string[]>,
+  ): unknown =>
+    command.action(
+      onEngines(parts, async (engines, names: readonly string[]) => {
+        const changed = await change(engines, names);
+        stdout.write(changed.length === 0 ? `${nothing}\n` : `${done}: ${changed.join(', ')}\n`);
       }),
     );
-  projections
-    .command('resume <names...>')
-    .description('Let paused read models follow the log again.')
-    .action(
-      onEngines(parts, async (engines: Engines, names: readonly string[]) => {
-        const resumed = await (await operations()).resumeReadModels(engines, names);
-        stdout.write(resumed.length === 0 ? 'nothing was paused\n' : `resumed: ${resumed.join(', ')}\n`);
-      }),
-    );
+  changing(
+    projections
+      .command('pause <names...>')
+      .description(
+        'Leave read models as they are until they are resumed, also after restarts. Searches continue with what is there.',
+      ),
+    ['paused', 'nothing to pause'],
+    async (engines, names) => await (await operations()).pauseReadModels(engines, names, SYSTEM_CLOCK),
+  );
+  changing(
+    projections.command('resume <names...>').description('Let paused read models follow the log again.'),
+    ['resumed', 'nothing was paused'],
+    async (engines, names) => await (await operations()).resumeReadModels(engines, names),
+  );
   projections
     .command('verify <names...>')
     .description(
       'Project the log again and compare each document with the live read model, at the same position. Exits with 1 if any ' +
         'differ or could not be folded, and prints both of the first 100.',
     )
-    .addOption(mostOption('--sample <documents>', 'only about so many documents of each'))
+    .option('--sample <documents>', 'only about so many documents of each', sample)
     .option('--json', 'print JSON')
     .action(async (names: readonly string[], flags: VerifyFlags, command: Command) => {
       await verify(names, flags, command, parts);
     });
-  projections
-    .command('swap <names...>')
-    .description('Make the generations live that `affilog rebuild … --no-swap` has built.')
-    .option('--force', 'Also if documents are parked.')
-    .action(async (names: readonly string[], { force }: ForceFlags, command: Command) => {
-      await swap(names, 'ready', { force }, command, parts);
-    });
-  projections
-    .command('rollback <names...>')
-    .description('Make the former generations live again, which were followed since they were replaced.')
-    .option('--force', 'Also if documents are parked.')
-    .action(async (names: readonly string[], { force }: ForceFlags, command: Command) => {
-      await swap(names, 'kept', { force }, command, parts);
-    });
-  projections
-    .command('discard <names...>')
-    .description(
-      'Drop what is beside the live generations: former ones, those that are ready, and what interrupted rebuilds have left.',
-    )
-    .action(
-      onEngines(parts, async (engines: Engines, names: readonly string[]) => {
-        const dropped = await (await rebuilding()).discardGenerations(engines, names);
-        stdout.write(dropped.length === 0 ? 'nothing to drop\n' : `dropped: ${dropped.join(', ')}\n`);
-      }),
-    );
+  for (const [verb, kind, description] of SWAPS)
+    projections
+      .command(`${verb} <names...>`)
+      .description(description)
+      .option('--force', 'Also if documents are parked.')
+      .action(
+        onEngines(parts, async (engines, names: readonly string[], flags: ForceFlags, command: Command) => {
+          const { rollbackWithin: retainMs } = await configOf(command, parts);
+          const { swapProjections } = await rebuilding();
+          const options = { force: flags.force, retainMs, signal: parts.stopSignal() };
+          for (const { collection, generation, replaced } of await swapProjections(
+            engines,
+            names,
+            kind,
+            options,
+          )) {
+            const instead = replaced === undefined ? '' : ` in place of ${replaced}`;
+            stdout.write(`${collection}: generation ${generation} is live${instead}\n`);
+          }
+        }),
+      );
+  changing(
+    projections
+      .command('discard <names...>')
+      .description(
+        'Drop what is beside the live generations: former ones, those that are ready, and what interrupted rebuilds have left.',
+      ),
+    ['dropped', 'nothing to drop'],
+    async (engines, names) => await (await rebuilding()).discardGenerations(engines, names),
+  );
 }
+
+const SWAPS = [
+  ['swap', 'ready', 'Make the generations live that `affilog rebuild … --no-swap` has built.'],
+  [
+    'rollback',
+    'kept',
+    'Make the former generations live again, which were followed since they were replaced.',
+  ],
+] as const;
 
 interface RebuildFlags extends ForceFlags {
   readonly swap: boolean;
@@ -118,9 +141,7 @@ export function addRebuild(affilog: Command, parts: CliParts): void {
     .option('--force', 'Swap in despite differences and parked documents.')
     .option('--no-swap', 'leave them ready: `affilog projections swap` makes them live')
     .option('--dry-run', 'only build and compare a sample of their documents')
-    .addOption(
-      mostOption('--sample <documents>', `with --dry-run: about so many documents of each (${SAMPLE})`),
-    )
+    .option('--sample <documents>', `with --dry-run: about so many documents of each (${SAMPLE})`, sample)
     .option('--as <name>', 'with --at or --position: what the past is called, /ops/1.0/products;asOf=NAME')
     .option('--at <time>', 'as of a time: 2026-01-31T12:00:00Z; a date includes its day (UTC)')
     .option('--position <position>', 'as of a log position')
@@ -151,7 +172,7 @@ async function rebuild(
   parts: CliParts,
 ): Promise<void> {
   const { notifyKeep: keepMs, rollbackWithin: retainMs } = await configOf(command, parts);
-  await withProgress(command, parts, async (engines, shown) => {
+  await printing(command, parts, async (engines, shown) => {
     const then = isSwapped ? 'swap' : 'keep';
     const options = { ...shown, force, keepMs, retainMs, then } as const;
     const rebuilt = await (await rebuilding()).rebuildProjections(engines, names, options);
@@ -169,7 +190,7 @@ async function buildAsOf(
   parts: CliParts,
 ): Promise<void> {
   const { documentsOf, rebuildAsOf } = await import('../operations/as-of.js');
-  await withProgress(command, parts, async (engines, shown) => {
+  await printing(command, parts, async (engines, shown) => {
     const asked = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), ...shown };
     const built = await rebuildAsOf(engines, { projection, name: as, at, position }, asked);
     const models = await documentsOf(engines.store, built);
@@ -181,7 +202,7 @@ async function buildAsOf(
 }
 
 /** Runs `work` with a display of its progress on standard error, then prints the lines that it returns. */
-async function withProgress(
+async function printing(
   command: Command,
   parts: CliParts,
   work: (
@@ -189,22 +210,14 @@ async function withProgress(
     shown: { readonly onProgress: (progress: RebuildProgress) => void; readonly signal: AbortSignal },
   ) => Promise<readonly string[]>,
 ): Promise<void> {
-  const { stdout, stderr, stopSignal, threads } = parts;
-  const { progressOn } = await import('./progress.js');
-  await withEngines(
-    command,
-    parts,
-    async (engines) => {
-      const display = await progressOn(stderr);
-      const shown = { onProgress: display.show.bind(display), signal: stopSignal() };
-      const lines = await work(engines, shown).finally(() => display.end());
-      for (const line of lines) stdout.write(`${line}\n`);
-    },
-    { threads },
-  );
+  const { threads } = parts;
+  const run = async (engines: Engines) => {
+    await printLines(parts, await withProgress(parts, (shown) => work(engines, shown)));
+  };
+  await withEngines(command, parts, run, { threads });
 }
 
-interface VerifyFlags extends ListFlags {
+interface VerifyFlags extends JsonFlag {
   readonly sample?: number;
 }
 
@@ -216,7 +229,7 @@ async function verify(
 ): Promise<void> {
   const { notifyKeep: keepMs } = await configOf(command, parts);
   let faulty = 0;
-  await withProgress(command, parts, async (engines, shown) => {
+  await printing(command, parts, async (engines, shown) => {
     const found = await (await rebuilding()).verifyProjections(engines, names, { ...shown, keepMs, most });
     faulty = found.filter(({ differing, parked }) => differing + parked > 0).length;
     return json ? [JSON.stringify(found, undefined, 2)] : found.flatMap(linesOf);
@@ -244,30 +257,7 @@ function linesOf(one: Verified): readonly string[] {
   ];
 }
 
-async function swap(
-  names: readonly string[],
-  kind: 'ready' | 'kept',
-  options: SwapOptions,
-  command: Command,
-  parts: CliParts,
-): Promise<void> {
-  const { rollbackWithin: retainMs } = await configOf(command, parts);
-  await withEngines(command, parts, async (engines) => {
-    const { swapProjections } = await rebuilding();
-    const signal = parts.stopSignal();
-    const swapped = await swapProjections(engines, names, kind, { ...options, retainMs, signal });
-    for (const one of swapped) parts.stdout.write(`${swappedLine(one)}\n`);
-  });
-}
-
-function swappedLine({ collection, generation, replaced }: Swapped): string {
-  const instead = replaced === undefined ? '' : ` in place of ${replaced}`;
-  return `${collection}: generation ${generation} is live${instead}`;
-}
-
-function mostOption(flags: string, description: string): Option {
-  return new Option(flags, description).argParser(integerFrom(1, 10_000_000));
-}
+const sample = integerFrom(1, 10_000_000);
 
 const HEAD = ['name', 'state', 'generation', 'position', 'lag', 'events/s', 'end', 'size', 'parked'];
 

@@ -24,6 +24,7 @@ import {
   type CliParts,
   configOf,
   integerFrom,
+  type JsonFlag,
   onEngines,
   printList,
   withJson,
@@ -187,7 +188,7 @@ function addAsOf(affilog: Command, parts: CliParts): void {
   withJson(asOf.command('list'))
     .description('List them: name, time, log position, when they are dropped, complete read models.')
     .action(
-      onEngines(parts, async ({ store }, flags: { readonly json?: boolean }) => {
+      onEngines(parts, async ({ store }, flags: JsonFlag) => {
         const { documentsOf } = await import('../operations/as-of.js');
         const { listAsOf } = await import('../projector/as-of.js');
         const all = await Promise.all(
@@ -209,11 +210,8 @@ function addAsOf(affilog: Command, parts: CliParts): void {
     .action(
       onEngines(parts, async ({ store }, name: string) => {
         const { dropAsOf } = await import('../projector/as-of.js');
-        await dropAsOf(store, name, {
-          clock: SYSTEM_CLOCK,
-          owner: SYSTEM_CLOCK.uuid(),
-          signal: parts.stopSignal(),
-        });
+        const options = { clock: SYSTEM_CLOCK, owner: SYSTEM_CLOCK.uuid(), signal: parts.stopSignal() };
+        await dropAsOf(store, name, options);
         parts.stdout.write(`${name} is dropped\n`);
       }),
     );
@@ -227,15 +225,15 @@ function addReceiver(affilog: Command, parts: CliParts): void {
   affilog
     .command('receiver')
     .description('Receive notifications, verify their signatures and print them, until it is stopped.')
-    .addOption(integer('--port <port>', 'Port to listen on; 0 is any.', 0, 65_535).default(4000))
+    .option('--port <port>', 'Port to listen on; 0 is any.', integerFrom(0, 65_535), 4000)
     .option('--host <host>', 'Address to listen on.', '127.0.0.1')
     .option(
       '--secret <secret>',
       `Secret of the subscription (whsec_…), or @FILE; without it nothing is verified. \`ps\` shows it to other ` +
         `users: set ${SECRET} instead, or name a file.`,
     )
-    .addOption(integer('--answer <status>', 'Status to answer, to see retries.', 200, 599).default(200))
-    .addOption(integer('--delay <ms>', 'Time to wait before the answer.', 0, 3_600_000).default(0))
+    .option('--answer <status>', 'Status to answer, to see retries.', integerFrom(200, 599), 200)
+    .option('--delay <ms>', 'Time to wait before the answer.', integerFrom(0, 3_600_000), 0)
     .action(async ({ answer, secret: given, ...flags }: ReceiverFlags) => {
       const options = { ...flags, ...secretOf(given, parts) };
       const signal = parts.stopSignal();
@@ -251,8 +249,4 @@ function secretOf(given: string | undefined, { environment }: CliParts): { reado
   const set = environment[SECRET]?.trim();
   if (given !== undefined) return { secret: secretValue(given, '--secret') };
   return set === undefined || set === '' ? {} : { secret: secretValue(set, SECRET) };
-}
-
-function integer(flags: string, description: string, least: number, most: number): Option {
-  return new Option(flags, description).argParser(integerFrom(least, most));
 }

@@ -23,7 +23,7 @@ import {
   settingsTable,
   withoutPassword,
 } from '../settings/settings';
-import { type Output } from './progress';
+import { type Output, type ProgressDisplay } from './progress';
 import { CommandError, UsageError } from '../operations/command-error';
 
 /** What a run of the program gets from its process or from a test. */
@@ -56,9 +56,8 @@ export function addSettingsVerb(affilog: Command, parts: CliParts): void {
     });
 }
 
-interface SettingsFlags {
+interface SettingsFlags extends JsonFlag {
   readonly markdown?: boolean;
-  readonly json?: boolean;
 }
 
 type SettingFlags = Readonly<Partial<Record<SettingName, string>>>;
@@ -253,6 +252,19 @@ export function onDirectory(
   });
 }
 
+/** Runs `work` with a display of its progress on standard error, and with the stop signal. */
+export async function withProgress<Result>(
+  { stderr, stopSignal }: CliParts,
+  work: (shown: {
+    readonly onProgress: ProgressDisplay['show'];
+    readonly signal: AbortSignal;
+  }) => Promise<Result>,
+): Promise<Result> {
+  const { progressOn } = await import('./progress.js');
+  const { show: onProgress, end } = await progressOn(stderr);
+  return await work({ onProgress, signal: stopSignal() }).finally(end);
+}
+
 /** Prints lines, and returns their number. */
 export async function printLines(
   { stdout }: CliParts,
@@ -266,6 +278,10 @@ export async function printLines(
   return printed;
 }
 
+export interface JsonFlag {
+  readonly json?: boolean;
+}
+
 /** Adds `--json` to a list. */
 export function withJson(command: Command): Command {
   return command.option('--json', 'One JSON object a line.');
@@ -274,7 +290,7 @@ export function withJson(command: Command): Command {
 /** Prints a list, a line for each item: text, or a JSON object. Returns their number. */
 export async function printList<Item>(
   parts: CliParts,
-  { json = false }: { readonly json?: boolean },
+  { json = false }: JsonFlag,
   items: Iterable<Item>,
   textOf: (item: Item) => string,
 ): Promise<number> {
@@ -294,6 +310,11 @@ export function integerFrom(least: number, most = Number.MAX_SAFE_INTEGER): (tex
     if (number >= least && number <= most) return number;
     throw new InvalidArgumentError(`Expected an integer ${range}.`);
   };
+}
+
+/** Parses a value of an option that takes several ids. */
+export function addedId(text: string, before: readonly number[] = []): readonly number[] {
+  return [...before, integerFrom(0)(text)];
 }
 
 /**

@@ -8,7 +8,7 @@ import { CommandError, UsageError } from '../operations/command-error';
 import { type SqlSession, type TextFormat } from '../operations/sql/sql';
 import { type SnapshotParts } from '../operations/sql/snapshot';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { type CliParts, configOf, onEngines } from './settings';
+import { type CliParts, configOf, onEngines, withProgress } from './settings';
 
 interface SqlFlags {
   readonly format?: TextFormat | 'parquet';
@@ -86,18 +86,11 @@ interface Wanted {
 
 type Ask = (statement: string) => Promise<void>;
 
-function asking(
-  session: SqlSession,
-  snapshot: SnapshotParts,
-  { stdout, stderr, stopSignal }: CliParts,
-  { format, out }: Wanted,
-): Ask {
+function asking(session: SqlSession, snapshot: SnapshotParts, parts: CliParts, { format, out }: Wanted): Ask {
+  const { stdout, stderr, stopSignal } = parts;
   const signal = stopSignal();
   return async (statement) => {
-    const { progressOn } = await import('./progress.js');
-    const display = await progressOn(stderr);
-    const options = { signal, onProgress: display.show.bind(display) };
-    await session.prepare(snapshot, statement, options).finally(() => display.end());
+    await withProgress(parts, (shown) => session.prepare(snapshot, statement, shown));
     if (format === 'parquet') await session.parquet(statement, out ?? '');
     else {
       const text = Readable.from(session.text(statement, format, signal));
@@ -117,10 +110,8 @@ function asOfLine({ asOf }: SqlSession): string {
 const WATCH_MS = 20;
 
 /** With the limits of statements over HTTP; says as of which position before it answers. */
-async function answerLimited(
-  { stdin, stdout, stderr, stopSignal }: CliParts,
-  snapshot: SnapshotParts,
-): Promise<void> {
+async function answerLimited(parts: CliParts, snapshot: SnapshotParts): Promise<void> {
+  const { stdin, stdout, stderr, stopSignal } = parts;
   const { SqlSession: Session } = await import('../operations/sql/sql.js');
   const { MOST_MEMORY, REMOTE, TOO_MUCH } = await import('../operations/sql/remote.js');
   let statement = '';
@@ -133,11 +124,9 @@ async function answerLimited(
   });
   const session = await Session.limited(REMOTE);
   try {
-    const display = await (await import('./progress.js')).progressOn(stderr);
-    const signal = stopSignal();
-    await session.prepare(snapshot, statement, { signal, onProgress: display.show.bind(display) });
+    await withProgress(parts, (shown) => session.prepare(snapshot, statement, shown));
     stderr.write(asOfLine(session));
-    await pipeline(Readable.from(session.text(statement, 'json', signal)), stdout, { end: false });
+    await pipeline(Readable.from(session.text(statement, 'json', stopSignal())), stdout, { end: false });
   } finally {
     watch.cancel();
     session.close();

@@ -1,7 +1,15 @@
 import { type Command, Option } from 'commander';
 import { type System, SYSTEMS } from '../network/events';
 import { addChangeFlags, type ChangeFlags, changeNetwork } from './network';
-import { type CliParts, integerFrom, onDirectory, printList, withDirectory, withJson } from './settings';
+import {
+  type CliParts,
+  integerFrom,
+  type JsonFlag,
+  onDirectory,
+  printList,
+  withDirectory,
+  withJson,
+} from './settings';
 import { defined } from '../kernel/without';
 
 interface IssueFlags extends ChangeFlags {
@@ -11,9 +19,8 @@ interface IssueFlags extends ChangeFlags {
   readonly expires?: string;
 }
 
-interface ListFlags {
+interface TokenFlags extends JsonFlag {
   readonly organisation?: number;
-  readonly json?: boolean;
 }
 
 /** `affilog tokens list|issue|revoke`. */
@@ -26,9 +33,9 @@ export function addTokens(affilog: Command, parts: CliParts): void {
     .description(
       'List tokens: holder, fingerprint, expiry and the day of the last use. No token itself is stored.',
     )
-    .addOption(new Option('--organisation <id>', 'Only tokens of this organisation.').argParser(toId))
+    .option('--organisation <id>', 'Only tokens of this organisation.', toId)
     .action(
-      onDirectory(parts, async ({ store }, directory, flags: ListFlags) => {
+      onDirectory(parts, async ({ store }, directory, flags: TokenFlags) => {
         const { listTokens } = await import('../operations/tokens.js');
         const listed = await listTokens(directory, store, new Date(), flags.organisation);
         await printList(parts, flags, listed, (token) =>
@@ -51,18 +58,16 @@ export function addTokens(affilog: Command, parts: CliParts): void {
     .description(
       'Issue a token and print it, once. It replaces the present token for the same system and site.',
     )
-    .addOption(new Option('--organisation <id>', 'Organisation id.').argParser(toId).makeOptionMandatory())
+    .requiredOption('--organisation <id>', 'Organisation id.', toId)
     .addOption(new Option('--system <system>', 'What it is for.').choices(SYSTEMS).makeOptionMandatory())
-    .addOption(new Option('--site <id>', 'Limit it to this site of a publisher.').argParser(toId))
+    .option('--site <id>', 'Limit it to this site of a publisher.', toId)
     .option('--expires <time>', 'When it becomes invalid: 2030-01-31, 2030-01-31T12:00:00Z or 90d.');
   addChangeFlags(issuing).action(
     async ({ organisation, system, site, expires, ...flags }: IssueFlags, command: Command) => {
       const { issueToken, readExpiry } = await import('../operations/tokens.js');
       const now = new Date();
-      const options = {
-        at: now.toISOString(),
-        ...(expires === undefined ? {} : { expires: readExpiry(expires, now) }),
-      };
+      const at = now.toISOString();
+      const options = expires === undefined ? { at } : { at, expires: readExpiry(expires, now) };
       const holder = defined({ organisationId: organisation, system, siteId: site });
       await withDirectory(command, parts, async ({ log }, directory) => {
         const { token, fact } = issueToken(directory, holder, options);

@@ -1,11 +1,21 @@
-import { type Command, Option } from 'commander';
+import { type Command } from 'commander';
 import { CommandError } from '../operations/command-error';
 import { type ReviewRequest } from '../operations/network-claims';
-import { type CliParts, integerFrom, onDirectory, onEngines, printLines, withJson } from './settings';
+import {
+  addedId,
+  type CliParts,
+  type JsonFlag,
+  integerFrom,
+  onDirectory,
+  onEngines,
+  printLines,
+  withJson,
+  withProgress,
+} from './settings';
 
 /** `affilog transactions import|show`. */
 export function addTransactions(affilog: Command, parts: CliParts): void {
-  const { stdout, stderr, stopSignal, threads } = parts;
+  const { stdout, threads } = parts;
   const transactions = affilog
     .command('transactions')
     .description('Transactions, for operators. Works while servers run.');
@@ -23,13 +33,11 @@ export function addTransactions(affilog: Command, parts: CliParts): void {
         parts,
         async ({ log }, file: string) => {
           const { importTransactions } = await import('../operations/import-transactions.js');
-          const { progressOn } = await import('./progress.js');
-          const display = await progressOn(stderr);
-          const { created, known, refused } = await importTransactions(log, file, {
-            onRefused: (line, message) => stdout.write(`line ${line}\trefused\t${message}\n`),
-            onProgress: display.show.bind(display),
-            signal: stopSignal(),
-          }).finally(() => display.end());
+          const onRefused = (line: number, message: string): unknown =>
+            stdout.write(`line ${line}\trefused\t${message}\n`);
+          const { created, known, refused } = await withProgress(parts, (shown) =>
+            importTransactions(log, file, { onRefused, ...shown }),
+          );
           stdout.write(`${created} new, ${known} known, ${refused} refused\n`);
           if (refused > 0)
             throw new CommandError(`${refused} of ${created + known + refused} transactions were refused`);
@@ -49,11 +57,10 @@ export function addTransactions(affilog: Command, parts: CliParts): void {
     );
 }
 
-interface ClaimFlags {
-  readonly status: readonly number[];
-  readonly program: readonly number[];
+interface ClaimFlags extends JsonFlag {
+  readonly status?: readonly number[];
+  readonly program?: readonly number[];
   readonly most: number;
-  readonly json?: boolean;
 }
 
 /** `affilog claims list|release|reject`. */
@@ -63,15 +70,15 @@ export function addClaims(affilog: Command, parts: CliParts): void {
     .description('Claims that are pending at the network: statuses 100 and 105. Works while servers run.');
   withJson(claims.command('list'))
     .description('List claims, one per line, the oldest first.')
-    .addOption(listed('--status <id...>', 'only in these statuses; by default 100 and 105'))
-    .addOption(listed('--program <id...>', 'only of these programs'))
-    .addOption(new Option('--most <number>', 'how many').argParser(integerFrom(1, 1000)).default(100))
+    .option('--status <id...>', 'only in these statuses; by default 100 and 105', addedId)
+    .option('--program <id...>', 'only of these programs; by default of all', addedId)
+    .option('--most <number>', 'how many', integerFrom(1, 1000), 100)
     .action(
-      onDirectory(parts, async ({ store }, directory, { status, program, ...flags }: ClaimFlags) => {
+      onDirectory(parts, async ({ store }, directory, flags: ClaimFlags) => {
         const { claimLines } = await import('../operations/network-claims.js');
+        const { status: statusId = [], program: programId = [] } = flags;
         const pending = { store, directory, now: new Date() };
-        const criteria = { statusId: status, programId: program, claimId: [] };
-        const { lines, total } = await claimLines(pending, criteria, flags);
+        const { lines, total } = await claimLines(pending, { statusId, programId, claimId: [] }, flags);
         await printLines(parts, lines);
         if (lines.length < total)
           parts.stderr.write(`affilog: ${lines.length} of ${total} claims; --most lists more\n`);
@@ -92,11 +99,7 @@ export function addClaims(affilog: Command, parts: CliParts): void {
     .command('reject')
     .description('Reject a claim.')
     .argument('<claimId>', 'as list shows it', integerFrom(0))
-    .addOption(
-      new Option('--status <id>', 'the status that it gets: one that rejects, such as 211')
-        .argParser(integerFrom(0))
-        .makeOptionMandatory(),
-    )
+    .requiredOption('--status <id>', 'the status that it gets: one that rejects, such as 211', integerFrom(0))
     .option('--message <text>', 'for its publisher; required of 111 and 201')
     .action(
       reviewing(async (claimId, { status, message }) => {
@@ -109,11 +112,4 @@ export function addClaims(affilog: Command, parts: CliParts): void {
 interface RejectFlags {
   readonly status: number;
   readonly message?: string;
-}
-
-function listed(flags: string, description: string): Option {
-  const id = integerFrom(0);
-  return new Option(flags, description)
-    .argParser((text: string, before: readonly number[]) => [...before, id(text)])
-    .default([], 'all');
 }

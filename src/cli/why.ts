@@ -1,14 +1,11 @@
-import { type Command, Option } from 'commander';
-import { type Engines } from '../engines/open';
-import { type Directory } from '../network/directory';
+import { type Command } from 'commander';
 import { type Visibility } from '../network/visibility';
 import { type ViewerIds } from '../operations/why';
-import { type CliParts, integerFrom, onDirectory, onEngines, printLines } from './settings';
+import { type CliParts, integerFrom, type JsonFlag, onDirectory, onEngines, printLines } from './settings';
 
-interface WhyFlags {
+interface WhyFlags extends JsonFlag {
   readonly publisher?: number;
   readonly site?: number;
-  readonly json?: boolean;
 }
 
 const operations = async () => await import('../operations/why.js');
@@ -25,33 +22,21 @@ export function addWhy(affilog: Command, parts: CliParts): void {
     .argument('<feed>', 'its id', integerFrom(1))
     .argument('<sourceProductId>')
     .action(
-      onDirectory(
-        parts,
-        async (
-          { log, store }: Engines,
-          directory: Directory,
-          feedId: number,
-          sourceProductId: string,
-          flags: WhyFlags,
-        ) => {
-          const { whyProduct } = await operations();
-          const which = { feedId, sourceProductId };
-          print(await whyProduct({ log, store, directory }, which, viewerOf(flags)), flags);
-        },
-      ),
+      onDirectory(parts, async ({ log, store }, directory, feedId: number, id: string, flags: WhyFlags) => {
+        const { whyProduct } = await operations();
+        const which = { feedId, sourceProductId: id };
+        print(await whyProduct({ log, store, directory }, which, viewerOf(flags)), flags);
+      }),
     );
   withViewer(why.command('voucher'))
     .description('The same of a voucher.')
     .argument('<id>', 'as lists have it', integerFrom(1))
     .action(
-      onDirectory(
-        parts,
-        async ({ log, store }: Engines, directory: Directory, id: number, flags: WhyFlags) => {
-          const { whyVoucher } = await operations();
-          const asked = { ...viewerOf(flags), now: new Date() };
-          print(await whyVoucher({ log, store, directory }, id, asked), flags);
-        },
-      ),
+      onDirectory(parts, async ({ log, store }, directory, id: number, flags: WhyFlags) => {
+        const { whyVoucher } = await operations();
+        const asked = { ...viewerOf(flags), now: new Date() };
+        print(await whyVoucher({ log, store, directory }, id, asked), flags);
+      }),
     );
   withExplanation(why.command('delivery'), parts);
 }
@@ -75,16 +60,14 @@ export function withExplanation(command: Command, parts: CliParts): Command {
 }
 
 function withViewer(command: Command): Command {
-  const id = (flags: string, description: string): Option =>
-    new Option(flags, description).argParser(integerFrom(1));
   return command
-    .addOption(id('--publisher <id>', 'for this publisher; by default for any'))
-    .addOption(id('--site <id>', 'for this site of a publisher'))
+    .option('--publisher <id>', 'for this publisher; by default for any', integerFrom(1))
+    .option('--site <id>', 'for this site of a publisher', integerFrom(1))
     .option('--json', 'print JSON');
 }
 
-function viewerOf({ publisher, site }: WhyFlags): ViewerIds {
-  return { publisher, siteId: site };
+function viewerOf({ publisher, site: siteId }: WhyFlags): ViewerIds {
+  return { publisher, siteId };
 }
 
 function textOf({ visible, conditions }: Visibility): string {
