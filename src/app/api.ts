@@ -69,12 +69,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
     const downloads = new RenderedFeeds(clock, exporter, join(dataDir, 'spool'), config.downloadSpace);
     opened.push(() => downloads.close());
     await downloads.clean();
-    const counter = new DownloadCounter({
-      log: eventLog,
-      folder: join(dataDir, 'uncounted'),
-      clock,
-      report,
-    });
+    const counter = new DownloadCounter({ log: eventLog, folder: join(dataDir, 'uncounted'), clock, report });
     counter.start();
     opened.push(() => counter.close());
     // The threads start while the modules of HTTP are being loaded.

@@ -94,10 +94,7 @@ class AppModule {
         TransactionsModule,
         ClaimsModule,
         SubscriptionsModule.with(parts.subscriptions),
-        OperatorsModule.with(readiness, parts.sql, {
-          ...config,
-          deliveries: parts.subscriptions.deliveries,
-        }),
+        OperatorsModule.with(readiness, parts.sql, { ...config, deliveries: parts.subscriptions.deliveries }),
         DescribeModule,
         ConsoleModule.with(parts.sessionKey),
       ],

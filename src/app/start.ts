@@ -87,12 +87,7 @@ export async function start(
       if (projector !== undefined) opened.push(() => projector.stop());
       const ending = new AbortController();
       opened.push(async () => ending.abort());
-      const readable = untilReadable({
-        store: engines.store,
-        projector,
-        show,
-        signal: ending.signal,
-      });
+      const readable = untilReadable({ store: engines.store, projector, show, signal: ending.signal });
       // Awaited below; until then a failure must not count as unhandled.
       readable.catch(() => undefined);
       const automations = roles.includes('automation') ? startAutomations(engines, report) : undefined;

@@ -75,9 +75,7 @@ type Find<Item> = (query: QueryOptions) => Promise<FoundList<Item>>;
 export class ListAnswer {
   constructor(
     readonly begin: (request: ListRequest) => Promise<Listed>,
-    readonly details: {
-      readonly format?: Format | undefined;
-    } = {},
+    readonly details: { readonly format?: Format | undefined } = {},
   ) {}
 
   /** The answer of an operation: a list of records, written by their table. `keys` may have a format. */

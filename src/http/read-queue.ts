@@ -15,13 +15,7 @@ export class ClientGone extends NamedError {}
  * bound memory: an answer takes some megabytes, a waiting request some kilobytes. Slow clients
  * leave the reserved places to others.
  */
-const LIMITS = {
-  atOnce: 48,
-  perClient: 8,
-  reserved: 16,
-  waiting: 2_000,
-  waitingPerClient: 1_000,
-} as const;
+const LIMITS = { atOnce: 48, perClient: 8, reserved: 16, waiting: 2_000, waitingPerClient: 1_000 } as const;
 
 /** Longest wait of a request (ms). */
 const MAX_WAIT = 30_000;

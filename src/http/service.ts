@@ -75,11 +75,7 @@ export function defineService({ faults, ...given }: ServiceDefinition): Service 
       unusable,
       ...keys,
     },
-    bodyFaults: {
-      type: httpFaults.unsupportedType,
-      charset: httpFaults.unsupportedType,
-      ...body,
-    },
+    bodyFaults: { type: httpFaults.unsupportedType, charset: httpFaults.unsupportedType, ...body },
     faults: { unexpected, notAdmitted: admission, tokenTwice, methodNotAllowed, notFound },
   };
 }

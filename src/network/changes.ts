@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { shortJson } from '../wire/json/write';
-import { type Fact, missingOf } from './decider';
+import { definedBefore, type Fact, missingOf } from './decider';
 import { type Directory } from './directory';
-import { type DirectoryEvent, type Token } from './events';
+import { type DirectoryEvent, STATUS_AFTER, type Token } from './events';
 import { KEYS } from './network-check';
 
 /** What a set of facts would do to one entity. */
@@ -40,10 +40,6 @@ export function fingerprintOf({ hash }: Pick<Token, 'hash'>): string {
 function changeBy(event: DirectoryEvent, directory: Directory): NetworkChange {
   const { organisations, programs, categories } = directory;
   switch (event.type) {
-    case 'OrganisationDefined':
-      return defined('organisation', event.data, organisations.get(event.data.id));
-    case 'OrganisationRemoved':
-      return removed('organisation', event.data.id, organisations.get(event.data.id)?.name);
     case 'TokenIssued': {
       const present = organisations.tokenFor(event.data.organisationId, event.data);
       const id = KEYS.tokens(event.data);
@@ -58,36 +54,26 @@ function changeBy(event: DirectoryEvent, directory: Directory): NetworkChange {
         token === undefined ? `organisation ${organisationId}` : KEYS.tokens({ organisationId, ...token });
       return { does: 'removed', kind: 'token', id, details: fingerprintOf(event.data) };
     }
-    case 'ProgramDefined': {
-      const present = programs.get(event.data.id);
-      return defined('program', { ...event.data, ...(present && { status: present.status }) }, present);
-    }
     case 'ProgramActivated':
-      return statusSet(event.data.id, 'active');
     case 'ProgramPaused':
-      return statusSet(event.data.id, 'paused');
-    case 'ProgramClosed':
-      return statusSet(event.data.id, 'closed');
-    case 'ProgramRemoved':
-      return removed('program', event.data.id, programs.get(event.data.id)?.name);
-    case 'SiteDefined':
-      return defined('site', event.data, programs.site(event.data.id));
-    case 'SiteRemoved':
-      return removed('site', event.data.id, programs.site(event.data.id)?.name);
+    case 'ProgramClosed': {
+      const program = programs.get(event.data.id);
+      const id = `${event.data.id}`;
+      if (program === undefined) return { does: 'created', kind: 'program', id, details: '' };
+      const statuses = `${program.status} -> ${STATUS_AFTER[event.type]}`;
+      return {
+        does: 'changed',
+        kind: 'program',
+        id,
+        details: `${shortJson(program.name)}: status ${statuses}`,
+      };
+    }
     case 'SiteConnected':
     case 'SiteDisconnected': {
       const id = KEYS.connections(event.data);
       const does = event.type === 'SiteConnected' ? 'created' : 'removed';
       return { does, kind: 'connection', id, details: '' };
     }
-    case 'FeedDefined':
-      return defined('feed', event.data, programs.feed(event.data.id));
-    case 'FeedRemoved':
-      return removed('feed', event.data.id, programs.feed(event.data.id)?.name);
-    case 'CategoryDefined':
-      return defined('category', event.data, categories.get(event.data.id));
-    case 'CategoryRemoved':
-      return removed('category', event.data.id, categories.get(event.data.id)?.names['en']);
     case 'CategoryMapped':
     case 'CategoryUnmapped': {
       const { feedId, name } = event.data;
@@ -97,34 +83,24 @@ function changeBy(event: DirectoryEvent, directory: Directory): NetworkChange {
       const details = [before, after].filter((id) => id !== undefined).join(' -> ');
       return { does, kind: 'mapping', id: KEYS.mappings({ feedId, name, categoryId: '' }), details };
     }
-  }
-
-  function statusSet(id: number, status: string): NetworkChange {
-    const program = programs.get(id);
-    return program === undefined
-      ? { does: 'created', kind: 'program', id: `${id}`, details: '' }
-      : {
-          does: 'changed',
-          kind: 'program',
-          id: `${id}`,
-          details: `${shortJson(program.name)}: status ${program.status} -> ${status}`,
-        };
+    default: {
+      const { kind, present } = definedBefore(event, directory);
+      const id = `${event.data.id}`;
+      const after = 'name' in event.data || 'names' in event.data ? event.data : undefined;
+      const name = nameOf(after ?? present);
+      if (after === undefined) return { does: 'removed', kind, id, details: name };
+      if (present === undefined) return { does: 'created', kind, id, details: name };
+      const fields = differences(present, after);
+      return { does: 'changed', kind, id, details: `${name}: ${fields.join(', ')}` };
+    }
   }
 }
 
-type Named = { readonly id: number | string } & (
-  { readonly name: string } | { readonly names: Readonly<Record<string, string>> }
-);
+type Named = { readonly name: string } | { readonly names: Readonly<Record<string, string>> };
 
-function defined(kind: NetworkChange['kind'], after: Named, before: Named | undefined): NetworkChange {
-  const name = shortJson('name' in after ? after.name : after.names['en']);
-  if (before === undefined) return { does: 'created', kind, id: `${after.id}`, details: name };
-  const fields = differences(before, after);
-  return { does: 'changed', kind, id: `${after.id}`, details: `${name}: ${fields.join(', ')}` };
-}
-
-function removed(kind: NetworkChange['kind'], id: number | string, name: string | undefined): NetworkChange {
-  return { does: 'removed', kind, id: `${id}`, details: name === undefined ? '' : shortJson(name) };
+function nameOf(one: Named | undefined): string {
+  const name = one && ('name' in one ? one.name : one.names['en']);
+  return name === undefined ? '' : shortJson(name);
 }
 
 /** The fields that differ, except for the time of the event. */

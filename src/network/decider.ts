@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Decider } from '../kernel/decider';
+import { without } from '../kernel/without';
 import { Directory } from './directory';
-import { type DirectoryEvent } from './events';
+import { type DirectoryEvent, STATUS_AFTER } from './events';
 
 /** An event whose outcome should be true: it is appended only if it would change something. */
 export interface Fact {
@@ -64,54 +65,44 @@ export function missingOf(facts: readonly Fact[], directory: Directory): readonl
 function isTrue(event: DirectoryEvent, directory: Directory): boolean {
   const { organisations, programs, categories } = directory;
   switch (event.type) {
-    case 'OrganisationDefined':
-      return isSame(event.data, organisations.get(event.data.id));
-    case 'OrganisationRemoved':
-      return organisations.get(event.data.id) === undefined;
     case 'TokenIssued':
       return organisations.tokenFor(event.data.organisationId, event.data)?.hash === event.data.hash;
     case 'TokenRevoked':
       return [...organisations.tokensOf(event.data.organisationId)].every(
         ({ hash }) => hash !== event.data.hash,
       );
-    case 'ProgramDefined': {
-      const program = programs.get(event.data.id);
-      return program !== undefined && isSame({ ...event.data, status: program.status }, program);
-    }
     case 'ProgramActivated':
-      return statusOf(event.data.id) === 'active';
     case 'ProgramPaused':
-      return statusOf(event.data.id) === 'paused';
     case 'ProgramClosed':
-      return statusOf(event.data.id) === 'closed';
-    case 'ProgramRemoved':
-      return programs.get(event.data.id) === undefined;
-    case 'SiteDefined':
-      return isSame(event.data, programs.site(event.data.id));
-    case 'SiteRemoved':
-      return programs.site(event.data.id) === undefined;
+      // A program that does not exist yet will be active once defined.
+      return (programs.get(event.data.id)?.status ?? 'active') === STATUS_AFTER[event.type];
     case 'SiteConnected':
       return programs.connectionsOf(event.data.siteId).has(event.data.programId);
     case 'SiteDisconnected':
       return !programs.connectionsOf(event.data.siteId).has(event.data.programId);
-    case 'FeedDefined':
-      return isSame(event.data, programs.feed(event.data.id));
-    case 'FeedRemoved':
-      return programs.feed(event.data.id) === undefined;
-    case 'CategoryDefined':
-      return isSame(event.data, categories.get(event.data.id));
-    case 'CategoryRemoved':
-      return categories.get(event.data.id) === undefined;
     case 'CategoryMapped':
       return categories.mappingsOf(event.data.feedId).get(event.data.name) === event.data.categoryId;
     case 'CategoryUnmapped':
       return !categories.mappingsOf(event.data.feedId).has(event.data.name);
+    default: {
+      const { present } = definedBefore(event, directory);
+      return event.type.endsWith('Removed') ? present === undefined : isSame(event.data, present);
+    }
   }
+}
 
-  /** A program that does not exist yet will be active once defined. */
-  function statusOf(id: number): string {
-    return programs.get(id)?.status ?? 'active';
-  }
+/** An event that defines or removes something as a whole. */
+type DefiningEvent = Extract<DirectoryEvent, { type: `${string}Defined` | `${string}Removed` }>;
+
+/** What such an event replaces or removes, without the status of a program, and what it is. */
+export function definedBefore({ type, data: { id } }: DefiningEvent, directory: Directory) {
+  const { organisations, programs, categories } = directory;
+  if (typeof id === 'string') return { kind: 'category', present: categories.get(id) } as const;
+  if (type.startsWith('Org')) return { kind: 'organisation', present: organisations.get(id) } as const;
+  if (type.startsWith('Site')) return { kind: 'site', present: programs.site(id) } as const;
+  if (type.startsWith('Feed')) return { kind: 'feed', present: programs.feed(id) } as const;
+  const program = programs.get(id);
+  return { kind: 'program', present: program && without(program, 'status') } as const;
 }
 
 /** Ignores the time of the event. */

@@ -18,6 +18,12 @@ export type OrganisationKind = (typeof ORGANISATION_KINDS)[number];
 export const PROGRAM_STATUSES = ['active', 'paused', 'closed'] as const;
 export type ProgramStatus = (typeof PROGRAM_STATUSES)[number];
 
+export const STATUS_AFTER = {
+  ProgramActivated: 'active',
+  ProgramPaused: 'paused',
+  ProgramClosed: 'closed',
+} as const satisfies Readonly<Record<string, ProgramStatus>>;
+
 export interface OrganisationDefinition {
   readonly id: number;
   readonly kind: OrganisationKind;

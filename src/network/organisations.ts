@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { defined } from '../kernel/without';
 import {
   type OrganisationDefinition,
   type OrganisationEvent,
@@ -60,14 +61,7 @@ export class Organisations {
     for (const { hash: tokenHash, system, siteId, expires } of this.tokensOf(organisation.id)) {
       if (tokenHash !== hash) continue;
       const { id: organisationId, kind } = organisation;
-      return {
-        tokenHash,
-        organisationId,
-        kind,
-        system,
-        ...(siteId === undefined ? {} : { siteId }),
-        ...(expires === undefined ? {} : { expires }),
-      };
+      return { tokenHash, organisationId, kind, system, ...defined({ siteId, expires }) };
     }
     return undefined;
   }

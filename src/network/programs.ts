@@ -6,6 +6,7 @@ import {
   type ProgramStatus,
   type SiteDefinition,
   type SiteEvent,
+  STATUS_AFTER,
 } from './events';
 import { Multimap } from './collections';
 
@@ -76,14 +77,13 @@ export class Programs {
         return;
       }
       case 'ProgramActivated':
-        this.setStatus(event.data.id, 'active');
-        return;
       case 'ProgramPaused':
-        this.setStatus(event.data.id, 'paused');
+      case 'ProgramClosed': {
+        const program = this.programs.get(event.data.id);
+        const status = STATUS_AFTER[event.type];
+        if (program !== undefined) this.programs.set(program.id, { ...program, status });
         return;
-      case 'ProgramClosed':
-        this.setStatus(event.data.id, 'closed');
-        return;
+      }
       case 'ProgramRemoved':
         this.programs.delete(event.data.id);
         return;
@@ -109,11 +109,6 @@ export class Programs {
       case 'FeedRemoved':
         this.feeds.delete(event.data.id);
     }
-  }
-
-  private setStatus(id: number, status: ProgramStatus): void {
-    const program = this.programs.get(id);
-    if (program !== undefined) this.programs.set(id, { ...program, status });
   }
 
   private removeSite(id: number): void {

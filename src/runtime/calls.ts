@@ -76,12 +76,8 @@ export function serveCalls(port: MessagePort, target: Methods): void {
     else answerTo(sent).catch(crash);
   });
 
-  async function answerTo({
-    call,
-    method,
-    args,
-    special,
-  }: Extract<SentCall, { call: number }>): Promise<void> {
+  async function answerTo(sent: Extract<SentCall, { call: number }>): Promise<void> {
+    const { call, method, args, special } = sent;
     const received = [...args];
     for (const { arg, is } of special)
       received[arg] = is === 'signal' ? signalOf(call) : reporterOf(call, arg);
@@ -255,22 +251,12 @@ function serialize(error: unknown): SerializedError {
   const { faults, ...properties } = Object.fromEntries(Object.entries(error)) as Record<string, unknown> & {
     faults?: readonly Error[];
   };
-  return {
-    name,
-    message,
-    stack,
-    properties,
-    ...(faults === undefined ? {} : { faults: faults.map(serialize) }),
-  };
+  return { name, message, stack, properties, ...(faults && { faults: faults.map(serialize) }) };
 }
 
-function deserialize(sent: SerializedError): Error {
-  const known = Object.hasOwn(ERRORS, sent.name) ? ERRORS[sent.name as keyof typeof ERRORS] : Error;
+function deserialize({ name, message, stack, properties, faults }: SerializedError): Error {
+  const known = Object.hasOwn(ERRORS, name) ? ERRORS[name as keyof typeof ERRORS] : Error;
   const error = Object.create(known.prototype) as Error;
-  const faults = sent.faults === undefined ? {} : { faults: sent.faults.map(deserialize) };
-  return Object.assign(error, sent.properties, faults, {
-    name: sent.name,
-    message: sent.message,
-    stack: sent.stack,
-  });
+  const own = faults && { faults: faults.map(deserialize) };
+  return Object.assign(error, properties, own, { name, message, stack });
 }

@@ -182,16 +182,8 @@ export class Parking {
     { error, ...rest }: { readonly error: unknown } & Pick<ParkedEvent, 'at' | 'after'>,
   ): Promise<boolean> {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    const { code } = this;
-    const data: ParkedEvent = {
-      event,
-      type,
-      stream,
-      revision,
-      error: text.slice(0, MAX_ERROR),
-      code,
-      ...rest,
-    };
+    const reason = { error: text.slice(0, MAX_ERROR), code: this.code, ...rest };
+    const data: ParkedEvent = { event, type, stream, revision, ...reason };
     const latest = this.known.get(event)?.revision;
     const isFull = (): boolean => this.entries.size >= MAX_PARKED_EVENTS && !this.entries.has(event);
     if (isFull()) await this.refresh();
@@ -281,13 +273,8 @@ export class Parking {
   private fold({ type, data }: ParkingEvent, revision: number, position: Position): void {
     const { event } = data;
     if (typeof event !== 'string' || !TYPES.has(type)) return;
-    const known = this.known.get(event) ?? {
-      revision,
-      isSkipped: false,
-      ownRetries: 0,
-      retried: undefined,
-      readings: [],
-    };
+    const nothing: Known = { revision, isSkipped: false, ownRetries: 0, retried: undefined, readings: [] };
+    const known = this.known.get(event) ?? nothing;
     known.revision = revision;
     this.known.set(event, known);
     this.entries.delete(event);

@@ -179,10 +179,7 @@ export type SettingName = keyof typeof SETTINGS;
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
 function limitOf(system: string): { readonly description: string; readonly serving: true } {
-  return {
-    description: `Requests per minute for each ${system} token. Default: no limit.`,
-    serving: true,
-  };
+  return { description: `Requests per minute for each ${system} token. Default: no limit.`, serving: true };
 }
 
 /** `--data-dir` for `DATA_DIR`. */

@@ -23,10 +23,7 @@ interface Validating extends Thread<Validator> {
 }
 
 /** Threads that validate products; need compiled code. */
-export function validatorThreads(report: Report): {
-  readonly validate: Validate;
-  close(): Promise<void>;
-} {
+export function validatorThreads(report: Report): { readonly validate: Validate; close(): Promise<void> } {
   const count = Math.min(MAX_THREADS, availableParallelism());
   const start = (): Validating => ({
     ...startNamed<Validator>('validator', {

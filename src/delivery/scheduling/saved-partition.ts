@@ -85,11 +85,7 @@ function* saveReceivers({ receivers }: PartitionState): Generator<SavedReceiver>
 
 function* saveReceiver(id: string, state: ReceiverState): Generator<SavedReceiver> {
   const { rest, health, redeliveries, settled } = state;
-  yield {
-    id,
-    ...(rest === undefined ? {} : { rest }),
-    ...(health === HEALTHY ? {} : { health }),
-  };
+  yield { id, ...(rest === undefined ? {} : { rest }), ...(health === HEALTHY ? {} : { health }) };
   for (const slice of slicesOf([...state.queue])) yield { id, queue: ascending(slice) };
   for (const slice of slicesOf([...settled].sort((a, b) => a - b))) yield { id, settled: ascending(slice) };
   for (const slice of slicesOf([...redeliveries])) yield { id, redeliveries: encodeIntegers(slice.flat()) };

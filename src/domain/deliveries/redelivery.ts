@@ -84,10 +84,7 @@ export function pendingSince(
 }
 
 export function redeliveryOf({ receiver, messageId, matched }: ListedDelivery, at: string): DeliveryRequest {
-  return {
-    type: 'RedeliveryRequested',
-    data: { at, receiver, message: messageId, revision: matched },
-  };
+  return { type: 'RedeliveryRequested', data: { at, receiver, message: messageId, revision: matched } };
 }
 
 /** The delivery as it is since redeliveries were last cancelled, if they were. */

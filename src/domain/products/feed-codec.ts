@@ -31,12 +31,7 @@ export function encodeChange(id: string, change: ProductChange, at: string, cont
   const price = 'price' in change ? priceJson(change) : '';
   const head = `{"sourceProductId":${JSON.stringify(change.sourceProductId)}${price},"at":"${at}"`;
   return 'content' in change
-    ? {
-        id,
-        type,
-        data: `${head}${CONTENT}${contentJson}}`,
-        meta: `{"content":"${change.content}"}`,
-      }
+    ? { id, type, data: `${head}${CONTENT}${contentJson}}`, meta: `{"content":"${change.content}"}` }
     : { id, type, data: `${head}}`, meta: '{}' };
 }
 

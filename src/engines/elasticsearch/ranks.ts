@@ -198,9 +198,7 @@ export class Score {
     this.parts = counts.flatMap(({ within }, at) => {
       const field = layout.field(within, 'words').name;
       const boost = weights[at] ?? 1;
-      return (words[at] ?? []).map((word) => ({
-        constant_score: { filter: having(field, word), boost },
-      }));
+      return (words[at] ?? []).map((word) => ({ constant_score: { filter: having(field, word), boost } }));
     });
   }
 

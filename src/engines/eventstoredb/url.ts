@@ -88,10 +88,7 @@ export function parseEsdbUrl(url: string): EsdbUrl {
     discovery: isCluster ? discoveryOf(parsed) : undefined,
     isPlain: !tls,
     verifiesCertificates,
-    user: defaultCredentials && {
-      name: defaultCredentials.username,
-      password: defaultCredentials.password,
-    },
+    user: defaultCredentials && { name: defaultCredentials.username, password: defaultCredentials.password },
     connectionName: parsed.connectionName ?? randomUUID(),
     keepAlive: {
       interval: parsed.keepAliveInterval ?? KEEP_ALIVE_MS,

@@ -73,11 +73,8 @@ function merge(nodes: readonly SourceNode[], faults: string[]): CategoryFile {
     } else if (name === undefined || name.trim() === '') {
       skipped.set(key, { id, location: `${location} (${asPath(key)})`, reason: 'it has no name' });
     } else if (parentKey !== undefined && skipped.has(parentKey)) {
-      skipped.set(key, {
-        id,
-        location: `${location} (${asPath(key)})`,
-        reason: `its parent ${asPath(parentKey)} is skipped`,
-      });
+      const reason = `its parent ${asPath(parentKey)} is skipped`;
+      skipped.set(key, { id, location: `${location} (${asPath(key)})`, reason });
     } else {
       const problem = problemOf(name);
       if (problem !== undefined) faults.push(`${location}: ${problem}`);
@@ -220,14 +217,12 @@ function entriesOf(json: Posted): readonly PathEntry[] | undefined {
   const hasPath = pairs.some((pair) => pair.some((text) => text.includes(' > ')));
   if (!isText || !hasPath) return undefined;
   const isId = (text: string): boolean => ID.test(text);
-  const entry = (id: string, path: string, key: string): PathEntry => ({
-    id,
-    names: namesOf(path),
-    location: `$[${JSON.stringify(key)}]`,
+  const areIds = pairs.every(([key]) => isId(key));
+  if (!areIds && !pairs.every(([, value]) => isId(value))) return undefined;
+  return pairs.map(([key, value]) => {
+    const [id, path] = areIds ? [key, value] : [value, key];
+    return { id, names: namesOf(path), location: `$[${JSON.stringify(key)}]` };
   });
-  if (pairs.every(([key]) => isId(key))) return pairs.map(([id, path]) => entry(id, path, id));
-  if (pairs.every(([, value]) => isId(value))) return pairs.map(([path, id]) => entry(id, path, path));
-  return undefined;
 }
 
 /** In an order in which parents precede their children; last those whose parent is missing, or below themselves. */

@@ -28,10 +28,7 @@ const MAPPINGS = listOf(mapping, { each: 'categoryMapping' });
 export const CATEGORY_MAPPINGS = {
   name: 'CategoryMappings',
   kind: record({
-    categoryMappings: {
-      kind: MAPPINGS,
-      description: 'One for each name of a category in a feed',
-    },
+    categoryMappings: { kind: MAPPINGS, description: 'One for each name of a category in a feed' },
   }),
   xml: { file: 'CategoryMappings_v1_0.xsd' },
 } as const satisfies Shape;

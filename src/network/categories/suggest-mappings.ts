@@ -62,7 +62,6 @@ const GRAM = 3;
 const GRAM_WEIGHT = 0.35;
 const SYNONYM_WEIGHT = 0.8;
 
-/** Stop words. */
 const STOP_WORDS = new Set(
   (
     'a all and andere aux de der des die du e el en et for fur im in la le les mit more of og on other others ' +

@@ -122,10 +122,7 @@ export const claimOperations = operationsById({
     status: 200,
     sends: IGNORED_FIELDS,
   },
-  listClaimStatuses: {
-    summary: 'List the statuses of claims',
-    answer: STATUSES_LIST,
-  },
+  listClaimStatuses: { summary: 'List the statuses of claims', answer: STATUSES_LIST },
   listLegacyClaims: {
     isDeprecated: true,
     summary: 'List claims, on the legacy path',

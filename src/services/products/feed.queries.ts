@@ -204,10 +204,7 @@ const feed = record({
   secret: { kind: boolean(), description: 'Whether it is secret' },
   numberOfUnmappedCategories: { kind: integer(), description: 'Unmapped posted categories' },
   numberOfProducts: { kind: integer(), description: 'Products in it' },
-  lastModifiedTime: {
-    kind: textOrNone(`${TIME}\\+0000`),
-    description: 'UTC; null for a feed never loaded',
-  },
+  lastModifiedTime: { kind: textOrNone(`${TIME}\\+0000`), description: 'UTC; null for a feed never loaded' },
   programs: {
     kind: listOf(
       record({

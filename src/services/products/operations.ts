@@ -90,11 +90,7 @@ export const productOperations = operationsById({
     sends: { ETag: 'Version of the answer', 'X-Next-Since': 'Value of since for the next download' },
     also: { 304: 'Nothing has changed since the answer that If-None-Match names.' },
   },
-  getLastUpdated: {
-    summary: 'Get the time of a feed’s last update',
-    example: FEED,
-    answer: LAST_UPDATED,
-  },
+  getLastUpdated: { summary: 'Get the time of a feed’s last update', example: FEED, answer: LAST_UPDATED },
   listImports: {
     summary: 'List the outcomes of the last posts to a feed',
     example: FEED,

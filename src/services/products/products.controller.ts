@@ -137,10 +137,7 @@ export function foundProducts(
       const { products, dates, customFields, ...productHeader } = await search(query);
       const { nextCursor } = productHeader;
       const text = resultText(view, { vendor, productHeader, dates, style, customFields });
-      return {
-        pieces: listPieces(text, products),
-        headers: pageHeaders({ ...sizesOf(keys), nextCursor }),
-      };
+      return { pieces: listPieces(text, products), headers: pageHeaders({ ...sizesOf(keys), nextCursor }) };
     },
     { format: keys.format },
   );

@@ -235,11 +235,7 @@ const xmlProduct = record({
   language: { ...PRODUCT.language, in: 'attribute' },
   groupingId: { ...PRODUCT.groupingId, in: 'attribute' },
   ...prefixed('ns2', COMMON),
-  identifiers: {
-    ...identifiers,
-    kind: record(prefixed('ns2', identifiers.kind.fields)),
-    in: 'content',
-  },
+  identifiers: { ...identifiers, kind: record(prefixed('ns2', identifiers.kind.fields)), in: 'content' },
   offers: { ...PRODUCT.offers, kind: listOf(xmlOffer, { each: 'offer' }) },
 });
 

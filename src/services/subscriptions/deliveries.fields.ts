@@ -139,10 +139,7 @@ export const operatorsDelivery = record(
     messageTypeId: { ...DELIVERY.messageTypeId, ...optional },
     ...subjectFields(),
     state: { kind: wordOf(...STATES), description: 'State of the message' },
-    held: {
-      kind: boolean(),
-      description: 'It is due or retried, and waits until its receiver is enabled',
-    },
+    held: { kind: boolean(), description: 'It is due or retried, and waits until its receiver is enabled' },
   },
   { name: 'AnyDelivery' },
 );
@@ -204,11 +201,7 @@ const RECEIVER = {
     kind: wordOf('enabled', 'disabled'),
     description: 'Messages for a disabled receiver are held, or not made',
   },
-  disabledBy: {
-    kind: wordOf('owner', 'system'),
-    ...optional,
-    description: 'Who has disabled it',
-  },
+  disabledBy: { kind: wordOf('owner', 'system'), ...optional, description: 'Who has disabled it' },
   disabledReason: {
     kind: wordOf('gone', 'failing'),
     ...optional,

@@ -138,10 +138,7 @@ export class DeliveryQueries {
   private async waiting(id: string, subscription: ActiveSubscription): Promise<WaitingReceivers> {
     const held = heldReceivers(id, subscription);
     const receivers = receiversOf(id, subscription.content).keys();
-    return {
-      isHeld: (receiver) => held.has(receiver),
-      restingUntil: await this.resting(receivers),
-    };
+    return { isHeld: (receiver) => held.has(receiver), restingUntil: await this.resting(receivers) };
   }
 
   /** Until when (epoch ms) receivers rest, by id. */

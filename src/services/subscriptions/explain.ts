@@ -75,11 +75,7 @@ export function explainOperations(topic: SubscriptionTopic) {
       description: `For each transition of the ${subject}, what the subscription made of it, and the state of its messages.`,
       path: {
         ...SUBSCRIPTION_ID,
-        [subjectField]: {
-          type: TEXT,
-          description: `Id of a ${subject} of yours`,
-          example: subjectId,
-        },
+        [subjectField]: { type: TEXT, description: `Id of a ${subject} of yours`, example: subjectId },
       },
       answer: explanationShape(topic),
     },
@@ -222,9 +218,7 @@ export function explainController(topic: SubscriptionTopic): Type<object> {
     @Get(`:id/explain/:${topic.subjectField}`)
     @ApiOperation(explain)
     explain(@Wanted(topic) which: Which, @Param(topic.subjectField) subject: string): ListAnswer {
-      return ListAnswer.of(explain, async () => ({
-        items: await this.queries.explain(which, subject),
-      }));
+      return ListAnswer.of(explain, async () => ({ items: await this.queries.explain(which, subject) }));
     }
   }
   return ExplainController;

@@ -181,9 +181,7 @@ function filterOf({ states, eventTypes, subject, sample }: SubscriptionTopic) {
     eventIds: ids('Events of programs'),
     ...(eventTypes === undefined
       ? {}
-      : {
-          eventTypeIds: ids('Types of events', idOf(eventTypes), `types of events (${named(eventTypes)})`),
-        }),
+      : { eventTypeIds: ids('Types of events', idOf(eventTypes), `types of events (${named(eventTypes)})`) }),
     [states.field]: {
       kind: listOf(idOf(states.ids), {
         each: 'id',

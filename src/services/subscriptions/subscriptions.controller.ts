@@ -42,11 +42,7 @@ import { SubscriptionQueries, toOutput, type Which } from './subscription.querie
 const SECRET = shape('SubscriptionSecret', subscriptionSecret, 'subscriptionSecret');
 
 export const SUBSCRIPTION_ID = {
-  id: {
-    type: TEXT,
-    description: 'Id of the subscription',
-    example: '0123456789abcdef0123456789abcdef',
-  },
+  id: { type: TEXT, description: 'Id of the subscription', example: '0123456789abcdef0123456789abcdef' },
 } as const;
 
 const RECEIVER = {

@@ -63,10 +63,7 @@ export const transactionOperations = operationsById({
       'pageSize a page.',
     path: ID,
     answer: TRANSACTIONS,
-    sends: {
-      'X-Total-Count': PAGE_HEADERS['X-Total-Count'],
-      'X-Page-Size': PAGE_HEADERS['X-Page-Size'],
-    },
+    sends: { 'X-Total-Count': PAGE_HEADERS['X-Total-Count'], 'X-Page-Size': PAGE_HEADERS['X-Page-Size'] },
   },
   reportTransaction: {
     sends: IGNORED_FIELDS,

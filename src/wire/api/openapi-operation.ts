@@ -155,12 +155,7 @@ function bodyOf(body: PostedShape, { bodies }: DescribedView, now: Date): Json {
 }
 
 export const sharedParameters = {
-  pretty: {
-    name: 'pretty',
-    in: 'query',
-    description: 'Adds line breaks.',
-    schema: BOOLEAN.schema,
-  },
+  pretty: { name: 'pretty', in: 'query', description: 'Adds line breaks.', schema: BOOLEAN.schema },
   jsonp: {
     name: 'jsonp',
     in: 'query',

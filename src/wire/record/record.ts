@@ -201,9 +201,7 @@ export type PostedOf<K> =
         ? PostedRecord<F>
         : never;
 
-type PostedRecord<F extends Fields> = {
-  readonly [Name in Given<F>]: PostedOf<F[Name]['kind']>;
-} & {
+type PostedRecord<F extends Fields> = { readonly [Name in Given<F>]: PostedOf<F[Name]['kind']> } & {
   readonly [Name in Exclude<keyof F, Given<F>>]?: PostedOf<F[Name]['kind']>;
 };
 
@@ -221,9 +219,7 @@ export type AnswerOf<K> =
 
 type AnsweredRecord<F extends Fields> = {
   readonly [Name in Exclude<keyof F, FieldsWith<F, 'optional'>>]: AnswerOf<F[Name]['kind']>;
-} & {
-  readonly [Name in FieldsWith<F, 'optional'>]?: AnswerOf<F[Name]['kind']>;
-};
+} & { readonly [Name in FieldsWith<F, 'optional'>]?: AnswerOf<F[Name]['kind']> };
 
 type FieldsWith<F extends Fields, Mark extends keyof Field> = {
   [Name in keyof F]: F[Name] extends Readonly<Record<Mark, Required<Field>[Mark]>> ? Name : never;

@@ -170,11 +170,7 @@ export interface XmlNode {
 /** Reads a small document as a whole; raises `NotParsable`. */
 export function parseXml(bytes: Buffer, options: Pick<XmlHandlers, 'declaresAny'> = {}): XmlNode {
   const children: XmlNode[] = [];
-  const reader = readXmlChildren({
-    ...options,
-    maxChild: Infinity,
-    onChild: (node) => children.push(node),
-  });
+  const reader = readXmlChildren({ ...options, maxChild: Infinity, onChild: (node) => children.push(node) });
   reader.write(bytes);
   return { ...reader.end(), children };
 }

@@ -90,10 +90,7 @@ function complex({ text, sequence, all, any, attributes = {} }: XsdType): XmlEle
 function children(parts: XsdParts): XmlElement {
   const elements = Object.entries(parts).map(([part, type]) => {
     const { name, isOptional, isMany } = read(part);
-    const occurs = {
-      ...(isOptional ? { minOccurs: 0 } : {}),
-      ...(isMany ? { maxOccurs: 'unbounded' } : {}),
-    };
+    const occurs = { ...(isOptional ? { minOccurs: 0 } : {}), ...(isMany ? { maxOccurs: 'unbounded' } : {}) };
     return name.includes(':') ? { $: { ref: name, ...occurs } } : typed({ name, ...occurs }, type);
   });
   return { 'xs:element': elements };

@@ -23,11 +23,7 @@ export class StoreFile {
       create,
       setUp,
       subject = 'the read store',
-    }: {
-      readonly create: boolean;
-      readonly setUp: string;
-      readonly subject?: string;
-    },
+    }: { readonly create: boolean; readonly setUp: string; readonly subject?: string },
   ) {
     const url = `${pathToFileURL(path).href}?mode=${create ? 'rwc' : 'rw'}`;
     this.connection = new Connection(subject, () =>

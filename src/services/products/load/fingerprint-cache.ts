@@ -354,10 +354,7 @@ export async function catchUp(
 ): Promise<boolean> {
   // The event at the revision itself is read too, to compare its id.
   let isVerified = state.lastEvent === '';
-  for await (const batch of log.readStream(stream, {
-    from: Math.max(0, state.revision),
-    batchSize: BATCH,
-  })) {
+  for await (const batch of log.readStream(stream, { from: Math.max(0, state.revision), batchSize: BATCH })) {
     for (const event of batch) {
       if (!isVerified) {
         if (event.revision !== state.revision || event.id !== state.lastEvent) return false;

@@ -145,11 +145,7 @@ export class ProductIntake {
   }
 
   private validation(): ValidationOptions {
-    return {
-      knowsCategory: this.parts.knowsCategory,
-      room: this.faults.room,
-      ignored: this.ignored,
-    };
+    return { knowsCategory: this.parts.knowsCategory, room: this.faults.room, ignored: this.ignored };
   }
 
   private validOf(validated: ValidText | Refusal): ValidText | undefined {

@@ -225,10 +225,7 @@ export function numberRecords(
 }
 
 /** The complete records at the start of some bytes, and how many bytes they take. */
-function readRecords(bytes: Buffer): {
-  readonly products: readonly SpooledProduct[];
-  readonly used: number;
-} {
+function readRecords(bytes: Buffer): { readonly products: readonly SpooledProduct[]; readonly used: number } {
   const products: SpooledProduct[] = [];
   let used = 0;
   while (used + HEAD <= bytes.length) {
