@@ -81,10 +81,10 @@ test('300 random searches over many segments with replaced and deleted documents
   const all = generatedDocuments(900);
   const documents = new Map<string, Document>();
   const batches: Write[][] = [];
-  for (let from = 0; from < all.length; from += 30) {
+  for (let from = 0; from < all.length; from += 10) {
     const batch = new Map<string, Write>();
     const version = batches.length + 1;
-    for (const document of all.slice(from, from + 30)) {
+    for (const document of all.slice(from, from + 10)) {
       const before = [...documents.keys()];
       const other = before[random(Math.max(1, before.length))];
       const kind = random(4);

@@ -144,8 +144,7 @@ function expectSame(
   partitions?: Set<number>,
 ): void {
   const visible = documents.filter(({ partition }) => partitions?.has(partition) !== false);
-  const { results, ...found } = index.query(query, partitions);
-  const answer = { ...found, rows: results.map((group) => group.map(({ row }) => row)) };
+  const answer = index.query(query, partitions);
   const expected = naive(visible, query);
   try {
     expect(answer).toEqual(expected);
@@ -237,16 +236,31 @@ function finish(merge: Merge | undefined): void {
 
 const ROUNDS = process.env['TEST_SIZE'] === 'full' ? 40 : 4;
 
-test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
-  'any search over segments with deleted documents gives what a plain computation gives (seed %s)',
-  (seed) => {
+/** Partitions share segments until they have 300 documents. */
+const SHARING: Schema = { ...SCHEMA, partitionToken: (partition) => `p${partition}` };
+const SHARED = 300;
+
+/** A document with the token of its partition. */
+function placedIn(partition: number, document: SomeDocument): Placed {
+  return { ...document, partition, tokens: `${document.tokens}\np${partition}` };
+}
+
+test.each(
+  Array.from({ length: ROUNDS }, (_, seed) => [
+    { seed: seed + 1, segments: 'of their own', schema: SCHEMA, partitions: 2 },
+    { seed: seed + 1, segments: 'that they share', schema: SHARING, partitions: seed % 2 === 0 ? 80 : 2 },
+  ]).flat(),
+)(
+  'any search over $partitions partitions, in segments $segments with deleted documents, gives what a plain computation gives (seed $seed)',
+  ({ seed, schema, partitions: count }) => {
     const random = randomOf(seed);
     const blobs = new MemoryBlobs();
-    const index = new SearchIndex(blobs, SCHEMA, new BlobCache(100_000));
+    const index = new SearchIndex(blobs, schema, new BlobCache(100_000), { shared: SHARED });
     const documents = new Map<string, Placed>();
     const put = (partition: number, batch: readonly SomeDocument[]): void => {
-      append(index, partition, batch);
-      for (const document of batch) documents.set(`${partition} ${document.id}`, { ...document, partition });
+      const placed = batch.map((one) => placedIn(partition, one));
+      append(index, partition, placed);
+      for (const document of placed) documents.set(`${partition} ${document.id}`, document);
     };
     const drop = (partition: number, ids: readonly string[]): void => {
       remove(index, partition, ids);
@@ -255,7 +269,7 @@ test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
     let row = 0;
     let merge: { readonly merge: Merge; readonly steps: Generator<undefined> } | undefined;
     for (let action = 0; action < 40; action += 1) {
-      const partition = random(2);
+      const partition = random(count);
       const own = [...documents.values()].filter((one) => one.partition === partition);
       const kind = random(6);
       if (kind < 3)
@@ -290,9 +304,12 @@ test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
       }
       const all = [...documents.values()];
       expect(index.size().docs).toBe(all.length);
-      const reader = new SearchIndex(blobs.copy(), SCHEMA, new BlobCache(0));
+      const reader = new SearchIndex(blobs.copy(), schema, new BlobCache(0));
       for (let query = 0; query < 6; query += 1) {
-        const partitions = random(3) === 0 ? new Set([random(3)]) : undefined;
+        const partitions =
+          random(3) === 0
+            ? new Set(Array.from({ length: 1 + random(count) }, () => random(count + 1)))
+            : undefined;
         expectSame(query === 0 ? reader : index, all, someQuery(random), partitions);
         expectSameFacets(index, all, random, partitions);
       }
@@ -306,9 +323,9 @@ test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
       while (merge.steps.next().done !== true);
       merge.merge.commit();
     }
-    for (const partition of [0, 1]) finish(index.mergeAll(partition));
+    for (let due = index.mergeAll(); due !== undefined; due = index.mergeAll()) finish(due);
     while (index.sweep());
-    expect(index.size().segments).toBe(2);
+    expect(index.size().segments).toBeLessThanOrEqual(3);
     for (let query = 0; query < 60; query += 1) expectSame(index, [...documents.values()], someQuery(random));
     for (let query = 0; query < 8; query += 1)
       expectSamePages(index, [...documents.values()], someQuery(random));
@@ -318,24 +335,42 @@ test.each(Array.from({ length: ROUNDS }, (_, seed) => seed + 1))(
 
 describe('what was recorded', () => {
   /** Records batches with new, replaced and deleted documents; returns the documents that are left. */
-  function recordSome(index: SearchIndex, random: Random): readonly Placed[] {
+  function recordSome(index: SearchIndex, random: Random, partitions = 3): readonly Placed[] {
     const documents = new Map<string, Placed>();
     for (let batch = 0, row = 0; batch < 60; batch += 1) {
-      const partition = random(3);
+      const partition = random(partitions);
       const own = [...documents.values()].filter((one) => one.partition === partition);
       const others = own.filter(() => random(15) === 0);
       const gone = own.filter((one) => !others.includes(one) && random(20) === 0);
       const added = [
         ...others.map(({ id }) => ({ ...someDocument(random, (row += 1)), id })),
         ...Array.from({ length: 1 + random(50) }, () => someDocument(random, (row += 1))),
-      ];
+      ].map((one) => placedIn(partition, one));
       const deleted = [...others, ...gone].map(({ id }) => id);
       index.record([{ partition, joining: [], deleted, added: added.map((one) => indexed(SCHEMA, one)) }]);
       for (const { id } of gone) documents.delete(`${partition} ${id}`);
-      for (const one of added) documents.set(`${partition} ${one.id}`, { ...one, partition });
+      for (const one of added) documents.set(`${partition} ${one.id}`, one);
     }
     return [...documents.values()];
   }
+
+  test('of partitions that share segments is found as if it had been written', () => {
+    const random = randomOf(33);
+    const most = { built: 300, shared: 40 };
+    const index = new SearchIndex(new MemoryBlobs(), SHARING, new BlobCache(0), most);
+    const documents = recordSome(index, random, 20);
+    for (let build = index.build(true); build !== undefined; build = index.build(true)) finish(build);
+    const search = (): void => {
+      for (let query = 0; query < 60; query += 1)
+        expectSame(index, documents, someQuery(random), new Set([random(20), random(20)]));
+    };
+    search();
+    for (let merge = index.mergeAll(); merge !== undefined; merge = index.mergeAll()) finish(merge);
+    search();
+    // Some partitions had grown.
+    expect(index.size().segments).toBeGreaterThan(2);
+    expect(index.size().segments).toBeLessThanOrEqual(21);
+  });
 
   test.each([
     ['in one part', 1_000_000],
@@ -343,7 +378,7 @@ describe('what was recorded', () => {
   ])('is found as if it had been written, %s', (_, most) => {
     const random = randomOf(31);
     const blobs = new MemoryBlobs();
-    const index = new SearchIndex(blobs, SCHEMA, new BlobCache(0), { docs: 2 ** 24, built: most });
+    const index = new SearchIndex(blobs, SCHEMA, new BlobCache(0), { built: most });
     const documents = recordSome(index, random);
     const due = index.build(false);
     expect(due === undefined).toBe(most > documents.length);
@@ -466,6 +501,46 @@ test('a merge that a crash ended leaves the index as it was, and its blobs are s
   while (after.sweep());
   expect(names()).toBe(usual);
   expectSame(after, documents, someQuery(random));
+});
+
+describe('partitions that share segments', () => {
+  const documentOf = (partition: number, at: number): Placed =>
+    placedIn(partition, {
+      id: `${partition}-${at}`,
+      row: partition * 1_000 + at,
+      tokens: 'w0',
+      numbers: { modified: at },
+    });
+  const totalIn = (index: SearchIndex, ...partitions: readonly number[]): number =>
+    index.query({ filter: { token: 'w0' }, order: [], offset: 0, size: 0 }, new Set(partitions)).total;
+
+  test('add one segment per write, and get their own only when they are large', () => {
+    const index = new SearchIndex(new MemoryBlobs(), SHARING, new BlobCache(0), { shared: 5 });
+    const added = (partition: number, count: number, from = 0) => ({
+      partition,
+      joining: [],
+      deleted: [],
+      added: Array.from({ length: count }, (_, at) => indexed(SHARING, documentOf(partition, from + at))),
+    });
+    index.write(Array.from({ length: 1_000 }, (_, partition) => added(partition, 2)));
+    expect(index.size()).toEqual({ docs: 2_000, segments: 1 });
+    index.write([added(7, 3, 2), added(8, 1, 2)]);
+    expect(index.size()).toEqual({ docs: 2_004, segments: 2 });
+    index.write([added(7, 1, 5)]);
+    expect(index.size()).toEqual({ docs: 2_005, segments: 3 });
+    // From now on.
+    index.write([added(7, 1, 6)]);
+    for (let merge = index.mergeAll(); merge !== undefined; merge = index.mergeAll()) finish(merge);
+    expect(index.size()).toEqual({ docs: 2_006, segments: 2 });
+    expect([totalIn(index, 7), totalIn(index, 8), totalIn(index, 7, 8, 9), totalIn(index, 1_000)]).toEqual([
+      7, 3, 12, 0,
+    ]);
+    expect(totalIn(index, ...Array.from({ length: 500 }, (_, at) => at * 2))).toBe(1_001);
+    // No number stands for the shared segments.
+    expect(totalIn(index, 0.5)).toBe(0);
+    remove(index, 7, ['7-0', '7-6']);
+    expect([totalIn(index, 7), totalIn(index, 8)]).toEqual([5, 3]);
+  });
 });
 
 describe('with many partitions', () => {
@@ -686,14 +761,14 @@ test('the members of a group are not compared again at each of them', () => {
     return row;
   };
   for (const column of ['price', 'modified']) {
-    const { results } = index.query({
+    const { rows } = index.query({
       filter: { token: 'w0' },
       order: [{ column, descending: true }],
       offset: 0,
       size: 10,
       group: { column: 'group', within: [{ ofRow: counting }], members: 1, last: [true] },
     });
-    expect(results).toEqual([[{ partition: 0, row: 0 }]]);
+    expect(rows).toEqual([[0]]);
   }
   expect(read).toBeLessThanOrEqual(4 * members);
 });
@@ -844,7 +919,7 @@ describe('the bytes of an index are those of this LAYOUT_VERSION: raise LAYOUT_V
     append(index, 0, documents(4));
     const segment = Buffer.from(blobs.stored.get('1/pack') ?? []).toString('base64');
     expect({ LAYOUT_VERSION, segment: segment.match(/.{1,100}/g) }).toEqual({
-      LAYOUT_VERSION: 9,
+      LAYOUT_VERSION: 10,
       segment: [
         'IwEAAFtbIjEvaWRzLzAiLDI5XSxbIjEvaWRzL2luZGV4IiwxN10sWyIxL3Rlcm1zLzAiLDQ1XSxbIjEvdGVybXMvaW5kZXgiLDE4',
         'XSxbIjEvcm93cy8wIiwyMF0sWyIxL3JhbmtzLzAiLDIwXSxbIjEvY29sdW1uL3ByaWNlLzAiLDI0XSxbIjEvb3JkZXIvcHJpY2Uv',
@@ -873,7 +948,7 @@ describe('the bytes of an index are those of this LAYOUT_VERSION: raise LAYOUT_V
     finish(index.build(true));
     digestAll();
     expect({ LAYOUT_VERSION, digest: digest.digest('hex') }).toEqual({
-      LAYOUT_VERSION: 9,
+      LAYOUT_VERSION: 10,
       digest: '2ce4806a7d3c6e956fd6357ddfbb22f2303ffee08cfddd4063c7d87f2c29e44e',
     });
   });

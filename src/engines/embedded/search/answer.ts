@@ -2,7 +2,7 @@ import { countGroups, type Group, GroupSearch } from './groups';
 import { merged } from './heap';
 import { type Hit, idOf, Ordering, Ranked } from './hits';
 import { type Matches, matchesOf, type Searched } from './matches';
-import { type Answer, type Query, type Result } from './query';
+import { type Answer, type Query } from './query';
 import { type Schema } from './segment';
 
 /** Answers a query from all segments. */
@@ -30,7 +30,7 @@ export function answer(
   const last = after === undefined || found.length < wanted ? undefined : page.at(-1);
   return {
     total,
-    results: page.map(({ members }) => members.slice(0, group?.members ?? 1).map(resultOf)),
+    rows: page.map(({ members }) => members.slice(0, group?.members ?? 1).map(rowOf)),
     ...(last === undefined ? {} : { next: { keys: last.keys, id: idOf(last.first) } }),
   };
 }
@@ -56,6 +56,6 @@ function documents(
   return found;
 }
 
-function resultOf({ searched, ordinal }: Hit): Result {
-  return { partition: searched.partition, row: searched.segment.rows.get(ordinal) };
+function rowOf({ searched, ordinal }: Hit): number {
+  return searched.segment.rows.get(ordinal);
 }

@@ -4,6 +4,7 @@ import { type CheckedBlobs, DamagedIndex } from './storage';
 /** What the index knows about a segment without reading it. */
 export interface SegmentState {
   readonly id: number;
+  /** Or `SHARED`. */
   readonly partition: number;
   readonly docs: number;
   /** How many of them are deleted. */
@@ -29,7 +30,7 @@ export interface Root {
     readonly docs: number;
     readonly bytes: number;
   };
-  /** How many partitions have ever had documents: each has a blob. */
+  /** How many partitions have ever had segments: each has a blob. */
   readonly partitions: number;
   /** How often any partition has changed, and the last ones that did. */
   readonly changes: number;
@@ -41,6 +42,9 @@ const EMPTY: Root = { next: 1, writing: [], replaced: [], partitions: 0, changes
 /** The blobs, besides tombstones, that are replaced: a write takes effect with them. */
 const ROOT = 'manifest';
 const PARTITIONS = 'partition/';
+
+/** In place of a partition, for the segments that small partitions share: no partition has this number. */
+export const SHARED = 0.5;
 
 function nameOf(partition: number): string {
   return `${PARTITIONS}${partition}`;

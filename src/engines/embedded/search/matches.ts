@@ -1,4 +1,4 @@
-import { bytesOf } from './bytes';
+import { bytesOf, compareBytes } from './bytes';
 import {
   addToBitmap,
   bitmapOf,
@@ -16,15 +16,16 @@ import {
   union,
   unorderedSet,
 } from './containers';
-import { MAX_INLINE } from './dictionary';
+import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
 import { type Filter } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
 
 /** A segment as a query sees it. */
 export interface Searched {
   readonly segment: Segment;
-  readonly partition: number;
   readonly deleted: OrdinalSet;
+  /** Only these documents are searched: by default all. */
+  readonly among?: OrdinalSet;
 }
 
 /** Positions of a stored order, from `low` to before `high`. */
@@ -88,7 +89,7 @@ const FEW_EXCLUDED = 8;
 
 /** Finds the documents that match a filter. */
 export function matchesOf(searched: Searched, schema: Schema, filter: Filter, check: () => void): Matches {
-  const { segment, deleted } = searched;
+  const { segment, deleted, among } = searched;
   const evaluation = new Evaluation(segment, schema, check);
   const parts = conjuncts(filter);
   const stored = parts.filter(
@@ -96,7 +97,13 @@ export function matchesOf(searched: Searched, schema: Schema, filter: Filter, ch
   );
   const [range] = stored;
   if (range !== undefined && stored.length === 1) {
-    const others = difference(evaluation.all(parts.filter((part) => part !== range)), deleted);
+    const others = difference(
+      evaluation.all(
+        parts.filter((part) => part !== range),
+        among,
+      ),
+      deleted,
+    );
     const order = segment.order(range.column);
     if (order !== undefined && (segment.docs - others.count) * FEW_EXCLUDED <= segment.docs) {
       const excluded = difference(everything(segment.docs), others);
@@ -104,7 +111,7 @@ export function matchesOf(searched: Searched, schema: Schema, filter: Filter, ch
     }
     return new Matches(searched, evaluation.within(others, range), check);
   }
-  return new Matches(searched, difference(evaluation.all(parts), deleted), check);
+  return new Matches(searched, difference(evaluation.all(parts, among), deleted), check);
 }
 
 function conjuncts(filter: Filter): readonly Filter[] {
@@ -123,11 +130,11 @@ export class Evaluation {
     private readonly check: () => void,
   ) {}
 
-  /** What meets all parts: the smallest sets first, ranges last. */
-  all(parts: readonly Filter[]): OrdinalSet {
+  /** What meets all parts, of some documents: the smallest sets first, ranges last. */
+  all(parts: readonly Filter[], among?: OrdinalSet): OrdinalSet {
     const { docs } = this.segment;
     const ranges = parts.filter((part): part is Range => 'column' in part);
-    const sets: OrdinalSet[] = [];
+    const sets = among === undefined ? [] : [among];
     for (const part of parts) {
       if ('column' in part) continue;
       const set = this.set(part);
@@ -236,31 +243,75 @@ export function tokenSet(segment: Segment, token: string): OrdinalSet {
   return entry === undefined ? emptySet(segment.docs) : segment.terms.set(entry);
 }
 
+/** The documents that have any of some tokens, which are sorted. */
+export function anyTokenSet({ terms, docs }: Segment, tokens: readonly Uint8Array[]): OrdinalSet {
+  const [first] = tokens;
+  if (first === undefined || tokens.length <= FEW_TOKENS) {
+    const entries = tokens.flatMap((token) => terms.find(token) ?? []);
+    return entries.length === 0
+      ? emptySet(docs)
+      : union(
+          docs,
+          entries.map((entry) => terms.set(entry)),
+        );
+  }
+  // Reading the tokens in between is faster than looking for each.
+  const found = new GatheredSet(terms, docs);
+  const reader = terms.from(first);
+  for (let at = 0; reader !== undefined && at < tokens.length;) {
+    const compared = compareBytes(reader.token, tokens[at] ?? first);
+    if (compared === 0) found.add(reader);
+    if (compared >= 0) at += 1;
+    else if (!reader.next()) break;
+  }
+  return found.take();
+}
+
+const FEW_TOKENS = 64;
+
 /** The documents that have a token that starts with a text. */
-function prefixSet(segment: Segment, prefix: string, check: () => void): OrdinalSet {
-  const { terms, docs } = segment;
-  const sets: OrdinalSet[] = [];
-  const few = new Uint32Array(MAX_INLINE);
-  let bitmap: Int32Array | undefined;
+function prefixSet({ terms, docs }: Segment, prefix: string, check: () => void): OrdinalSet {
+  const found = new GatheredSet(terms, docs);
   const visit = everyFew(check);
   terms.startingWith(bytesOf(prefix), (reader) => {
     visit();
-    if (bitmap === undefined && sets.length === FEW_SETS) {
-      bitmap = bitmapOf(union(docs, sets));
-    }
-    if (bitmap === undefined) {
+    found.add(reader);
+  });
+  return found.take();
+}
+
+/** The union of the sets of many tokens. */
+class GatheredSet {
+  private readonly sets: OrdinalSet[] = [];
+  private readonly few = new Uint32Array(MAX_INLINE);
+  private bitmap: Int32Array | undefined;
+
+  constructor(
+    private readonly terms: Dictionary,
+    private readonly docs: number,
+  ) {}
+
+  /** Adds the documents of the token that a reader is at. */
+  add(reader: DictionaryReader): void {
+    const { terms, docs, sets, few } = this;
+    if (sets.length < FEW_SETS) {
       sets.push(terms.set(reader.entry()));
       return;
     }
+    const bitmap = (this.bitmap ??= bitmapOf(union(docs, sets)));
     const count = reader.few(few);
     if (count === 0) addToBitmap(terms.set(reader.entry()), bitmap);
     for (let at = 0; at < count; at += 1) {
       const ordinal = few[at] ?? 0;
       bitmap[ordinal >>> 5] = (bitmap[ordinal >>> 5] ?? 0) | (1 << (ordinal & 31));
     }
-  });
-  if (bitmap !== undefined) return setOfBitmap(docs, bitmap);
-  return sets.length === 0 ? emptySet(docs) : union(docs, sets);
+  }
+
+  take(): OrdinalSet {
+    const { docs, sets, bitmap } = this;
+    if (bitmap !== undefined) return setOfBitmap(docs, bitmap);
+    return sets.length === 0 ? emptySet(docs) : union(docs, sets);
+  }
 }
 
 /** Sets that are united at once; more of them are added to a bitmap. */

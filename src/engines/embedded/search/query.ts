@@ -77,17 +77,11 @@ export interface Count {
   readonly count: number;
 }
 
-/** A document on the page, by the caller's number. */
-export interface Result {
-  readonly partition: number;
-  readonly row: number;
-}
-
 export interface Answer {
   /** All matching documents, or groups. */
   readonly total: number;
-  /** The page: groups of documents, each of one document without `group`. */
-  readonly results: readonly (readonly Result[])[];
+  /** The page, by the caller's numbers: groups of documents, each of one document without `group`. */
+  readonly rows: readonly (readonly number[])[];
   /** The last result of the page, if `after` is given and there are more. */
   readonly next?: After;
 }

@@ -1,9 +1,11 @@
-import { difference, everything, type OrdinalSet, setOf, union } from './containers';
+import { bytesOf, compareBytes } from './bytes';
+import { type OrdinalSet, setOf, union } from './containers';
 import { SegmentMerge } from './merge';
 import { answer } from './answer';
 import { countFacets } from './facets';
-import { isMostlyDeleted, Manifest, type Root, type SegmentState, tiersOf } from './manifest';
-import { matchesOf, type Searched } from './matches';
+import { isMostlyDeleted, Manifest, type Root, type SegmentState, SHARED, tiersOf } from './manifest';
+import { anyTokenSet, matchesOf, type Searched } from './matches';
+import { type Deletion, type Draft, OpenSegments, withoutEmpty } from './open-segments';
 import { type Answer, type Count, type Facet, type Filter, type Query } from './query';
 import { type Change, decodeChanges, encodeChanges } from './recorded';
 import {
@@ -27,12 +29,16 @@ function recordedName(number: number): string {
 /** Segments that are merged into one at a time. */
 const MOST_MERGED = 256;
 
-/** How many documents a segment has, at most about: one that a merge makes, and one of what was recorded. */
+/**
+ * How many documents, at most about, are in a segment that a merge makes, in one of what was recorded, and in a partition
+ * that shares segments with others.
+ */
 interface Most {
   readonly docs: number;
   readonly built: number;
+  readonly shared: number;
 }
-const MOST: Most = { docs: MOST_DOCUMENTS, built: 65_536 };
+const MOST: Most = { docs: MOST_DOCUMENTS, built: 65_536, shared: 1_024 };
 
 /** So many bytes that were recorded are made a segment of at a time, whatever their number. */
 const BUILT_BYTES = 48_000_000;
@@ -57,26 +63,74 @@ export interface Merge {
  */
 export class SearchIndex {
   private readonly blobs: CheckedBlobs;
-  private readonly opened = new Map<number, Opened>();
+  private readonly segments: OpenSegments;
   private readonly manifest: Manifest;
+  private readonly most: Most;
 
   /** `cache`: for tokens and columns. */
   constructor(
     blobs: Blobs,
     private readonly schema: Schema,
     cache: BlobCache,
-    private readonly most = MOST,
+    most: Partial<Most> = {},
   ) {
+    this.most = { ...MOST, ...most };
     this.blobs = new CheckedBlobs(blobs, cache);
-    this.manifest = new Manifest(this.blobs, (segment) => this.opened.delete(segment));
+    this.segments = new OpenSegments(this.blobs, schema);
+    this.manifest = new Manifest(this.blobs, (segment) => {
+      this.segments.forget(segment);
+    });
   }
 
   /** Applies changes, one per partition. To be called in a write transaction. */
   write(changes: readonly Change[]): void {
-    this.update(changes, (before, { partition, joining, deleted, added }) => {
-      const now = this.withoutDocuments(this.withJoining(before, joining), deleted);
-      return this.withDocuments(now, partition, added);
+    const { segments } = this;
+    this.update(this.placed(changes), (before, { partition, joining, deletions, added }) => {
+      const now = segments.withoutDocuments(segments.withJoining(before, joining), deletions);
+      return segments.withDocuments(now, partition, added);
     });
+  }
+
+  /**
+   * Which segments the changes concern: those of their partitions, or the shared ones, which have the documents of
+   * partitions that have been small so far.
+   */
+  private placed(changes: readonly Change[]): readonly Placed[] {
+    const { partitions } = this.manifest.read();
+    const placed: Placed[] = [];
+    const shared = {
+      partition: SHARED,
+      joining: [] as Change['joining'][number][],
+      deletions: [] as Deletion[],
+      added: [] as IndexedDocument[],
+    };
+    for (const { partition, joining, deleted, added } of changes) {
+      const token = this.tokenOf(partition);
+      const isShared =
+        token !== undefined &&
+        (partitions.get(partition) ?? []).length === 0 &&
+        (added.length === 0 || this.sharedWith(token) + added.length <= this.most.shared);
+      if (!isShared) placed.push({ partition, joining, deletions: [{ ids: deleted }], added });
+      if (token === undefined) continue;
+      if (isShared) for (const document of added) shared.added.push(document);
+      shared.joining.push(...joining);
+      shared.deletions.push({ ids: deleted, token });
+    }
+    return shared.deletions.length === 0 ? placed : [...placed, shared];
+  }
+
+  private tokenOf(partition: number): Uint8Array | undefined {
+    const token = this.schema.partitionToken?.(partition);
+    return token === undefined ? undefined : bytesOf(token);
+  }
+
+  /** How many documents shared segments have of a partition, deleted ones included. */
+  private sharedWith(token: Uint8Array): number {
+    const shared = this.manifest.read().partitions.get(SHARED) ?? [];
+    return shared.reduce(
+      (sum, state) => sum + (this.segments.open(state).segment.terms.find(token)?.count ?? 0),
+      0,
+    );
   }
 
   /** Saves what becomes of some partitions, and of the rest of the manifest. */
@@ -120,22 +174,20 @@ export class SearchIndex {
     const isDue = isAll || recorded.docs >= this.most.built || recorded.bytes >= BUILT_BYTES;
     if (writing.length > 0 || recorded.first === recorded.next || !isDue) return undefined;
     const { end, bytes, docs, partitions } = this.recordedFrom(recorded);
-    const parts = [...partitions].map(([partition, { joining, deleted, added }], at) => ({
-      id: next + at,
+    const changes = Array.from(partitions, ([partition, { joining, deleted, added }]) => ({
       partition,
       joining,
       deleted: [...deleted],
-      documents: [...added.values()],
+      added: [...added.values()],
     }));
+    const parts = this.placed(changes).map((part, at) => ({ ...part, id: next + at }));
     const targets = parts.map(({ id }) => id);
     this.manifest.save({ next: next + targets.length, writing: targets });
-    const { blobs, schema } = this;
+    const { blobs, schema, segments } = this;
     return {
       *steps() {
-        for (const { id, documents } of parts)
-          yield* writeSegment(blobs, id, documents.length, (into) =>
-            writeDocuments(into, id, schema, documents),
-          );
+        for (const { id, added } of parts)
+          yield* writeSegment(blobs, id, added.length, (into) => writeDocuments(into, id, schema, added));
       },
       isGivenUp: () => this.isGivenUp(targets),
       commit: () => {
@@ -147,9 +199,9 @@ export class SearchIndex {
         const { recorded: all = NOTHING_RECORDED } = this.manifest.root();
         this.update(
           parts,
-          (before, { id, partition, joining, deleted, documents }) => {
-            const now = this.withoutDocuments(this.withJoining(before, joining), deleted);
-            const added = { id, partition, docs: documents.length, deleted: 0, version: 0 };
+          (before, { id, partition, joining, deletions, added: { length } }) => {
+            const now = segments.withoutDocuments(segments.withJoining(before, joining), deletions);
+            const added = { id, partition, docs: length, deleted: 0, version: 0 };
             return withoutEmpty({ ...now, segments: [...now.segments, added] });
           },
           {
@@ -325,7 +377,7 @@ export class SearchIndex {
 
   /** To be called after a write transaction was rolled back, or at the end: what was read is forgotten. */
   forget(): void {
-    this.opened.clear();
+    this.segments.forgetAll();
     this.manifest.forget();
     this.blobs.clear();
   }
@@ -341,7 +393,7 @@ export class SearchIndex {
 
   private searching<Result>(
     partitions: ReadonlySet<number> | undefined,
-    work: (searched: readonly Opened[]) => Result,
+    work: (searched: readonly Searched[]) => Result,
   ): Result {
     const searched = this.searched(partitions);
     try {
@@ -351,72 +403,21 @@ export class SearchIndex {
     }
   }
 
-  private searched(partitions: ReadonlySet<number> | undefined): readonly Opened[] {
-    const { partitions: all } = this.manifest.read();
-    const wanted = partitions === undefined ? all.keys() : partitions;
-    const segments = Array.from(wanted, (partition) => all.get(partition) ?? []).flat();
-    return segments.map((state) => this.open(state));
-  }
-
-  private withDocuments(before: Draft, partition: number, documents: readonly IndexedDocument[]): Draft {
-    if (documents.length === 0) return before;
-    const { next, segments } = before;
-    const steps = writeSegment(this.blobs, next, documents.length, (into) =>
-      writeDocuments(into, next, this.schema, documents),
+  private searched(wanted: ReadonlySet<number> | undefined): readonly Searched[] {
+    const { partitions } = this.manifest.read();
+    const open = (states: readonly SegmentState[] = []): readonly Searched[] =>
+      states.map((state) => this.segments.open(state));
+    if (wanted === undefined) return open([...partitions.values()].flat());
+    const own = Array.from(wanted).flatMap((partition) =>
+      partition === SHARED ? [] : open(partitions.get(partition)),
     );
-    while (steps.next().done !== true);
-    const added = { id: next, partition, docs: documents.length, deleted: 0, version: 0 };
-    return { ...before, next: next + 1, segments: [...segments, added] };
-  }
-
-  /** Documents that join a group are written again, into a segment of their own. */
-  private withJoining(before: Draft, joining: Change['joining']): Draft {
-    let now = before;
-    for (const state of joining.length === 0 ? [] : before.segments) {
-      const { segment, deleted } = this.open(state);
-      const changed = new Map<string, Map<number, number>>();
-      const found = new Set<number>();
-      for (const { id, column, number } of joining) {
-        const ordinal = segment.ordinalOf(id);
-        if (ordinal === undefined || deleted.has(ordinal) || !(segment.column(column).get(ordinal) < 0))
-          continue;
-        found.add(ordinal);
-        changed.set(column, (changed.get(column) ?? new Map<number, number>()).set(ordinal, number));
-      }
-      if (found.size === 0) continue;
-      const set = setOf(state.docs, Uint32Array.from(found).sort());
-      const own = new Segment(this.blobs, state.id, state.docs, this.schema, false);
-      const others = difference(everything(state.docs), set);
-      const source = { segment: own, deleted: others, changed };
-      const { next } = now;
-      const merge = new SegmentMerge(this.blobs, this.schema, [source], next);
-      const steps = merge.steps();
-      while (steps.next().done !== true);
-      const segments = now.segments.map((one) => (one.id === state.id ? this.withDeleted(one, set) : one));
-      const { partition } = state;
-      const added = { id: next, partition, docs: merge.docs, deleted: 0, version: 0 };
-      now = withoutEmpty({ ...now, next: next + 1, segments: [...segments, added] });
-    }
-    return now;
-  }
-
-  private withoutDocuments(before: Draft, ids: readonly string[]): Draft {
-    let rest: readonly string[] = ids;
-    const segments = before.segments.map((state) => {
-      if (rest.length === 0) return state;
-      const { segment, deleted } = this.open(state);
-      const found: number[] = [];
-      const others: string[] = [];
-      for (const id of rest) {
-        const ordinal = segment.ordinalOf(id);
-        if (ordinal === undefined || deleted.has(ordinal)) others.push(id);
-        else found.push(ordinal);
-      }
-      rest = others;
-      return this.withDeleted(state, setOf(state.docs, Uint32Array.from(new Set(found)).sort()));
-    });
-    const isSame = segments.every((state, at) => state === before.segments[at]);
-    return isSame ? before : withoutEmpty({ ...before, segments });
+    const tokens = Array.from(wanted, (partition) => this.tokenOf(partition) ?? []);
+    const sorted = tokens.flat().sort(compareBytes);
+    const shared = open(partitions.get(SHARED)).map((one) => ({
+      ...one,
+      among: anyTokenSet(one.segment, sorted),
+    }));
+    return [...own, ...shared.filter(({ among }) => among.count > 0)];
   }
 
   private mergeOf(states: readonly SegmentState[]): Merge {
@@ -425,7 +426,7 @@ export class SearchIndex {
     const sources = states.map((state) => ({
       // One of its own, so that the cache stays as it is and its memory is freed with the merge.
       segment: new Segment(this.blobs, state.id, state.docs, this.schema, false),
-      deleted: this.open(state).deleted,
+      deleted: this.segments.open(state).deleted,
     }));
     const merge = new SegmentMerge(this.blobs, this.schema, sources, target);
     return {
@@ -451,10 +452,10 @@ export class SearchIndex {
         const late: OrdinalSet[] = [];
         for (const [source, { id, docs }] of merged.entries()) {
           const now = before.segments.find((one) => one.id === id);
-          const all = now === undefined ? setOf(docs, ordinalsBelow(docs)) : this.open(now).deleted;
+          const all = now === undefined ? setOf(docs, ordinalsBelow(docs)) : this.segments.open(now).deleted;
           late.push(merge.movedSet(source, all));
         }
-        const added = this.withDeleted(
+        const added = this.segments.withDeleted(
           { id: target, partition, docs: merge.docs, deleted: 0, version: 0 },
           union(merge.docs, late),
         );
@@ -466,40 +467,14 @@ export class SearchIndex {
       { writing: writing.filter((one) => one !== target) },
     );
   }
-
-  /** Adds to the deleted documents of a segment. */
-  private withDeleted(state: SegmentState, more: OrdinalSet): SegmentState {
-    if (more.count === 0) return state;
-    const { segment, deleted } = this.open(state);
-    const all = union(
-      state.docs,
-      [deleted, more].filter(({ count }) => count > 0),
-    );
-    const version = state.version + 1;
-    segment.writeDeleted(version, all);
-    return { ...state, version, deleted: all.count };
-  }
-
-  private open(state: SegmentState): Opened {
-    const open = this.opened.get(state.id);
-    if (open?.version === state.version) return open;
-    const segment = open?.segment ?? new Segment(this.blobs, state.id, state.docs, this.schema);
-    const opened = {
-      segment,
-      partition: state.partition,
-      version: state.version,
-      deleted: segment.deleted(state.version),
-    };
-    this.opened.set(state.id, opened);
-    return opened;
-  }
 }
 
-/** What a partition becomes, and what that takes of the manifest. */
-interface Draft {
-  readonly next: number;
-  readonly replaced: readonly number[];
-  readonly segments: readonly SegmentState[];
+/** A change of the segments of a partition, or of the shared ones. */
+interface Placed {
+  readonly partition: number;
+  readonly joining: Change['joining'];
+  readonly deletions: readonly Deletion[];
+  readonly added: readonly IndexedDocument[];
 }
 
 /** What becomes of the documents of a partition. */
@@ -509,25 +484,8 @@ interface RecordedPartition {
   readonly added: Map<string, IndexedDocument>;
 }
 
-/** A segment in use, with its deleted documents as of a version. */
-interface Opened extends Searched {
-  readonly version: number;
-}
-
 /** A document with another number in a column in which it was a group of its own. */
 function joined(document: IndexedDocument, column: number, number: number): IndexedDocument {
   if (!((document.numbers[column] ?? NaN) < 0)) return document;
   return { ...document, numbers: Array.from(document.numbers).with(column, number) };
-}
-
-/** Segments without live documents need no merge. */
-function withoutEmpty(draft: Draft): Draft {
-  const isEmpty = ({ docs, deleted }: SegmentState): boolean => docs === deleted;
-  const empty = draft.segments.filter(isEmpty);
-  if (empty.length === 0) return draft;
-  return {
-    ...draft,
-    segments: draft.segments.filter((state) => !isEmpty(state)),
-    replaced: [...draft.replaced, ...empty.map(({ id }) => id)],
-  };
 }

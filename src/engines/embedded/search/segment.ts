@@ -18,10 +18,15 @@ export interface Schema {
    * document without one, or with a negative one, is a group of its own.
    */
   readonly groups: readonly string[];
+  /**
+   * The token that all documents of a partition have, by which they are found in segments that small partitions share. By
+   * default each partition has segments of its own. Partitions are integers.
+   */
+  readonly partitionToken?: (partition: number) => string;
 }
 
 export interface IndexedDocument {
-  /** Distinct within a partition. Ties are ordered by its bytes in UTF-8. */
+  /** Distinct: within a partition, or, if small ones share segments, in all of them. Ties are ordered by its bytes in UTF-8. */
   readonly id: string;
   /** The caller's number of the document, returned with results. */
   readonly row: number;

@@ -52,7 +52,7 @@ function tokensOf(field: Tokenized, values: readonly string[]): string {
  * Increment it with every change of the tables below, of tokens, of digests or of the search index: a store of another
  * version is in another folder (`layoutFolder`), and is built anew.
  */
-export const LAYOUT_VERSION = 9;
+export const LAYOUT_VERSION = 10;
 
 /**
  * The tables of a collection:
@@ -126,11 +126,13 @@ export class Layout {
     this.sorts = spec.sorts ?? [];
     const [first, ...orders] = this.sorts;
     const groups = namesOf(this.groups);
+    const partition = this.fields.find((field) => field.name === spec.partition && this.hasTokens(field));
     this.schema = {
       columns: [...namesOf(this.numbers), ...groups],
       ...(first === undefined ? {} : { defaultOrder: { column: first, descending: true } }),
       orders,
       groups,
+      ...(partition && { partitionToken: (value) => tokenOf(partition, String(value)) }),
     };
   }
 

@@ -54,7 +54,7 @@ export function searchGroups(
     const { keys, bodies } = readPage(generation, answer, bodyLimit);
     const groups: Found[][] = [];
     let used = 0;
-    for (const members of answer.results) {
+    for (const members of answer.rows) {
       const own = bodies.slice(used, used + members.length);
       // The first group may exceed the limit alone: it is truncated.
       if (own.length < members.length && used > 0) break;
@@ -63,7 +63,7 @@ export function searchGroups(
       groups.push(own.flatMap((body, at) => foundOf(keys[from + at], body)));
       used += members.length;
     }
-    const rest = answer.results.slice(groups.length).map((members) => {
+    const rest = answer.rows.slice(groups.length).map((members) => {
       const ids = keys.slice(used, used + members.length).map(([id]) => String(id));
       used += members.length;
       return ids;
@@ -93,10 +93,10 @@ function query(
 
 function readPage(
   { file }: GenerationFile,
-  { results }: Answer,
+  answer: Answer,
   bodyLimit: number | undefined,
 ): { readonly keys: ReturnType<typeof keysOf>; readonly bodies: readonly string[] } {
-  const rows = results.flatMap((members) => members.map(({ row }) => row));
+  const rows = answer.rows.flat();
   return { keys: keysOf(file, rows), bodies: bodiesOf(file, rows, bodyLimit) };
 }
 
