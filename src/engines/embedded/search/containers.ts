@@ -204,16 +204,20 @@ export function countFewIn(bitmap: Int32Array, ordinals: Uint32Array, count: num
 }
 
 export function countSetIn(bitmap: Int32Array, set: OrdinalSet): number {
+  const { containers } = set;
   let found = 0;
-  for (const [span, { count, sorted, words }] of set.containers.entries()) {
-    const own = bitmap.subarray(span * WORDS, (span + 1) * WORDS);
+  for (let span = 0; span < containers.length; span += 1) {
+    const { count, sorted, words } = containers[span] ?? EMPTY;
+    if (count === 0) continue;
+    // A view of its words would take longer than counting few of them.
+    const first = span * WORDS;
     if (words !== undefined)
-      for (let at = 0; at < WORDS; at += 1) found += bitsIn((own[at] ?? 0) & (words[at] ?? 0));
-    else if (sorted === undefined) found += countBits(own);
+      for (let at = 0; at < WORDS; at += 1) found += bitsIn((bitmap[first + at] ?? 0) & (words[at] ?? 0));
+    else if (sorted === undefined) found += countBits(bitmap.subarray(first, first + WORDS));
     else
       for (let at = 0; at < count; at += 1) {
         const number = sorted[at] ?? 0;
-        found += ((own[number >>> 5] ?? 0) >>> (number & 31)) & 1;
+        found += ((bitmap[first + (number >>> 5)] ?? 0) >>> (number & 31)) & 1;
       }
   }
   return found;

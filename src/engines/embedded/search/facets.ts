@@ -1,11 +1,21 @@
 import { bytesOf } from './bytes';
-import { bitmapOf, countFewIn, countSetIn, decode, type OrdinalSet, SPAN, union } from './containers';
+import {
+  bitmapOf,
+  countFewIn,
+  countSetIn,
+  decode,
+  difference,
+  everything,
+  type OrdinalSet,
+  SPAN,
+  union,
+} from './containers';
 import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
 import { FirstItems } from './heap';
 import { DECODED, everyFew, firstWhere, type Matches, matchesOf, type Searched, tokenSet } from './matches';
 import { MergedTokens } from './merged-tokens';
 import { type Count, type Facet, type Filter } from './query';
-import { type Schema } from './segment';
+import { type Schema, type Segment, type StoredOrder } from './segment';
 
 /** Counts values among the matching documents of all segments. */
 export function countFacets(
@@ -193,44 +203,64 @@ class RangeCounter {
   }
 
   add({ matches, check }: Counted): void {
-    const rangeOf = this.ranges(matches);
-    const counts = new Uint32Array(this.found.length + 1);
-    for (const [span, container] of matches.set.containers.entries()) {
-      check();
-      const decoded = decode(container, span * SPAN, DECODED);
-      for (let at = 0; at < decoded; at += 1) {
-        const range = rangeOf(DECODED[at] ?? 0);
-        counts[range] = (counts[range] ?? 0) + 1;
-      }
+    const { segment, set, count } = matches;
+    const order = segment.order(this.wanted.column);
+    if (order === undefined) {
+      this.addValues(matches, check);
+      return;
     }
-    for (let range = 0; range < this.found.length; range += 1)
-      this.found[range] = (this.found[range] ?? 0) + (counts[range] ?? 0);
+    // By position: looked up faster than values are compared.
+    const starts = this.startsIn(segment, order);
+    const byPlace = new Uint8Array(segment.docs);
+    for (const [range, start] of starts.entries()) byPlace.fill(range, start, starts[range + 1]);
+    const isMost = count * 2 > segment.docs;
+    const counts = new Uint32Array(starts.length);
+    const few = isMost ? difference(everything(segment.docs), set) : set;
+    for (const [span, container] of few.containers.entries()) {
+      check();
+      countPlaces(counts, byPlace, order.places, decode(container, span * SPAN, DECODED));
+    }
+    for (let range = 0; range < this.found.length; range += 1) {
+      const own = counts[range] ?? 0;
+      const all = (starts[range + 1] ?? 0) - (starts[range] ?? 0);
+      this.found[range] = (this.found[range] ?? 0) + (isMost ? all - own : own);
+    }
   }
 
   counts(): readonly Count[] {
     return this.found.map((count, value) => ({ value, count }));
   }
 
-  /** The range of a document's value; one more than the last for a document without a value. */
-  private ranges({ segment }: Matches): (ordinal: number) => number {
+  private addValues({ segment, set }: Matches, check: () => void): void {
     const { column, bounds } = this.wanted;
     const numbers = segment.column(column);
-    const order = segment.order(column);
-    const none = bounds.length + 1;
-    if (order === undefined)
-      return (ordinal) => {
-        const value = numbers.get(ordinal);
-        return Number.isNaN(value) ? none : firstWhere(bounds.length, (at) => (bounds[at] ?? 0) > value);
-      };
-    // By position: looked up faster than values are compared.
-    const byPlace = new Uint8Array(segment.docs).fill(none, order.present);
-    let from = 0;
-    for (const [range, bound] of bounds.entries()) {
-      const to = firstWhere(order.present, (place) => numbers.get(order.ordinals[place] ?? 0) >= bound);
-      byPlace.fill(range, from, to);
-      from = to;
+    for (const [span, container] of set.containers.entries()) {
+      check();
+      const decoded = decode(container, span * SPAN, DECODED);
+      for (let at = 0; at < decoded; at += 1) {
+        const value = numbers.get(DECODED[at] ?? 0);
+        if (Number.isNaN(value)) continue;
+        const range = firstWhere(bounds.length, (bound) => (bounds[bound] ?? 0) > value);
+        this.found[range] = (this.found[range] ?? 0) + 1;
+      }
     }
-    byPlace.fill(bounds.length, from, order.present);
-    return (ordinal) => byPlace[order.places[ordinal] ?? 0] ?? none;
+  }
+
+  /** The first position of each range, and of the documents without a value. */
+  private startsIn(segment: Segment, { ordinals, present }: StoredOrder): readonly number[] {
+    const { column, bounds } = this.wanted;
+    const numbers = segment.column(column);
+    const starts = bounds.map((bound) =>
+      firstWhere(present, (place) => numbers.get(ordinals[place] ?? 0) >= bound),
+    );
+    return [0, ...starts, present];
+  }
+}
+
+/** Counts the ranges of some ordinals, which are decoded. */
+function countPlaces(counts: Uint32Array, byPlace: Uint8Array, places: Uint32Array, decoded: number): void {
+  for (let at = 0; at < decoded; at += 1) {
+    const range = byPlace[places[DECODED[at] ?? 0] ?? 0] ?? 0;
+    counts[range] = (counts[range] ?? 0) + 1;
   }
 }

@@ -1,5 +1,5 @@
 import { compareTexts } from './bytes';
-import { countBits, decode, SPAN, Walk, type OrdinalSet } from './containers';
+import { countBits, decode, difference, everything, SPAN, Walk, type OrdinalSet } from './containers';
 import { FirstItems, merged } from './heap';
 import { columnOf, compareIds, type Hit, idOf, isDescending, Ordering, Ranked } from './hits';
 import { DECODED, everyFew, firstWhere, type Matches } from './matches';
@@ -25,7 +25,7 @@ class Marks {
   /** Marks a number; false if it was marked. */
   add(number: number): boolean {
     const index = number >>> 5;
-    if (index >= this.words.length) this.grow(index);
+    this.reserve(number);
     const word = this.words[index] ?? 0;
     const bit = 1 << (number & 31);
     this.words[index] = word | bit;
@@ -37,7 +37,7 @@ class Marks {
    * `greatest`. Without a branch per number, which would often be mispredicted.
    */
   addAll(numbers: Uint32Array, greatest: number, ordinals: Int32Array, count: number): number {
-    if (greatest >>> 5 >= this.words.length) this.grow(greatest >>> 5);
+    this.reserve(greatest);
     const { words } = this;
     let zeros = 0;
     for (let at = 0; at < count; at += 1) {
@@ -49,11 +49,29 @@ class Marks {
     return zeros;
   }
 
+  /** Marks the numbers that have a size. */
+  addSized(sizes: Uint16Array): void {
+    this.reserve(sizes.length);
+    const { words } = this;
+    let word = 0;
+    for (let number = 1; number < sizes.length; number += 1) {
+      // 1 if the size is not 0.
+      word |= (-(sizes[number] ?? 0) >>> 31) << (number & 31);
+      if ((number & 31) < 31) continue;
+      words[number >>> 5] = (words[number >>> 5] ?? 0) | word;
+      word = 0;
+    }
+    const last = sizes.length >>> 5;
+    if (word !== 0) words[last] = (words[last] ?? 0) | word;
+  }
+
   count(): number {
     return countBits(this.words);
   }
 
-  private grow(index: number): void {
+  private reserve(greatest: number): void {
+    const index = greatest >>> 5;
+    if (index < this.words.length) return;
     const larger = new Int32Array(Math.max(this.words.length * 2, index + 1));
     larger.set(this.words);
     this.words = larger;
@@ -66,7 +84,19 @@ export function countGroups(all: readonly Matches[], column: string, check: () =
   let alone = 0;
   for (const matches of all) {
     if (matches.count === 0) continue;
-    const { numbers, greatest } = matches.segment.groupsOf(column);
+    const { numbers, greatest, members, sizes } = matches.segment.groupsOf(column);
+    const { docs } = matches.segment;
+    if (sizes !== undefined && matches.count * 2 > docs) {
+      // By what does not match, which is less.
+      const left = sizes.slice();
+      alone += docs - members.length;
+      for (const [span, container] of difference(everything(docs), matches.set).containers.entries()) {
+        check();
+        alone -= takeAway(left, numbers, DECODED, decode(container, span * SPAN, DECODED));
+      }
+      marks.addSized(left);
+      continue;
+    }
     for (const [span, container] of matches.set.containers.entries()) {
       check();
       const decoded = decode(container, span * SPAN, DECODED);
@@ -74,6 +104,17 @@ export function countGroups(all: readonly Matches[], column: string, check: () =
     }
   }
   return alone + marks.count();
+}
+
+/** Decreases the sizes of the groups of some ordinals, and returns how many of these have the number 0. */
+function takeAway(sizes: Uint16Array, numbers: Uint32Array, ordinals: Int32Array, count: number): number {
+  let zeros = 0;
+  for (let at = 0; at < count; at += 1) {
+    const number = numbers[ordinals[at] ?? 0] ?? 0;
+    sizes[number] = (sizes[number] ?? 0) - 1;
+    zeros += (number - 1) >>> 31;
+  }
+  return zeros;
 }
 
 /** Comparing the groups of one candidate takes as long as visiting so many hits. */

@@ -53,6 +53,8 @@ interface StoredGroups {
   readonly members: Uint32Array;
   /** The last of these numbers. */
   readonly greatest: number;
+  /** By these numbers, how many documents have each; undefined if that needs much memory. */
+  readonly sizes: Uint16Array | undefined;
 }
 
 interface Head {
@@ -132,7 +134,8 @@ export class Segment {
         this.head.members[column] ?? 0,
         this.isCached,
       ).whole();
-      return { numbers, members, greatest: numbers[members.at(-1) ?? 0] ?? 0 };
+      const greatest = numbers[members.at(-1) ?? 0] ?? 0;
+      return { numbers, members, greatest, sizes: sizesOf(numbers, greatest) };
     });
   }
 
@@ -166,6 +169,21 @@ export class Segment {
   private numbers(name: string): Numbers {
     return new Numbers(this.reader, name, this.docs, this.isCached);
   }
+}
+
+/** Groups of one segment are few beside its documents, unless those of others have most of the numbers. */
+const MOST_SIZES = 2;
+
+function sizesOf(numbers: Uint32Array, greatest: number): Uint16Array | undefined {
+  if (greatest > numbers.length * MOST_SIZES) return undefined;
+  const sizes = new Uint16Array(greatest + 1);
+  for (let ordinal = 0; ordinal < numbers.length; ordinal += 1) {
+    const number = numbers[ordinal] ?? 0;
+    const size = (sizes[number] ?? 0) + 1;
+    if (size > 0xffff && number > 0) return undefined;
+    sizes[number] = size;
+  }
+  return sizes;
 }
 
 function stored<Value>(map: Map<string, Value>, name: string, make: () => Value): Value {
