@@ -1,5 +1,5 @@
 import { type Position } from '../src/kernel/event';
-import { allOf, filtersOn } from '../src/kernel/query';
+import { allOf, filtersOn, oneAnswer } from '../src/kernel/query';
 import { NoGeneration, type ReadStore } from '../src/kernel/read-store';
 import { type StoredOffer } from '../src/domain/products/offer';
 import { type CategorySet } from '../src/network/categories/category-counts';
@@ -24,8 +24,9 @@ export async function* categorySets(
     size: AT_ONCE,
   };
   await store.refresh(TARGET);
+  const query = oneAnswer();
   for (let next: { readonly after?: string } | undefined = {}; next !== undefined;) {
-    const answer = await store.countGroups(TARGET, { ...wanted, ...next });
+    const answer = await store.countGroups(TARGET, { ...wanted, ...next }, query);
     yield answer.groups.map(({ count, one }) => {
       const offer = JSON.parse(one.body) as StoredOffer;
       return { categories: offer.product.categories, mapped: offer.mapped, products: count };

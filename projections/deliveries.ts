@@ -18,6 +18,7 @@ import {
   type Filter,
   filtersOn,
   type Found,
+  oneAnswer,
   type QueryOptions,
   type Results,
 } from '../src/kernel/query';
@@ -195,9 +196,10 @@ export async function oldestDeliveries(
   const order = [{ field: 'at' satisfies DeliveryField }];
   const found: ListedDelivery[] = [];
   const size = Math.min(OLDEST_PAGE, most);
+  const query = oneAnswer();
   let after = start;
   for (let seen = 0; ;) {
-    const page: Results = await store.search(TARGET, { filter, order, offset: 0, size, after });
+    const page: Results = await store.search(TARGET, { filter, order, offset: 0, size, after }, query);
     seen += page.found.length;
     found.push(...page.found.map(toDelivery).filter(isWanted));
     const { total, next } = page;

@@ -4,6 +4,7 @@ import {
   type Cursor,
   filtersOn,
   type Found,
+  oneAnswer,
   type Order,
   type QueryOptions,
   type Search,
@@ -105,9 +106,10 @@ export async function* endedLoads(store: ReadStore, feedId: number): AsyncGenera
   await requireVersion(store, imports.collection);
   const filter = allOf(among('feedId', [feedId]), between('ended', { min: 0 }));
   const read = ({ body }: Found): number => (JSON.parse(body) as StoredImport).ended ?? 0;
+  const query = oneAnswer();
   for (let after: Cursor | null | undefined = null; after !== undefined;) {
     const wanted: Search = { filter, order: [ENDED], offset: 0, size: AT_ONCE, after };
-    const page = await searchInParts({ store, target: TARGET, read }, wanted, {});
+    const page = await searchInParts({ store, target: TARGET, read }, wanted, query);
     for await (const batch of page.groups) yield batch.flat();
     after = page.next;
   }

@@ -19,6 +19,7 @@ import {
   type Filter,
   filtersOn,
   type Found,
+  oneAnswer,
   type QueryOptions,
   type TotalsPeriod,
   type TotalsSearch,
@@ -287,10 +288,11 @@ export async function trackedOrders(
 ): Promise<ReadonlyMap<string, readonly TrackedOrder[]>> {
   const filter = allOf(among('orderNumber', orderNumbers), among('advertiserId', [String(advertiserId)]));
   const orders = new Map<string, TrackedOrder[]>();
+  const options = oneAnswer(query);
   let after: Cursor | null | undefined = null;
   while (after !== undefined) {
     const page = { filter, order: [], offset: 0, size: ORDERS_AT_ONCE, after };
-    const { found, next } = await store.search(TARGET, page, query);
+    const { found, next } = await store.search(TARGET, page, options);
     for (const { id, body } of found) {
       const stored = JSON.parse(body) as StoredTransaction;
       const { orderNumber } = stored.transaction;

@@ -2,7 +2,8 @@ import { finished } from 'node:stream';
 import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { type Fault, NamedError } from '../kernel/fault';
-import { nothingSpent, type QueryOptions } from '../kernel/query';
+import { nothingSpent, oneAnswer, type QueryOptions } from '../kernel/query';
+import { NoGeneration } from '../kernel/read-store';
 import { FairQueue, QueueFull } from '../runtime/fair-queue';
 import { httpFaults } from '../wire/api/errors';
 import { admissionOf } from './request-state';
@@ -57,7 +58,7 @@ export class ReadQueue {
       signal.addEventListener('abort', () => waiting.abort(signal.reason), { once: true });
       const turn = async (): Promise<void> => {
         clearTimeout(late);
-        resolve(await work(query));
+        resolve(await inOneGeneration(query, work));
         await sent;
       };
       this.queue.run(caller.tokenHash, turn, { signal: waiting.signal }).catch((error: unknown) => {
@@ -65,5 +66,19 @@ export class ReadQueue {
         reject(error instanceof QueueFull ? overloaded() : (error as Error));
       });
     });
+  }
+}
+
+/** An answer begins again if a generation that it had read was dropped before anything was sent. */
+async function inOneGeneration<Result>(
+  query: QueryOptions,
+  work: (query: QueryOptions) => Promise<Result>,
+): Promise<Result> {
+  const first = oneAnswer(query);
+  try {
+    return await work(first);
+  } catch (error) {
+    if (!(error instanceof NoGeneration) || first.generations?.has(error.collection) !== true) throw error;
+    return await work(oneAnswer(query));
   }
 }

@@ -3,6 +3,9 @@ export abstract class NamedError extends Error {
   override readonly name = this.constructor.name;
 }
 
+/** Why something is not done that an operator asked for. The message may be answered over HTTP: it names no path. */
+export abstract class Refusal extends NamedError {}
+
 /**
  * An expected error, from a service's fault table. It is reported to the caller in the service's own format. Any other
  * error is a bug or an unavailable engine.

@@ -93,6 +93,12 @@ export interface QueryOptions {
    * One number, in memory that threads share. `get` has the whole time limit in any case, and adds nothing.
    */
   readonly spent?: Float64Array<SharedArrayBuffer>;
+  /**
+   * For queries that make one answer: which generation it is from, by collection. The first query of a live generation
+   * notes it, and later ones read the same, although another may be live by then. They raise `NoGeneration` if it was
+   * dropped.
+   */
+  readonly generations?: Map<string, number>;
   /** Aborting it cancels the query, which raises the signal's reason. */
   readonly signal?: AbortSignal;
   /**
@@ -101,6 +107,11 @@ export interface QueryOptions {
    * that exceeds it alone. `get` returns the first documents in the order of the ids given, at least one.
    */
   readonly bodyLimit?: number;
+}
+
+/** For queries that make one answer: all of them read one generation of each collection. */
+export function oneAnswer(query: QueryOptions = {}): QueryOptions {
+  return { generations: new Map(), ...query };
 }
 
 export interface Search extends Page {

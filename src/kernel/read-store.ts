@@ -104,6 +104,15 @@ export function targetOf({ collection, number }: Generation): Target {
   return { collection, generation: number };
 }
 
+/** What a query reads (`QueryOptions.generations`). `live` returns the number of the live generation. */
+export function pinned(target: Target, { generations }: QueryOptions, live: () => number): Target {
+  if (generations === undefined || target.generation !== undefined) return target;
+  const { collection } = target;
+  const generation = generations.get(collection) ?? live();
+  generations.set(collection, generation);
+  return { collection, generation };
+}
+
 /** A document has an undeclared field, a value of the wrong type, no partition, or an id that is too long. */
 export class UndeclaredField extends NamedError {}
 
@@ -194,7 +203,7 @@ export abstract class ReadStore {
   abstract searchGroups(target: Target, search: GroupSearch, options?: QueryOptions): Promise<GroupResults>;
   abstract count(target: Target, filter: Filter): Promise<number>;
   /** Counts the matching documents per value of a `column` field, one page of values at a time. */
-  abstract countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts>;
+  abstract countGroups(target: Target, wanted: GroupCount, options?: QueryOptions): Promise<GroupCounts>;
   /**
    * Totals per combination of values, in ascending order of the values; exact up to 2^53. Meant for few combinations.
    */

@@ -1,7 +1,7 @@
 import { type Clock } from '../runtime/clock';
 import { execute, type EventOf, eventsOf, toDomainEvent } from '../kernel/decider';
 import { EngineUnavailable, EventLog } from '../kernel/event-log';
-import { Fault, Faults } from '../kernel/fault';
+import { Fault, Faults, Refusal } from '../kernel/fault';
 import { type ReadStore } from '../kernel/read-store';
 import { codeOf } from '../kernel/unknown';
 import { defined } from '../kernel/without';
@@ -30,6 +30,7 @@ export const ACTIONS = {
   'notifications redeliver': [],
   'notifications own': [],
   rebuild: ['buildAsOf', 'rebuildProjections'],
+  'projections verify': ['verifyProjections'],
   'projections pause': ['pauseProjections'],
   'projections resume': ['resumeProjections'],
   'projections swap': ['swapProjections'],
@@ -162,6 +163,7 @@ function failureText(error: unknown): string {
   const isPublic =
     error instanceof Fault ||
     error instanceof Faults ||
+    error instanceof Refusal ||
     error instanceof UsageError ||
     error instanceof EngineUnavailable;
   if (isPublic) return error.message.slice(0, MAX_REASON);

@@ -2,7 +2,7 @@ import { NamedError } from '../kernel/fault';
 import { type Position, START } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { type Leases } from '../kernel/leases';
-import { type Cursor, type Filter, type Found } from '../kernel/query';
+import { type Cursor, type Filter, type Found, oneAnswer } from '../kernel/query';
 import { NoGeneration, type ReadStore } from '../kernel/read-store';
 import { type Directory } from '../network/directory';
 import { type FollowedDirectory } from '../network/follower';
@@ -171,9 +171,10 @@ export class AutomationRunner {
   ): AsyncGenerator<readonly Found[]> {
     const target = { collection: projection.collection.name };
     const search = { filter, order: [{ field: orderBy }], offset: 0, size: PAGE };
+    const query = oneAnswer();
     let after: Cursor | null | undefined = null;
     while (after !== undefined) {
-      const { found, next } = await this.parts.store.search(target, { ...search, after });
+      const { found, next } = await this.parts.store.search(target, { ...search, after }, query);
       if (found.length > 0) yield found;
       after = next;
     }

@@ -1,6 +1,6 @@
 import { type Position, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
-import { NamedError } from '../kernel/fault';
+import { NamedError, Refusal } from '../kernel/fault';
 import { EVERYTHING } from '../kernel/query';
 import {
   type CollectionSpec,
@@ -35,7 +35,7 @@ export interface AsOf {
 }
 
 /** A request for read models as of a position that cannot be met, with the reason. */
-export class AsOfRefused extends NamedError {}
+export class AsOfRefused extends Refusal {}
 
 /** There is nothing of this name. */
 export class UnknownAsOf extends NamedError {

@@ -1,4 +1,4 @@
-import { NamedError } from '../kernel/fault';
+import { Refusal } from '../kernel/fault';
 import { type CollectionSpec, type Generation, type ReadStore } from '../kernel/read-store';
 import { type Clock } from '../runtime/clock';
 import { LeaseHolder } from '../runtime/lease-holder';
@@ -80,7 +80,7 @@ export function standbysAmong(
 }
 
 /** There is no generation that may become live, or it has parked documents. */
-export class SwapRefused extends NamedError {}
+export class SwapRefused extends Refusal {}
 
 export interface SwappingParts {
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-import { NamedError } from '../kernel/fault';
+import { Refusal } from '../kernel/fault';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { type Found } from '../kernel/query';
@@ -15,7 +15,7 @@ import { dropGenerations, forgetBeside, liveGeneration, liveGenerations } from '
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 
 /** The read models were projected from another log, so their positions mean nothing in this one. */
-class OtherLog extends NamedError {}
+class OtherLog extends Refusal {}
 
 const OTHER =
   'READ_STORE contains read models of another log than EVENT_LOG: set EVENT_LOG to the log they were built from, or ' +

@@ -1,4 +1,4 @@
-import { NamedError } from '../kernel/fault';
+import { Refusal } from '../kernel/fault';
 import { type Position, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING } from '../kernel/query';
@@ -71,10 +71,10 @@ export interface Rebuilt {
 }
 
 /** Another process is rebuilding, or was killed a moment ago. */
-export class RebuildUnderWay extends NamedError {}
+export class RebuildUnderWay extends Refusal {}
 
 /** The new generation differs from the live one or has parked documents, so it was not swapped in. */
-export class RebuildRefused extends NamedError {}
+export class RebuildRefused extends Refusal {}
 
 export const TAKEN_OVER = 'another rebuild has taken over: wait for it to finish, then try again';
 

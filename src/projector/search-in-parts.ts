@@ -2,6 +2,7 @@ import {
   type Cursor,
   type Found,
   type GroupSearch,
+  oneAnswer,
   type Paged,
   type QueryOptions,
   type Results,
@@ -25,7 +26,8 @@ export interface Documents<Document> {
 
 /**
  * A page of groups, in batches that are read when they are asked for, again each time it is iterated. Documents that
- * did not come with the search are as they are when their batch is read, and missing if they were removed since.
+ * did not come with the search are as they are when their batch is read, and missing if they were removed since. All
+ * are of the generation that was searched.
  */
 export interface PageInParts<Document> extends Paged {
   readonly groups: AsyncIterable<readonly (readonly Document[])[]>;
@@ -46,8 +48,9 @@ export async function* eachOf<Document, Item>(
 export async function searchInParts<Document>(
   documents: Documents<Document>,
   wanted: Search,
-  query: QueryOptions,
+  options: QueryOptions,
 ): Promise<PageInParts<Document>> {
+  const query = oneAnswer(options);
   const { found, rest = [], ...paged } = await searchAtAnyOffset(documents, wanted, query);
   const groups = found.map((one) => [one]);
   return { ...paged, groups: groupBatches(documents, { groups, rest: rest.map((id) => [id]) }, query) };
@@ -57,8 +60,9 @@ export async function searchInParts<Document>(
 export async function searchGroupsInParts<Document>(
   documents: Documents<Document>,
   wanted: GroupSearch,
-  query: QueryOptions,
+  options: QueryOptions,
 ): Promise<PageInParts<Document>> {
+  const query = oneAnswer(options);
   const { store, target } = documents;
   const bounded = { ...query, bodyLimit: BODY_LIMIT };
   const { groups, rest = [], ...paged } = await store.searchGroups(target, wanted, bounded);

@@ -131,6 +131,7 @@ const ACTION_EFFECTS: readonly Effect[] = [
     ['pauseProjections', ';name=claims'],
     ['resumeProjections', ';name=claims'],
     ['rebuildProjections', ';name=none'],
+    ['verifyProjections', ';name=none'],
     ['swapProjections', ';name=claims'],
     ['rollbackProjections', ';name=claims'],
     ['discardGenerations', ';name=claim-batches'],

@@ -17,7 +17,6 @@ const OTHERS = [
     'notifications explain',
     'as-of list',
     'projections list',
-    'projections verify',
     'parked list',
     'parked show',
     'actions',

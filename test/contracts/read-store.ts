@@ -1,4 +1,5 @@
 import { type ReadStore } from '../../src/kernel/read-store';
+import { answering } from './read-store/answering';
 import { ending } from './read-store/ending';
 import { extremes } from './read-store/extremes';
 import { generations } from './read-store/generations';
@@ -46,6 +47,7 @@ export function readStoreContract(name: string, open: () => Promise<StoreFixture
     describe('stores, finds and orders', () => extremes(subject));
     describe('ends queries', () => ending(subject));
     describe('limits the size of', () => limited(subject));
+    describe('makes one answer', () => answering(subject));
     describe('scans', () => scanning(subject));
     describe('keeps generations', () => generations(subject));
     describe('gives leases', () => leasing(subject));

@@ -6,6 +6,7 @@ import { type Caller } from '../../src/network/organisations';
 import { FailureCounts } from '../../src/http/failure-filter';
 import { ListAnswer } from '../../src/http/answer';
 import { type QueryOptions, QueryTooLong } from '../../src/kernel/query';
+import { NoGeneration } from '../../src/kernel/read-store';
 import { jsonList, listPieces } from '../../src/wire/record/list';
 import { codesOf, type ErrorList } from './asking-notes';
 import { tokenHash } from '../../src/network/organisations';
@@ -308,5 +309,46 @@ describe('a long list (decisions X72)', () => {
     await once(socket, 'close');
     expect(received).toContain('{"id":500,');
     expect(received).not.toContain('\r\n0\r\n\r\n');
+  });
+});
+
+describe('an answer whose generation was dropped meanwhile (decisions X126)', () => {
+  const dropped = (query: QueryOptions): never => {
+    query.generations!.set('notes', play.begun.length);
+    throw new NoGeneration({ collection: 'notes', generation: play.begun.length });
+  };
+
+  test('begins again, once, with another one', async () => {
+    play.begin = async (query) => {
+      if (play.begun.length === 1) dropped(query);
+      expect(query.generations!.size).toBe(0);
+    };
+    expect((await get(TOKENS.advertiser)).statusCode).toBe(200);
+    expect(play.begun).toHaveLength(2);
+    play.begin = async (query) => dropped(query);
+    expect((await get(TOKENS.advertiser)).body).toContain('the read model notes is being built');
+    expect(play.begun).toHaveLength(4);
+  });
+
+  test('begins again if the first part, of which nothing was sent, cannot be read', async () => {
+    const [first] = [play.items];
+    async function* failing(query: QueryOptions): AsyncGenerator<object[]> {
+      yield* items(100, 'b');
+      dropped(query);
+    }
+    play.begin = async (query) => {
+      play.items = play.begun.length === 1 ? failing(query) : first;
+    };
+    const answer = await get(TOKENS.advertiser);
+    expect([answer.statusCode, answer.body.includes('"b"')]).toEqual([200, false]);
+    expect(play.begun).toHaveLength(2);
+  });
+
+  test('is unavailable at once if none is live', async () => {
+    play.begin = async () => {
+      throw new NoGeneration({ collection: 'notes' });
+    };
+    expect((await get(TOKENS.advertiser)).body).toContain('the read model notes is being built');
+    expect(play.begun).toHaveLength(1);
   });
 });

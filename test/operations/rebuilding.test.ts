@@ -348,6 +348,25 @@ describe('rebuilds over HTTP (decisions X117, X128)', () => {
     expect(await generationsOf('vouchers')).toEqual([...before, [expect.any(Number), 'unfinished']]);
   });
 
+  test('are listed with why they were refused; comparisons are listed too', async () => {
+    await plant(a, (body) => body.replace('"price":', '"price":9'));
+    const controller = newController();
+    const products = { ...keys, name: ['products'] };
+    const ended = async (action: 'rebuild' | 'projections verify') => {
+      const listed = async () => (await listActions(world.log, { actions: [action], most: 1 }))[0];
+      await until(async () => (await listed())?.state !== 'unfinished');
+      return await listed();
+    };
+    await controller.verify(caller, { ...products, sample: undefined, reason: 'prices look odd' });
+    expect(await ended('projections verify')).toMatchObject({ state: 'done', reason: 'prices look odd' });
+    await controller.rebuild(caller, products);
+    expect(await ended('rebuild')).toMatchObject({
+      state: 'failed',
+      failure: expect.stringMatching(/^1 documents of products-g\d+ differ from the live generation: /),
+    });
+    await controller.onModuleDestroy();
+  });
+
   test('that cannot be recorded are not accepted', async () => {
     const controller = newController();
     const appended = pauseCall(world.log, 'append', 1);

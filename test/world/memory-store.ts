@@ -31,6 +31,7 @@ import {
   type FieldValue,
   type Generation,
   NoGeneration,
+  pinned,
   ReadStore,
   type SnapshotBatch,
   type Target,
@@ -254,7 +255,7 @@ export class MemoryStore extends ReadStore {
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
     return this.within(without(options, 'spent'), () => {
-      const { rows } = this.open().table(target);
+      const { rows } = this.table(target, options);
       const found = [...new Set(ids)].flatMap((id) => rows.get(id) ?? []).map(foundOf);
       return found.slice(0, Math.max(1, fitting(found, options)));
     });
@@ -307,8 +308,12 @@ export class MemoryStore extends ReadStore {
     return this.finished(target).matching(filter).length;
   }
 
-  async countGroups(target: Target, { filter, groupBy, size, after }: GroupCount): Promise<GroupCounts> {
-    const found = groupedBy(this.finished(target).matching(filter), ({ fields }) => fields[groupBy]);
+  async countGroups(
+    target: Target,
+    { filter, groupBy, size, after }: GroupCount,
+    options: QueryOptions = {},
+  ): Promise<GroupCounts> {
+    const found = groupedBy(this.finished(target, options).matching(filter), ({ fields }) => fields[groupBy]);
     const left = [...found]
       .filter(
         ([value]) => value !== undefined && (after === undefined || compareTexts(String(value), after) > 0),
@@ -350,7 +355,7 @@ export class MemoryStore extends ReadStore {
     options: QueryOptions = {},
   ): Promise<readonly (readonly ValueCount[])[]> {
     return this.within(options, () => {
-      const table = this.finished(target);
+      const table = this.finished(target, options);
       for (const facet of facets)
         if ('bounds' in facet) table.declaration.field(facet.field, 'number');
         else if ('near' in facet) for (const name of facet.within) table.declaration.field(name, 'words');
@@ -408,8 +413,14 @@ export class MemoryStore extends ReadStore {
     return this.collections;
   }
 
-  private finished(target: Target, { signal }: QueryOptions = {}): Table {
-    const table = this.open().table(target);
+  private table(target: Target, options: QueryOptions): Table {
+    const collections = this.open();
+    return collections.table(pinned(target, options, () => collections.table(target).number));
+  }
+
+  private finished(target: Target, options: QueryOptions = {}): Table {
+    const { signal } = options;
+    const table = this.table(target, options);
     if (!table.isFinished) throw new Error(`${table.spec.name} ${table.number} is not finished`);
     if (signal !== undefined) this.collections.seen.set(signal, [...table.rows.values()]);
     return table;

@@ -86,6 +86,21 @@ export class Catalogue {
     this.cache.clear();
   }
 
+  /** The number of the live generation. Raises `NoGeneration`. */
+  async live(collection: string): Promise<number> {
+    const alias = this.names.live(collection);
+    try {
+      const found = await this.connection.ask((client, options) =>
+        client.indices.getAlias({ index: alias, filter_path: ['*.aliases'] }, options),
+      );
+      const [index] = Object.keys(found);
+      if (index === undefined) throw new NoSuchIndex('the index does not exist');
+      return numberOf(index);
+    } catch (error) {
+      throw this.translate({ collection }, error);
+    }
+  }
+
   async list(...collections: readonly string[]): Promise<readonly Generation[]> {
     if (collections.length === 0) return [];
     const names = collections.map((collection) => this.names.all(collection)).join();

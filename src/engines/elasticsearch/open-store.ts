@@ -8,6 +8,7 @@ import {
   type GroupCounts,
   type GroupResults,
   type GroupSearch,
+  oneAnswer,
   type QueryOptions,
   type Results,
   type Search,
@@ -22,6 +23,7 @@ import {
 import {
   type CollectionSpec,
   type Generation,
+  pinned,
   ReadStore,
   type SnapshotBatch,
   type Target,
@@ -169,7 +171,7 @@ class ElasticsearchStore extends ReadStore {
   }
 
   async get(target: Target, ids: readonly string[], options: QueryOptions = {}): Promise<readonly Found[]> {
-    return await this.query(target, without(options, 'spent'), (context) =>
+    return await this.query(target, without(oneAnswer(options), 'spent'), (context) =>
       get(context, ids, options.bodyLimit),
     );
   }
@@ -193,12 +195,13 @@ class ElasticsearchStore extends ReadStore {
     return await this.at(target, counting, FINISHED);
   }
 
-  async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return await this.at(target, (context) => countGroups(context, wanted), FINISHED);
+  async countGroups(target: Target, wanted: GroupCount, options: QueryOptions = {}): Promise<GroupCounts> {
+    const work = (context: IndexContext): Promise<GroupCounts> => countGroups(context, wanted);
+    return await this.query(target, oneAnswer(options), work, FINISHED);
   }
 
   async totals(target: Target, wanted: TotalsSearch, options: QueryOptions = {}): Promise<readonly Totals[]> {
-    return await this.query(target, options, (context) => totals(context, wanted), FINISHED);
+    return await this.query(target, oneAnswer(options), (context) => totals(context, wanted), FINISHED);
   }
 
   async countValues(
@@ -206,7 +209,7 @@ class ElasticsearchStore extends ReadStore {
     wanted: ValuesSearch,
     options: QueryOptions = {},
   ): Promise<readonly (readonly ValueCount[])[]> {
-    return await this.query(target, options, (context) => countValues(context, wanted), FINISHED);
+    return await this.query(target, oneAnswer(options), (context) => countValues(context, wanted), FINISHED);
   }
 
   async *snapshot(target: Target, filter: Filter, samplesOf?: string): AsyncGenerator<SnapshotBatch> {
@@ -217,7 +220,8 @@ class ElasticsearchStore extends ReadStore {
     for await (const { found } of this.read(target, { filter, after })) if (found.length > 0) yield found;
   }
 
-  private async *read(target: Target, wanted: Reading): AsyncGenerator<SnapshotBatch> {
+  private async *read(asked: Target, wanted: Reading): AsyncGenerator<SnapshotBatch> {
+    const target = await this.pinned(asked, oneAnswer());
     // In this order, so that the snapshot includes everything up to the checkpoint.
     const checkpoint = await this.checkpoint(target);
     await this.refresh(target);
@@ -256,9 +260,19 @@ class ElasticsearchStore extends ReadStore {
     work: (context: IndexContext) => Promise<Result>,
     access: TargetAccess = {},
   ): Promise<Result> {
-    return await this.connection.query(options, (connection) =>
-      this.at(target, work, { ...access, connection }),
+    return await this.connection.query(options, async (connection) =>
+      this.at(await this.pinned(target, options), work, { ...access, connection }),
     );
+  }
+
+  /** The generation that a query reads (`QueryOptions.generations`). */
+  private async pinned(target: Target, options: QueryOptions): Promise<Target> {
+    const { generations } = options;
+    const isOpen = generations !== undefined && target.generation === undefined;
+    const live =
+      isOpen && !generations.has(target.collection) ? await this.catalogue.live(target.collection) : 0;
+    // A query at the same time may have been faster.
+    return pinned(target, options, () => live);
   }
 
   /** Runs `work` on a target. Requests that fill a generation are retried for longest: a failed rebuild restarts. */

@@ -2,22 +2,13 @@ import { Controller, Delete, Get, type OnModuleDestroy, Param, Post } from '@nes
 import { Answer, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
 import { EventLog } from '../../kernel/event-log';
-import { Fault } from '../../kernel/fault';
+import { Fault, Refusal } from '../../kernel/fault';
 import { ReadStore } from '../../kernel/read-store';
 import { without } from '../../kernel/without';
 import { type System } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
-import {
-  type AsOf,
-  AsOfRefused,
-  type BegunAsOf,
-  dropAsOf,
-  listAsOf,
-  UnknownAsOf,
-} from '../../projector/as-of';
-import { RebuildRefused, RebuildUnderWay } from '../../projector/rebuild';
-import { SwapRefused } from '../../projector/generations';
+import { type AsOf, type BegunAsOf, dropAsOf, listAsOf, UnknownAsOf } from '../../projector/as-of';
 import { Clock } from '../../runtime/clock';
 import { csvKeys, searchKeys } from '../../services/products/keys';
 import { productOperations } from '../../services/products/operations';
@@ -368,16 +359,13 @@ function callerAmong(
   return { tokenHash: '', organisationId, kind, system };
 }
 
-const CONFLICTS = [AsOfRefused, RebuildUnderWay, RebuildRefused, SwapRefused] as const;
-
 /** With faults of operators. */
 export async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof UnknownAsOf) throw fault.notFound(error.message);
-    if (CONFLICTS.some((conflict) => error instanceof conflict))
-      throw fault.conflict((error as Error).message);
+    if (error instanceof Refusal) throw fault.conflict(error.message);
     if (error instanceof UsageError) throw fault.unusable(error.message);
     if (error instanceof Fault && error.status === 400) throw fault.unusable(error.message);
     throw error;

@@ -62,7 +62,7 @@ const rebuildKeys = {
 } as const satisfies KeyTable;
 
 const verifyKeys = {
-  name: NAMED,
+  ...nameKeys,
   sample: { type: INTEGER, description: 'Only about so many documents of each' },
 } as const satisfies KeyTable;
 
@@ -297,24 +297,21 @@ export class ProjectionsController implements OnModuleDestroy {
   ): Promise<Answer> {
     const { name, force = false, swap = true } = keys;
     const options = { ...this.options(), force, then: swap ? 'swap' : 'keep' } as const;
-    return await this.begin(name, (turn) =>
-      this.actions.of(caller, 'rebuild', keys, async (engines, record) => {
-        await record();
-        await turn();
-        return await rebuildProjections(this.engines(engines), name, options);
-      }),
-    );
+    return await this.begin(caller, 'rebuild', keys, (engines) => rebuildProjections(engines, name, options));
   }
 
   @Post('verify')
   @ApiOperation(projectionOperations.verifyProjections)
-  async verify(@MatrixKeys(verifyKeys) { name, sample }: Keys<typeof verifyKeys>): Promise<Answer> {
+  async verify(
+    @CurrentCaller() caller: Caller,
+    @MatrixKeys(verifyKeys) keys: Keys<typeof verifyKeys>,
+  ): Promise<Answer> {
+    const { name, sample } = keys;
     if (sample !== undefined && sample < 1)
       throw fault.unusable(`sample=${sample}: expected a number of documents of at least 1`);
-    return await this.begin(name, async (turn) => {
-      await turn();
-      return await verifyProjections(this.engines(), name, { ...this.options(), most: sample });
-    });
+    return await this.begin(caller, 'projections verify', keys, (engines) =>
+      verifyProjections(engines, name, { ...this.options(), most: sample }),
+    );
   }
 
   @Get('verification')
@@ -380,14 +377,16 @@ export class ProjectionsController implements OnModuleDestroy {
   }
 
   /**
-   * Begins what may take long: `work` awaits `turn`, with which it is accepted, until what was begun before has ended. What
-   * fails before is answered; a later failure is noted for the list. What waits when the process stops is not begun.
+   * Begins what may take long, and is recorded: it is accepted, and waits until what was begun before has ended. What fails
+   * before is answered; a later failure is noted for the list. What waits when the process stops is not begun.
    */
   private async begin(
-    names: readonly string[],
-    work: (turn: () => Promise<void>) => Promise<unknown>,
+    caller: Caller,
+    action: ActionName,
+    keys: Keys<typeof nameKeys>,
+    work: (engines: ProjectedEngines) => Promise<unknown>,
   ): Promise<Answer> {
-    await translated(async () => projectionsNamed(...names));
+    await translated(async () => projectionsNamed(...keys.name));
     if (this.begun === MOST_BEGUN)
       throw fault.conflict(`${MOST_BEGUN} rebuilds and comparisons have begun in this process: wait for one`);
     this.begun += 1;
@@ -398,7 +397,12 @@ export class ProjectionsController implements OnModuleDestroy {
         await before;
         if (this.stop.signal.aborted) throw fault.conflict('the server has stopped: ask for it again');
       };
-      const ended = work(turn)
+      const ended = this.actions
+        .of(caller, action, keys, async (engines, record) => {
+          await record();
+          await turn();
+          return await work(this.engines(engines));
+        })
         .catch(reject)
         .then(() => {
           this.begun -= 1;

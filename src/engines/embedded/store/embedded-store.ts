@@ -21,6 +21,7 @@ import {
   type CollectionSpec,
   type Generation,
   NoGeneration,
+  pinned,
   ReadStore,
   type SnapshotBatch,
   type Target,
@@ -174,8 +175,8 @@ export class EmbeddedStore extends ReadStore {
     return this.query(target, {}, (generation) => count(requireFinished(generation), filter));
   }
 
-  async countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return this.query(target, {}, (generation) => countGroups(requireFinished(generation), wanted));
+  async countGroups(target: Target, wanted: GroupCount, options: QueryOptions = {}): Promise<GroupCounts> {
+    return this.query(target, options, (generation) => countGroups(requireFinished(generation), wanted));
   }
 
   async totals(target: Target, wanted: TotalsSearch, options: QueryOptions = {}): Promise<readonly Totals[]> {
@@ -293,7 +294,14 @@ export class EmbeddedStore extends ReadStore {
     work: (generation: GenerationFile) => Result,
   ): Result {
     signal?.throwIfAborted();
-    return this.at(target, (generation) => this.clock.run(limits, () => work(generation)));
+    return this.at(this.pinned(target, limits), (generation) =>
+      this.clock.run(limits, () => work(generation)),
+    );
+  }
+
+  /** The generation that a query reads (`QueryOptions.generations`). */
+  protected pinned(target: Target, options: QueryOptions): Target {
+    return pinned(target, options, () => this.resolve(target).number);
   }
 
   /** Runs `work` on the target's generation; if that was dropped meanwhile, on the one that is live now. */

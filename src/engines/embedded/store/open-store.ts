@@ -19,6 +19,7 @@ import {
   type ValuesSearch,
 } from '../../../kernel/query';
 import { type Generation, type ReadStore, type Target } from '../../../kernel/read-store';
+import { without } from '../../../kernel/without';
 import { callsOver, type Remote } from '../../../runtime/calls';
 import { FairQueue } from '../../../runtime/fair-queue';
 import { EmbeddedStore } from './embedded-store';
@@ -95,11 +96,11 @@ class ReaderThreads extends ThreadedStore {
     ids: readonly string[],
     options: QueryOptions = {},
   ): Promise<readonly Found[]> {
-    return this.threads.run((store) => store.get(target, ids, withoutSignal(options)), options);
+    return this.ask(target, options, (store, pinned, sent) => store.get(pinned, ids, sent));
   }
 
   override search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
-    return this.threads.run((store) => store.search(target, wanted, withoutSignal(options)), options);
+    return this.ask(target, options, (store, pinned, sent) => store.search(pinned, wanted, sent));
   }
 
   override searchGroups(
@@ -107,11 +108,11 @@ class ReaderThreads extends ThreadedStore {
     wanted: GroupSearch,
     options: QueryOptions = {},
   ): Promise<GroupResults> {
-    return this.threads.run((store) => store.searchGroups(target, wanted, withoutSignal(options)), options);
+    return this.ask(target, options, (store, pinned, sent) => store.searchGroups(pinned, wanted, sent));
   }
 
-  override countGroups(target: Target, wanted: GroupCount): Promise<GroupCounts> {
-    return this.threads.run((store) => store.countGroups(target, wanted));
+  override countGroups(target: Target, wanted: GroupCount, options: QueryOptions = {}): Promise<GroupCounts> {
+    return this.ask(target, options, (store, pinned, sent) => store.countGroups(pinned, wanted, sent));
   }
 
   override totals(
@@ -119,7 +120,7 @@ class ReaderThreads extends ThreadedStore {
     wanted: TotalsSearch,
     options: QueryOptions = {},
   ): Promise<readonly Totals[]> {
-    return this.threads.run((store) => store.totals(target, wanted, withoutSignal(options)), options);
+    return this.ask(target, options, (store, pinned, sent) => store.totals(pinned, wanted, sent));
   }
 
   override countValues(
@@ -127,14 +128,21 @@ class ReaderThreads extends ThreadedStore {
     wanted: ValuesSearch,
     options: QueryOptions = {},
   ): Promise<readonly (readonly ValueCount[])[]> {
-    return this.threads.run((store) => store.countValues(target, wanted, withoutSignal(options)), options);
+    return this.ask(target, options, (store, pinned, sent) => store.countValues(pinned, wanted, sent));
   }
-}
 
-/** The options without the signal, which cannot be sent to a thread. */
-function withoutSignal({ signal, ...options }: QueryOptions): QueryOptions {
-  signal?.throwIfAborted();
-  return options;
+  /** Runs a query in a thread, to which its signal cannot be sent, nor what its answer has noted so far. */
+  private async ask<Result>(
+    target: Target,
+    options: QueryOptions,
+    query: (store: Remote<EmbeddedStore>, pinned: Target, sent: QueryOptions) => Promise<Result>,
+  ): Promise<Result> {
+    const { signal, ...sent } = without(options, 'generations');
+    return await this.threads.run((store) => {
+      signal?.throwIfAborted();
+      return query(store, this.pinned(target, options), sent);
+    }, options);
+  }
 }
 
 const LARGE_BATCH = 100;
