@@ -10,7 +10,7 @@ import {
   setOf,
   union,
   Walk,
-} from '../../../src/engines/embedded/search/containers';
+} from '../../../src/engines/embedded/search/sets';
 import { randomOf } from './random';
 
 const SIZE = 3 * 65_536 + 1_000;

@@ -4,7 +4,13 @@ import { runInNewContext } from 'node:vm';
 import { type Facet, type Filter, type Order, type Query } from '../../../src/engines/embedded/search/query';
 import { type Merge, SearchIndex } from '../../../src/engines/embedded/search/search-index';
 import { type Schema } from '../../../src/engines/embedded/search/segment';
-import { BlobCache, DamagedIndex } from '../../../src/engines/embedded/search/storage';
+import {
+  Dictionary,
+  dictionaryNames,
+  DictionaryWriter,
+} from '../../../src/engines/embedded/search/dictionary';
+import { encodeSet, setOf } from '../../../src/engines/embedded/search/sets';
+import { BlobCache, CheckedBlobs, DamagedIndex } from '../../../src/engines/embedded/search/storage';
 import { LAYOUT_VERSION } from '../../../src/engines/embedded/store/layout';
 import { indexed, MemoryBlobs, naive, naiveFacets, type Placed, type SomeDocument } from './naive';
 import { randomOf } from './random';
@@ -954,6 +960,40 @@ describe('the bytes of an index are those of this LAYOUT_VERSION: raise LAYOUT_V
   });
 });
 
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc') as () => void;
+function collect(): void {
+  gc();
+  // Arrays of the first time may still be being freed.
+  gc();
+}
+
+test('a cache takes no more memory than it may, also of short lists in many containers', () => {
+  const most = 4_000_000;
+  const blobs = new MemoryBlobs();
+  const documents = 300_000;
+  const lists = 3_000;
+  const writer = new CheckedBlobs(blobs, new BlobCache(0));
+  const set = setOf(
+    documents,
+    Array.from({ length: 300 }, (_, at) => at * 1_000),
+  );
+  for (let list = 0; list < lists; list += 1) writer.write(`1/terms/list/${list}`, encodeSet(set));
+  const dictionary = new DictionaryWriter(writer, dictionaryNames(1, 'terms'), documents);
+  dictionary.finish();
+  const reader = new CheckedBlobs(blobs, new BlobCache(most));
+  const terms = new Dictionary(reader, dictionaryNames(1, 'terms'), documents);
+  const used = (): number => {
+    collect();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return heapUsed + arrayBuffers;
+  };
+  const before = used();
+  for (let list = 0; list < lists; list += 1) terms.set({ count: set.count, list });
+  expect(used() - before).toBeLessThan(most * 1.25);
+  expect(terms.set({ count: set.count, list: 0 }).count).toBe(set.count);
+});
+
 test('a merge needs at most 80 bytes of memory per document, and of tokens only those that it is at', () => {
   /** Blobs outside of what is measured: as texts. */
   class TextBlobs extends MemoryBlobs {
@@ -974,13 +1014,6 @@ test('a merge needs at most 80 bytes of memory per document, and of tokens only 
     }
   }
 
-  setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc') as () => void;
-  const collect = (): void => {
-    gc();
-    // Arrays of the first time may still be being freed.
-    gc();
-  };
   const buffers = (): number => process.memoryUsage().arrayBuffers;
 
   /** Most bytes of arrays during a merge of ten segments: what is left of each step before, and all that a step makes. */

@@ -1,13 +1,15 @@
 /**
- * Sets of ordinals as in Roaring bitmaps: per 65,536 ordinals a container, which is a sorted array of 16-bit numbers, a
- * bitmap, or everything. Sets are immutable; their arrays may be views of a stored blob.
+ * Containers as in Roaring bitmaps: numbers below 65,536 as a sorted array of 16-bit numbers, as a bitmap, or all of them.
+ * They are immutable; their arrays may be views of a stored blob.
  */
 
 /** Ordinals per container. */
 export const SPAN = 65_536;
 /** The greatest number of a sorted array: beyond it, a bitmap is smaller. */
-const MAX_SORTED = 4_096;
-const WORDS = SPAN / 32;
+export const MAX_SORTED = 4_096;
+export const WORDS = SPAN / 32;
+/** Parts that may be decoded alone: 32 per container. */
+export const PART = SPAN / 32;
 
 /**
  * A set of numbers below 65,536. Without `sorted` and `words` it contains everything below `count`. Containers that are
@@ -22,106 +24,15 @@ export class Container {
   ) {}
 }
 
-const EMPTY = new Container(0, new Uint16Array(0), undefined);
+export const EMPTY = new Container(0, new Uint16Array(0), undefined);
 
-/** A set of ordinals below `size`: one container per 65,536. */
-export class OrdinalSet {
-  readonly count: number;
-
-  constructor(
-    readonly size: number,
-    readonly containers: readonly Container[],
-  ) {
-    let count = 0;
-    for (const container of containers) count += container.count;
-    this.count = count;
-  }
-
-  has(ordinal: number): boolean {
-    const container = this.containers[ordinal >>> 16];
-    return container !== undefined && has(container, ordinal & 0xffff);
-  }
-}
-
-/** The number of containers of a set. */
-function spansOf(size: number): number {
-  return Math.ceil(size / SPAN);
-}
-
-/** The number of ordinals below `size` in a container. */
-function spanLength(size: number, span: number): number {
-  return Math.min(SPAN, size - span * SPAN);
-}
-
-export function emptySet(size: number): OrdinalSet {
-  return new OrdinalSet(size, new Array<Container>(spansOf(size)).fill(EMPTY));
-}
-
-export function everything(size: number): OrdinalSet {
-  return rangeSet(size, 0, size);
-}
-
-/** The ordinals from `from` to before `to`. */
-export function rangeSet(size: number, from: number, to: number): OrdinalSet {
-  const containers: Container[] = [];
-  for (let span = 0; span < spansOf(size); span += 1) {
-    const length = spanLength(size, span);
-    const first = Math.min(Math.max(from - span * SPAN, 0), length);
-    const end = Math.min(Math.max(to - span * SPAN, 0), length);
-    if (end <= first) containers.push(EMPTY);
-    else if (end - first === length) containers.push(new Container(length, undefined, undefined));
-    else if (end - first <= MAX_SORTED) {
-      const sorted = new Uint16Array(end - first);
-      for (let at = 0; at < sorted.length; at += 1) sorted[at] = first + at;
-      containers.push(new Container(sorted.length, sorted, undefined));
-    } else {
-      const words = new Int32Array(WORDS);
-      fillBits(words, first, end);
-      containers.push(new Container(end - first, undefined, words));
-    }
-  }
-  return new OrdinalSet(size, containers);
-}
-
-/** The set of `count` ascending, distinct ordinals. */
-export function setOf(size: number, ordinals: ArrayLike<number>, count = ordinals.length): OrdinalSet {
-  const containers = new Array<Container>(spansOf(size)).fill(EMPTY);
-  for (let at = 0; at < count;) {
-    const span = (ordinals[at] ?? 0) >>> 16;
-    let end = at + 1;
-    const beyond = (span + 1) * SPAN;
-    while (end < count && (ordinals[end] ?? 0) < beyond) end += 1;
-    containers[span] = containerOf(ordinals, at, end, spanLength(size, span));
-    at = end;
-  }
-  return new OrdinalSet(size, containers);
-}
-
-/** The set of distinct ordinals in any order. */
-export function unorderedSet(size: number, ordinals: Uint32Array): OrdinalSet {
-  if (ordinals.length <= MAX_SORTED) return setOf(size, ordinals.slice().sort());
-  const bitmaps: Int32Array[] = Array.from({ length: spansOf(size) }, () => new Int32Array(WORDS));
-  const counts = new Uint32Array(bitmaps.length);
-  for (let at = 0; at < ordinals.length; at += 1) {
-    const ordinal = ordinals[at] ?? 0;
-    const span = ordinal >>> 16;
-    const words = bitmaps[span];
-    if (words === undefined) continue;
-    setBit(words, ordinal & 0xffff);
-    counts[span] = (counts[span] ?? 0) + 1;
-  }
-  return new OrdinalSet(
-    size,
-    bitmaps.map((words, span) => {
-      const count = counts[span] ?? 0;
-      return count === spanLength(size, span)
-        ? new Container(count, undefined, undefined)
-        : compact(words, count);
-    }),
-  );
-}
-
-function containerOf(ordinals: ArrayLike<number>, from: number, to: number, length: number): Container {
+/** The container of some ascending ordinals of one span, which has so many. */
+export function containerOf(
+  ordinals: ArrayLike<number>,
+  from: number,
+  to: number,
+  length: number,
+): Container {
   if (to - from === length) return new Container(length, undefined, undefined);
   if (to - from <= MAX_SORTED) {
     const sorted = new Uint16Array(to - from);
@@ -133,146 +44,12 @@ function containerOf(ordinals: ArrayLike<number>, from: number, to: number, leng
   return new Container(to - from, undefined, words);
 }
 
-// Sets --------------------------------------------------------------------------------------------------------
-
-export function intersection(a: OrdinalSet, b: OrdinalSet): OrdinalSet {
-  return new OrdinalSet(
-    a.size,
-    a.containers.map((container, span) => and(container, b.containers[span] ?? EMPTY)),
-  );
-}
-
-export function difference(a: OrdinalSet, b: OrdinalSet): OrdinalSet {
-  return b.count === 0
-    ? a
-    : new OrdinalSet(
-        a.size,
-        a.containers.map((container, span) => andNot(container, b.containers[span] ?? EMPTY)),
-      );
-}
-
-export function union(size: number, sets: readonly OrdinalSet[]): OrdinalSet {
-  const [first] = sets;
-  if (first !== undefined && sets.length === 1) return first;
-  const containers: Container[] = [];
-  for (let span = 0; span < spansOf(size); span += 1) {
-    const parts = sets.flatMap((set) => set.containers[span] ?? []).filter(({ count }) => count > 0);
-    containers.push(or(parts));
-  }
-  return new OrdinalSet(size, containers);
-}
-
-/** A set as one bitmap: 2,048 words for each container. */
-export function bitmapOf(set: OrdinalSet): Int32Array {
-  const words = new Int32Array(set.containers.length * WORDS);
-  addToBitmap(set, words);
-  return words;
-}
-
-/** Adds a set to a bitmap of the same size. */
-export function addToBitmap(set: OrdinalSet, bitmap: Int32Array): void {
-  for (const [span, { count, sorted, words }] of set.containers.entries()) {
-    const own = bitmap.subarray(span * WORDS, (span + 1) * WORDS);
-    if (words !== undefined)
-      for (let at = 0; at < WORDS; at += 1) own[at] = (own[at] ?? 0) | (words[at] ?? 0);
-    else if (sorted === undefined) fillBits(own, 0, count);
-    else for (let at = 0; at < count; at += 1) setBit(own, sorted[at] ?? 0);
-  }
-}
-
-/** The set of a bitmap, which becomes part of it. */
-export function setOfBitmap(size: number, bitmap: Int32Array): OrdinalSet {
-  const containers: Container[] = [];
-  for (let span = 0; span < spansOf(size); span += 1) {
-    const words = bitmap.subarray(span * WORDS, (span + 1) * WORDS);
-    const count = countBits(words);
-    containers.push(
-      count === spanLength(size, span) ? new Container(count, undefined, undefined) : compact(words, count),
-    );
-  }
-  return new OrdinalSet(size, containers);
-}
-
-/** How many of some ordinals, or of a set, are in a bitmap. */
-export function countFewIn(bitmap: Int32Array, ordinals: Uint32Array, count: number): number {
-  let found = 0;
-  for (let at = 0; at < count; at += 1) {
-    const ordinal = ordinals[at] ?? 0;
-    found += ((bitmap[ordinal >>> 5] ?? 0) >>> (ordinal & 31)) & 1;
-  }
-  return found;
-}
-
-export function countSetIn(bitmap: Int32Array, set: OrdinalSet): number {
-  const { containers } = set;
-  let found = 0;
-  for (let span = 0; span < containers.length; span += 1) {
-    const { count, sorted, words } = containers[span] ?? EMPTY;
-    if (count === 0) continue;
-    // A view of its words would take longer than counting few of them.
-    const first = span * WORDS;
-    if (words !== undefined)
-      for (let at = 0; at < WORDS; at += 1) found += bitsIn((bitmap[first + at] ?? 0) & (words[at] ?? 0));
-    else if (sorted === undefined) found += countBits(bitmap.subarray(first, first + WORDS));
-    else
-      for (let at = 0; at < count; at += 1) {
-        const number = sorted[at] ?? 0;
-        found += ((bitmap[first + (number >>> 5)] ?? 0) >>> (number & 31)) & 1;
-      }
-  }
-  return found;
-}
-
-/** Visits a set in ascending order from any ordinal on, decoding only as far as needed. */
-export class Walk {
-  private readonly decoded: Int32Array;
-  private at = 0;
-  private end = 0;
-  /** The next 2,048 ordinals to decode. */
-  private part: number;
-
-  constructor(
-    private readonly set: OrdinalSet,
-    from = 0,
-  ) {
-    this.decoded = new Int32Array(Math.min(PART, set.count));
-    this.part = Math.floor(from / PART);
-    this.decodeNext();
-    while (this.at < this.end && (this.decoded[this.at] ?? 0) < from) this.at += 1;
-  }
-
-  /** The next ordinal; -1 after the last one. */
-  next(): number {
-    while (this.at === this.end) if (!this.decodeNext()) return -1;
-    const ordinal = this.decoded[this.at] ?? -1;
-    this.at += 1;
-    return ordinal;
-  }
-
-  private decodeNext(): boolean {
-    const { set, part } = this;
-    if (part * PART >= set.size) return false;
-    const container = set.containers[part >>> 5];
-    this.at = 0;
-    this.end = 0;
-    this.part = part + 1;
-    if (container === undefined || container.count === 0) this.part = ((part >>> 5) + 1) << 5;
-    else this.end = decode(container, part * PART - (part & 31) * PART, this.decoded, part & 31);
-    return true;
-  }
-}
-
-/** Ordinals that `Walk` decodes at once: 32 parts per container. */
-const PART = SPAN / 32;
-
-// Containers --------------------------------------------------------------------------------------------------
-
 /** Whether a container includes everything. */
 function isWhole({ sorted, words }: Container): boolean {
   return sorted === undefined && words === undefined;
 }
 
-function has({ sorted, words, count }: Container, number: number): boolean {
+export function has({ sorted, words, count }: Container, number: number): boolean {
   if (words !== undefined) return ((words[number >>> 5] ?? 0) & (1 << (number & 31))) !== 0;
   if (sorted === undefined) return number < count;
   const at = lowerBound(sorted, number);
@@ -291,7 +68,7 @@ function lowerBound(sorted: Uint16Array, number: number, from = 0): number {
   return low;
 }
 
-function and(a: Container, b: Container): Container {
+export function and(a: Container, b: Container): Container {
   if (a.count === 0 || b.count === 0) return EMPTY;
   if (isWhole(a)) return b;
   if (isWhole(b)) return a;
@@ -355,7 +132,7 @@ function keep({ sorted = EMPTY_NUMBERS }: Container, other: Container, isIn: boo
 
 const EMPTY_NUMBERS = new Uint16Array(0);
 
-function andNot(a: Container, b: Container): Container {
+export function andNot(a: Container, b: Container): Container {
   if (a.count === 0 || b.count === 0) return a;
   if (isWhole(b)) return EMPTY;
   if (a.sorted !== undefined) return keep(a, b, false);
@@ -381,7 +158,7 @@ function andNot(a: Container, b: Container): Container {
 }
 
 /** The union of containers, none of them empty. */
-function or(containers: readonly Container[]): Container {
+export function or(containers: readonly Container[]): Container {
   const [first] = containers;
   if (first === undefined) return EMPTY;
   if (containers.length === 1) return first;
@@ -483,8 +260,31 @@ export function decode(
   return at;
 }
 
+/** Adds a container to the part of a larger bitmap that begins with the word `first`. */
+export function addTo(bitmap: Int32Array, first: number, { count, sorted, words }: Container): void {
+  const own = bitmap.subarray(first, first + WORDS);
+  if (words !== undefined) for (let at = 0; at < WORDS; at += 1) own[at] = (own[at] ?? 0) | (words[at] ?? 0);
+  else if (sorted === undefined) fillBits(own, 0, count);
+  else for (let at = 0; at < count; at += 1) setBit(own, sorted[at] ?? 0);
+}
+
+/** How many numbers of a container are in the part of a larger bitmap that begins with the word `first`. */
+export function countIn(bitmap: Int32Array, first: number, { count, sorted, words }: Container): number {
+  let found = 0;
+  if (sorted === undefined) {
+    const own = bitmap.subarray(first, first + WORDS);
+    if (words === undefined) return countBits(own);
+    for (let at = 0; at < WORDS; at += 1) found += bitsIn((own[at] ?? 0) & (words[at] ?? 0));
+  } else
+    for (let at = 0; at < count; at += 1) {
+      const number = sorted[at] ?? 0;
+      found += ((bitmap[first + (number >>> 5)] ?? 0) >>> (number & 31)) & 1;
+    }
+  return found;
+}
+
 /** The bits of a container as a bitmap of one's own. */
-function wordsOf({ count, sorted, words }: Container): Int32Array {
+export function wordsOf({ count, sorted, words }: Container): Int32Array {
   if (words !== undefined) return words.slice();
   const copy = new Int32Array(WORDS);
   if (sorted === undefined) fillBits(copy, 0, count);
@@ -496,7 +296,7 @@ function setBit(words: Int32Array, number: number): void {
   words[number >>> 5] = (words[number >>> 5] ?? 0) | (1 << (number & 31));
 }
 
-function fillBits(words: Int32Array, from: number, to: number): void {
+export function fillBits(words: Int32Array, from: number, to: number): void {
   for (let number = from; number < to;) {
     if ((number & 31) === 0 && number + 32 <= to) {
       words[number >>> 5] = -1;
@@ -509,7 +309,7 @@ function fillBits(words: Int32Array, from: number, to: number): void {
 }
 
 /** A bitmap of few numbers becomes a sorted array. */
-function compact(words: Int32Array, count: number): Container {
+export function compact(words: Int32Array, count: number): Container {
   if (count === 0) return EMPTY;
   const container = new Container(count, undefined, words);
   if (count > MAX_SORTED) return container;
@@ -534,63 +334,9 @@ function bitsIn(word: number): number {
   return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-// Stored sets -------------------------------------------------------------------------------------------------
-
-/**
- * The set as bytes (little-endian, like every typed array here): the number of its containers that are not empty; for
- * each its index and count; then their arrays, each a multiple of four bytes long.
- */
-export function encodeSet({ size, containers }: OrdinalSet): Uint8Array {
-  const present = [...containers.entries()].filter(([, { count }]) => count > 0);
-  const heads = 4 + present.length * 8;
-  const lengths = present.map(([span, container]) => storedLength(container.count, spanLength(size, span)));
-  const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, heads));
-  const head = new Uint32Array(bytes.buffer, 0, heads / 4);
-  head[0] = present.length;
-  let at = heads;
-  for (const [index, [span, container]] of present.entries()) {
-    head[1 + index * 2] = span;
-    head[2 + index * 2] = container.count;
-    const length = lengths[index] ?? 0;
-    if (length === WORDS * 4) new Int32Array(bytes.buffer, at, WORDS).set(wordsOf(container));
-    else if (length > 0) new Uint16Array(bytes.buffer, at, container.count).set(numbersOf(container));
-    at += length;
-  }
-  return bytes;
-}
-
-function storedLength(count: number, length: number): number {
-  if (count === length) return 0;
-  return count > MAX_SORTED ? WORDS * 4 : Math.ceil(count / 2) * 4;
-}
-
-function numbersOf(container: Container): Uint16Array {
+export function numbersOf(container: Container): Uint16Array {
   if (container.sorted !== undefined) return container.sorted;
   const numbers = new Int32Array(container.count);
   decode(container, 0, numbers);
   return Uint16Array.from(numbers);
-}
-
-/**
- * A set whose arrays are views of these bytes, which start at a multiple of four. Raises `RangeError` if they are cut.
- */
-export function decodeSet(bytes: Uint8Array, size: number): OrdinalSet {
-  const { buffer, byteOffset } = bytes;
-  const length = new Uint32Array(buffer, byteOffset, 1)[0] ?? 0;
-  const head = new Uint32Array(buffer, byteOffset + 4, length * 2);
-  const containers = new Array<Container>(spansOf(size)).fill(EMPTY);
-  let at = byteOffset + 4 + length * 8;
-  for (let index = 0; index < length; index += 1) {
-    const span = head[index * 2] ?? 0;
-    const count = head[index * 2 + 1] ?? 0;
-    const stored = storedLength(count, spanLength(size, span));
-    containers[span] =
-      stored === 0
-        ? new Container(count, undefined, undefined)
-        : stored === WORDS * 4
-          ? new Container(count, undefined, new Int32Array(buffer, at, WORDS))
-          : new Container(count, new Uint16Array(buffer, at, count), undefined);
-    at += stored;
-  }
-  return new OrdinalSet(size, containers);
 }

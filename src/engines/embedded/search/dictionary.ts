@@ -1,5 +1,5 @@
 import { ByteReader, ByteWriter, compareBytes, textOf } from './bytes';
-import { decodeSet, encodeSet, type OrdinalSet, setOf } from './containers';
+import { decodeSet, encodeSet, type OrdinalSet, overheadOf, setOf } from './sets';
 import { type BlobReader, type BlobWriter } from './storage';
 
 /**
@@ -202,7 +202,7 @@ export class Dictionary {
 
   set({ few, list }: Entry): OrdinalSet {
     return few === undefined
-      ? this.blobs.read(this.names.list(list ?? 0), (bytes) => decodeSet(bytes, this.size))
+      ? this.blobs.read(this.names.list(list ?? 0), (bytes) => decodeSet(bytes, this.size), overheadOf)
       : setOf(this.size, few);
   }
 

@@ -1,15 +1,6 @@
 import { bytesOf } from './bytes';
-import {
-  bitmapOf,
-  countFewIn,
-  countSetIn,
-  decode,
-  difference,
-  everything,
-  type OrdinalSet,
-  SPAN,
-  union,
-} from './containers';
+import { decode, SPAN } from './containers';
+import { bitmapOf, countFewIn, countSetIn, difference, everything, type OrdinalSet, union } from './sets';
 import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
 import { FirstItems } from './heap';
 import { DECODED, everyFew, firstWhere, type Matches, matchesOf, type Searched, tokenSet } from './matches';
@@ -218,7 +209,7 @@ class RangeCounter {
     const few = isMost ? difference(everything(segment.docs), set) : set;
     for (const [span, container] of few.containers.entries()) {
       check();
-      countPlaces(counts, byPlace, order.places, decode(container, span * SPAN, DECODED));
+      countPlaces(counts, byPlace, order.places, DECODED, decode(container, span * SPAN, DECODED));
     }
     for (let range = 0; range < this.found.length; range += 1) {
       const own = counts[range] ?? 0;
@@ -257,10 +248,16 @@ class RangeCounter {
   }
 }
 
-/** Counts the ranges of some ordinals, which are decoded. */
-function countPlaces(counts: Uint32Array, byPlace: Uint8Array, places: Uint32Array, decoded: number): void {
-  for (let at = 0; at < decoded; at += 1) {
-    const range = byPlace[places[DECODED[at] ?? 0] ?? 0] ?? 0;
+/** Counts the ranges of the first `count` ordinals. */
+function countPlaces(
+  counts: Uint32Array,
+  byPlace: Uint8Array,
+  places: Uint32Array,
+  ordinals: Int32Array,
+  count: number,
+): void {
+  for (let at = 0; at < count; at += 1) {
+    const range = byPlace[places[ordinals[at] ?? 0] ?? 0] ?? 0;
     counts[range] = (counts[range] ?? 0) + 1;
   }
 }

@@ -1,5 +1,6 @@
 import { compareTexts } from './bytes';
-import { countBits, decode, difference, everything, SPAN, Walk, type OrdinalSet } from './containers';
+import { countBits, decode, SPAN } from './containers';
+import { difference, everything, Walk, type OrdinalSet } from './sets';
 import { FirstItems, merged } from './heap';
 import { columnOf, compareIds, type Hit, idOf, isDescending, Ordering, Ranked } from './hits';
 import { DECODED, everyFew, firstWhere, type Matches } from './matches';

@@ -1,5 +1,6 @@
 import { compareTexts } from './bytes';
-import { decode, difference, intersection, type OrdinalSet, setOf, SPAN, union, Walk } from './containers';
+import { decode, SPAN } from './containers';
+import { difference, intersection, type OrdinalSet, setOf, union, Walk } from './sets';
 import { FirstItems } from './heap';
 import { CHECKED, DECODED, Evaluation, everyFew, firstWhere, type Matches, type Searched } from './matches';
 import { type After, type Filter, type Key, type Order } from './query';

@@ -1,9 +1,8 @@
 import { bytesOf, compareBytes } from './bytes';
+import { type Container, decode, SPAN } from './containers';
 import {
   addToBitmap,
   bitmapOf,
-  type Container,
-  decode,
   difference,
   emptySet,
   everything,
@@ -12,10 +11,9 @@ import {
   rangeSet,
   setOf,
   setOfBitmap,
-  SPAN,
   union,
   unorderedSet,
-} from './containers';
+} from './sets';
 import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
 import { type Filter } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
@@ -258,11 +256,21 @@ export function anyTokenSet({ terms, docs }: Segment, tokens: readonly Uint8Arra
   // Reading the tokens in between is faster than looking for each.
   const found = new GatheredSet(terms, docs);
   const reader = terms.from(first);
-  for (let at = 0; reader !== undefined && at < tokens.length;) {
-    const compared = compareBytes(reader.token, tokens[at] ?? first);
-    if (compared === 0) found.add(reader);
-    if (compared >= 0) at += 1;
-    else if (!reader.next()) break;
+  for (let at = 0, isMore = reader !== undefined; reader !== undefined && isMore;) {
+    const { token } = reader;
+    const rest = at;
+    // Often the next one.
+    if (compareBytes(tokens[at] ?? token, token) < 0)
+      at += firstWhere(
+        tokens.length - at,
+        (skipped) => compareBytes(tokens[rest + skipped] ?? token, token) >= 0,
+      );
+    if (at === tokens.length) break;
+    if (compareBytes(tokens[at] ?? token, token) === 0) {
+      found.add(reader);
+      at += 1;
+    }
+    isMore = reader.next();
   }
   return found.take();
 }

@@ -1,4 +1,5 @@
-import { decode, type OrdinalSet, setOf, SPAN } from './containers';
+import { decode, SPAN } from './containers';
+import { type OrdinalSet, setOf } from './sets';
 import { type DictionaryReader, dictionaryNames, DictionaryWriter, MAX_INLINE } from './dictionary';
 import { MergedTokens } from './merged-tokens';
 import { DECODED } from './matches';

@@ -1,4 +1,4 @@
-import { difference, everything, type OrdinalSet, setOf, union } from './containers';
+import { difference, everything, type OrdinalSet, setOf, union } from './sets';
 import { type SegmentState } from './manifest';
 import { type Searched } from './matches';
 import { SegmentMerge } from './merge';

@@ -1,11 +1,10 @@
-import { bytesOf, compareBytes } from './bytes';
-import { type OrdinalSet, setOf, union } from './containers';
+import { type OrdinalSet, setOf, union } from './sets';
 import { SegmentMerge } from './merge';
 import { answer } from './answer';
 import { countFacets } from './facets';
-import { isMostlyDeleted, Manifest, type Root, type SegmentState, SHARED, tiersOf } from './manifest';
-import { anyTokenSet, matchesOf, type Searched } from './matches';
-import { type Deletion, type Draft, OpenSegments, withoutEmpty } from './open-segments';
+import { isMostlyDeleted, Manifest, type Root, type SegmentState, tiersOf } from './manifest';
+import { matchesOf, type Searched } from './matches';
+import { type Draft, OpenSegments, withoutEmpty } from './open-segments';
 import { type Answer, type Count, type Facet, type Filter, type Query } from './query';
 import { type Change, decodeChanges, encodeChanges } from './recorded';
 import {
@@ -17,6 +16,7 @@ import {
   writeDocuments,
   writeSegment,
 } from './segment';
+import { Sharing } from './sharing';
 import { type BlobCache, type Blobs, CheckedBlobs } from './storage';
 import { rowsById, type Walked, walked } from './walk';
 
@@ -64,6 +64,7 @@ export interface Merge {
 export class SearchIndex {
   private readonly blobs: CheckedBlobs;
   private readonly segments: OpenSegments;
+  private readonly sharing: Sharing;
   private readonly manifest: Manifest;
   private readonly most: Most;
 
@@ -80,57 +81,16 @@ export class SearchIndex {
     this.manifest = new Manifest(this.blobs, (segment) => {
       this.segments.forget(segment);
     });
+    this.sharing = new Sharing(schema, this.manifest, this.segments, this.most.shared);
   }
 
   /** Applies changes, one per partition. To be called in a write transaction. */
   write(changes: readonly Change[]): void {
     const { segments } = this;
-    this.update(this.placed(changes), (before, { partition, joining, deletions, added }) => {
+    this.update(this.sharing.placed(changes), (before, { partition, joining, deletions, added }) => {
       const now = segments.withoutDocuments(segments.withJoining(before, joining), deletions);
       return segments.withDocuments(now, partition, added);
     });
-  }
-
-  /**
-   * Which segments the changes concern: those of their partitions, or the shared ones, which have the documents of
-   * partitions that have been small so far.
-   */
-  private placed(changes: readonly Change[]): readonly Placed[] {
-    const { partitions } = this.manifest.read();
-    const placed: Placed[] = [];
-    const shared = {
-      partition: SHARED,
-      joining: [] as Change['joining'][number][],
-      deletions: [] as Deletion[],
-      added: [] as IndexedDocument[],
-    };
-    for (const { partition, joining, deleted, added } of changes) {
-      const token = this.tokenOf(partition);
-      const isShared =
-        token !== undefined &&
-        (partitions.get(partition) ?? []).length === 0 &&
-        (added.length === 0 || this.sharedWith(token) + added.length <= this.most.shared);
-      if (!isShared) placed.push({ partition, joining, deletions: [{ ids: deleted }], added });
-      if (token === undefined) continue;
-      if (isShared) for (const document of added) shared.added.push(document);
-      shared.joining.push(...joining);
-      shared.deletions.push({ ids: deleted, token });
-    }
-    return shared.deletions.length === 0 ? placed : [...placed, shared];
-  }
-
-  private tokenOf(partition: number): Uint8Array | undefined {
-    const token = this.schema.partitionToken?.(partition);
-    return token === undefined ? undefined : bytesOf(token);
-  }
-
-  /** How many documents shared segments have of a partition, deleted ones included. */
-  private sharedWith(token: Uint8Array): number {
-    const shared = this.manifest.read().partitions.get(SHARED) ?? [];
-    return shared.reduce(
-      (sum, state) => sum + (this.segments.open(state).segment.terms.find(token)?.count ?? 0),
-      0,
-    );
   }
 
   /** Saves what becomes of some partitions, and of the rest of the manifest. */
@@ -180,7 +140,7 @@ export class SearchIndex {
       deleted: [...deleted],
       added: [...added.values()],
     }));
-    const parts = this.placed(changes).map((part, at) => ({ ...part, id: next + at }));
+    const parts = this.sharing.placed(changes).map((part, at) => ({ ...part, id: next + at }));
     const targets = parts.map(({ id }) => id);
     this.manifest.save({ next: next + targets.length, writing: targets });
     const { blobs, schema, segments } = this;
@@ -358,7 +318,7 @@ export class SearchIndex {
     partitions?: ReadonlySet<number>,
     check: () => void = () => undefined,
   ): Generator<Walked, undefined> {
-    for (const one of this.searched(partitions)) {
+    for (const one of this.sharing.searched(partitions)) {
       yield* walked(matchesOf(one, this.schema, filter, check), columns, check);
       one.segment.release();
     }
@@ -371,7 +331,7 @@ export class SearchIndex {
     after?: string,
     check: () => void = () => undefined,
   ): Generator<number, undefined> {
-    const all = this.searched(partitions).map((one) => matchesOf(one, this.schema, filter, check));
+    const all = this.sharing.searched(partitions).map((one) => matchesOf(one, this.schema, filter, check));
     return rowsById(all, after, check);
   }
 
@@ -395,29 +355,12 @@ export class SearchIndex {
     partitions: ReadonlySet<number> | undefined,
     work: (searched: readonly Searched[]) => Result,
   ): Result {
-    const searched = this.searched(partitions);
+    const searched = this.sharing.searched(partitions);
     try {
       return work(searched);
     } finally {
       for (const { segment } of searched) segment.release();
     }
-  }
-
-  private searched(wanted: ReadonlySet<number> | undefined): readonly Searched[] {
-    const { partitions } = this.manifest.read();
-    const open = (states: readonly SegmentState[] = []): readonly Searched[] =>
-      states.map((state) => this.segments.open(state));
-    if (wanted === undefined) return open([...partitions.values()].flat());
-    const own = Array.from(wanted).flatMap((partition) =>
-      partition === SHARED ? [] : open(partitions.get(partition)),
-    );
-    const tokens = Array.from(wanted, (partition) => this.tokenOf(partition) ?? []);
-    const sorted = tokens.flat().sort(compareBytes);
-    const shared = open(partitions.get(SHARED)).map((one) => ({
-      ...one,
-      among: anyTokenSet(one.segment, sorted),
-    }));
-    return [...own, ...shared.filter(({ among }) => among.count > 0)];
   }
 
   private mergeOf(states: readonly SegmentState[]): Merge {
@@ -467,14 +410,6 @@ export class SearchIndex {
       { writing: writing.filter((one) => one !== target) },
     );
   }
-}
-
-/** A change of the segments of a partition, or of the shared ones. */
-interface Placed {
-  readonly partition: number;
-  readonly joining: Change['joining'];
-  readonly deletions: readonly Deletion[];
-  readonly added: readonly IndexedDocument[];
 }
 
 /** What becomes of the documents of a partition. */

@@ -1,5 +1,5 @@
 import { bytesOf, textOf } from './bytes';
-import { decodeSet, emptySet, encodeSet, type OrdinalSet } from './containers';
+import { decodeSet, emptySet, encodeSet, type OrdinalSet } from './sets';
 import { Dictionary, dictionaryNames } from './dictionary';
 import { Numbers, writeNumbers } from './numbers';
 import { SortedIds, writeTerms } from './postings';

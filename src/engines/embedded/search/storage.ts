@@ -21,8 +21,11 @@ export class DamagedIndex extends Error {
 
 /** Where the blobs of a segment are read. Raises `DamagedIndex`. */
 export interface BlobReader {
-  /** The decoded blob, possibly cached: `decode` must always be the same for one name. */
-  read<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value;
+  /**
+   * The decoded blob, possibly cached: `decode` must always be the same for one name. `overhead`: the bytes of memory of
+   * the value besides those of the blob, unless they are few.
+   */
+  read<Value>(name: string, decode: (bytes: Uint8Array) => Value, overhead?: (value: Value) => number): Value;
   /** The decoded blob, without caching. */
   readOnce<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value;
 }
@@ -76,8 +79,10 @@ export class BlobCache {
   }
 }
 
-/** What a cached blob takes besides its bytes, approximately. */
-const OVERHEAD = 200;
+/** What a cached blob takes besides its bytes, approximately: its name, its place and an array. */
+const OVERHEAD = 360;
+/** The same of a part of a pack. */
+const PART_OVERHEAD = 200;
 
 /** Blobs by name, with a checksum over name and bytes at the end of each. */
 export class CheckedBlobs implements BlobReader, BlobWriter {
@@ -90,12 +95,16 @@ export class CheckedBlobs implements BlobReader, BlobWriter {
     this.prefix = cache.prefix();
   }
 
-  read<Value>(name: string, decode: (bytes: Uint8Array) => Value): Value {
+  read<Value>(
+    name: string,
+    decode: (bytes: Uint8Array) => Value,
+    overhead: (value: Value) => number = () => 0,
+  ): Value {
     const found = this.cache.get(this.prefix + name);
     if (found !== undefined) return found.value as Value;
     const bytes = this.bytes(name);
     const value = decoded(name, bytes, decode);
-    this.cache.set(this.prefix + name, value, bytes.length);
+    this.cache.set(this.prefix + name, value, bytes.length + overhead(value));
     return value;
   }
 
@@ -193,7 +202,7 @@ export class PackReader implements BlobReader {
   }
 
   private parts(): Pack {
-    if (this.isCached) return this.blobs.read(this.name, decodePack);
+    if (this.isCached) return this.blobs.read(this.name, decodePack, (pack) => pack.size * PART_OVERHEAD);
     this.pack ??= this.blobs.readOnce(this.name, decodePack);
     return this.pack;
   }

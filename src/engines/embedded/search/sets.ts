@@ -1,0 +1,288 @@
+import {
+  addTo,
+  and,
+  andNot,
+  compact,
+  Container,
+  containerOf,
+  countBits,
+  countIn,
+  decode,
+  EMPTY,
+  fillBits,
+  has,
+  MAX_SORTED,
+  numbersOf,
+  or,
+  PART,
+  SPAN,
+  WORDS,
+  wordsOf,
+} from './containers';
+
+/** Sets of ordinals as in Roaring bitmaps: a container per 65,536 ordinals. They are immutable. */
+
+/** A set of ordinals below `size`: one container per 65,536. */
+export class OrdinalSet {
+  readonly count: number;
+
+  constructor(
+    readonly size: number,
+    readonly containers: readonly Container[],
+  ) {
+    let count = 0;
+    for (const container of containers) count += container.count;
+    this.count = count;
+  }
+
+  has(ordinal: number): boolean {
+    const container = this.containers[ordinal >>> 16];
+    return container !== undefined && has(container, ordinal & 0xffff);
+  }
+}
+
+/** The number of containers of a set. */
+function spansOf(size: number): number {
+  return Math.ceil(size / SPAN);
+}
+
+/** The number of ordinals below `size` in a container. */
+function spanLength(size: number, span: number): number {
+  return Math.min(SPAN, size - span * SPAN);
+}
+
+export function emptySet(size: number): OrdinalSet {
+  return new OrdinalSet(size, new Array<Container>(spansOf(size)).fill(EMPTY));
+}
+
+export function everything(size: number): OrdinalSet {
+  return rangeSet(size, 0, size);
+}
+
+/** The ordinals from `from` to before `to`. */
+export function rangeSet(size: number, from: number, to: number): OrdinalSet {
+  const containers: Container[] = [];
+  for (let span = 0; span < spansOf(size); span += 1) {
+    const length = spanLength(size, span);
+    const first = Math.min(Math.max(from - span * SPAN, 0), length);
+    const end = Math.min(Math.max(to - span * SPAN, 0), length);
+    if (end <= first) containers.push(EMPTY);
+    else if (end - first === length) containers.push(new Container(length, undefined, undefined));
+    else if (end - first <= MAX_SORTED) {
+      const sorted = new Uint16Array(end - first);
+      for (let at = 0; at < sorted.length; at += 1) sorted[at] = first + at;
+      containers.push(new Container(sorted.length, sorted, undefined));
+    } else {
+      const words = new Int32Array(WORDS);
+      fillBits(words, first, end);
+      containers.push(new Container(end - first, undefined, words));
+    }
+  }
+  return new OrdinalSet(size, containers);
+}
+
+/** The set of `count` ascending, distinct ordinals. */
+export function setOf(size: number, ordinals: ArrayLike<number>, count = ordinals.length): OrdinalSet {
+  const containers = new Array<Container>(spansOf(size)).fill(EMPTY);
+  for (let at = 0; at < count;) {
+    const span = (ordinals[at] ?? 0) >>> 16;
+    let end = at + 1;
+    const beyond = (span + 1) * SPAN;
+    while (end < count && (ordinals[end] ?? 0) < beyond) end += 1;
+    containers[span] = containerOf(ordinals, at, end, spanLength(size, span));
+    at = end;
+  }
+  return new OrdinalSet(size, containers);
+}
+
+/** The set of distinct ordinals in any order. */
+export function unorderedSet(size: number, ordinals: Uint32Array): OrdinalSet {
+  if (ordinals.length <= MAX_SORTED) return setOf(size, ordinals.slice().sort());
+  const bitmaps: Int32Array[] = Array.from({ length: spansOf(size) }, () => new Int32Array(WORDS));
+  const counts = new Uint32Array(bitmaps.length);
+  for (let at = 0; at < ordinals.length; at += 1) {
+    const ordinal = ordinals[at] ?? 0;
+    const span = ordinal >>> 16;
+    const words = bitmaps[span];
+    if (words === undefined) continue;
+    const index = (ordinal & 0xffff) >>> 5;
+    words[index] = (words[index] ?? 0) | (1 << (ordinal & 31));
+    counts[span] = (counts[span] ?? 0) + 1;
+  }
+  return new OrdinalSet(
+    size,
+    bitmaps.map((words, span) => {
+      const count = counts[span] ?? 0;
+      return count === spanLength(size, span)
+        ? new Container(count, undefined, undefined)
+        : compact(words, count);
+    }),
+  );
+}
+
+export function intersection(a: OrdinalSet, b: OrdinalSet): OrdinalSet {
+  return new OrdinalSet(
+    a.size,
+    a.containers.map((container, span) => and(container, b.containers[span] ?? EMPTY)),
+  );
+}
+
+export function difference(a: OrdinalSet, b: OrdinalSet): OrdinalSet {
+  return b.count === 0
+    ? a
+    : new OrdinalSet(
+        a.size,
+        a.containers.map((container, span) => andNot(container, b.containers[span] ?? EMPTY)),
+      );
+}
+
+export function union(size: number, sets: readonly OrdinalSet[]): OrdinalSet {
+  const [first] = sets;
+  if (first !== undefined && sets.length === 1) return first;
+  const containers: Container[] = [];
+  for (let span = 0; span < spansOf(size); span += 1) {
+    const parts = sets.flatMap((set) => set.containers[span] ?? []).filter(({ count }) => count > 0);
+    containers.push(or(parts));
+  }
+  return new OrdinalSet(size, containers);
+}
+
+/** A set as one bitmap: 2,048 words for each container. */
+export function bitmapOf(set: OrdinalSet): Int32Array {
+  const words = new Int32Array(set.containers.length * WORDS);
+  addToBitmap(set, words);
+  return words;
+}
+
+/** Adds a set to a bitmap of the same size. */
+export function addToBitmap({ containers }: OrdinalSet, bitmap: Int32Array): void {
+  for (const [span, container] of containers.entries()) addTo(bitmap, span * WORDS, container);
+}
+
+/** The set of a bitmap, which becomes part of it. */
+export function setOfBitmap(size: number, bitmap: Int32Array): OrdinalSet {
+  const containers: Container[] = [];
+  for (let span = 0; span < spansOf(size); span += 1) {
+    const words = bitmap.subarray(span * WORDS, (span + 1) * WORDS);
+    const count = countBits(words);
+    containers.push(
+      count === spanLength(size, span) ? new Container(count, undefined, undefined) : compact(words, count),
+    );
+  }
+  return new OrdinalSet(size, containers);
+}
+
+/** How many of some ordinals, or of a set, are in a bitmap. */
+export function countFewIn(bitmap: Int32Array, ordinals: Uint32Array, count: number): number {
+  let found = 0;
+  for (let at = 0; at < count; at += 1) {
+    const ordinal = ordinals[at] ?? 0;
+    found += ((bitmap[ordinal >>> 5] ?? 0) >>> (ordinal & 31)) & 1;
+  }
+  return found;
+}
+
+export function countSetIn(bitmap: Int32Array, { containers }: OrdinalSet): number {
+  let found = 0;
+  for (let span = 0; span < containers.length; span += 1)
+    found += countIn(bitmap, span * WORDS, containers[span] ?? EMPTY);
+  return found;
+}
+
+/** Visits a set in ascending order from any ordinal on, decoding only as far as needed. */
+export class Walk {
+  private readonly decoded: Int32Array;
+  private at = 0;
+  private end = 0;
+  /** The next 2,048 ordinals to decode. */
+  private part: number;
+
+  constructor(
+    private readonly set: OrdinalSet,
+    from = 0,
+  ) {
+    this.decoded = new Int32Array(Math.min(PART, set.count));
+    this.part = Math.floor(from / PART);
+    this.decodeNext();
+    while (this.at < this.end && (this.decoded[this.at] ?? 0) < from) this.at += 1;
+  }
+
+  /** The next ordinal; -1 after the last one. */
+  next(): number {
+    while (this.at === this.end) if (!this.decodeNext()) return -1;
+    const ordinal = this.decoded[this.at] ?? -1;
+    this.at += 1;
+    return ordinal;
+  }
+
+  private decodeNext(): boolean {
+    const { set, part } = this;
+    if (part * PART >= set.size) return false;
+    const container = set.containers[part >>> 5];
+    this.at = 0;
+    this.end = 0;
+    this.part = part + 1;
+    if (container === undefined || container.count === 0) this.part = ((part >>> 5) + 1) << 5;
+    else this.end = decode(container, part * PART - (part & 31) * PART, this.decoded, part & 31);
+    return true;
+  }
+}
+
+// Stored sets -------------------------------------------------------------------------------------------------
+
+/**
+ * The set as bytes (little-endian, like every typed array here): the number of its containers that are not empty; for
+ * each its index and count; then their arrays, each a multiple of four bytes long.
+ */
+export function encodeSet({ size, containers }: OrdinalSet): Uint8Array {
+  const present = [...containers.entries()].filter(([, { count }]) => count > 0);
+  const heads = 4 + present.length * 8;
+  const lengths = present.map(([span, container]) => storedLength(container.count, spanLength(size, span)));
+  const bytes = new Uint8Array(lengths.reduce((sum, length) => sum + length, heads));
+  const head = new Uint32Array(bytes.buffer, 0, heads / 4);
+  head[0] = present.length;
+  let at = heads;
+  for (const [index, [span, container]] of present.entries()) {
+    head[1 + index * 2] = span;
+    head[2 + index * 2] = container.count;
+    const length = lengths[index] ?? 0;
+    if (length === WORDS * 4) new Int32Array(bytes.buffer, at, WORDS).set(wordsOf(container));
+    else if (length > 0) new Uint16Array(bytes.buffer, at, container.count).set(numbersOf(container));
+    at += length;
+  }
+  return bytes;
+}
+
+function storedLength(count: number, length: number): number {
+  if (count === length) return 0;
+  return count > MAX_SORTED ? WORDS * 4 : Math.ceil(count / 2) * 4;
+}
+
+/**
+ * A set whose arrays are views of these bytes, which start at a multiple of four. Raises `RangeError` if they are cut.
+ */
+export function decodeSet(bytes: Uint8Array, size: number): OrdinalSet {
+  const { buffer, byteOffset } = bytes;
+  const length = new Uint32Array(buffer, byteOffset, 1)[0] ?? 0;
+  const head = new Uint32Array(buffer, byteOffset + 4, length * 2);
+  const containers = new Array<Container>(spansOf(size)).fill(EMPTY);
+  let at = byteOffset + 4 + length * 8;
+  for (let index = 0; index < length; index += 1) {
+    const span = head[index * 2] ?? 0;
+    const count = head[index * 2 + 1] ?? 0;
+    const stored = storedLength(count, spanLength(size, span));
+    containers[span] =
+      stored === 0
+        ? new Container(count, undefined, undefined)
+        : stored === WORDS * 4
+          ? new Container(count, undefined, new Int32Array(buffer, at, WORDS))
+          : new Container(count, new Uint16Array(buffer, at, count), undefined);
+    at += stored;
+  }
+  return new OrdinalSet(size, containers);
+}
+
+/** Bytes of memory that a set takes besides those that it was decoded from. */
+export function overheadOf({ containers }: OrdinalSet): number {
+  return containers.reduce((sum, { count }) => sum + (count === 0 ? 8 : 140), 200);
+}
