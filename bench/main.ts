@@ -24,6 +24,7 @@ import { loadXml } from './load-xml';
 import { logExport } from './log-export';
 import { manyFeeds } from './many-feeds';
 import { memory } from './memory';
+import { metrics } from './metrics';
 import { million } from './million';
 import { notifierStart } from './notifier-start';
 import { project } from './project';
@@ -78,6 +79,7 @@ const FIGURES = {
   'bulk-csv': bulkCsv,
   since,
   cursor,
+  metrics,
   'fan-out': fanOut,
   'esdb-append': esdbAppend,
   'esdb-append-64': esdbAppend64,

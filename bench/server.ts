@@ -20,6 +20,8 @@ export class Server {
     private readonly origin: string,
     private readonly dataDir: string,
     private readonly settings: Settings = {},
+    /** What it has printed before it listened. */
+    readonly shown = '',
   ) {}
 
   /**
@@ -39,13 +41,14 @@ export class Server {
       await ended(launch(dataDir, ['network', 'import', network], settings));
     }
     const child = launch(dataDir, ['serve', '--roles', roles], settings);
-    return new Server(child, await originOf(child), dataDir, settings);
+    const { origin, shown } = await startOf(child);
+    return new Server(child, origin, dataDir, settings, shown);
   }
 
   /** Starts it like `npm start`, with the demo in an empty folder. */
   static async startDemo(dataDir: string): Promise<Server> {
     const child = launch(dataDir, ['serve', '--demo']);
-    return new Server(child, await originOf(child), dataDir);
+    return new Server(child, (await startOf(child)).origin, dataDir);
   }
 
   /** Runs another command of the program with the same folder and settings. */
@@ -151,14 +154,16 @@ export class Server {
   }
 }
 
-/** The URL that the server prints; empty if it serves nothing over HTTP. */
-async function originOf(child: ChildProcess): Promise<string> {
+/** The URL that the server prints, empty if it serves nothing over HTTP, and what it prints before. */
+async function startOf(child: ChildProcess): Promise<{ readonly origin: string; readonly shown: string }> {
   if (child.stdout === null) throw new Error('expected a pipe for the output of the server');
+  const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
     const started = /listening on (http:\S+)|^running /.exec(line);
     if (started === null) continue;
     child.stdout.resume();
-    return started[1] ?? '';
+    return { origin: started[1] ?? '', shown: lines.join('\n') };
   }
   throw new Error('the server ended before it listened');
 }

@@ -9,6 +9,7 @@ import { type RecordedEvent } from '../kernel/event';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { TokenUses } from '../network/token-uses';
 import { allowedBy, secretsOf } from '../operations/installation';
+import { type Metrics } from '../operations/rest/metrics.controller';
 import { answersHere, answersInProcesses } from '../operations/sql/remote';
 import { type Clock } from '../runtime/clock';
 import { type Report } from '../runtime/failure-report';
@@ -20,6 +21,7 @@ import { type ProductExporter, RenderedFeeds } from '../services/products/downlo
 import { makeLoader } from '../services/products/load/loader';
 import { type Config } from '../settings/config';
 import { type AppParts } from './create-app';
+import { ProcessMetrics } from './metrics';
 import { type BaseParts, openAll, raise } from './opened';
 import { atMostEvery, diskTrouble, readinessOf, type RoleTroubles } from './readiness';
 import { startExporter } from './threads/exporter';
@@ -36,6 +38,7 @@ interface ApiParts
   readonly report: Report;
   readonly log?: FastifyBaseLogger;
   readonly troubles?: RoleTroubles;
+  readonly metrics?: Metrics;
 }
 
 /** As long as an attempt lasts at most (`docs/decisions.md#n4`). */
@@ -56,6 +59,7 @@ export interface Api {
 /** Opens the loader and the exporter, and creates the HTTP application: the same for servers and tests. */
 export async function openApi(options: ApiParts): Promise<Api> {
   const { config, engines, follower, threads, report, log, clock, visibleWithin, troubles = {} } = options;
+  const { metrics = new ProcessMetrics({ engines, follower, config, roles: ['api'] }) } = options;
   const { testWithin = TEST_MS, healthEvery = HEALTH_MS } = options;
   const { log: eventLog, store } = engines;
   return await openAll(async (opened) => {
@@ -104,6 +108,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
       downloads,
       counter,
       readiness,
+      metrics,
       tokenUses,
       sessionKey: secrets.derived('sessions of the console'),
       sql: threads

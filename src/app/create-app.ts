@@ -19,6 +19,7 @@ import { type HttpOptions } from '../http/service';
 import { WaitForReadModels } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
 import { ReadStore } from '../kernel/read-store';
+import { type Metrics } from '../operations/rest/metrics.controller';
 import { OperatorsModule, type Readiness } from '../operations/rest/operators.module';
 import { type AnswerSql } from '../operations/sql/remote';
 import { operatorService } from '../operations/rest/operator-service';
@@ -44,6 +45,7 @@ export interface AppParts {
   readonly downloads: RenderedFeeds;
   readonly counter: DownloadCounter;
   readonly readiness: Readiness;
+  readonly metrics: Metrics;
   readonly tokenUses: TokenUses;
   readonly subscriptions: SubscriptionParts;
   readonly sql: AnswerSql;
@@ -74,7 +76,7 @@ const OPEN_ROUTES = [
 @Module({})
 class AppModule {
   static of(parts: AppParts, http: HttpOptions): DynamicModule {
-    const { config, eventLog, store, follower, loader, downloads, counter, readiness } = parts;
+    const { config, eventLog, store, follower, loader, downloads, counter, readiness, metrics } = parts;
     const { clock } = parts;
     const wait = new PositionWait(clock, store, PROJECTIONS);
     // Answers are made of both.
@@ -94,7 +96,10 @@ class AppModule {
         TransactionsModule,
         ClaimsModule,
         SubscriptionsModule.with(parts.subscriptions),
-        OperatorsModule.with(readiness, parts.sql, { ...config, deliveries: parts.subscriptions.deliveries }),
+        OperatorsModule.with({ readiness, metrics }, parts.sql, {
+          ...config,
+          deliveries: parts.subscriptions.deliveries,
+        }),
         DescribeModule,
         ConsoleModule.with(parts.sessionKey),
       ],

@@ -31,6 +31,7 @@ import { parseRequestTarget } from '../wire/keys/request-target';
 import { openApi } from './api';
 import { baseOver, openAll } from './opened';
 import { closeToOthers } from './private-folder';
+import { MetricsPort, ProcessMetrics } from './metrics';
 import { programLog } from './program-log';
 import { startAutomations } from './threads/automation';
 import { type Notifying, startNotifier } from './threads/notifier';
@@ -101,9 +102,24 @@ export async function start(
         automation: automations?.trouble,
         notifier: notifier?.trouble,
       };
-      const api = roles.includes('api')
-        ? await openApi({ ...base, clock: SYSTEM_CLOCK, config, threads: true, report, log, troubles })
-        : undefined;
+      const receivers = notifier?.receivers;
+      const metrics = new ProcessMetrics({ ...base, config, roles, troubles, receivers });
+      const metricsPort =
+        config.metricsPort === undefined
+          ? undefined
+          : await MetricsPort.open(config.metricsPort, metrics, report);
+      if (metricsPort !== undefined) opened.push(() => metricsPort.close());
+      const apiParts = {
+        ...base,
+        clock: SYSTEM_CLOCK,
+        config,
+        threads: true,
+        report,
+        log,
+        troubles,
+        metrics,
+      };
+      const api = roles.includes('api') ? await openApi(apiParts) : undefined;
       if (api !== undefined) opened.push(() => api.close());
       const unreadable = await readable;
       if (unreadable !== undefined && api !== undefined)
@@ -112,13 +128,14 @@ export async function start(
       const replay =
         config.esdbPort === undefined ? undefined : startReplay(engines, config.esdbPort, report);
       if (replay !== undefined) opened.push(() => replay.end());
+      const metricsLines = metricsPort === undefined ? [] : [`metrics are at ${metricsPort.url}`];
       const replayLines = replay === undefined ? [] : [`the log can be read at ${await replay.calls.open()}`];
       endLines();
       const url = port === undefined ? undefined : addressAt(config.host, port.port);
       log.info({ url, ms: Math.round(performance.now() - began) }, 'ready');
       return {
         ...(url === undefined ? {} : { url }),
-        shown: [...demoLines(baseUrlAt(config, port?.port ?? config.port)), ...replayLines],
+        shown: [...demoLines(baseUrlAt(config, port?.port ?? config.port)), ...replayLines, ...metricsLines],
         stop: async () => {
           log.info('stopping');
           await opened.close();

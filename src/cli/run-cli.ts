@@ -89,9 +89,9 @@ const REMEDIES: Readonly<Record<string, string>> = {
 
 /** What helps when a port cannot be listened on, by the code of the system. */
 const LISTENING: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'choose another port with --port',
-  EACCES: 'choose a port from 1024 with --port',
-  EADDRNOTAVAIL: 'choose an address of this machine with --host',
+  EADDRINUSE: 'choose another port with',
+  EACCES: 'choose a port from 1024 with',
+  EADDRNOTAVAIL: 'choose an address of this machine with',
 };
 
 /** Runs `affilog <args>`. Prints expected errors without a stack trace. */
@@ -133,7 +133,10 @@ function describe(error: unknown): { readonly text: string; readonly code: ExitC
   if (!('syscall' in error)) return { text: error.stack ?? error.message, code: 1 };
   // System errors name the port, the file or the folder.
   const listening = error.syscall === 'listen' && 'code' in error ? LISTENING[String(error.code)] : undefined;
-  return { text: listening === undefined ? error.message : `${error.message}: ${listening}`, code: 1 };
+  if (listening === undefined) return { text: error.message, code: 1 };
+  const usual = 'code' in error && error.code === 'EADDRNOTAVAIL' ? '--host' : '--port';
+  const flag = 'flag' in error ? String(error.flag) : usual;
+  return { text: `${error.message}: ${listening} ${flag}`, code: 1 };
 }
 
 /** The message, with the file that is the cause: messages contain no path, since HTTP answers them too. */

@@ -7,7 +7,7 @@ import { Rerenderer } from './matching/rerender';
 import { MatcherRunner } from './matching/matcher-runner';
 import { RatesPublisher } from './matching/rates';
 import { claimDeliveries, type Owner } from '../domain/deliveries/ownership';
-import { DeliveryRunner } from './scheduling/delivery-runner';
+import { DeliveryRunner, type ReceiverCounts } from './scheduling/delivery-runner';
 import { FollowedSubscriptions } from './scheduling/followed-subscriptions';
 import { Recipients } from './scheduling/recipients';
 import { type Secrets } from '../domain/subscriptions/secrets';
@@ -37,12 +37,18 @@ export interface NotifierOptions {
   readonly report: (failure: unknown) => void;
 }
 
+const NO_RECEIVERS: ReceiverCounts = {
+  receivers: { active: 0, failing: 0, resting: 0, disabled: 0 },
+  waiting: 0,
+};
+
 /** How often to check whether this installation may deliver (ms). */
 const CLAIM_MS = 5_000;
 
 /** Everything that a process with the role `notifier` does: rates, matching, sending. */
 export class Notifier {
   private readonly stopping = new AbortController();
+  private delivering: DeliveryRunner | undefined;
   private runners: readonly { start(): void; stop(): Promise<void>; trouble(): string | undefined }[] = [];
   private end: () => Promise<void> = async () => undefined;
   private running: Promise<void> | undefined;
@@ -70,6 +76,11 @@ export class Notifier {
   trouble(): string | undefined {
     const troubles = this.runners.map((runner) => runner.trouble());
     return this.refusal ?? troubles.find((trouble) => trouble !== undefined);
+  }
+
+  /** Of the partitions of this process. */
+  receivers(): ReceiverCounts {
+    return this.delivering?.counts() ?? NO_RECEIVERS;
   }
 
   /** Delivers as long as this installation may; otherwise it takes no part, so the others share everything. */
@@ -110,9 +121,10 @@ export class Notifier {
     const attempt = sender.attempt.bind(sender);
     const rerenderer = new Rerenderer(log, topics, report);
     const delivery = { clock, log, deliveries, leases, recipients, rerenderer, attempt, report };
+    this.delivering = new DeliveryRunner(delivery, { ...owner, keepMs });
     this.runners = [
       new MatcherRunner({ log, deliveries, leases, topics }, { ...owner, clock, code, report }),
-      new DeliveryRunner(delivery, { ...owner, keepMs }),
+      this.delivering,
       ...(rates === undefined ? [] : [new RatesPublisher(clock, log, rates, { report })]),
     ];
     this.end = async () => {
@@ -127,5 +139,6 @@ export class Notifier {
   private async endDelivering(): Promise<void> {
     if (this.runners.length > 0) await this.end();
     this.runners = [];
+    this.delivering = undefined;
   }
 }

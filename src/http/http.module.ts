@@ -18,6 +18,7 @@ import { AnswerWriter } from './answer-writer';
 import { formatsOf, keyTableOf, rolesOf } from './decorators';
 import { FailureCounts, FailureFilter } from './failure-filter';
 import { ReadQueue } from './read-queue';
+import { RequestMetrics } from './request-metrics';
 import { representationOf } from './representation';
 import { sentTokens } from './request-state';
 import { whenOver } from './send-stream';
@@ -173,10 +174,11 @@ export class HttpModule {
         AnswerWriter,
         ReadQueue,
         FailureCounts,
+        RequestMetrics,
         { provide: APP_GUARD, useClass: AdmissionGuard },
         { provide: APP_FILTER, useClass: FailureFilter },
       ],
-      exports: [HttpOptions, WaitForReadModels, Clock, FailureCounts],
+      exports: [HttpOptions, WaitForReadModels, Clock, FailureCounts, RequestMetrics],
     };
   }
 }

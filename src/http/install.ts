@@ -12,6 +12,7 @@ import { CORS } from './cors';
 import { operationsOf } from './describe';
 import { REQUEST_ID } from './request-id';
 import { requestLogger } from './request-log';
+import { RequestMetrics } from './request-metrics';
 import { decorateRequests, headerFault } from './request-state';
 import { HttpOptions, serviceOf } from './service';
 
@@ -39,6 +40,7 @@ export function installHttp(app: NestFastifyApplication): void {
   const budgets = new BodyBudgets({ memory: bodyMemory, space: bodySpace });
   const decorate = decorateRequests(fastify, { services, maxBody, budgets, stopping: stop.signal });
   const log = requestLogger(fastify);
+  const metrics = app.get(RequestMetrics);
   // Runs before Nest answers preflight requests.
   adapter.setOnRequestHook((request: FastifyRequest, reply: FastifyReply, done: (fault?: Fault) => void) => {
     // Many parts listen for the end of an answer; Node.js would warn of a leak.
@@ -47,6 +49,7 @@ export function installHttp(app: NestFastifyApplication): void {
     decorate(request, reply);
     whenFirst(request.raw, reply.raw, () => {
       log(request, reply);
+      metrics.begin(request, reply.raw);
       // Nest would answer a target that is no path, such as `*`, before the hooks below.
       const { method, target, raw } = request;
       done(raw.url?.startsWith('/') === true ? undefined : missingRoute(method, target.path, routes));

@@ -63,6 +63,11 @@ export async function parkedCount(store: ReadStore): Promise<number> {
   return await countParked(store, [...generations, AUTOMATIONS]);
 }
 
+/** Number of actions of automations that have failed and are retried. */
+export async function countParkedActions(store: ReadStore): Promise<number> {
+  return await countParked(store, [AUTOMATIONS]);
+}
+
 /** Counts the events that the matcher cannot use. Each count reads what is new. */
 export function parkedEventCounter(log: EventLog): () => Promise<number> {
   const parking = new Parking(SYSTEM_CLOCK, log, MATCHER);

@@ -13,6 +13,7 @@ import { type Clock, ClockGuard } from '../runtime/clock';
 import { inParallel } from '../runtime/concurrency';
 import { Troubles } from '../runtime/leader';
 import { AUTOMATION_LEASE, LeaseHolder } from '../runtime/lease-holder';
+import { AUTOMATION_ACTIONS } from '../runtime/metrics';
 import { Backoff } from '../runtime/unavailable';
 
 /** What an action works with. */
@@ -200,8 +201,10 @@ export class AutomationRunner {
         const given = { clock, log, directory: follower.directory, at };
         const { position = START } = await automation.act(found, given);
         last = later(last, position);
+        AUTOMATION_ACTIONS.add(1, { automation: automation.name, result: 'done' });
       } catch (error) {
         if (error instanceof EngineUnavailable) throw error;
+        AUTOMATION_ACTIONS.add(1, { automation: automation.name, result: 'failed' });
         failed.push({ id: found.id, version: found.version, error });
       }
     });

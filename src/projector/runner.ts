@@ -4,6 +4,7 @@ import { type Generation, NoGeneration, type ReadStore } from '../kernel/read-st
 import { type Clock } from '../runtime/clock';
 import { Leader } from '../runtime/leader';
 import { LeaseHolder } from '../runtime/lease-holder';
+import { PROJECTED_EVENTS } from '../runtime/metrics';
 import { isAbort, reasonOf } from '../runtime/unavailable';
 import { Expiry, type ExpiryParts } from './expiry';
 import { GenerationProjector } from './generation-projector';
@@ -165,13 +166,14 @@ export class Runner {
     let isWriting = false;
     let hasCaughtUp = false;
     let last: RecordedEvent | undefined;
-    const { clock } = this.parts;
+    const { clock, source = DOMAIN_LOG } = this.parts;
     let flushed = clock.monotonic();
     try {
       for await (const batch of this.log.subscribe({ after, prefixes, batchSize: BATCH, signal })) {
         if (!batch.caughtUp) this.behindSince ??= clock.now().toISOString();
         await group.apply(batch, signal);
         this.meter.count(batch.events.length);
+        PROJECTED_EVENTS.add(batch.events.length, { log: source === DOMAIN_LOG ? 'events' : 'deliveries' });
         // `apply` returns once the previous batch is written.
         this.applied = last ?? this.applied;
         last = batch.events.at(-1) ?? last;

@@ -129,6 +129,7 @@ const SHAPES = z.object({
   LOG_FORMAT: oneOf(['pretty', 'json']).optional(),
   HOST: text.regex(/^[\w.:-]+$/, expects('a host name or address')),
   PORT: integer(0, 65_535),
+  METRICS_PORT: integer(0, 65_535).optional(),
   VENDOR: text.regex(/^[a-z][a-z\d-]*$/, expects('a name of lower-case letters, digits and dashes')),
   BASE_URL: url.optional(),
   TRACKER_URL: url,

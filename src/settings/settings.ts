@@ -57,6 +57,12 @@ export const SETTINGS = {
   },
   HOST: { default: '127.0.0.1', description: 'Address to listen on.', serving: true },
   PORT: { default: '3000', description: 'Port to listen on; 0 picks a free one.', serving: true },
+  METRICS_PORT: {
+    description:
+      'Local port that serves the metrics of the process at `/metrics`, without a token. Default: none; with an OPS token ' +
+      'they are at `/ops/1.0/metrics`.',
+    serving: true,
+  },
   VENDOR: { default: 'affilog', description: 'Vendor name in XML namespaces.', serving: true },
   BASE_URL: {
     description: 'Public URL of the service. Default: `http://HOST:PORT`, never the Host header.',

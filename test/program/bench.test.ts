@@ -94,6 +94,8 @@ const AIMS = {
   'cursor newest first': 0.8,
   'cursor oldest first': 0.8,
   'cursor by price': 0.8,
+  'metrics voucher-create': 0.98,
+  'metrics search': 0.98,
   'fan-out': 1,
   'fan-out to nothing': 1,
   'fan-out from nothing': 1,

@@ -92,8 +92,8 @@ export class OpenApiDocument {
     if (described.content === undefined) return [...undocumented, ...(answer.body === '' ? [] : ['a body'])];
     const [, called] = /^\/\*\*\/\w+\((.*), undefined, undefined\);$/s.exec(answer.body) ?? [];
     const [text, textType] = called === undefined ? [answer.body, type] : [called, JSON_TYPE];
-    // Media types are described without the charset.
-    const schema = described.content[textType.replace(/; charset=utf-8$/, '')]?.schema;
+    // Media types are described without their parameters.
+    const schema = described.content[textType.replace(/;.*$/, '')]?.schema;
     const wrong = schema === undefined ? [type] : await this.problemsIn(text, textType, schema);
     return [...undocumented, ...wrong];
   }

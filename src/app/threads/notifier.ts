@@ -48,12 +48,12 @@ export async function run({ ticket, config }: NotifierData, report: Report): Pro
 const MEMORY = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 48 } as const;
 
 /** Sends notifications, in another thread. */
-export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'stop'>;
+export type Notifying = Pick<Remote<Notifier>, 'start' | 'trouble' | 'receivers' | 'stop'>;
 
 /** Sends notifications in a thread; needs compiled code. `report` receives failures after which it continues. */
 export function startNotifier(engines: Engines, config: Config, report: Report): Notifying {
   const { calls, end } = startOver<Notifier>(engines, 'notifier', {
-    methods: ['start', 'trouble'],
+    methods: ['start', 'trouble', 'receivers'],
     data: { config },
     report,
     resourceLimits: MEMORY,

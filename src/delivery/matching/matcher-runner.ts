@@ -8,6 +8,7 @@ import { type IsGone, type Leases } from '../../kernel/leases';
 import { type Clock } from '../../runtime/clock';
 import { Leader, Troubles } from '../../runtime/leader';
 import { LeaseHolder, MATCHER_LEASE } from '../../runtime/lease-holder';
+import { MATCHED_MESSAGES } from '../../runtime/metrics';
 import {
   parkedStream,
   Parking,
@@ -406,6 +407,7 @@ class MatchedWriter {
       ...this.pending,
       last,
     ]);
+    MATCHED_MESSAGES.add(this.pending.filter(({ type }) => type === 'MessageDue').length, {});
     [this.revision, this.last, this.pending, this.bytes] = [appended.revision, cursor, [], 0];
     if (cursor.messages === 0) this.complete = appended.revision;
   }

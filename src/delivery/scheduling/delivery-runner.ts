@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { PARTITIONS } from '../../domain/subscriptions/receiver-id';
+import { type Health } from '../../domain/deliveries/health';
+import { partitionOf, PARTITIONS } from '../../domain/subscriptions/receiver-id';
 import { type IsGone, type Leases } from '../../kernel/leases';
 import { atMost, Backoff, reasonOf } from '../../runtime/unavailable';
 import { type Clock, ClockGuard } from '../../runtime/clock';
@@ -62,6 +63,19 @@ const SAVE_MS = 60_000;
 
 /** Messages that are read at a take-over, after which partitions are saved at once. */
 const SAVE_MESSAGES = 5_000;
+
+/** How the receivers of a process do. */
+export interface ReceiverCounts {
+  /** Their number by state; those that rest are failing too, and count once. */
+  readonly receivers: Readonly<Record<'active' | 'failing' | 'resting' | 'disabled', number>>;
+  /** Messages that are due, or tried again later; without those of long queues that are not read yet. */
+  readonly waiting: number;
+}
+
+function stateOf(health: Health | undefined, now: number): 'active' | 'failing' | 'resting' {
+  if (health?.rest !== undefined && health.rest.until > now) return 'resting';
+  return health?.failing === undefined ? 'active' : 'failing';
+}
 
 /** Sends notifications, for its share of all partitions (docs/architecture.md, Notifications). */
 export class DeliveryRunner {
@@ -155,6 +169,22 @@ export class DeliveryRunner {
     if (this.troubles.reason !== undefined) return this.troubles.reason;
     if (this.reader.trouble !== undefined) return reasonOf(this.reader.trouble);
     return inTrouble ? 'outcomes of attempts cannot be stored' : this.dispatcher.faults.trouble;
+  }
+
+  /** Of the partitions of this process. */
+  counts(): ReceiverCounts {
+    const counts = { active: 0, failing: 0, resting: 0, disabled: 0 };
+    const { partitions } = this.dispatcher;
+    const now = this.parts.clock.wall();
+    for (const { id, isDisabled } of this.parts.recipients.all()) {
+      const state = partitions.get(partitionOf(id))?.state;
+      if (state !== undefined)
+        counts[isDisabled ? 'disabled' : stateOf(state.receivers.get(id)?.health, now)] += 1;
+    }
+    let waiting = 0;
+    for (const { state } of partitions.values())
+      for (const { queue, retries } of state.receivers.values()) waiting += queue.size + retries.size;
+    return { receivers: counts, waiting };
   }
 
   /** Renews what this process has, and takes or gives up partitions until it has its share. */

@@ -3,6 +3,7 @@ import { reportedFailure } from '../../domain/deliveries/health';
 import { type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { type Clock, type Timer } from '../../runtime/clock';
+import { ATTEMPT_SECONDS, DELIVERY_OUTCOMES, DELIVERY_SECONDS } from '../../runtime/metrics';
 import { atMost } from '../../runtime/unavailable';
 import { FairQueue } from '../../runtime/fair-queue';
 import { type Rerenderer } from '../matching/rerender';
@@ -297,6 +298,7 @@ export class Dispatcher {
     };
     const result = await this.parts.attempt(attempt, partition.signal);
     const classified = this.faults.classify(result, partition.signal.aborted);
+    ATTEMPT_SECONDS.observe(classified.ms / 1000, { end: classified.end });
     return classified.end === 'aborted' ? undefined : outcomeOf(started, receiver.state, classified);
   }
 
@@ -312,6 +314,7 @@ export class Dispatcher {
       this.disabling.check(partition, before, outcome).catch(this.parts.report);
     }
     const started = partition.appended(outcome);
+    count(outcome, started?.message);
     this.cache.delete(outcome.revision);
     if (started !== undefined) this.end(partition, started, outcome);
     else this.settled(outcome);
@@ -396,6 +399,15 @@ export class Dispatcher {
       },
     };
   }
+}
+
+/** `message`: absent if it was not sent. */
+function count({ outcome, at, ms = 0, isManual }: Outcome, message?: Message): void {
+  DELIVERY_OUTCOMES.add(1, { outcome });
+  if (outcome !== 'delivered' || isManual === true || message === undefined) return;
+  if (message.made !== undefined || message.isTest === true) return;
+  // What was imported, or the clock of another machine, may be ahead.
+  DELIVERY_SECONDS.observe(Math.max(0, Date.parse(at) + ms - Date.parse(message.at)) / 1000, {});
 }
 
 /** Whether a message is still to be sent by its schedule. */

@@ -88,6 +88,13 @@ export class Standings {
     return cancelled !== undefined && requested < cancelled;
   }
 
+  /** The receivers of all subscriptions. */
+  *allReceivers(): Generator<{ readonly id: string; readonly isDisabled: boolean }> {
+    for (const { state, receivers } of this.all.values())
+      for (const [id, { isDisabled }] of receivers)
+        yield { id, isDisabled: isDisabled || id in state.disabledReceivers };
+  }
+
   /** Whether any subscription has a receiver of this id. */
   hasReceiver(id: string): boolean {
     this.receivers ??= new Set(

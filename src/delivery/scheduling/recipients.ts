@@ -8,7 +8,13 @@ import { type Permission } from './scheduler';
 export type KnownSubscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
   readonly book: Pick<
     Standings,
-    'hasReceiver' | 'isCancelled' | 'ratesPublished' | 'renderedSince' | 'secretsOf' | 'standingOf'
+    | 'allReceivers'
+    | 'hasReceiver'
+    | 'isCancelled'
+    | 'ratesPublished'
+    | 'renderedSince'
+    | 'secretsOf'
+    | 'standingOf'
   >;
 };
 
@@ -73,6 +79,11 @@ export class Recipients {
     const { book } = this.subscriptions;
     const since = subscriptionId === undefined ? undefined : book.renderedSince(subscriptionId, receiver);
     return `${book.ratesPublished} ${since ?? ''}`;
+  }
+
+  /** The receivers of all subscriptions. */
+  all(): Iterable<{ readonly id: string; readonly isDisabled: boolean }> {
+    return this.subscriptions.book.allReceivers();
   }
 
   /** False if no subscription has the receiver. */

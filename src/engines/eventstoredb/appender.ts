@@ -8,6 +8,7 @@ import { type NewEvent, NO_STREAM, type Position } from '../../kernel/event';
 import { RevisionConflict, StreamDeleted, UnacceptableAppend } from '../../kernel/event-log';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { FairQueue } from '../../runtime/fair-queue';
+import { APPEND_RETRIES, type CountedLog } from '../../runtime/metrics';
 import { withTimeout } from '../../runtime/unavailable';
 import { Connection } from './connection';
 import { NoAnswer, Refused, unavailable } from './failure';
@@ -44,6 +45,7 @@ export class Appender {
   constructor(
     private readonly url: string,
     private readonly timing: { readonly timeoutMs: number; readonly retryMs: number },
+    private readonly log: CountedLog = 'events',
   ) {
     this.#connection = new Connection(url);
   }
@@ -86,6 +88,7 @@ export class Appender {
         // An error of an earlier attempt says more than our own time-out.
         failure = error instanceof AttemptTimeout ? (failure ?? error) : error;
         await budget.afterFailure(await this.#connection.explain(failure), since);
+        APPEND_RETRIES.add(1, { log: this.log });
       }
     }
   }

@@ -13,6 +13,7 @@ import {
 } from '../../kernel/event-log';
 import { type OnRetry } from '../../runtime/unavailable';
 import { checkAppend } from '../check-append';
+import { countedAppend } from '../counted-append';
 import { type Appender, type AppendResult } from './appender';
 import { BatchBuffer, eventsIn, lastRevision, type Readers, streamParts } from './stream-reads';
 import { NoAnswer, Refused, unavailable } from './failure';
@@ -66,12 +67,14 @@ export class EventStoreLog extends EventLog {
     if (this.shared.namespace.toLog(this.serverName(stream)) === undefined)
       throw new UnacceptableAppend(`"${stream}" is not a valid name of a stream`);
     this.#checkOpen();
-    const result = await this.#unlessClosed(
-      events.length > 0 ? this.#appendOwn(stream, expected, events) : this.#check(stream, expected),
-    );
-    const position = result.position ?? (await this.#positionOf(stream, result.revision));
-    this.shared.head.advanceTo(position);
-    return { revision: result.revision, position };
+    return await countedAppend(this.shared.namespace.log, events.length, async () => {
+      const result = await this.#unlessClosed(
+        events.length > 0 ? this.#appendOwn(stream, expected, events) : this.#check(stream, expected),
+      );
+      const position = result.position ?? (await this.#positionOf(stream, result.revision));
+      this.shared.head.advanceTo(position);
+      return { revision: result.revision, position };
+    });
   }
 
   override async *readStream(

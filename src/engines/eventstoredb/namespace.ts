@@ -1,4 +1,5 @@
 import { type RecordedEvent } from '../../kernel/event';
+import { type CountedLog } from '../../runtime/metrics';
 
 /** Start the names of streams that share a server with those of the domain: of the delivery log, and of leases. */
 const DELIVERIES = 'deliveries.';
@@ -9,11 +10,12 @@ export const INDEX = 'index.';
 
 /** The streams of a server that belong to one log, which reads no others. Those of the server start with `$`. */
 export class Namespace {
-  static readonly domain = new Namespace('', [DELIVERIES, LEASES, INDEX]);
-  static readonly deliveries = new Namespace(DELIVERIES);
-  static readonly leases = new Namespace(LEASES);
+  static readonly domain = new Namespace('events', '', [DELIVERIES, LEASES, INDEX]);
+  static readonly deliveries = new Namespace('deliveries', DELIVERIES);
+  static readonly leases = new Namespace('leases', LEASES);
 
   private constructor(
+    readonly log: CountedLog,
     readonly prefix: string,
     private readonly excluded: readonly string[] = [],
   ) {}

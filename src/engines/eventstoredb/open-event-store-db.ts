@@ -99,7 +99,7 @@ function open(url: string, namespace: Namespace, timing: Timing): SharedConnecti
   const findKnown = isIndexed ? () => readMark(readers, namespace, signal) : undefined;
   const head = new LogHead(readers, namespace, signal, findKnown);
   const tail = new Tail(readers, namespace, head, signal);
-  const appender = new Appender(url, timing);
+  const appender = new Appender(url, timing, namespace.log);
   return { namespace, readers, appender, head, tail, isIndexed, closing, users: 0 };
 }
 

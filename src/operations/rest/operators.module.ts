@@ -17,6 +17,7 @@ import { EventSchemasController } from './event-schemas.controller';
 import { HistoryController } from './history.controller';
 import { LogController } from './log.controller';
 import { MappingsController } from './mappings.controller';
+import { Metrics, MetricsController } from './metrics.controller';
 import { operatorFaults } from './operator-service';
 import { ProjectionParts, ProjectionsController } from './projections.controller';
 import { WhyController } from './why.controller';
@@ -75,7 +76,7 @@ class HealthController {
 @Module({})
 export class OperatorsModule {
   static with(
-    readiness: Readiness,
+    { readiness, metrics }: { readonly readiness: Readiness; readonly metrics: Metrics },
     sql: AnswerSql,
     parts: ProductParts & VoucherParts & BackupPlace & ProjectionParts,
   ): DynamicModule {
@@ -96,9 +97,11 @@ export class OperatorsModule {
         HistoryController,
         AsOfController,
         ProjectionsController,
+        MetricsController,
       ],
       providers: [
         { provide: HealthCheck, useValue: { readiness } satisfies HealthCheck },
+        { provide: Metrics, useValue: metrics },
         { provide: SQL, useValue: sql },
         {
           provide: PastViews,

@@ -6,6 +6,7 @@ import { type BodyCost, type PostedBody } from '../../http/posted-body';
 import { type Remote } from '../../runtime/calls';
 import { EngineUnavailable } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
+import { LOADED_PRODUCTS, LOADS } from '../../runtime/metrics';
 import { productFaults as fault } from '../../domain/products/faults';
 import { type LoadedFeed, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
@@ -48,10 +49,13 @@ export class ProductCommands {
     const record = this.refusals.begin(feedId, mode);
     const received = this.receive({ feedId, mode, directoryPosition, dryRun }, body);
     const loaded = await received.catch(async (error: unknown) => {
+      LOADS.add(1, { result: isRefusal(error) ? 'refused' : 'failed' });
       // The caller gets the refusal whether or not it can be recorded.
       if (isRefusal(error) && !dryRun) await record(error).catch(ignoreUnavailable);
       throw error;
     });
+    LOADS.add(1, { result: dryRun ? 'dry_run' : 'stored' });
+    if (!dryRun) countProducts(loaded);
     await this.readModels.afterWrite(loaded);
     return loaded;
   }
@@ -67,6 +71,7 @@ export class ProductCommands {
     if (which.length === 0)
       throw fault.parametersMissing('spId is missing: name products to delete, or all by deleteAll=true');
     const deleted = await this.loader.remove(feedId, which, dryRun);
+    if (!dryRun) countProducts(deleted);
     await this.readModels.afterWrite(deleted);
     return deleted;
   }
@@ -118,6 +123,16 @@ function costOfLoad(bytes: number): BodyCost {
 /** A fault of the post, not one of ours (`docs/decisions.md#a12`). */
 function isRefusal(error: unknown): error is Fault {
   return error instanceof Fault && error.status < 500;
+}
+
+function countProducts({ counts }: LoadedFeed): void {
+  const { new: listed, removed: delisted, revised, repriced, unchanged, refused } = counts;
+  LOADED_PRODUCTS.add(listed, { change: 'listed' });
+  LOADED_PRODUCTS.add(revised, { change: 'revised' });
+  LOADED_PRODUCTS.add(repriced, { change: 'repriced' });
+  LOADED_PRODUCTS.add(unchanged, { change: 'unchanged' });
+  LOADED_PRODUCTS.add(delisted, { change: 'delisted' });
+  LOADED_PRODUCTS.add(refused, { change: 'refused' });
 }
 
 function ignoreUnavailable(error: unknown): void {

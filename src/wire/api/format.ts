@@ -2,7 +2,8 @@ import { type MakeFault } from '../../kernel/fault';
 import { type Extension } from '../keys/request-target';
 import { httpFaults } from './errors';
 
-export type Format = Extension;
+/** `text` is what other programs define, and has no extension. */
+export type Format = Extension | 'text';
 
 export type BodyFormat = 'json' | 'xml';
 
@@ -12,6 +13,7 @@ export const CONTENT_TYPES = {
   csv: 'text/csv; charset=utf-8',
   ics: 'text/calendar; charset=utf-8',
   ndjson: 'application/x-ndjson; charset=utf-8',
+  text: 'text/plain; version=0.0.4; charset=utf-8',
   jsonp: 'application/javascript; charset=utf-8',
 } as const;
 
@@ -21,6 +23,7 @@ const MEDIA_TYPES: Readonly<Record<Format, readonly [string, ...string[]]>> = {
   csv: ['text/csv'],
   ics: ['text/calendar'],
   ndjson: ['application/x-ndjson'],
+  text: ['text/plain'],
 };
 
 /** The media type of a format, as it is described: without a charset, which is UTF-8. */

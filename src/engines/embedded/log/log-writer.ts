@@ -1,6 +1,7 @@
 import { type DatabaseSyncInstance } from '@photostructure/sqlite';
 import { NO_STREAM, positionOf } from '../../../kernel/event';
 import { type Appended, RevisionConflict } from '../../../kernel/event-log';
+import { COMMIT_APPENDS, COMMIT_SECONDS, FSYNC_SECONDS } from '../../../runtime/metrics';
 import { Connection, type Session } from '../connection';
 import { refuseTorn, refuseTornIndex } from './damage';
 import { type PackedAppend, TEXTS } from './packed';
@@ -36,7 +37,7 @@ export class LogWriter {
 
   constructor(
     file: string,
-    kind: LogKind = 'events',
+    private readonly kind: LogKind = 'events',
     open: (file: string, kind: LogKind) => DatabaseSyncInstance = openToAppend,
   ) {
     this.#connection = new Connection(SUBJECTS[kind], () => open(file, kind));
@@ -58,11 +59,22 @@ export class LogWriter {
    */
   commit(appends: readonly PackedAppend[]): readonly CommitResult[] {
     return this.#connection.use((session) => {
+      const began = performance.now();
       session.database.exec('BEGIN IMMEDIATE');
       const outcomes = appends.map((append) => appendOne(session, append));
+      const inserted = performance.now();
       session.database.exec('COMMIT');
+      this.#count(appends.length, began, inserted);
       return outcomes;
     });
+  }
+
+  #count(appends: number, began: number, inserted: number): void {
+    const log = { log: this.kind };
+    const now = performance.now();
+    COMMIT_APPENDS.observe(appends, log);
+    COMMIT_SECONDS.observe((now - began) / 1000, log);
+    FSYNC_SECONDS.observe((now - inserted) / 1000, log);
   }
 
   /** In a log that expires, deletes a slice of what was appended before a time (epoch ms). False: there was nothing. */

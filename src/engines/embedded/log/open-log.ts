@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { BroadcastChannel, MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { callsOver, type Remote } from '../../../runtime/calls';
 import { EngineUnavailable, type EventLog, type ExpiringLog } from '../../../kernel/event-log';
+import { countedAppend } from '../../counted-append';
 import { AppendSender } from './append-sender';
 import { expireWith, type Expire, SqliteExpiringLog } from './expiring';
 import { GroupCommit } from './group-commit';
@@ -10,6 +11,7 @@ import { LogReader } from './log-reader';
 import { type LogThread, type LogThreadData } from './log.thread';
 import { LogWriter } from './log-writer';
 import { HeadWatcher } from './head-watcher';
+import { TEXTS } from './packed';
 import { type LogKind, SUBJECTS } from './schema';
 import { type Send, SqliteEventLog } from './sqlite-event-log';
 
@@ -111,7 +113,7 @@ function partsInThread(file: string, kind: LogKind): Parts {
     writer.close();
   };
   return {
-    parts: [reader, watcher, (append) => commits.append(append), close],
+    parts: [reader, watcher, counted(kind, (append) => commits.append(append)), close],
     expire: (before) => expireWith(writer, before),
   };
 }
@@ -133,9 +135,13 @@ function partsOver(
     await close();
   };
   return {
-    parts: [reader, watcher, (append) => sender.append(append), closeAll],
+    parts: [reader, watcher, counted(kind, (append) => sender.append(append)), closeAll],
     expire: (before) => writer.expire(before),
   };
+}
+
+function counted(kind: LogKind, send: Send): Send {
+  return (append) => countedAppend(kind, append.texts.length / TEXTS, () => send(append));
 }
 
 function portTo(thread: Worker): MessagePort {

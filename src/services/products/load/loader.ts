@@ -8,6 +8,7 @@ import { mappedCategory, type PostedCategory } from '../../../network/categories
 import { type Directory } from '../../../network/directory';
 import { type FollowedDirectory } from '../../../network/follower';
 import { type Clock } from '../../../runtime/clock';
+import { LOAD_SECONDS } from '../../../runtime/metrics';
 import { type BodyFormat } from '../../../wire/api/format';
 import { CLOSE_BYTES, FeedWriter, MAX_CONFLICTS, OVERTAKEN, plus } from './feed-writer';
 import { type FeedLock, FingerprintCache } from './fingerprint-cache';
@@ -68,6 +69,8 @@ interface Load {
   readonly id: string;
   readonly request: LoadRequest;
   readonly started: number;
+  /** Monotonic. */
+  readonly began: number;
   readonly spool: Spool;
   readonly intake: ProductIntake;
   readonly body: JsonBody | XmlBody;
@@ -106,7 +109,15 @@ export class Loader {
     const intake = new ProductIntake({ format, spool, prints, knowsCategory, validate });
     const body = format === 'json' ? new JsonBody(intake) : new XmlBody(intake);
     const id = clock.uuid();
-    this.receiving.set(id, { id, request, started: clock.wall(), spool, intake, body });
+    this.receiving.set(id, {
+      id,
+      request,
+      started: clock.wall(),
+      began: clock.monotonic(),
+      spool,
+      intake,
+      body,
+    });
     return id;
   }
 
@@ -123,7 +134,9 @@ export class Loader {
     this.receiving.delete(id);
     const result = this.finishLoad(load);
     this.appending.add(result);
-    return await result.finally(() => this.appending.delete(result));
+    const loaded = await result.finally(() => this.appending.delete(result));
+    LOAD_SECONDS.observe((this.parts.clock.monotonic() - load.began) / 1000, {});
+    return loaded;
   }
 
   /** Discards a load whose body was broken off. */
