@@ -241,8 +241,8 @@ async function openServerDeliveries(url: string, onRetry?: OnRetry): Promise<Exp
 export const DELIVERIES_FILE = 'deliveries.sqlite';
 
 /**
- * Copies the embedded delivery log of a data folder, which may be in use, to a new file, and reads that. False if there is
- * none. Raises `EngineUnavailable`.
+ * Copies the embedded delivery log of a data folder, which may be in use, to a new file, and reads that. False if there
+ * is none. Raises `EngineUnavailable`.
  */
 export async function copyDeliveriesTo(to: string, dataDir: string, signal?: AbortSignal): Promise<boolean> {
   const from = join(dataDir, DELIVERIES_FILE);
@@ -360,9 +360,9 @@ export function presenceIn(dataDir: string): Presence {
 }
 
 /**
- * Runs `work` while this process has the lock of a file, which is created if needed and stays; undefined if another one has
- * it. It works between machines if the file system has locks, and ends with the process. Raises `EngineUnavailable` if it
- * cannot be locked, system errors, and what `work` raises.
+ * Runs `work` while this process has the lock of a file, which is created if needed and stays; undefined if another one
+ * has it. It works between machines if the file system has locks, and ends with the process. Raises `EngineUnavailable`
+ * if it cannot be locked, system errors, and what `work` raises.
  */
 export async function whileLocked<Result>(
   file: string,

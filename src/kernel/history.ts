@@ -54,8 +54,8 @@ export async function* eventsOnDemand(
 /**
  * The history of an aggregate, one version for each event before the revision `to`, oldest first: the last 1,000. They
  * are folded from its stream by its decider, so they outlast the aggregate's removal, and read in batches on demand.
- * `fieldsOf` returns the fields to compare; without a result the aggregate has none any more, and the event that removed
- * it changed none.
+ * `fieldsOf` returns the fields to compare; without a result the aggregate has none any more, and the event that
+ * removed it changed none.
  */
 export async function* versionsOf<State, Event extends TimedEvent>(
   log: EventLog,

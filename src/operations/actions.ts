@@ -8,8 +8,9 @@ import { defined } from '../kernel/without';
 import { UsageError } from './command-error';
 
 /**
- * What operators do: the commands that change something, each with the operations below `/ops/1.0` that do the same. Each run
- * is recorded in the log before it changes anything (`docs/decisions.md#x117`). The log of any other command refuses to append.
+ * What operators do: the commands that change something, each with the operations below `/ops/1.0` that do the same.
+ * Each run is recorded in the log before it changes anything (`docs/decisions.md#x117`). The log of any other command
+ * refuses to append.
  *
  * Names of commands are in the log: add, never rename.
  */
@@ -109,9 +110,9 @@ interface Acting {
 }
 
 /**
- * Does what an operator asks for, with engines that record it before the first change: what is refused, or has nothing to
- * do, is not recorded. What changes neither log nor store calls `begin` itself. Afterwards the end is recorded. Raises what `work` raises, `UsageError`, and
- * `EngineUnavailable` if it cannot be recorded: then nothing is changed.
+ * Does what an operator asks for, with engines that record it before the first change: what is refused, or has nothing
+ * to do, is not recorded. What changes neither log nor store calls `begin` itself. Afterwards the end is recorded.
+ * Raises what `work` raises, `UsageError`, and `EngineUnavailable` if it cannot be recorded: then nothing is changed.
  */
 export async function acting<Engines extends Acting, Result>(
   clock: Clock,

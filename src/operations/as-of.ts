@@ -39,8 +39,8 @@ type AsOfEngines = Pick<Engines, 'log' | 'store'>;
 const READ_WITH: Readonly<Record<string, readonly string[]>> = { products: ['price-history'] };
 
 /**
- * Builds read models as of a time or a position, or continues that. Raises `UsageError`, `AsOfRefused`, `RebuildUnderWay`,
- * `OtherLog`.
+ * Builds read models as of a time or a position, or continues that. Raises `UsageError`, `AsOfRefused`,
+ * `RebuildUnderWay`, `OtherLog`.
  */
 export async function rebuildAsOf(
   { log, store }: AsOfEngines,
@@ -109,8 +109,8 @@ function momentIn({ at, position }: Pick<AsOfRequest, 'at' | 'position'>, clock:
 }
 
 /**
- * The last event whose time is not after the one that is asked for, whatever times those before it have, or which is not after
- * the position; reads the log backwards from its end. Queries take the time for the present.
+ * The last event whose time is not after the one that is asked for, whatever times those before it have, or which is
+ * not after the position; reads the log backwards from its end. Queries take the time for the present.
  */
 async function momentOf(
   log: EventLog,

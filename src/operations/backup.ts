@@ -218,7 +218,7 @@ async function writeBackup(to: string, backup: Backup): Promise<void> {
     throw new CommandError(`${join(to, FILE)} was changed by another process: back up again, one at a time`);
 }
 
-/** Whether a file is there that is not the one to be restored. A key of the installation stays if the backup has none. */
+/** Whether another file is there than the one to be restored. A key stays if the backup has none. */
 async function isOther(path: string, restored: BackedUpFile | undefined): Promise<boolean> {
   if (!(await exists(path)) || (restored === undefined && path.endsWith(KEY))) return false;
   return (await sha256Of(path)) !== restored?.sha256;
@@ -250,9 +250,9 @@ export interface RestoredBackup extends Copied {
 }
 
 /**
- * Restores a backup to an empty log, and to a data folder without a delivery log; continues an interrupted restore. Everything is
- * verified before anything is written; until it has finished, nothing else opens the engines there. Raises
- * `CommandError` and system errors.
+ * Restores a backup to an empty log, and to a data folder without a delivery log; continues an interrupted restore.
+ * Everything is verified before anything is written; until it has finished, nothing else opens the engines there.
+ * Raises `CommandError` and system errors.
  */
 export async function restoreBackup(
   from: string,

@@ -126,7 +126,7 @@ export async function checkLog(log: EventLog, options: InspectOptions = {}): Pro
   return { events, problems: [...problems.values()] };
 }
 
-/** The last revisions of streams, by the ends of their names: a large map takes long to grow, and its size is limited. */
+/** The last revisions of streams, by the ends of their names: maps are limited in size, and large ones grow slowly. */
 class Revisions {
   private readonly byEnd = new Map<string, Map<string, number>>();
 

@@ -49,8 +49,8 @@ export interface GenerationState {
   readonly number: number;
   readonly version: number;
   /**
-   * `kept`: it was live, and may be again. `ready`: it may be swapped in. `unfinished`: it is being built, or a rebuild was
-   * interrupted. `old`: it is dropped by the next rebuild.
+   * `kept`: it was live, and may be again. `ready`: it may be swapped in. `unfinished`: it is being built, or a rebuild
+   * was interrupted. `old`: it is dropped by the next rebuild.
    */
   readonly state: 'live' | 'kept' | 'ready' | 'unfinished' | 'old';
   readonly position: Position;
@@ -92,7 +92,7 @@ export async function readModelStates(
       comparison: await readNotes(store, 'comparison', collections),
       failure: await readNotes(store, 'failure', collections),
     };
-    const around: Surroundings = {
+    const around: StateParts = {
       ...{ log, store, now, notes },
       isProjected: (await store.holder(projectorLease.name, now, projectorLease.ms)) !== undefined,
       rebuilder: await store.holder(rebuildLease.name, now, rebuildLease.ms),
@@ -103,7 +103,7 @@ export async function readModelStates(
   return states;
 }
 
-interface Surroundings {
+interface StateParts {
   readonly log: EventLog;
   readonly store: ReadStore;
   readonly now: number;
@@ -121,7 +121,7 @@ interface Surroundings {
   };
 }
 
-async function stateOf(projection: Projection, around: Surroundings): Promise<ReadModelState> {
+async function stateOf(projection: Projection, around: StateParts): Promise<ReadModelState> {
   const { log, store, now, notes, rebuilder } = around;
   const { name, version } = projection.collection;
   const all = around.generations.filter(({ collection }) => collection === name);
@@ -175,7 +175,7 @@ function shownRebuild(
 }
 
 interface Judged {
-  readonly around: Surroundings;
+  readonly around: StateParts;
   readonly live: GenerationState | undefined;
   readonly parked: number;
   readonly lag: Lag | undefined;
@@ -210,7 +210,7 @@ function judged(
 /** Undefined if it was dropped meanwhile. */
 async function generationState(
   generation: Generation,
-  { store, notes }: Surroundings,
+  { store, notes }: StateParts,
 ): Promise<GenerationState | undefined> {
   const { collection, number, version } = generation;
   const [standby] = (['kept', 'ready'] as const).flatMap((state) =>
@@ -237,14 +237,14 @@ interface Lag {
 }
 
 /**
- * The events of its streams that a read model lacks, and the age of the first one. Reference data and imports may have times
- * of the past: the age is no greater than the time since the projector had everything.
+ * The events of its streams that a read model lacks, and the age of the first one. Reference data and imports may have
+ * times of the past: the age is no greater than the time since the projector had everything.
  */
 async function lagOf(
   log: EventLog,
   { streams: prefixes, handles, collection: { name } }: Projection,
   position: Position,
-  { now, notes, isProjected }: Surroundings,
+  { now, notes, isProjected }: StateParts,
 ): Promise<Lag> {
   const head = await log.head();
   if (position >= head) return { events: 0, seconds: 0 };
@@ -271,8 +271,8 @@ async function lagOf(
 }
 
 /**
- * Read models stay as they are, also after restarts, until they are resumed; searches continue with what is there. Returns
- * those that were not paused. Raises `UsageError`.
+ * Read models stay as they are, also after restarts, until they are resumed; searches continue with what is there.
+ * Returns those that were not paused. Raises `UsageError`.
  */
 export async function pauseReadModels(
   { store }: Pick<ProjectedEngines, 'store'>,

@@ -137,8 +137,8 @@ type VerifyOptions = Omit<ProjectOptions, 'then' | 'sample' | 'force'> & {
 
 /**
  * Projects the log into new generations and compares each document with the live ones, at the same position; then drops
- * them. With `most`, of about so many documents of each: what a rebuild would find is found in less time. What was found
- * can be read again. Raises as `rebuildProjections`.
+ * them. With `most`, of about so many documents of each: what a rebuild would find is found in less time. What was
+ * found can be read again. Raises as `rebuildProjections`.
  */
 export async function verifyProjections(
   engines: ProjectedEngines,
@@ -222,8 +222,8 @@ export async function swapProjections(
 }
 
 /**
- * Drops what is beside the live generations: what is kept, ready, or left by an interrupted rebuild. Returns their names.
- * Raises `UsageError`, `RebuildUnderWay`.
+ * Drops what is beside the live generations: what is kept, ready, or left by an interrupted rebuild. Returns their
+ * names. Raises `UsageError`, `RebuildUnderWay`.
  */
 export async function discardGenerations(
   engines: ProjectedEngines,

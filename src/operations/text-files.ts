@@ -13,8 +13,8 @@ type LineText = { readonly text: string } | { readonly text: undefined; readonly
 export const MAX_LINE_BYTES = 256 * 1024;
 
 /**
- * The lines of a file of any size, of at most `most` bytes each, gzip-compressed or not. `onRead` receives the number of bytes of the file that have
- * been read. Raises `CommandError` and system errors.
+ * The lines of a file of any size, of at most `most` bytes each, gzip-compressed or not. `onRead` receives the number
+ * of bytes of the file that have been read. Raises `CommandError` and system errors.
  */
 export async function* fileLines(
   path: string,

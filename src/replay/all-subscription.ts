@@ -1,5 +1,5 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
-import { type EventFilter, type Pace, PAGE } from './read-options';
+import { type EventFilter, type ReadPace, PAGE } from './read-options';
 import { type Checkpoint, type ClientEvent, END } from './client-values';
 
 /** What a subscription sends next: the events, then the checkpoint, then whether it has caught up. */
@@ -45,7 +45,7 @@ export class AllSubscription {
   constructor(
     private readonly toClient: (event: RecordedEvent) => ClientEvent,
     private readonly eventFilter: EventFilter,
-    private readonly pace: Pace | undefined,
+    private readonly pace: ReadPace | undefined,
     private readonly head: Position,
   ) {}
 

@@ -8,7 +8,7 @@ import { type ClientLog } from './client-log';
 import {
   type ClientReadOptions,
   EventFilter,
-  type Pace,
+  type ReadPace,
   PAGE,
   readOptions,
   type Start,
@@ -179,7 +179,7 @@ async function* followAll(
   view: ClientLog,
   { position, inclusive }: Start,
   eventFilter: EventFilter,
-  pace: Pace | undefined,
+  pace: ReadPace | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<SubscriptionPart> {
   const head = await view.log.head();

@@ -244,7 +244,7 @@ export interface ClientReadOptions {
   /** Maximum events to read; undefined for a subscription. */
   readonly count: number | undefined;
   readonly filter: FilterCriteria | undefined;
-  readonly pace: Pace;
+  readonly pace: ReadPace;
   readonly resolveLinks: boolean;
   readonly ids: IdEncoding;
   /** Compatibility level of the client: from 1 on it receives the first and the last revision of a stream. */
@@ -252,7 +252,7 @@ export interface ClientReadOptions {
 }
 
 /** How often a filtered subscription sends checkpoints. */
-export interface Pace {
+export interface ReadPace {
   /** Maximum events considered per page. */
   readonly window: number;
   /** Events considered between two checkpoints. */
@@ -329,7 +329,7 @@ function filterOf(filter: ReadReq.Options.FilterOptions | undefined): FilterCrit
 }
 
 /** Clients may leave the window to the server. */
-function paceOf(filter: ReadReq.Options.FilterOptions | undefined): Pace {
+function paceOf(filter: ReadReq.Options.FilterOptions | undefined): ReadPace {
   const window = Math.max(1, filter?.hasMax() === true ? filter.getMax() : PAGE);
   return { window, interval: window * (filter?.getCheckpointintervalmultiplier() ?? 1) };
 }

@@ -26,8 +26,8 @@ export async function run({ ticket, keepMs, retainMs }: ProjectorData, report: R
 export type Projector = Pick<Remote<ReadModels>, 'start' | 'progress' | 'trouble' | 'stop'>;
 
 /**
- * A projector in a thread of its own; needs compiled code. `keepMs`: how long messages are kept, `retainMs`: generations
- * that were replaced. `report` receives failures after which it continues.
+ * A projector in a thread of its own; needs compiled code. `keepMs`: how long messages are kept, `retainMs`:
+ * generations that were replaced. `report` receives failures after which it continues.
  */
 export function startProjector(
   engines: Engines,

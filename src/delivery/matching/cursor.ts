@@ -46,7 +46,7 @@ export async function continuationOf(deliveries: EventLog, log: EventLog): Promi
 }
 
 /** What was appended to `matched` after a revision, up to a cursor. */
-export interface Range {
+export interface MatchedRange {
   readonly after: number;
   /** Of the cursor. */
   readonly upTo: Position;
@@ -54,7 +54,11 @@ export interface Range {
 }
 
 /** What was appended after a revision, up to the first cursor that has passed a position, or to the last one. */
-export async function rangeOf(deliveries: EventLog, after: number, position: Position): Promise<Range> {
+export async function rangeOf(
+  deliveries: EventLog,
+  after: number,
+  position: Position,
+): Promise<MatchedRange> {
   const ids: string[] = [];
   let upTo = START;
   for await (const event of eventsOf(deliveries, MATCHED, { from: after + 1, batchSize: 100 })) {

@@ -17,7 +17,7 @@ import {
   TooManyEventsParked,
 } from '../../runtime/parked-events';
 import { WaitablePosition } from '../../runtime/concurrency';
-import { type Continuation, continuationOf, DailyMark, type Range, rangeOf } from './cursor';
+import { type Continuation, continuationOf, DailyMark, type MatchedRange, rangeOf } from './cursor';
 import { changesState, type Due, Matcher, MATCHER, STATE_STREAMS } from './matcher';
 
 interface MatcherParts {
@@ -302,7 +302,7 @@ class MatchedWriter {
    */
   private begun: Position;
   private messages: number;
-  private range: Range | undefined;
+  private range: MatchedRange | undefined;
 
   constructor(
     private readonly deliveries: EventLog,
@@ -386,7 +386,7 @@ class MatchedWriter {
   }
 
   /** Events that were parked one after the other have a range in common. */
-  private async rangeWith({ after, position }: ParkedRead): Promise<Range> {
+  private async rangeWith({ after, position }: ParkedRead): Promise<MatchedRange> {
     const { range } = this;
     if (range !== undefined && range.after <= after && position <= range.upTo) return range;
     return (this.range = await rangeOf(this.deliveries, after, position));

@@ -150,11 +150,11 @@ export function disabledBy(reason: DisabledReason, { receiver, subscriptionId }:
   );
 }
 
-type Result = Pick<Outcome, 'outcome' | 'next' | 'subject'>;
+type Decided = Pick<Outcome, 'outcome' | 'next' | 'subject'>;
 
-const DELIVERED: Result = { outcome: 'delivered' };
+const DELIVERED: Decided = { outcome: 'delivered' };
 
-function resultOf({ id, strictOrder, subject }: Message, attempt: number, result: AttemptResult): Result {
+function resultOf({ id, strictOrder, subject }: Message, attempt: number, result: AttemptResult): Decided {
   if (result.end === 'success') return DELIVERED;
   const { at, ms, retryAfter } = result;
   const failed = { id, attempt, ended: at + ms, ...(retryAfter === undefined ? {} : { retryAfter }) };
@@ -165,7 +165,7 @@ function resultOf({ id, strictOrder, subject }: Message, attempt: number, result
 }
 
 /** The schedule stays as it is. */
-function redeliveredOf(isSuccess: boolean, next: number | undefined): Result {
+function redeliveredOf(isSuccess: boolean, next: number | undefined): Decided {
   if (isSuccess) return DELIVERED;
   return { outcome: 'failed', ...(next === undefined ? {} : { next: new Date(next).toISOString() }) };
 }

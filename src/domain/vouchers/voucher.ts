@@ -51,22 +51,22 @@ interface VoucherOrigin {
 }
 
 /** `currency`: ISO 4217, that of the program; absent of events that were written before it was recorded. */
-interface VoucherPost {
+interface VoucherData {
   readonly at: string;
   readonly voucher: VoucherContent;
   readonly currency?: string;
 }
 
 export type VoucherEvent =
-  | { readonly type: 'VoucherPublished'; readonly data: VoucherOrigin & VoucherPost }
-  | { readonly type: 'VoucherRevised'; readonly data: VoucherPost }
+  | { readonly type: 'VoucherPublished'; readonly data: VoucherOrigin & VoucherData }
+  | { readonly type: 'VoucherRevised'; readonly data: VoucherData }
   | EventOf<'VoucherWithdrawn'>;
 
 /** Of an amount: that of the program when it was posted, or at the position `postedAt` (`docs/decisions.md#v19`). */
 export type VoucherCurrency = { readonly currency: string } | { readonly postedAt: Position };
 
 /** As an event has it. */
-export function currencyIn({ currency }: VoucherPost, position: Position): VoucherCurrency {
+export function currencyIn({ currency }: VoucherData, position: Position): VoucherCurrency {
   return currency === undefined ? { postedAt: position } : { currency };
 }
 
@@ -130,7 +130,7 @@ function originOf({ programId, sourceId }: VoucherOrigin): VoucherOrigin {
   return { programId, ...(sourceId === undefined ? {} : { sourceId }) };
 }
 
-function contentOf({ data, position }: Folded<{ readonly data: VoucherPost }>) {
+function contentOf({ data, position }: Folded<{ readonly data: VoucherData }>) {
   return { voucher: data.voucher, currency: currencyIn(data, position ?? START) };
 }
 

@@ -72,7 +72,7 @@ export class Catalogue {
     this.cache.clear();
   }
 
-  /** Removes its aliases unless it is live, so that no new query reaches it. `sweep` deletes the index once no query can be using it. */
+  /** Removes its aliases unless it is live: no new query reaches it. `sweep` deletes the index when no query uses it. */
   async drop({ collection, number }: Generation): Promise<void> {
     const index = this.names.index(collection, number);
     const found = (await this.indices(this.names.all(collection)))[index];

@@ -16,11 +16,11 @@ import {
 import { type Snapshot } from './snapshot';
 
 /** A group, with its sort keys and the id of its first member. */
-export interface Group extends Rank {
+export interface RankedGroup extends Rank {
   readonly name: string;
 }
 
-interface Placed extends Group {
+interface Placed extends RankedGroup {
   /** The keys, then the id. */
   readonly place: readonly SortValue[];
 }
@@ -40,7 +40,7 @@ const LEFT_OUT = 10_000;
 const END = '9223372036854775807';
 
 /** A filter for documents, and how many there are. */
-interface Counted {
+interface CountedGroups {
   readonly filter: Query;
   readonly count: number;
 }
@@ -70,7 +70,7 @@ export class FirstGroups {
   private readonly filter: readonly Query[];
   private readonly group: string;
   /** The keys of the order, then the id. */
-  private readonly keys: readonly Key[];
+  private readonly keys: readonly GroupKey[];
   private readonly heads: Sorting;
 
   /** `total`: the number of matching documents. */
@@ -91,7 +91,7 @@ export class FirstGroups {
   }
 
   /** Groups, among them the first `count` after a cursor. */
-  async find(count: number, after?: Rank): Promise<Iterable<Group>> {
+  async find(count: number, after?: Rank): Promise<Iterable<RankedGroup>> {
     await this.findAmong([], count, after && [...after.keys, after.id.toString()]);
     return this.known.values();
   }
@@ -104,7 +104,7 @@ export class FirstGroups {
     first: readonly SortValue[],
     count: number,
     after?: readonly SortValue[],
-    rare?: Counted,
+    rare?: CountedGroups,
   ): Promise<number> {
     const level = first.length;
     const key = this.keys[level];
@@ -144,7 +144,10 @@ export class FirstGroups {
   }
 
   /** Of the documents that have the last one of these keys, and `rare`, those that are fewer. */
-  private async rarest(first: readonly SortValue[], rare?: Counted): Promise<Counted | undefined> {
+  private async rarest(
+    first: readonly SortValue[],
+    rare?: CountedGroups,
+  ): Promise<CountedGroups | undefined> {
     const key = this.keys[first.length - 1];
     if (key === undefined) return rare;
     const filter = key.having(first.at(-1));
@@ -234,7 +237,11 @@ export function groupIn({ fields }: estypes.SearchHit, group: string): string {
   return String((fields?.[group] as readonly unknown[] | undefined)?.[0]);
 }
 
-function isAfter(keys: readonly Key[], place: readonly SortValue[], after: readonly SortValue[]): boolean {
+function isAfter(
+  keys: readonly GroupKey[],
+  place: readonly SortValue[],
+  after: readonly SortValue[],
+): boolean {
   for (const [at, key] of keys.entries()) {
     const compared = key.compare(place[at], after[at]);
     if (compared !== 0) return compared > 0;
@@ -243,7 +250,7 @@ function isAfter(keys: readonly Key[], place: readonly SortValue[], after: reado
 }
 
 /** One key of the order of groups. */
-interface Key {
+interface GroupKey {
   /** Sorts documents by their values in the order of the groups. */
   readonly inOrder: Sorting;
   /** Sorts the members of a group so that the first one has its key; undefined if its first member has it. */
@@ -256,7 +263,7 @@ interface Key {
 }
 
 /** The id of the first member: the last key. */
-const ID_KEY: Key = {
+const ID_KEY: GroupKey = {
   inOrder: { sort: [{ [ID]: 'asc' }], score: NO_SCORE },
   best: undefined,
   compare: (a, b) => compareSortValues(a, b, false),
@@ -266,7 +273,7 @@ const ID_KEY: Key = {
 };
 
 /** `head`: the first key in the order of members. */
-function keyOf(order: SortableGroups, layout: Layout, head: Sortable | undefined): Key {
+function keyOf(order: SortableGroups, layout: Layout, head: Sortable | undefined): GroupKey {
   const { by, descending = false } = order;
   const score = isMatches(order) ? new Score([order], layout) : undefined;
   const sorted = (isDescending: boolean): Sorting => ({

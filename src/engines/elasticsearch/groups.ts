@@ -17,12 +17,12 @@ import {
   type FilterQuery,
   PageCollector,
   type Rank,
-  type Ranked,
+  type RankedHit,
   Ranks,
   Score,
   type SortValue,
 } from './ranks';
-import { canFind, FirstGroups, type Group, groupIn } from './first-groups';
+import { canFind, FirstGroups, type RankedGroup, groupIn } from './first-groups';
 import { isLarge, isMatches, isSortable, sortOf } from './search';
 import { nextPageSize, Snapshot } from './snapshot';
 
@@ -49,16 +49,16 @@ export async function searchGroups(
 }
 
 /** A search for groups in a snapshot. */
-interface Searched {
+interface GroupSearchParts {
   readonly snapshot: Snapshot;
   readonly wanted: GroupSearch;
   readonly layout: Layout;
 }
 
-async function resultsOf(searched: Searched, bodyLimit?: number): Promise<GroupResults> {
+async function resultsOf(searched: GroupSearchParts, bodyLimit?: number): Promise<GroupResults> {
   const { snapshot, wanted, layout } = searched;
   const documents = await snapshot.count(queryOf(wanted.filter, layout));
-  const groups = new PageCollector<Group>(wanted, compareRanks(wanted.order), (group) => group);
+  const groups = new PageCollector<RankedGroup>(wanted, compareRanks(wanted.order), (group) => group);
   const readsAll = documents <= FEW || !canFind(wanted);
   const total = await (readsAll ? addAll(searched, groups) : addFirst(searched, groups, documents));
   const { page, next } = groups.end();
@@ -74,8 +74,8 @@ async function resultsOf(searched: Searched, bodyLimit?: number): Promise<GroupR
 
 /** Adds the groups up to the end of the page. Returns the number of all groups. */
 async function addFirst(
-  { snapshot, wanted, layout }: Searched,
-  groups: PageCollector<Group>,
+  { snapshot, wanted, layout }: GroupSearchParts,
+  groups: PageCollector<RankedGroup>,
   documents: number,
 ): Promise<number> {
   const { offset, size } = wanted;
@@ -90,7 +90,10 @@ async function addFirst(
 }
 
 /** Adds all groups, from the sort keys of all matching documents. Returns their number. */
-async function addAll({ snapshot, wanted, layout }: Searched, groups: PageCollector<Group>): Promise<number> {
+async function addAll(
+  { snapshot, wanted, layout }: GroupSearchParts,
+  groups: PageCollector<RankedGroup>,
+): Promise<number> {
   const { groupBy, within, order, filter } = wanted;
   const ranks = new Ranks([...within, ...order], layout, layout.field(groupBy, 'column').name);
   const inGroup = compareRanks(within);
@@ -175,7 +178,7 @@ interface Member<Source> {
 
 /** Whether the members of the groups of a page might exceed the body limit. */
 async function isLargePage(
-  { snapshot, wanted, layout }: Searched,
+  { snapshot, wanted, layout }: GroupSearchParts,
   names: string[],
   documents: number,
   bodyLimit: number | undefined,
@@ -187,7 +190,7 @@ async function isLargePage(
 
 /** The first members of groups, in order. */
 async function membersOf<Source extends Found | undefined>(
-  searched: Searched,
+  searched: GroupSearchParts,
   names: string[],
   what: keyof typeof MEMBERS,
 ): Promise<Member<Source>[][]> {
@@ -226,13 +229,13 @@ async function membersOf<Source extends Found | undefined>(
 
 /** The same for an order that the server does not support. */
 async function rankedMembers<Source extends Found | undefined>(
-  { snapshot, wanted, layout }: Searched,
+  { snapshot, wanted, layout }: GroupSearchParts,
   found: ReadonlyMap<string, Member<Source>[]>,
   what: keyof typeof MEMBERS,
 ): Promise<Member<Source>[][]> {
   const { within, groupBy, members } = wanted;
   const ranks = new Ranks(within, layout, layout.field(groupBy, 'column').name);
-  const lists = new Map<string, Ranked<unknown>[]>([...found.keys()].map((name) => [name, []]));
+  const lists = new Map<string, RankedHit<unknown>[]>([...found.keys()].map((name) => [name, []]));
   for await (const ranked of ranks[what](snapshot, inGroups(wanted, layout, [...found.keys()])))
     lists.get(ranked.group)?.push(ranked);
   return [...lists.values()].map((list) =>

@@ -15,7 +15,7 @@ export interface Rank {
 }
 
 /** A matching document with its sort keys. */
-export interface Ranked<Source> extends Rank {
+export interface RankedHit<Source> extends Rank {
   readonly group: string;
   readonly source: Source;
 }
@@ -51,11 +51,11 @@ export class Ranks {
     this.fields = [...new Set([...sorted, ...(group === undefined ? [] : [group])])].map(property);
   }
 
-  keys(snapshot: Snapshot, query: FilterQuery): AsyncIterable<Ranked<undefined>> {
+  keys(snapshot: Snapshot, query: FilterQuery): AsyncIterable<RankedHit<undefined>> {
     return this.all<undefined>(snapshot, query, { _source: false, stored_fields: '_none_', size: PAGE.keys });
   }
 
-  whole(snapshot: Snapshot, query: FilterQuery): AsyncIterable<Ranked<Found>> {
+  whole(snapshot: Snapshot, query: FilterQuery): AsyncIterable<RankedHit<Found>> {
     return this.all<Found>(snapshot, query, { size: PAGE.whole });
   }
 
@@ -63,7 +63,7 @@ export class Ranks {
     snapshot: Snapshot,
     query: FilterQuery,
     options: Pick<SnapshotPage, '_source' | 'stored_fields' | 'size'>,
-  ): AsyncGenerator<Ranked<Source>> {
+  ): AsyncGenerator<RankedHit<Source>> {
     const pages = snapshot.pages<Source>({
       ...options,
       query: this.score.of(query) satisfies Query,
@@ -74,7 +74,7 @@ export class Ranks {
     for await (const hits of pages) for (const hit of hits) yield this.ranked(hit);
   }
 
-  private ranked<Source>(hit: estypes.SearchHit<Source>): Ranked<Source> {
+  private ranked<Source>(hit: estypes.SearchHit<Source>): RankedHit<Source> {
     const counts = this.score.counts(hit._score ?? 0);
     const value = (name: string): unknown => (hit.fields?.[name] as readonly unknown[] | undefined)?.[0];
     return {
@@ -171,7 +171,7 @@ export function compareValues(a: number | string, b: number | string): number {
 export type FilterQuery = ReturnType<typeof queryOf>;
 
 /** A sort key that counts matching words. */
-export type Matches = Extract<Order, { readonly matches: readonly Word[] }>;
+export type MatchOrder = Extract<Order, { readonly matches: readonly Word[] }>;
 
 /** Scores are 32-bit floating-point numbers, which are exact for integers up to this. */
 const MAX_SCORE = 2 ** 24;
@@ -185,7 +185,7 @@ export class Score {
   /** Queries whose boosts add up to the score. */
   readonly parts: readonly Query[];
 
-  constructor(counts: readonly Matches[], layout: Layout) {
+  constructor(counts: readonly MatchOrder[], layout: Layout) {
     const words = counts.map(({ matches }) => distinctWords(matches));
     const weights: number[] = [];
     let weight = 1;

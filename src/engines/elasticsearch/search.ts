@@ -12,9 +12,9 @@ import { foundOf, ID, type Layout, nameOf, property } from './layout';
 import { queryOf } from './query';
 import {
   compareRanks,
-  type Matches,
+  type MatchOrder,
   PageCollector,
-  type Ranked,
+  type RankedHit,
   Ranks,
   Score,
   type SortValue,
@@ -134,7 +134,7 @@ export function isSortableKey<Key extends Order>(key: Key): key is Key & Sortabl
   return !('shuffled' in key);
 }
 
-export function isMatches<Key extends Order>(key: Key | undefined): key is Key & Matches {
+export function isMatches<Key extends Order>(key: Key | undefined): key is Key & MatchOrder {
   return key !== undefined && 'matches' in key;
 }
 
@@ -168,7 +168,7 @@ async function searchAll(
       const total = await snapshot.count(query);
       if (offset >= total) return { total, found: [] };
     }
-    const inOrder = new PageCollector<Ranked<undefined>>(wanted, compareRanks(order), (ranked) => ranked);
+    const inOrder = new PageCollector<RankedHit<undefined>>(wanted, compareRanks(order), (ranked) => ranked);
     let total = 0;
     for await (const ranked of ranks.keys(snapshot, query)) {
       inOrder.add(ranked);
@@ -180,7 +180,7 @@ async function searchAll(
       return { total, found: [], rest: page.map(({ id }) => id.toString()), ...after };
     const asked = queryOf({ all: [] }, layout);
     asked.bool.filter.push({ ids: { values: page.map(({ id }) => nameOf(id.toString())) } });
-    const found: Ranked<Found>[] = [];
+    const found: RankedHit<Found>[] = [];
     for await (const ranked of ranks.whole(snapshot, asked)) found.push(ranked);
     return {
       total,

@@ -27,26 +27,28 @@ export async function countValues(
     allow_partial_search_results: false,
     aggs: Object.fromEntries(counters),
   };
-  const { aggregations } = await ask((client, options) => client.search<unknown, Answered>(request, options));
+  const { aggregations } = await ask((client, options) =>
+    client.search<unknown, AnsweredBuckets>(request, options),
+  );
   return facets.map((facet, at) => {
     const buckets = aggregations?.[`facet${at}`]?.buckets ?? [];
     return 'near' in facet ? countsOf(facet, near[at] ?? [], buckets) : valuesOf(facet, buckets);
   });
 }
 
-type Near = Extract<Facet, { readonly near: string }>;
+type NearFacet = Extract<Facet, { readonly near: string }>;
 type Aggregation = estypes.AggregationsAggregationContainer;
 
-interface Bucket {
+interface ValueBucket {
   readonly key: string | number;
   readonly doc_count: number;
 }
 
-type Answered = Readonly<Record<string, { readonly buckets: readonly Bucket[] }>>;
+type AnsweredBuckets = Readonly<Record<string, { readonly buckets: readonly ValueBucket[] }>>;
 
 // Values and ranges -------------------------------------------------------------------------------------------
 
-function aggregationOf(facet: Exclude<Facet, Near>, layout: Layout): Aggregation {
+function aggregationOf(facet: Exclude<Facet, NearFacet>, layout: Layout): Aggregation {
   if ('bounds' in facet) {
     const { bounds } = facet;
     const froms = bounds.map((from, at) => {
@@ -72,7 +74,7 @@ function aggregationOf(facet: Exclude<Facet, Near>, layout: Layout): Aggregation
 /** Values with control characters; hashed ones begin with one. A regular expression of the server, for whole values. */
 const UNLISTED = '.*[\u0000-\u001f].*';
 
-function valuesOf(facet: Exclude<Facet, Near>, buckets: readonly Bucket[]): readonly ValueCount[] {
+function valuesOf(facet: Exclude<Facet, NearFacet>, buckets: readonly ValueBucket[]): readonly ValueCount[] {
   if ('bounds' in facet) return buckets.map(({ doc_count: count }, value) => ({ value, count }));
   return buckets.map(({ key, doc_count: count }) => ({ value: key, count }));
 }
@@ -138,9 +140,9 @@ function havingIn(fields: readonly string[], word: string): estypes.QueryDslQuer
 }
 
 function countsOf(
-  { size }: Near,
+  { size }: NearFacet,
   words: readonly string[],
-  buckets: readonly Bucket[],
+  buckets: readonly ValueBucket[],
 ): readonly ValueCount[] {
   const [own, ...others] = words.map((value, at) => ({ value, count: buckets[at]?.doc_count ?? 0 }));
   if (own !== undefined && own.count > 0) return [own];

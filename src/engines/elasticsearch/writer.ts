@@ -17,7 +17,7 @@ const BULK = { count: 1_000, size: 4_000_000 } as const;
 export const CHECKPOINT = 'checkpoint';
 
 /** One operation of a bulk request, as its two lines. */
-type Operation = readonly [action: string, source: string];
+type BulkOperation = readonly [action: string, source: string];
 
 /**
  * Writes a batch. Each operation uses its log position as external version, so the order and
@@ -35,7 +35,7 @@ export async function writeBatch(context: IndexContext, writes: readonly Write[]
     const id = 'put' in write ? write.put.id : write.remove;
     if (write.version >= (newest.get(id)?.version ?? '')) newest.set(id, write);
   }
-  function* operations(): Generator<Operation> {
+  function* operations(): Generator<BulkOperation> {
     for (const [id, write] of newest)
       yield [
         action(nameOf(id), write.version),
@@ -64,12 +64,12 @@ function tombstone(version: Position): string {
 }
 
 /** Stores a checkpoint in the index of an alias. */
-export function checkpointIn(alias: string, checkpoint: Position): Operation {
+export function checkpointIn(alias: string, checkpoint: Position): BulkOperation {
   return [action(CHECKPOINT, checkpoint, `"_index":${JSON.stringify(alias)},`), tombstone(checkpoint)];
 }
 
 /** Sends operations; retries only those that failed because the server is busy. */
-async function send({ alias, ask }: IndexContext, operations: readonly Operation[]): Promise<void> {
+async function send({ alias, ask }: IndexContext, operations: readonly BulkOperation[]): Promise<void> {
   let left = operations;
   await ask(async (client, options) => {
     const failed = await bulkFailures(client.bulk({ index: alias, ...bulkOf(left.flat()) }, options));

@@ -7,13 +7,12 @@ import { positionIn, timeIn, timeOf } from '../log-events';
 import {
   type Changes,
   type Fold,
-  folderOf,
   type HistoryParts,
-  type HistorySubject,
   NothingThere,
   type Shown,
-  type Step,
-} from './subjects';
+  type HistoryStep,
+} from './folder';
+import { folderOf, type HistorySubject } from './subjects';
 
 /**
  * What has happened to one thing, from its events: each with who caused it as far as it tells, the state after it, and
@@ -219,7 +218,7 @@ function stepOf(
   fold: Fold,
   event: RecordedEvent,
   before: Shown | undefined,
-): Step & { readonly problem?: string } {
+): HistoryStep & { readonly problem?: string } {
   try {
     return fold(event);
   } catch (error) {
@@ -248,7 +247,7 @@ function isPlain(value: unknown): value is Shown {
 
 // Text ----------------------------------------------------------------------------------------------------
 
-/** For people: a line for each event, and one for each value that it has changed; the state where a point was asked for. */
+/** For people: a line for each event, and for each value that it has changed; the state if a point was asked for. */
 export function* historyText(
   one: HistoryDifference | HistoryEntry,
   isPoint: boolean,

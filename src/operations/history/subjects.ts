@@ -1,13 +1,7 @@
 import { claimsOfOrder } from '../../../projections/claims';
-import { endedLoads, undoingsOf } from '../../../projections/imports';
-import { eventsOfOffer } from '../../../projections/price-history';
 import { listTransactions } from '../../../projections/transactions';
 import { CLAIM, type ClaimEvent } from '../../domain/claims/claim';
 import { storedAfter as claimAfter, type StoredClaim } from '../../domain/claims/stored-claim';
-import { FEED, type FeedEvent } from '../../domain/products/feed';
-import { REFUSALS, type RefusalEvent } from '../../domain/products/feed-refusals';
-import { offerId } from '../../domain/products/offer';
-import { formatPrice } from '../../domain/products/product-fields';
 import {
   SUBSCRIPTION,
   subscriptionDecider,
@@ -23,28 +17,27 @@ import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/tr
 import { AMOUNTS, postedValue } from '../../domain/transactions/transaction-facts';
 import { VOUCHER, voucherDecider, type VoucherEvent } from '../../domain/vouchers/voucher';
 import { eventAt, toFolded } from '../../kernel/decider';
-import { type Position, type RecordedEvent, streamOf } from '../../kernel/event';
-import { type EventLog } from '../../kernel/event-log';
+import { streamOf } from '../../kernel/event';
 import { eventsOnDemand } from '../../kernel/history';
-import { type ReadStore } from '../../kernel/read-store';
-import { without } from '../../kernel/without';
+import { defined, without } from '../../kernel/without';
 import { type Directory } from '../../network/directory';
-import {
-  type FeedDefinition,
-  type FeedInfoEvent,
-  type MappingEvent,
-  type ProgramEvent,
-} from '../../network/events';
-import { inParallel } from '../../runtime/concurrency';
+import { type ProgramEvent, STATUS_AFTER } from '../../network/events';
 import { eachOf } from '../../projector/search-in-parts';
 import { toOutput as claimOutput } from '../../services/claims/output';
 import { UsageError } from '../command-error';
 import { maskedReceivers } from '../log-events';
 import { termsText } from '../show-transaction';
-
-/**
- * What a history can be of: where its events are, and how they are folded into what is shown (`docs/decisions.md#x109`).
- */
+import { feedFolder, productFolder } from './feeds';
+import {
+  advertiserOf,
+  type Fold,
+  type Folder,
+  type HistoryParts,
+  integerIn,
+  NothingThere,
+  orOperator,
+  type Shown,
+} from './folder';
 
 /** Kinds of things with one id; products are named by their feed, too. */
 export const HISTORY_KINDS = ['voucher', 'transaction', 'claim', 'subscription', 'feed', 'program'] as const;
@@ -54,40 +47,6 @@ type HistoryKind = (typeof HISTORY_KINDS)[number];
 export type HistorySubject =
   | { readonly kind: HistoryKind; readonly id: string }
   | { readonly kind: 'product'; readonly feedId: string; readonly sourceProductId: string };
-
-export type Shown = Readonly<Record<string, unknown>>;
-
-/** Names of fields, those within objects with a dot, and their values: absent where there is none. */
-export type Changes = Readonly<Record<string, { readonly before?: unknown; readonly after?: unknown }>>;
-
-/** What an event leads to. */
-export interface Step {
-  readonly by: string;
-  /** What is shown in a history; undefined once it is removed. */
-  readonly state: Shown | undefined;
-  /** What a history leaves out, since it is long. */
-  readonly rest?: () => Shown;
-  /** Of what is left out. */
-  readonly also?: Changes;
-}
-
-/** Called with the events in order. */
-export type Fold = (event: RecordedEvent) => Step;
-
-export interface Folder {
-  readonly title: string;
-  readonly events: AsyncIterable<readonly RecordedEvent[]>;
-  readonly fold: Fold;
-}
-
-export interface HistoryParts {
-  readonly log: EventLog;
-  readonly store: ReadStore;
-  readonly directory: Directory;
-}
-
-/** There is no such thing, or none at the point that is asked for. */
-export class NothingThere extends UsageError {}
 
 export async function folderOf(
   parts: HistoryParts,
@@ -121,109 +80,19 @@ export async function folderOf(
   }
 }
 
-function integerIn(name: string, sent: string): number {
-  if (/^\d{1,15}$/.test(sent)) return Number(sent);
-  throw new UsageError(`${name}=${sent.slice(0, 100)}: expected its id, an integer`);
-}
-
-function eventIn<Event extends { readonly type: string; readonly data: object }>(recorded: RecordedEvent) {
-  return toFolded<Event>(recorded);
-}
-
-/** Events of one product that are read at a time, each by itself. */
-const AT_ONCE = 16;
-
-/** Where in the stream of its feed its events are is in the read model of its prices (ADR 49). */
-async function productFolder(
-  { log, store, directory }: HistoryParts,
-  { feedId: sent, sourceProductId }: { readonly feedId: string; readonly sourceProductId: string },
-  signal?: AbortSignal,
-): Promise<Folder> {
-  const feedId = integerIn('feed', sent);
-  const title = `product ${sourceProductId} of feed ${feedId}`;
-  const revisions = await eventsOfOffer(store, offerId(feedId, sourceProductId));
-  if (revisions === undefined) throw new NothingThere(`${title}: there are no events of it`);
-  const isUndoing = await undoingsOf(store, feedId);
-  const owner = ownerOf(directory, directory.feed(feedId));
-  const makers = new Map<number, string>();
-  let state: Shown | undefined;
-  return {
-    title,
-    events: withMakers(eventsAt(log, streamOf(FEED, feedId), revisions, signal)),
-    fold: (recorded) => {
-      const by = makers.get(recorded.revision) ?? orOperator(owner);
-      const { type, data, position } = eventIn<FeedEvent>(recorded);
-      if (type === 'ProductDelisted') state = undefined;
-      else if (type !== 'FeedImported' && type !== 'ProductsDeleted') {
-        const { price, currency = directory.currencies.ofFeed(feedId, position ?? '') } = data;
-        const content = type === 'ProductRepriced' ? state : data.product;
-        state = { ...content, price: formatPrice(price), ...(currency === undefined ? {} : { currency }) };
-      }
-      return { by, state };
-    },
-  };
-
-  /** An event of a product does not say whose it is, but what ends its load does. */
-  async function* withMakers(
-    events: AsyncIterable<readonly RecordedEvent[]>,
-  ): AsyncGenerator<readonly RecordedEvent[]> {
-    for await (const batch of events) {
-      makers.clear();
-      await inParallel(batch, AT_ONCE, async ({ revision }) => {
-        const isOfOperator = await isUndoing(revision);
-        if (isOfOperator !== undefined) makers.set(revision, isOfOperator ? 'operator' : owner);
-      });
-      yield batch;
-    }
-  }
-}
-
-/** Of what both may do, if events do not tell who has done it. */
-function orOperator(owner: string): string {
-  return `${owner} or operator`;
-}
-
-async function* eventsAt(
-  log: EventLog,
-  stream: string,
-  revisions: Iterable<number>,
-  signal?: AbortSignal,
-): AsyncGenerator<readonly RecordedEvent[]> {
-  const all = [...revisions];
-  for (let from = 0; from < all.length; from += AT_ONCE) {
-    signal?.throwIfAborted();
-    const read = await inParallel(all.slice(from, from + AT_ONCE), AT_ONCE, async (revision) => {
-      const events: RecordedEvent[] = [];
-      for await (const batch of log.readStream(stream, { from: revision, limit: 1 })) events.push(...batch);
-      return events.filter((event) => event.revision === revision);
-    });
-    yield read.flat();
-  }
-}
-
-function ownerOf(directory: Directory, feed: FeedDefinition | undefined): string {
-  const owner = feed && directory.program(feed.programIds[0] ?? NaN)?.organisationId;
-  return owner === undefined ? 'advertiser' : `advertiser ${owner}`;
-}
-
 function voucherFold(directory: Directory): Fold {
   let state = voucherDecider.initial;
   return (recorded) => {
-    state = voucherDecider.evolve(state, eventIn<VoucherEvent>(recorded));
+    state = voucherDecider.evolve(state, toFolded<VoucherEvent>(recorded));
     if (state.status === 'unknown') return { by: 'unknown', state: undefined };
-    const owner = directory.program(state.programId)?.organisationId;
-    const by = owner === undefined ? 'advertiser' : `advertiser ${owner}`;
+    const by = advertiserOf(directory, state.programId);
     if (state.status !== 'published') return { by, state: undefined };
     const { voucher, currency, programId, sourceId } = state;
     const code =
       'currency' in currency
         ? currency.currency
         : directory.currencies.ofProgram(programId, currency.postedAt);
-    const known = {
-      ...(sourceId === undefined ? {} : { sourceId }),
-      ...(code === undefined ? {} : { currencyId: code }),
-    };
-    return { by, state: { programId, ...known, ...voucher } };
+    return { by, state: { programId, ...defined({ sourceId, currencyId: code }), ...voucher } };
   };
 }
 
@@ -233,7 +102,7 @@ const BY_SYSTEM: readonly unknown[] = [3, 4];
 function transactionFold(): Fold {
   let stored: StoredTransaction | undefined;
   return (recorded) => {
-    const event = eventIn<TransactionEvent>(recorded);
+    const event = toFolded<TransactionEvent>(recorded);
     stored = transactionAfter(stored, event, recorded.revision);
     const { transaction, messageTypeId, approved, terms, ...others } = without(
       stored,
@@ -293,7 +162,7 @@ async function transactionNamed({ log, store, directory }: HistoryParts, id: str
   ]);
 }
 
-/** By its id, or the order number if there is one claim with it: an integer that is the id of a claim is meant as that. */
+/** By its id, or the order number if there is one claim with it. The id of a claim is not taken for an order number. */
 async function claimNamed({ log, store }: HistoryParts, id: string): Promise<number> {
   if (CLAIM_ID.test(id) && (await eventAt(log, streamOf(CLAIM, Number(id)), 0)) !== undefined)
     return Number(id);
@@ -317,13 +186,13 @@ function onlyOf<Id>(ids: readonly Id[], sent: string, [name, expected]: readonly
 function claimFold(claimId: number, directory: Directory): Fold {
   let stored: StoredClaim | undefined;
   return (recorded) => {
-    const event = eventIn<ClaimEvent>(recorded);
+    const event = toFolded<ClaimEvent>(recorded);
     const origin = (stored = claimAfter(stored, event) ?? stored)?.origin;
     const by = whoClaimed(event, origin?.publisherId, origin?.advertiserId);
     if (event.type === 'ClaimWithdrawn' || stored === undefined) return { by, state: undefined };
     const { transactionId } = stored;
     const output = claimOutput({ claimId, ...stored }, directory, new Date(event.data.at));
-    return { by, state: { ...output, ...(transactionId === undefined ? {} : { transactionId }) } };
+    return { by, state: { ...output, ...defined({ transactionId }) } };
   };
 }
 
@@ -347,7 +216,7 @@ function whoClaimed({ type, data }: ClaimEvent, publisherId = NaN, advertiserId 
 function subscriptionFold(directory: Directory): Fold {
   let state = subscriptionDecider.initial;
   return (recorded) => {
-    const event = eventIn<SubscriptionEvent>(recorded);
+    const event = toFolded<SubscriptionEvent>(recorded);
     state = subscriptionDecider.evolve(state, event);
     if (state.is === 'unknown') return { by: 'unknown', state: undefined };
     const { organisationId } = state;
@@ -377,135 +246,12 @@ function whoSubscribed({ type }: SubscriptionEvent, owner: string): string {
 
 function programFold(): Fold {
   let state: Shown | undefined;
-  const statuses: Partial<Record<ProgramEvent['type'], string>> = {
-    ProgramActivated: 'active',
-    ProgramPaused: 'paused',
-    ProgramClosed: 'closed',
-  };
   return (recorded) => {
-    const { type, data } = eventIn<ProgramEvent>(recorded);
+    const { type, data } = toFolded<ProgramEvent>(recorded);
     if (type === 'ProgramRemoved') state = undefined;
     else if (type === 'ProgramDefined')
       state = { ...without(data, 'at'), status: state?.['status'] ?? 'active' };
-    else state = state && { ...state, status: statuses[type] ?? state['status'] };
+    else state = state && { ...state, status: type in STATUS_AFTER ? STATUS_AFTER[type] : state['status'] };
     return { by: 'operator', state };
   };
-}
-
-type EventOfFeed = FeedEvent | FeedInfoEvent | MappingEvent | RefusalEvent;
-
-/** Definition, loads, deletions, refused posts and mappings; not its products, of which loads have the counts. */
-function feedFolder({ log, store, directory }: HistoryParts, feedId: number, signal?: AbortSignal): Folder {
-  const ofStream = (category: string) => eventsOnDemand(log, streamOf(category, feedId), { signal });
-  const owner = ownerOf(directory, directory.feed(feedId));
-  const mapped = new Map<string, string>();
-  const changed: (readonly [name: string, categoryId: string | undefined])[] = [];
-  let state: Shown | undefined;
-  /** All mappings as of now, whenever it is called. */
-  const mappingsNow = (): (() => Shown) => {
-    const { length } = changed;
-    return () => {
-      const mappings = new Map<string, string>();
-      for (const [name, categoryId] of changed.slice(0, length))
-        if (categoryId === undefined) mappings.delete(name);
-        else mappings.set(name, categoryId);
-      return { mappings: Object.fromEntries(mappings) };
-    };
-  };
-  const map = (name: string, categoryId: string | undefined): Changes => {
-    const before = mapped.get(name);
-    if (categoryId === undefined) mapped.delete(name);
-    else mapped.set(name, categoryId);
-    changed.push([name, categoryId]);
-    state = { ...state, mappings: mapped.size };
-    return { [`mappings.${name}`]: { ...(before && { before }), ...(categoryId && { after: categoryId }) } };
-  };
-  return {
-    title: `feed ${feedId}`,
-    events: merged(['feedinfo', 'mapping', REFUSALS].map(ofStream), loadsOf()),
-    fold: (recorded) => {
-      const event = eventIn<EventOfFeed>(recorded);
-      switch (event.type) {
-        case 'FeedDefined':
-          state = { ...state, ...without(event.data, 'at') };
-          break;
-        case 'FeedRemoved':
-          state = undefined;
-          break;
-        case 'CategoryMapped':
-        case 'CategoryUnmapped': {
-          const categoryId = 'categoryId' in event.data ? event.data.categoryId : undefined;
-          const also = map(event.data.name, categoryId);
-          return { by: 'operator', state, rest: mappingsNow(), also };
-        }
-        case 'FeedImported':
-        case 'ProductsDeleted':
-        case 'FeedImportRefused':
-          state = { ...state, ...loaded(state?.['products'], event) };
-          return {
-            by: event.type === 'FeedImported' && event.data.restores !== undefined ? 'operator' : owner,
-            state,
-            rest: mappingsNow(),
-          };
-        default:
-          break;
-      }
-      return { by: 'operator', state, rest: mappingsNow() };
-    },
-  };
-
-  async function* loadsOf(): AsyncGenerator<readonly RecordedEvent[]> {
-    for await (const revisions of endedLoads(store, feedId))
-      yield* eventsAt(log, streamOf(FEED, feedId), revisions, signal);
-  }
-}
-
-/** The load, and how many products there are then. */
-function loaded(
-  products: unknown,
-  event: Extract<EventOfFeed, { readonly type: 'FeedImported' | 'FeedImportRefused' | 'ProductsDeleted' }>,
-): Shown {
-  const before = typeof products === 'number' ? products : 0;
-  const { importId } = event.data;
-  const id = importId === undefined ? {} : { importId };
-  if (event.type === 'ProductsDeleted')
-    return {
-      products: before - event.data.removed,
-      lastLoad: { ...id, mode: 'delete', removed: event.data.removed },
-    };
-  const { mode, faults } = event.data;
-  if (event.type === 'FeedImportRefused') return { lastRefused: { ...id, mode, reason: faults[0]?.message } };
-  const load = without(event.data, 'at', 'faults', 'ignoredFields');
-  return { products: before + load.new - load.removed, lastLoad: load };
-}
-
-/** Events of several streams in the order of the log, one by one. */
-async function* merged(
-  streams: readonly AsyncIterable<readonly RecordedEvent[]>[],
-  last: AsyncIterable<readonly RecordedEvent[]>,
-): AsyncGenerator<readonly RecordedEvent[]> {
-  const heads = await Promise.all(
-    [...streams, last].map(async (stream) => {
-      const events = eachEvent(stream);
-      return { events, next: await events.next() };
-    }),
-  );
-  for (;;) {
-    const left = heads.filter(({ next }) => next.done !== true);
-    left.sort((a, b) => (positionOfHead(a.next) < positionOfHead(b.next) ? -1 : 1));
-    const [first] = left;
-    if (first === undefined || first.next.done === true) return;
-    yield [first.next.value];
-    first.next = await first.events.next();
-  }
-}
-
-function positionOfHead({ value }: IteratorResult<RecordedEvent, undefined>): Position {
-  return value?.position ?? '';
-}
-
-async function* eachEvent(
-  batches: AsyncIterable<readonly RecordedEvent[]>,
-): AsyncGenerator<RecordedEvent, undefined> {
-  for await (const batch of batches) yield* batch;
 }

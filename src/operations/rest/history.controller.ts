@@ -10,7 +10,8 @@ import { integer, object, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { UsageError } from '../command-error';
 import { historyOf } from '../history/history';
-import { HISTORY_KINDS, type HistorySubject, NothingThere } from '../history/subjects';
+import { NothingThere } from '../history/folder';
+import { HISTORY_KINDS, type HistorySubject } from '../history/subjects';
 import { operatorFaults as fault } from './operator-service';
 
 const pointKeys = {

@@ -22,7 +22,7 @@ export interface Table {
   readonly rows?: string;
 }
 
-interface Schema {
+interface JsonSchema {
   readonly type?: string;
   readonly $ref?: string;
   readonly format?: string;
@@ -30,10 +30,10 @@ interface Schema {
   readonly unit?: string;
   readonly const?: unknown;
   readonly enum?: unknown;
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly $defs?: Readonly<Record<string, Schema>>;
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly $defs?: Readonly<Record<string, JsonSchema>>;
 }
 
 interface MadeOf {
@@ -60,10 +60,10 @@ export function columnsOf(record: z.ZodObject, { taken, decimals }: ReadOptions)
       const unit = UNITS.get(zodSchema)?.unit;
       if (unit !== undefined) jsonSchema['unit'] = unit;
     },
-  }) as Schema;
+  }) as JsonSchema;
   const names = new Set(taken);
   const columns: Column[] = [];
-  const read = (fields: Schema, path: readonly string[]): object => {
+  const read = (fields: JsonSchema, path: readonly string[]): object => {
     const entries = Object.entries(fields.properties ?? {}).map(([name, field]) => {
       const { description = '', ...kind } = resolved(field, schema);
       if (kind.properties !== undefined && path.length === 0) return [name, read(kind, [name])] as const;
@@ -78,7 +78,7 @@ export function columnsOf(record: z.ZodObject, { taken, decimals }: ReadOptions)
   };
   // The names of a record are known before those of the records in it.
   const { properties = {} } = schema;
-  const isRecord = (field: Schema): boolean => resolved(field, schema).properties !== undefined;
+  const isRecord = (field: JsonSchema): boolean => resolved(field, schema).properties !== undefined;
   const ordered = Object.entries(properties).sort(
     ([, a], [, b]) => Number(isRecord(a)) - Number(isRecord(b)),
   );
@@ -86,16 +86,16 @@ export function columnsOf(record: z.ZodObject, { taken, decimals }: ReadOptions)
   return { columns, structure };
 }
 
-function resolved({ $ref, ...field }: Schema, { $defs }: Schema): Schema {
+function resolved({ $ref, ...field }: JsonSchema, { $defs }: JsonSchema): JsonSchema {
   const [only, another] = (field.anyOf ?? []).filter(({ type }) => type !== 'null');
   if (only !== undefined && another === undefined) return { ...only, ...field };
   return $ref === undefined ? field : { ...$defs?.[$ref.split('/').at(-1) ?? ''], ...field };
 }
 
-type Kind = readonly [structure: unknown, type: string, value: (path: string) => string];
+type ColumnKind = readonly [structure: unknown, type: string, value: (path: string) => string];
 
-function kindOf({ type, format, unit, items, ...kind }: Schema, decimals: string): Kind {
-  const plain = (name: string): Kind => [name, name, (path) => path];
+function kindOf({ type, format, unit, items, ...kind }: JsonSchema, decimals: string): ColumnKind {
+  const plain = (name: string): ColumnKind => [name, name, (path) => path];
   if (format === 'date-time') return ['VARCHAR', 'TIMESTAMPTZ', (path) => `try_cast(${path} AS TIMESTAMPTZ)`];
   if (unit === 'ms') return ['BIGINT', 'TIMESTAMPTZ', (path) => `to_timestamp(${path} / 1000)`];
   if (unit === 'hundredths') return ['BIGINT', 'DECIMAL(18,2)', (path) => amount(path, '2', 'DECIMAL(18,2)')];

@@ -21,7 +21,8 @@ export class Engine {
 
   /**
    * What does not fit in memory goes to a folder of its own in `analytics`, since the names of such files are the same
-   * in all processes; without `analytics`, to the `temp_directory` of the settings, or nowhere. Raises `CommandError` if DuckDB is not installed.
+   * in all processes; without `analytics`, to the `temp_directory` of the settings, or nowhere. Raises `CommandError`
+   * if DuckDB is not installed.
    */
   static async open(settings: Settings, analytics?: string): Promise<Engine> {
     const duckDb = await load();
@@ -110,8 +111,8 @@ const CHUNK_ROWS = 2_048;
 const CHUNK_TEXT = 1024 * 1024;
 
 /**
- * Appends rows in chunks, which is ten times as fast as one by one. Each is flushed: an appender would retain up to 200,000
- * rows, which DuckDB does not count against `memory_limit`.
+ * Appends rows in chunks, which is ten times as fast as one by one. Each is flushed: an appender would retain up to
+ * 200,000 rows, which DuckDB does not count against `memory_limit`.
  */
 export class TableWriter {
   private columns: DuckDb.DuckDBValue[][];

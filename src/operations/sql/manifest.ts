@@ -55,21 +55,21 @@ const MANIFEST = z.strictObject({
 });
 
 /** What a snapshot consists of. */
-export type Manifest = z.output<typeof MANIFEST>;
-export type StoredModel = Manifest['models'][string];
-export type Reading = Manifest['readings'][string];
+export type SnapshotManifest = z.output<typeof MANIFEST>;
+export type StoredModel = SnapshotManifest['models'][string];
+export type ModelReading = SnapshotManifest['readings'][string];
 
-const NOTHING: Manifest = { events: {}, models: {}, readings: {}, replaced: [] };
+const NOTHING: SnapshotManifest = { events: {}, models: {}, readings: {}, replaced: [] };
 
 /** How long files stay that another snapshot has replaced: statements may read them. */
 const STAYS_MS = 3_600_000;
 
 /** Whether the reading of a read model can be continued: it is of this generation, and not older than an hour. */
-export function isCurrent({ generation, at }: Reading, now: Pick<StoredModel, 'generation'>): boolean {
+export function isCurrent({ generation, at }: ModelReading, now: Pick<StoredModel, 'generation'>): boolean {
   return generation === now.generation && Math.abs(SYSTEM_CLOCK.wall() - at) < STAYS_MS;
 }
 
-export function filesIn({ events, models, readings }: Manifest): readonly string[] {
+export function filesIn({ events, models, readings }: SnapshotManifest): readonly string[] {
   const ofModels = Object.values(models).flatMap(({ base, changed }) => [
     ...base,
     ...(changed === undefined ? [] : [changed]),
@@ -81,7 +81,11 @@ export function filesIn({ events, models, readings }: Manifest): readonly string
 const FILE = 'manifest.json';
 
 /** Puts a manifest in the place of another one, and notes which files it replaces. */
-export async function replaceManifest(folder: string, before: Manifest, after: Manifest): Promise<Manifest> {
+export async function replaceManifest(
+  folder: string,
+  before: SnapshotManifest,
+  after: SnapshotManifest,
+): Promise<SnapshotManifest> {
   const listed = new Set(filesIn(after));
   const at = SYSTEM_CLOCK.wall();
   const replaced = filesIn(before)
@@ -93,7 +97,7 @@ export async function replaceManifest(folder: string, before: Manifest, after: M
   return manifest;
 }
 
-async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
+async function writeManifest(folder: string, manifest: SnapshotManifest): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const part = join(folder, `${FILE}.${SYSTEM_CLOCK.uuid()}.part`);
   const handle = await open(part, 'w', 0o600);
@@ -104,7 +108,7 @@ async function writeManifest(folder: string, manifest: Manifest): Promise<void> 
 }
 
 /** What a snapshot of this log has; nothing if there is none, if it is of another log, or if a file is missing. */
-export async function manifestOf(folder: string, log: EventLog): Promise<Manifest> {
+export async function manifestOf(folder: string, log: EventLog): Promise<SnapshotManifest> {
   try {
     const manifest = MANIFEST.parse(JSON.parse(await readFile(join(folder, FILE), 'utf8')));
     for (const name of filesIn(manifest)) await stat(join(folder, name));
@@ -116,7 +120,7 @@ export async function manifestOf(folder: string, log: EventLog): Promise<Manifes
   }
 }
 
-async function isOf(log: EventLog, { last }: Manifest): Promise<boolean> {
+async function isOf(log: EventLog, { last }: SnapshotManifest): Promise<boolean> {
   if (last === undefined) return true;
   for await (const [event] of log.readStream(last.stream, { from: last.revision, limit: 1 }))
     return event?.id === last.id && event.position === last.position;
@@ -124,7 +128,7 @@ async function isOf(log: EventLog, { last }: Manifest): Promise<boolean> {
 }
 
 /** Removes what no snapshot of the last hour has: other layouts, files that were replaced, and remains of crashes. */
-export async function removeOthers(analytics: string, manifest: Manifest): Promise<void> {
+export async function removeOthers(analytics: string, manifest: SnapshotManifest): Promise<void> {
   const now = SYSTEM_CLOCK.wall();
   const listed = new Set(filesIn(manifest));
   const recent = new Set(manifest.replaced.map(({ name }) => name));

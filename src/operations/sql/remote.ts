@@ -5,12 +5,12 @@ import { positionOf } from '../../kernel/event';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { CommandError, UsageError } from '../command-error';
 import { type SnapshotParts } from './snapshot';
-import { type AsOf, type SqlLimits } from './sql';
+import { type AsOfPositions, type SqlLimits } from './sql';
 
 type EngineConfig = Pick<Config, 'dataDir' | 'eventLog' | 'readStore' | 'readStoreApiKey'>;
 
 export interface SqlAnswer {
-  readonly asOf: AsOf;
+  readonly asOf: AsOfPositions;
   /** Lines of JSON. */
   readonly text: string;
 }
@@ -107,7 +107,7 @@ export function answersInProcesses(settings: EngineConfig): AnswerSql {
   };
 }
 
-function asOfIn(text: string): AsOf {
+function asOfIn(text: string): AsOfPositions {
   return new Map(
     text.split(', ').map((part) => {
       const [name = '', position = '0'] = part.split(' ');

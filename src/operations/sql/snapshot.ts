@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { storedFeeds } from '../../../projections/feeds';
-import { numberOf, type Position, type RecordedEvent, START } from '../../kernel/event';
+import { numberOf, type RecordedEvent, START } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { EVERYTHING, type Found } from '../../kernel/query';
 import { NoGeneration, type ReadStore, type Target, targetOf } from '../../kernel/read-store';
@@ -13,22 +13,12 @@ import { type Progress, ProgressMeter } from '../../projector/progress-meter';
 import { IncomingEvent, type Projection } from '../../projector/projection';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { masked } from '../log-events';
-import {
-  type Column,
-  EVENT_TABLES,
-  inEvents,
-  literal,
-  OTHER,
-  quoted,
-  STORED_ONLY,
-  type Table,
-} from './columns';
+import { EVENT_TABLES, literal, OTHER, STORED_ONLY } from './columns';
 import { Engine, type TableWriter } from './duckdb';
 import {
   type File,
-  filesIn,
   isCurrent,
-  type Manifest,
+  type SnapshotManifest,
   manifestOf,
   type ParkedThen,
   removeOthers,
@@ -36,6 +26,7 @@ import {
   type StoredModel,
 } from './manifest';
 import { LAYOUT, MODEL_TABLES, type ModelTable } from './models';
+import { currentOf, parquetIn, selectModel, selectOf, type SqlSnapshot, snapshotOf, tableOf } from './views';
 
 /** What a snapshot is made of, and where. */
 export interface SnapshotParts {
@@ -61,18 +52,6 @@ export interface KeepUpOptions {
   readonly segment?: number;
 }
 
-/** A snapshot as it was when it was read: its files stay for an hour after others have taken their place. */
-export interface Snapshot {
-  /** Of the last event. */
-  readonly position: Position;
-  /** As of which position each read model is that is in it. */
-  readonly models: ReadonlyMap<string, Position>;
-  /** The definitions of its views. */
-  readonly views: readonly string[];
-  /** All that the views read. */
-  readonly files: readonly string[];
-}
-
 /** The folder in the data folder. */
 export const ANALYTICS = 'analytics';
 
@@ -93,7 +72,7 @@ const SETTINGS = { threads: '1', memory_limit: '192MB', autoinstall_known_extens
  * (`docs/decisions.md#x115`). Only ports are read, never files of a server. Several processes may
  * do this at once: what each has written is complete. After a crash, the next call continues. Raises `CommandError`.
  */
-export async function keepUp(parts: SnapshotParts, options: KeepUpOptions = {}): Promise<Snapshot> {
+export async function keepUp(parts: SnapshotParts, options: KeepUpOptions = {}): Promise<SqlSnapshot> {
   const analytics = join(parts.dataDir, ANALYTICS);
   const folder = join(analytics, LAYOUT);
   const manifest = await manifestOf(folder, parts.log);
@@ -123,7 +102,7 @@ class Maker {
     private readonly parts: SnapshotParts,
     private readonly folder: string,
     private readonly engine: () => Promise<Engine>,
-    public manifest: Manifest,
+    public manifest: SnapshotManifest,
   ) {}
 
   async readLog({ onProgress, signal, segment = SEGMENT }: KeepUpOptions): Promise<void> {
@@ -417,16 +396,9 @@ class Maker {
     return parquetIn(this.folder, files);
   }
 
-  private async save(manifest: Manifest): Promise<void> {
+  private async save(manifest: SnapshotManifest): Promise<void> {
     this.manifest = await replaceManifest(this.folder, this.manifest, manifest);
   }
-}
-
-/** Types that are not described have none. */
-function tableOf(type: string): Table {
-  const table = EVENT_TABLES.get(type);
-  if (table === undefined) throw new Error(`there is no table for ${type}`);
-  return table;
 }
 
 /** What waits no longer, or at another event: until then, a document stays as it is. */
@@ -453,75 +425,4 @@ function rawOf({ position: at, stream, revision, id, type, data, meta }: Recorde
 function rangeIn(of: File | undefined): readonly [from: string, until: string] {
   const [from = START, until = START] = of?.name.match(/\d{19}/g) ?? [];
   return [from, until];
-}
-
-/** `raw` has the JSON; what is no JSON, of other programs, has no values. */
-function selectOf({ structure, rows }: Table, columns: readonly Column[], raw: string): string {
-  const list = columns.map(({ name, type, value }) => `CAST(${value} AS ${type}) AS ${quoted(name)}`);
-  const record =
-    Object.keys(structure).length === 0
-      ? 'NULL'
-      : `json_transform(json, ${literal(JSON.stringify(structure))})`;
-  const valid = `SELECT * REPLACE (CASE WHEN json_valid(json) THEN json END AS json) FROM (${raw})`;
-  const rowsOf = rows === undefined ? '' : `, unnest(${rows}) AS p`;
-  return `SELECT ${list.join(', ')} FROM (SELECT *, ${record} AS d${rowsOf} FROM (${valid}))`;
-}
-
-const KEY: readonly Column[] = [
-  { name: '_id', type: 'VARCHAR', description: '', value: 'id' },
-  { name: '_position', type: 'BIGINT', description: '', value: 'position' },
-];
-
-function selectModel(table: ModelTable): string {
-  return selectOf(table, [...KEY, ...table.columns], 'SELECT * FROM raw');
-}
-
-function parquetIn(folder: string, files: readonly File[]): string {
-  return `read_parquet([${files.map(({ name }) => literal(join(folder, name))).join(', ')}])`;
-}
-
-function currentOf(folder: string, { base, changed }: Pick<StoredModel, 'base' | 'changed'>): string {
-  const all = parquetIn(folder, base);
-  if (changed === undefined) return `SELECT * FROM ${all}`;
-  const changes = parquetIn(folder, [changed]);
-  return (
-    `SELECT * FROM ${all} AS base WHERE NOT EXISTS (FROM ${changes} AS changed WHERE changed."_id" = base."_id") ` +
-    'UNION ALL BY NAME ' +
-    `SELECT * FROM ${changes} WHERE "_position" IS NOT NULL`
-  );
-}
-
-function snapshotOf(folder: string, manifest: Manifest): Snapshot {
-  const { events, models, last } = manifest;
-  const views = [...EVENT_TABLES].map(([type, table]) => {
-    const stored = events[type];
-    return stored === undefined
-      ? viewOf(type, table.columns, undefined)
-      : viewOf(type, table.columns, parquetIn(folder, stored));
-  });
-  const all = Object.entries(events).map(
-    ([type, stored]) => `SELECT ${inEvents(tableOf(type))} FROM ${parquetIn(folder, stored)}`,
-  );
-  // Without events there is nothing to be read, but there are columns.
-  const none = `SELECT *, NULL::VARCHAR AS type, NULL::JSON AS data, NULL::JSON AS meta FROM ${quoted(OTHER)}`;
-  if (all.length === 0) all.push(`SELECT ${inEvents(tableOf(OTHER))} FROM (${none})`);
-  views.push(`CREATE OR REPLACE VIEW events AS ${all.join(' UNION ALL ')}`);
-  for (const [name, { columns }] of MODEL_TABLES) {
-    const stored = models[name];
-    views.push(viewOf(name, columns, stored && `(${currentOf(folder, stored)})`));
-  }
-  return {
-    position: last?.position ?? START,
-    models: new Map(Object.entries(models).map(([name, model]) => [name, model.position])),
-    views,
-    files: filesIn(manifest).map((name) => join(folder, name)),
-  };
-}
-
-function viewOf(name: string, columns: readonly Column[], from: string | undefined): string {
-  const list = columns.map((one) =>
-    from === undefined ? `CAST(NULL AS ${one.type}) AS ${quoted(one.name)}` : quoted(one.name),
-  );
-  const source = from === undefined ? 'WHERE false' : `FROM ${from}`;
-  return `CREATE OR REPLACE VIEW ${quoted(name)} AS SELECT ${list.join(', ')} ${source}`;
 }

@@ -6,7 +6,8 @@ import { UsageError } from '../command-error';
 import { literal } from './columns';
 import { Engine } from './duckdb';
 import { MODEL_TABLES } from './models';
-import { ANALYTICS, keepUp, type KeepUpOptions, type Snapshot, type SnapshotParts } from './snapshot';
+import { ANALYTICS, keepUp, type KeepUpOptions, type SnapshotParts } from './snapshot';
+import { type SqlSnapshot } from './views';
 
 /** What a statement of somebody else may use. */
 export interface SqlLimits {
@@ -22,14 +23,14 @@ export interface SqlLimits {
 export type TextFormat = 'table' | 'csv' | 'json';
 
 /** As of which positions the tables are that a statement names: `log`, or a read model. */
-export type AsOf = ReadonlyMap<string, Position>;
+export type AsOfPositions = ReadonlyMap<string, Position>;
 
 /**
  * An engine that answers statements over the snapshot. With limits, nothing else can be read, nothing can be written,
  * no setting can be changed, and it serves one statement.
  */
 export class SqlSession {
-  #asOf: AsOf = new Map();
+  #asOf: AsOfPositions = new Map();
 
   private constructor(
     private readonly engine: Engine,
@@ -47,7 +48,7 @@ export class SqlSession {
   }
 
   /** Of what the last statement was prepared with. */
-  get asOf(): AsOf {
+  get asOf(): AsOfPositions {
     return this.#asOf;
   }
 
@@ -201,7 +202,7 @@ type Rows = readonly (readonly (string | null)[])[];
  * From now on, statements read the files of the snapshot and no others, whatever they call, and change no setting. That
  * they do not write is decided by their type.
  */
-async function lock(engine: Engine, { files }: Snapshot): Promise<void> {
+async function lock(engine: Engine, { files }: SqlSnapshot): Promise<void> {
   await engine.run(`SET allowed_paths = [${files.map(literal).join(', ')}]`);
   await engine.run('SET enable_external_access = false');
   await engine.run('SET lock_configuration = true');

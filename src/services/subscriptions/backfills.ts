@@ -164,8 +164,8 @@ export class BackfillCommands {
   }
 
   /**
-   * Ids of all messages that were requested since a transition, and the revision of the last request. By the order of the
-   * log: whoever has asked for them may have had a clock that was slow by hours.
+   * Ids of all messages that were requested since a transition, and the revision of the last request. By the order of
+   * the log: whoever has asked for them may have had a clock that was slow by hours.
    */
   private async requested(id: string, since: Position) {
     const ids = new Set<string>();

@@ -38,8 +38,8 @@ import {
 } from './subscription.queries';
 
 /**
- * The requests of a subscription up to a revision of them, back to a time (epoch ms) or a position, newest first; after them what is
- * in the stream of the subscription, where old logs have requests, and where they are cancelled.
+ * The requests of a subscription up to a revision of them, back to a time (epoch ms) or a position, newest first; after
+ * them what is in the stream of the subscription, where old logs have requests, and where they are cancelled.
  */
 export async function* requestsSince(
   log: EventLog,

@@ -9,8 +9,8 @@ import { openToAppend } from './schema';
 const SLICE = 1_000;
 
 /**
- * Copies the file of a delivery log, which may be in use, to a new file: everything up to its present end. Events that expire
- * meanwhile may be in it. Reads the copy as a log. Raises `EngineUnavailable`.
+ * Copies the file of a delivery log, which may be in use, to a new file: everything up to its present end. Events that
+ * expire meanwhile may be in it. Reads the copy as a log. Raises `EngineUnavailable`.
  */
 export async function copyDeliveryLog(from: string, to: string, signal?: AbortSignal): Promise<void> {
   await copyRows(from, to, signal);

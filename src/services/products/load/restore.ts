@@ -148,7 +148,7 @@ interface EndedLoad {
 /** How to undo what a load has changed in a product. */
 export interface Undo {
   readonly sourceProductId: string;
-  readonly difference: Difference;
+  readonly difference: Undoing;
   /** The number of the product in this history. */
   readonly product: number;
 }
@@ -330,7 +330,7 @@ class ProductStates {
   }
 
   /** How a product has to change to be as in another table; undefined if it is. */
-  difference(product: number, wanted: ProductStates): Difference | undefined {
+  difference(product: number, wanted: ProductStates): Undoing | undefined {
     if (!wanted.isListed(product)) return this.isListed(product) ? 'removed' : undefined;
     if (!this.isListed(product)) return 'new';
     if (this.digests[product] !== wanted.digests[product]) return 'revised';
@@ -352,7 +352,7 @@ class ProductStates {
 }
 
 /** By the names of the load report. */
-type Difference = 'new' | 'revised' | 'repriced' | 'removed';
+type Undoing = 'new' | 'revised' | 'repriced' | 'removed';
 
 function grown<Column extends Uint8Array | Uint16Array | Int32Array | Float64Array>(
   from: Column,
