@@ -111,6 +111,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
       metrics,
       tokenUses,
       sessionKey: secrets.derived('sessions of the console'),
+      answerKey: secrets.derived('answers that are given again'),
       sql: threads
         ? answersInProcesses(config)
         : answersHere({

@@ -14,6 +14,7 @@ import { httpAdapter } from '../http/adapter';
 import { Clock } from '../runtime/clock';
 import { DescribeModule } from '../http/describe';
 import { HttpModule } from '../http/http.module';
+import { RequestJournal } from '../http/idempotency';
 import { installHttp } from '../http/install';
 import { type HttpOptions } from '../http/service';
 import { WaitForReadModels } from '../http/visible-writes';
@@ -51,6 +52,8 @@ export interface AppParts {
   readonly sql: AnswerSql;
   /** Seals the sessions of the console. */
   readonly sessionKey: Uint8Array;
+  /** Seals the answers to requests with an `Idempotency-Key`. */
+  readonly answerKey: Uint8Array;
   readonly log?: FastifyBaseLogger;
   /** The present; tests provide another one. */
   readonly clock: Clock;
@@ -124,6 +127,7 @@ export async function createApp(parts: AppParts): Promise<NestFastifyApplication
     ...config,
     services: [productService, voucherService, claimService, ...messages, operatorService],
     openRoutes: OPEN_ROUTES,
+    journal: new RequestJournal(clock, parts.subscriptions.deliveries, parts.answerKey),
     baseUrl: () => baseUrlAt(config, portOf(app) ?? config.port),
     callerOf: (hash) => {
       const caller = follower.directory.organisations.callerOf(hash);

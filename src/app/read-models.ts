@@ -1,6 +1,7 @@
 import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { type Engines } from '../engines/open';
 import { DELIVERY_STREAMS } from '../domain/deliveries/delivery-events';
+import { REQUEST_STREAMS } from '../http/idempotency';
 import { type ExpiryParts } from '../projector/expiry';
 import { type RebuildProgress } from '../projector/rebuild';
 import { Runner, type RunnerParts } from '../projector/runner';
@@ -15,7 +16,7 @@ export async function deliveryRunner(
   kept: Pick<ExpiryParts, 'keepMs' | 'delayMs'>,
 ): Promise<Runner> {
   const log = await deliveries();
-  const expireLog = (before: Date): Promise<void> => log.expire(before, DELIVERY_STREAMS);
+  const expireLog = (before: Date): Promise<void> => log.expire(before, [...DELIVERY_STREAMS, ...REQUEST_STREAMS]);
   const own = { source: DELIVERY_LOG, expiry: { ...kept, expireLog } };
   return new Runner(log, store, DELIVERY_PROJECTIONS, { ...parts, ...own });
 }

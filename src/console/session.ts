@@ -1,11 +1,8 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { Sealer } from '../http/sealed';
 
 /** How long a session lasts (ms). */
 export const SESSION_MS = 12 * 60 * 60 * 1000;
-
-const ALGORITHM = 'aes-256-gcm';
-const NONCE = 12;
-const TAG = 16;
 
 export interface Session {
   readonly token: string;
@@ -18,31 +15,23 @@ export interface Session {
  * of the installation can read it, and nobody else can, the browser's owner included.
  */
 export class Sessions {
-  constructor(private readonly key: Uint8Array) {}
+  private readonly sealer: Sealer;
+
+  constructor(private readonly key: Uint8Array) {
+    this.sealer = new Sealer(key);
+  }
 
   /** Text for a cookie. */
   seal(session: Session): string {
-    const nonce = randomBytes(NONCE);
-    const cipher = createCipheriv(ALGORITHM, this.key, nonce);
-    const sealed = Buffer.concat([cipher.update(JSON.stringify(session), 'utf8'), cipher.final()]);
-    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
+    return this.sealer.seal(Buffer.from(JSON.stringify(session)));
   }
 
   /** What was sealed; undefined for anything else, and once the session has ended. */
   open(cookie: string, now: number): Session | undefined {
-    const bytes = Buffer.from(cookie, 'base64url');
-    if (bytes.length <= NONCE + TAG) return undefined;
-    try {
-      const decipher = createDecipheriv(ALGORITHM, this.key, bytes.subarray(0, NONCE), {
-        authTagLength: TAG,
-      });
-      decipher.setAuthTag(bytes.subarray(NONCE, NONCE + TAG));
-      const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE + TAG)), decipher.final()]);
-      const session = JSON.parse(opened.toString('utf8')) as Session;
-      return session.ends > now ? session : undefined;
-    } catch {
-      return undefined;
-    }
+    const opened = this.sealer.open(cookie)?.toString('utf8');
+    if (opened === undefined) return undefined;
+    const session = JSON.parse(opened) as Session;
+    return session.ends > now ? session : undefined;
   }
 
   /** What forms of a session send with what is filled in: other sites cannot know it. */

@@ -84,7 +84,9 @@ export class AnswerWriter {
   }
 
   /** One chunk as a whole, with its length; several are sent while they are written, at the client's pace. */
-  private async payload(chunks: AsyncGenerator<Buffer>, reply: FastifyReply): Promise<Payload> {
+  private async payload(produced: AsyncGenerator<Buffer>, reply: FastifyReply): Promise<Payload> {
+    // An answer that is kept is there as a whole.
+    const chunks = reply.request.repeatable === undefined ? produced : whole(produced);
     const leastRate = this.options.downloadRate;
     const gzip = acceptsGzip(reply.request.headers['accept-encoding']?.toString());
     const first = await chunks.next();
@@ -150,6 +152,12 @@ async function encoded(body: Buffer, reply: FastifyReply): Promise<Buffer> {
   const smaller = await compress(body, { level: constants.Z_BEST_SPEED });
   reply.header('Content-Encoding', 'gzip');
   return smaller;
+}
+
+async function* whole(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const all: Buffer[] = [];
+  for await (const chunk of chunks) all.push(chunk);
+  yield Buffer.concat(all);
 }
 
 async function* joined(first: readonly Buffer[], rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -1,7 +1,9 @@
+import { REPLAYED } from './idempotency';
 import { REQUEST_ID } from './request-id';
 
 /** Response headers that scripts of other origins may read (Document 1, Conventions 7). */
 const EXPOSED = [
+  REPLAYED,
   'X-As-Of',
   'X-Dry-Run',
   'X-Ignored-Fields',

@@ -8,6 +8,7 @@ import { SYSTEM_CLOCK } from '../runtime/clock';
 import { RepeatedFailures } from '../runtime/failure-report';
 import { reasonsOf } from '../runtime/unavailable';
 import { httpFaults, notBuilt, notResponding } from '../wire/api/errors';
+import { AnsweredBefore, REPLAYED } from './idempotency';
 import { ClientGone } from './read-queue';
 import { failureRepresentation, renderErrors } from './representation';
 import { namingRequest } from './request-id';
@@ -31,13 +32,18 @@ export class FailureFilter implements ExceptionFilter {
     private readonly counts: FailureCounts,
   ) {}
 
-  catch(error: unknown, host: ArgumentsHost): void {
+  async catch(error: unknown, host: ArgumentsHost): Promise<void> {
     const request = host.switchToHttp().getRequest<FastifyRequest>();
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     request.bodyShare.handled();
     if (error instanceof ClientGone) {
       // Nobody reads the answer, but Fastify waits for one.
       void reply.send();
+      return;
+    }
+    if (error instanceof AnsweredBefore) {
+      const { status, headers, body } = error.answer;
+      void reply.code(status).headers(headers).header(REPLAYED, 'true').send(body);
       return;
     }
     const failure = this.failureOf(error, request);
@@ -49,12 +55,9 @@ export class FailureFilter implements ExceptionFilter {
     addHeaders(reply, faults);
     const text = [...body].join('');
     dropIfSlow(reply.raw, Buffer.byteLength(text), this.options.downloadRate);
-    void reply
-      .code(status)
-      .type(contentType)
-      .header('Vary', 'Accept')
-      .header('X-Content-Type-Options', 'nosniff')
-      .send(text);
+    reply.code(status).type(contentType).header('Vary', 'Accept').header('X-Content-Type-Options', 'nosniff');
+    await request.repeatable?.answered(reply, text);
+    void reply.send(text);
   }
 
   private failureOf(error: unknown, request: FastifyRequest): Fault | Faults {

@@ -15,8 +15,9 @@ import { httpFaults, openApiFaults } from '../wire/api/errors';
 import { describeUnknown, type KeyTable, unknownKeys } from '../wire/keys/keys';
 import { nameList } from '../wire/keys/name-list';
 import { AnswerWriter } from './answer-writer';
-import { formatsOf, keyTableOf, rolesOf } from './decorators';
+import { ApiOperation, formatsOf, keyTableOf, rolesOf } from './decorators';
 import { FailureCounts, FailureFilter } from './failure-filter';
+import { RepeatableRequest, takesKey } from './idempotency';
 import { ReadQueue } from './read-queue';
 import { RequestMetrics } from './request-metrics';
 import { representationOf } from './representation';
@@ -66,8 +67,20 @@ class AdmissionGuard implements CanActivate {
     if (roles !== undefined) requireRole(roles, caller, service, request);
     refuseUnknownKeys(keyTableOf(context), service, request, reply);
     request.view = representationOf(request, service, formatsOf(this.reflector, ...operation));
+    const text = this.reflector.get(ApiOperation, context.getHandler());
+    if (takesKey(request.method, text))
+      request.repeatable = RepeatableRequest.of(request, service, this.options.journal);
     const position = request.headers['x-min-position'];
-    return position === undefined || this.waitFor(String(position), service);
+    const waits = position === undefined || this.waitFor(String(position), service);
+    // Nobody reads a body that an operation does not have.
+    if (request.repeatable === undefined || text?.body !== undefined) return waits;
+    return this.beginAfter(waits, request.repeatable);
+  }
+
+  private async beginAfter(waits: boolean | Promise<boolean>, request: RepeatableRequest): Promise<boolean> {
+    await waits;
+    await request.begin();
+    return true;
   }
 
   /** Counts a request of a token until it is answered. Raises 503 if the token has too many. */

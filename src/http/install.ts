@@ -71,7 +71,9 @@ export function installHttp(app: NestFastifyApplication): void {
   Object.assign(adapter, {
     reply: async (response: FastifyReply, returned: unknown, status?: number): Promise<unknown> => {
       response.request.bodyShare.handled();
-      return reply(response, await writer.payloadOf(returned, response), status);
+      const payload = await writer.payloadOf(returned, response);
+      await response.request.repeatable?.answered(response, payload);
+      return reply(response, payload, status);
     },
   });
 }

@@ -6,6 +6,7 @@ import { httpFaults, notResponding } from '../wire/api/errors';
 import { type BodyFormat, bodyFormat, type Format } from '../wire/api/format';
 import { GrowingBytes } from '../wire/bytes';
 import { AnyMarks, CsvMarks, JsonMarks, type Marks, type Weights, XmlMarks } from '../wire/marks';
+import { type RepeatableRequest } from './idempotency';
 import { whenOver } from './send-stream';
 
 /** What a body takes until its request is answered, in bytes. */
@@ -159,7 +160,7 @@ function tooMuch(resource: Resource, needed: number, most: number): Fault {
 /** The body of a request, for `@Body()`. Nothing is read or checked before a handler asks for it. */
 export class PostedBody {
   constructor(
-    private readonly request: Pick<FastifyRequest, 'raw' | 'contentType' | 'service'>,
+    private readonly request: Pick<FastifyRequest, 'raw' | 'contentType' | 'service' | 'repeatable'>,
     private readonly reply: Pick<FastifyReply, 'headers'>,
     private readonly share: BodyShare,
     private readonly maxBody: number,
@@ -172,6 +173,11 @@ export class PostedBody {
   /** The server stops: a handler that waits answers now. */
   get isStopping(): boolean {
     return this.stopping.aborted;
+  }
+
+  /** Of a request with an `Idempotency-Key`; it has begun once the body was read. */
+  get repeatable(): RepeatableRequest | undefined {
+    return this.request.repeatable;
   }
 
   /** Adds headers to the answer, whether it is a success or a failure. */
@@ -195,7 +201,8 @@ export class PostedBody {
   /**
    * Its bytes as they arrive. Raises 413 when there are more than the setting allows, 503 when the token or all
    * together receive too much, 408 when they arrive too slowly, 400 when the client aborts, Open API 5 when the server
-   * stops (`docs/decisions.md#x11`, `#a12`). Time that the reader spends between chunks does not count. `costOf`: what
+   * stops (`docs/decisions.md#x11`, `#a12`). At their end a request with an `Idempotency-Key` begins: raises
+   * `AnsweredBefore`, 409 and 422. Time that the reader spends between chunks does not count. `costOf`: what
    * the body takes until its request is answered; by default parsed as the format that was asked for before.
    */
   async *chunks(costOf: CostOf = parsedCost(this.readAs)): AsyncGenerator<Buffer, void> {
@@ -214,8 +221,12 @@ export class PostedBody {
       for (;;) {
         if (stopping.aborted) throw notResponding();
         const { value: chunk } = await inTime(iterator.next(), pace, stopping);
-        if (chunk === undefined) return;
+        if (chunk === undefined) {
+          await this.repeatable?.begin();
+          return;
+        }
         pace.received(chunk.length);
+        this.repeatable?.received(chunk);
         received += chunk.length;
         if (received > maxBody) throw tooLarge();
         share.grow(costOf(Math.max(declared, received), chunk), maxBody);

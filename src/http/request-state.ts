@@ -5,6 +5,7 @@ import { type Caller } from '../network/organisations';
 import { httpFaults } from '../wire/api/errors';
 import { parsePath, parseRequestTarget, type RequestTarget } from '../wire/keys/request-target';
 import { type BodyBudgets, BodyShare, PostedBody } from './posted-body';
+import { type RepeatableRequest } from './idempotency';
 import { type Representation } from './representation';
 import { type Service, serviceOf } from './service';
 
@@ -21,6 +22,8 @@ declare module 'fastify' {
     /** The negotiated representation, once `AdmissionGuard` has run. */
     view: Representation | undefined;
     bodyShare: BodyShare;
+    /** With an `Idempotency-Key`, once `AdmissionGuard` has run. */
+    repeatable: RepeatableRequest | undefined;
   }
 }
 
@@ -54,7 +57,7 @@ export function decorateRequests(
   fastify: FastifyInstance,
   { services, maxBody, budgets, stopping }: RequestOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => void {
-  for (const name of ['target', 'contentType', 'service', 'caller', 'view', 'bodyShare'])
+  for (const name of ['target', 'contentType', 'service', 'caller', 'view', 'bodyShare', 'repeatable'])
     fastify.decorateRequest(name);
   // Nothing parses a body: handlers read it as a `PostedBody`.
   fastify.addContentTypeParser('*', ({ body }, _payload, done) => done(null, body));

@@ -4,6 +4,7 @@ import { type MakeFault } from '../kernel/fault';
 import { type Description } from '../wire/api/description';
 import { type BodyFaults } from '../wire/api/format';
 import { type KeyFaults } from '../wire/keys/keys';
+import { type RequestJournal } from './idempotency';
 import { httpFaults, openApiFaults } from '../wire/api/errors';
 import { API_VERSION } from '../wire/api/routes';
 
@@ -111,6 +112,8 @@ export abstract class HttpOptions {
   abstract readonly vendor: string;
   /** The URL that clients use, without a trailing slash. */
   abstract readonly baseUrl: () => string;
+  /** Of requests with an `Idempotency-Key`. */
+  abstract readonly journal: RequestJournal;
   abstract readonly maxBody: number;
   /** Bytes of memory, and of disk space, for all bodies that are received or processed (`docs/decisions.md#x100`). */
   abstract readonly bodyMemory: number;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe';
 import { ReadQueue } from '../../src/http/read-queue';
+import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
@@ -345,6 +346,25 @@ describe('real answers match the description', () => {
       expect(await described.problemsOf(id, await ask([id, target, details]))).toEqual([]);
     },
   );
+
+  it('each POST that is sent again with its Idempotency-Key is answered as before (decisions A22)', async () => {
+    const repeated = new Set<string>();
+    for (const [id, given, details = {}] of REQUESTS) {
+      if (operations.get(id)?.method !== 'POST' || id === 'loadProducts') continue;
+      const target = await targetWithIds(app, given, deliveries);
+      const headers = { ...details.headers, 'idempotency-key': SYSTEM_CLOCK.uuid() };
+      const sent: Asked = [id, target, { ...details, headers }];
+      const [first, second] = [await ask(sent), await ask(sent)];
+      if (first.statusCode >= 500) continue;
+      expect([id, second.statusCode, second.body]).toEqual([id, first.statusCode, first.body]);
+      if (first.statusCode < 300) {
+        expect([id, second.headers['idempotent-replayed']]).toEqual([id, 'true']);
+        repeated.add(id);
+      }
+    }
+    const posts = [...operations.values()].filter(({ method }) => method === 'POST').map(({ text }) => text.id);
+    expect(posts.filter((id) => id !== 'loadProducts' && !repeated.has(id))).toEqual([]);
+  });
 
   it('each operation was tested with a success and a failure', () => {
     const untried = [...operations.keys()]

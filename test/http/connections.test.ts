@@ -161,7 +161,7 @@ describe('a body that comes too slowly (decisions X11)', () => {
   const body = (): [IncomingMessage, AsyncIterator<Buffer>] => {
     const raw = new IncomingMessage(new Socket());
     raw.on('error', () => undefined);
-    const request = { raw, contentType: undefined, service: notes };
+    const request = { raw, contentType: undefined, service: notes, repeatable: undefined };
     const budgets = new BodyBudgets({ memory: 1e9, space: 1e9 });
     const share = new BodyShare(budgets, () => 'a', new ServerResponse(raw));
     const reply = {

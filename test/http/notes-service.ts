@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { Answer, ListAnswer } from '../../src/http/answer';
 import { httpAdapter } from '../../src/http/adapter';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../src/http/decorators';
+import { RequestJournal } from '../../src/http/idempotency';
 import { installHttp } from '../../src/http/install';
 import { PostedBody } from '../../src/http/posted-body';
 import { type Representation } from '../../src/http/representation';
@@ -152,6 +153,11 @@ export async function notesApp(
     openRoutes: ['/health/live'],
     vendor: 'affilog',
     baseUrl: () => 'https://api.example',
+    journal: new RequestJournal(
+      SYSTEM_CLOCK,
+      () => Promise.reject(new Error('the notes service has no log')),
+      Buffer.alloc(32),
+    ),
     maxBody: 500,
     bodyMemory: 1024 ** 2,
     bodySpace: 1024 ** 2,

@@ -125,17 +125,21 @@ export class KeyedAggregates<Command, State, Event extends DomainEvent> {
 
   /**
    * On a new aggregate, whose key is made of its id: another aggregate may have that key, and then the id is left out.
+   * `retryKey` identifies the command: executed again, after nobody knows what, it finds the aggregate of the first time.
    */
   async create(
     keyOf: (id: number) => string,
     command: Command,
     at: string,
+    retryKey?: string,
   ): Promise<KeyedResult<State, Event>> {
     for (;;) {
-      const id = await this.ids.next();
+      const own = await this.ids.next();
+      const id = retryKey === undefined ? own : await this.reserve(retryKey, own, at, NO_STREAM);
       const owner = await this.reserve(keyOf(id), id, at, NO_STREAM);
-      const result = owner === id ? await this.executeUnder(id, command, true) : undefined;
+      const result = owner === id ? await this.executeUnder(id, command, id === own) : undefined;
       if (result !== undefined) return result;
+      if (retryKey !== undefined) await this.release(retryKey, id, at);
     }
   }
 

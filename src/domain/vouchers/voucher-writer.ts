@@ -19,6 +19,8 @@ export interface VoucherPost {
   readonly sourceId?: string;
   readonly voucher: VoucherContent;
   readonly currency: ProgramCurrency;
+  /** Identifies the request, if it may be repeated. */
+  readonly retryKey?: string;
 }
 
 /** The id of the voucher, and the position of its last event; without `position` nothing was written. */
@@ -50,11 +52,12 @@ export class VoucherWriter {
 
   /** Publishes, or edits the voucher that the `sourceId` identifies (`docs/decisions.md#v2`, `#v15`). */
   async post(post: VoucherPost, at: string): Promise<WrittenVoucher> {
-    const { programId, sourceId } = post;
-    const command = { do: 'post', ...post, at } as const;
+    const { retryKey, ...posted } = post;
+    const { programId, sourceId } = posted;
+    const command = { do: 'post', ...posted, at } as const;
     const { id, position } =
       sourceId === undefined
-        ? await this.keyed.create((own) => keyOf(programId, String(own)), command, at)
+        ? await this.keyed.create((own) => keyOf(programId, String(own)), command, at, retryKey)
         : await this.keyed.execute(keyOf(programId, sourceId), command, at);
     return { id, ...(position === undefined ? {} : { position }) };
   }

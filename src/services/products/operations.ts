@@ -44,6 +44,7 @@ const loadProducts = {
     'not posted are removed. Refused products are listed, the others are stored. A body has at most the size that ' +
     'the operator has set, 1 GB by default, and any number of products of at most 256 KiB each; a larger product is ' +
     'refused, a larger body is refused as a whole.',
+  isLoad: true,
   example: FEED,
   body: {
     name: 'PostedProducts',

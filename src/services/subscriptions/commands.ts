@@ -20,8 +20,8 @@ import {
 } from '../../domain/subscriptions/subscription';
 import { type SubscriptionTopic } from '../../domain/subscriptions/topic';
 import { VisibleWrites } from '../../http/visible-writes';
-import { lastEvent, execute, type Executed, load, type StateAt } from '../../kernel/decider';
-import { NO_STREAM, type Position, streamOf } from '../../kernel/event';
+import { eventAt, lastEvent, execute, type Executed, load, type StateAt } from '../../kernel/decider';
+import { namedUuid, NO_STREAM, type Position, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { without } from '../../kernel/without';
 import { FollowedDirectory } from '../../network/follower';
@@ -96,8 +96,8 @@ export class Subscriptions {
   }
 
   /** Creates a subscription; raises CON_350 if there are too many. */
-  async create(command: CreateCommand): Promise<WrittenSubscription> {
-    const created = await new NewSubscriptions(this.clock, this.log).create(command);
+  async create(command: CreateCommand, request?: Repeated): Promise<WrittenSubscription> {
+    const created = await new NewSubscriptions(this.clock, this.log).create(command, request);
     if (created?.state.is !== 'active')
       throw fault.content(
         `you have ${MOST_SUBSCRIPTIONS} subscriptions: expected at most that many; delete one first`,
@@ -144,12 +144,17 @@ export class SubscriptionCommands {
   ) {}
 
   /** Document 2, Subscriptions. */
-  async create(topic: SubscriptionTopic, posted: Posted, caller: Subscriber): Promise<WrittenSubscription> {
+  async create(
+    topic: SubscriptionTopic,
+    posted: Posted,
+    caller: Subscriber,
+    request?: Repeated,
+  ): Promise<WrittenSubscription> {
     const subscription = this.checked(topic, posted, caller);
     const { organisationId } = caller;
     const at = this.subscriptions.now();
     const command = { do: 'create', at, topic: topic.name, organisationId, subscription } as const;
-    return await this.subscriptions.create(command);
+    return await this.subscriptions.create(command, request);
   }
 
   async replace(
@@ -231,6 +236,12 @@ const MOST_SUBSCRIPTIONS = 100;
 
 type CreateCommand = Extract<SubscriptionCommand, { readonly do: 'create' }>;
 
+/** A request that may be repeated; `mayHaveRun`: it was begun before, and nobody knows what became of it. */
+interface Repeated {
+  readonly id: string;
+  readonly mayHaveRun: boolean;
+}
+
 type CreatedSubscription = Executed<SubscriptionState, SubscriptionEvent> & { readonly id: string };
 
 /**
@@ -247,14 +258,35 @@ class NewSubscriptions {
     private readonly log: EventLog,
   ) {}
 
-  /** Undefined if all slots are in use. */
-  async create(command: CreateCommand): Promise<CreatedSubscription | undefined> {
-    const first = Math.floor(this.clock.random() * MOST_SUBSCRIPTIONS);
+  /** Undefined if all slots are in use. `request`: what it has created before is found again. */
+  async create(command: CreateCommand, request?: Repeated): Promise<CreatedSubscription | undefined> {
+    const created = request?.mayHaveRun === true ? await this.createdBy(request, command) : undefined;
+    if (created !== undefined) return created;
+    const chance =
+      request === undefined ? this.clock.random() : parseInt(request.id.slice(0, 8), 16) / 2 ** 32;
+    const first = Math.floor(chance * MOST_SUBSCRIPTIONS);
     for (let at = 0; at < MOST_SUBSCRIPTIONS; at += 1) {
       const id = await this.freeId(command.organisationId, (first + at) % MOST_SUBSCRIPTIONS);
       if (id === undefined) continue;
-      const executed = await execute(this.clock, this.log, subscriptionDecider, id, command, UNKNOWN);
+      const ids = request === undefined ? this.clock : { uuid: () => eventIdOf(request, id) };
+      const executed = await execute(ids, this.log, subscriptionDecider, id, command, UNKNOWN);
       if (executed.position !== undefined) return { id, ...executed };
+    }
+    return undefined;
+  }
+
+  /** The subscription that a request has created, if it is still there: its first event has an id made of the request. */
+  private async createdBy(
+    request: Repeated,
+    { organisationId }: CreateCommand,
+  ): Promise<CreatedSubscription | undefined> {
+    for (let slot = 0; slot < MOST_SUBSCRIPTIONS; slot += 1) {
+      const idOf = (number: number): string => subscriptionIdOf(organisationId, slot, number);
+      const id = idOf(await this.lastUsed(idOf));
+      const first = await eventAt(this.log, streamOf(SUBSCRIPTION, id), 0);
+      if (first?.id !== eventIdOf(request, id)) continue;
+      const loaded = await load(this.log, subscriptionDecider, id);
+      if (loaded.state.is === 'active') return { ...loaded, id, events: [], ids: [] };
     }
     return undefined;
   }
@@ -287,6 +319,12 @@ class NewSubscriptions {
 }
 
 const UNKNOWN = { state: subscriptionDecider.initial, revision: NO_STREAM };
+
+const CREATED = Buffer.from('affilog created ');
+
+function eventIdOf({ id }: Repeated, subscriptionId: string): string {
+  return namedUuid(CREATED, `${id} ${subscriptionId}`);
+}
 
 /** `slot` from 0, `number` from 1. */
 function subscriptionIdOf(organisationId: number, slot: number, number: number): string {

@@ -188,7 +188,12 @@ export function subscriptionsController(topic: SubscriptionTopic): Type<object> 
     @ApiOperation(operations.create)
     async create(@CurrentCaller() caller: Caller, @Body() body: PostedBody): Promise<Answer> {
       const posted = await this.posted(body);
-      const { subscriptionId, subscription, position } = await this.commands.create(topic, posted, caller);
+      const { subscriptionId, subscription, position } = await this.commands.create(
+        topic,
+        posted,
+        caller,
+        body.repeatable,
+      );
       const created = toOutput(topic, subscriptionId, subscription.content);
       return Answer.of(operations.create, created, { status: 201, position });
     }

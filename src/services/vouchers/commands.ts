@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { voucherFaults as fault } from '../../domain/vouchers/faults';
 import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
@@ -39,6 +40,8 @@ interface PostResults {
 interface PostOptions {
   /** Checks everything and stores nothing (`docs/decisions.md#a15`). */
   readonly dryRun?: boolean | undefined;
+  /** Identifies the request, if it may be repeated: vouchers without a `sourceId` are created once. */
+  readonly requestId?: string | undefined;
 }
 
 /** Vouchers of a list written at a time: enough for the log to share its commits. */
@@ -66,12 +69,12 @@ export class VoucherCommands {
   async post(
     posted: unknown,
     organisationId: number,
-    { dryRun, text }: PostOptions & { readonly text?: string | undefined } = {},
+    { dryRun, requestId, text }: PostOptions & { readonly text?: string | undefined } = {},
   ): Promise<PostedVoucher> {
     const now = this.clock.now();
     const { directory } = this.follower;
     const post = checkVoucher(posted, { directory, caller: { organisationId }, now, ...spellings(text) });
-    const written = await this.write(post, now, dryRun);
+    const written = await this.write(post, now, { dryRun, requestId });
     return { id: written.id, position: await this.visible.after([written]) };
   }
 
@@ -82,7 +85,7 @@ export class VoucherCommands {
   async postAll(
     posted: readonly unknown[],
     organisationId: number,
-    { dryRun, texts = [] }: PostOptions & { readonly texts?: readonly string[] } = {},
+    { dryRun, requestId, texts = [] }: PostOptions & { readonly texts?: readonly string[] } = {},
   ): Promise<PostResults> {
     const now = this.clock.now();
     const parts = { directory: this.follower.directory, caller: { organisationId }, now };
@@ -97,7 +100,10 @@ export class VoucherCommands {
     for (const [at, one] of checked.entries()) if (!('faults' in one)) last.set(keyOf(one, at), one);
     const written = new Map<string | number, WrittenVoucher | RefusedVoucher>();
     const write = async ([key, post]: readonly [string | number, VoucherPost]): Promise<void> => {
-      const writing = this.inMemory.run(String(organisationId), () => this.write(post, now, dryRun));
+      const own = requestId === undefined ? undefined : `${requestId} ${key}`;
+      const writing = this.inMemory.run(String(organisationId), () =>
+        this.write(post, now, { dryRun, requestId: own }),
+      );
       written.set(key, await writing.catch(refused));
     };
     // First those with a `sourceId`: it must not stand for a voucher that gets its id in this post
@@ -115,8 +121,10 @@ export class VoucherCommands {
     return { results, position };
   }
 
-  private write(post: VoucherPost, now: Date, dryRun = false): Promise<WrittenVoucher> {
-    return dryRun ? this.vouchers.tryPost(post) : this.vouchers.post(post, now.toISOString());
+  private write(post: VoucherPost, now: Date, { dryRun, requestId }: PostOptions): Promise<WrittenVoucher> {
+    if (dryRun === true) return this.vouchers.tryPost(post);
+    const retry = requestId === undefined ? {} : { retryKey: hash('sha256', `request ${requestId}`) };
+    return this.vouchers.post({ ...post, ...retry }, now.toISOString());
   }
 
   /** Withdraws a voucher of an organisation's program (Document 2, Endpoints, Vouchers). Raises 101. */

@@ -72,7 +72,8 @@ class VouchersController {
     );
     const text = format === 'json' ? bytes.toString() : undefined;
     body.report(await ignoredFieldsOf(postedVoucher, [posted]));
-    const { id, position } = await this.commands.post(posted, caller.organisationId, { dryRun, text });
+    const options = { dryRun, text, requestId: body.repeatable?.id };
+    const { id, position } = await this.commands.post(posted, caller.organisationId, options);
     return new Answer({ json: () => [id], xml: () => ({ long: id }) }, { position });
   }
 
@@ -90,7 +91,7 @@ class VouchersController {
     const list = { kind: postedVouchers, maxItem: MAX_BODY.one };
     const { items, texts } = await parsedOr(fault.invalidVoucher, () => postedItems(chunks, 'json', list));
     body.report(await ignoredFieldsOf(postedVoucher, items));
-    const options = { dryRun, texts };
+    const options = { dryRun, texts, requestId: body.repeatable?.id };
     const { results, position } = await this.commands.postAll(items, caller.organisationId, options);
     const listed = results.map((result) => ('faults' in result ? errorsAsJson(result.faults) : result));
     return new Answer({ json: () => listed }, { position });

@@ -70,6 +70,8 @@ export interface OperationText {
   readonly partly?: string;
   /** Headers of its answer, in addition to those of all operations. */
   readonly sends?: Readonly<Record<string, string>>;
+  /** It loads a feed, whatever its size: the same load again changes nothing, so it takes no `Idempotency-Key`. */
+  readonly isLoad?: true;
   /** A read that may be refused with 409, which is otherwise one of writes. */
   readonly mayConflict?: true;
   /** Other statuses with the same answer, and what they mean. */

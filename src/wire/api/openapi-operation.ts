@@ -81,6 +81,7 @@ export function describeOperation(operation: Operation, view: DescribedView, ser
     security: [{ [service.system]: [] }],
     parameters: parametersOf({
       isRead: method === 'GET',
+      takesKey: method === 'POST' && text.isLoad !== true,
       hasJson: formats.includes('json'),
       extensions: isJson ? undefined : formats,
       keys: view.keys,
@@ -164,6 +165,14 @@ export const sharedParameters = {
       'result, the status and a message.',
     schema: { type: 'string', maxLength: 128 },
   },
+  idempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'A new key for each new request, best a UUID: the same request with the same key is executed once, and answered ' +
+      'alike for 24 hours. 409 while it is in progress, 422 for another request with this key.',
+    schema: { type: 'string', minLength: 1, maxLength: 255 },
+  },
   minPosition: {
     name: 'X-Min-Position',
     in: 'header',
@@ -175,12 +184,14 @@ export const sharedParameters = {
 /** The parameters of an operation: of its path, then its keys in the order of their table. */
 function parametersOf({
   isRead,
+  takesKey,
   hasJson,
   extensions,
   keys,
   text: { path = {}, example: ofKeys = {} },
 }: {
   readonly isRead: boolean;
+  readonly takesKey: boolean;
   readonly hasJson: boolean;
   /** Those that its path may have; absent for JSON, which needs none. */
   readonly extensions: readonly Format[] | undefined;
@@ -203,7 +214,7 @@ function parametersOf({
     description: 'Format of the answer.',
     schema: { type: 'string', enum: extensions },
   };
-  const shared = ['pretty', ...(isRead && hasJson ? ['jsonp'] : []), ...(isRead ? ['minPosition'] : [])];
+  const shared = ['pretty', ...(isRead && hasJson ? ['jsonp'] : []), ...(isRead ? ['minPosition'] : []), ...(takesKey ? ['idempotencyKey'] : [])];
   return [
     ...inPath,
     ...(isJson ? [] : [extension]),
