@@ -350,19 +350,17 @@ describe('real answers match the description', () => {
   it('each POST that is sent again with its Idempotency-Key is answered as before (decisions A22)', async () => {
     const repeated = new Set<string>();
     for (const [id, given, details = {}] of REQUESTS) {
-      if (operations.get(id)?.method !== 'POST' || id === 'loadProducts') continue;
+      if (operations.get(id)?.method !== 'POST' || id === 'loadProducts' || repeated.has(id)) continue;
       const target = await targetWithIds(app, given, deliveries);
       const headers = { ...details.headers, 'idempotency-key': SYSTEM_CLOCK.uuid() };
       const sent: Asked = [id, target, { ...details, headers }];
       const [first, second] = [await ask(sent), await ask(sent)];
-      if (first.statusCode >= 500) continue;
       expect([id, second.statusCode, second.body]).toEqual([id, first.statusCode, first.body]);
-      if (first.statusCode < 300) {
-        expect([id, second.headers['idempotent-replayed']]).toEqual([id, 'true']);
-        repeated.add(id);
-      }
+      if (second.headers['idempotent-replayed'] === 'true') repeated.add(id);
     }
-    const posts = [...operations.values()].filter(({ method }) => method === 'POST').map(({ text }) => text.id);
+    const posts = [...operations.values()]
+      .filter(({ method }) => method === 'POST')
+      .map(({ text }) => text.id);
     expect(posts.filter((id) => id !== 'loadProducts' && !repeated.has(id))).toEqual([]);
   });
 
