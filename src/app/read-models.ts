@@ -16,7 +16,8 @@ export async function deliveryRunner(
   kept: Pick<ExpiryParts, 'keepMs' | 'delayMs'>,
 ): Promise<Runner> {
   const log = await deliveries();
-  const expireLog = (before: Date): Promise<void> => log.expire(before, [...DELIVERY_STREAMS, ...REQUEST_STREAMS]);
+  const expireLog = (before: Date): Promise<void> =>
+    log.expire(before, [...DELIVERY_STREAMS, ...REQUEST_STREAMS]);
   const own = { source: DELIVERY_LOG, expiry: { ...kept, expireLog } };
   return new Runner(log, store, DELIVERY_PROJECTIONS, { ...parts, ...own });
 }

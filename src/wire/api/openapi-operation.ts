@@ -214,7 +214,12 @@ function parametersOf({
     description: 'Format of the answer.',
     schema: { type: 'string', enum: extensions },
   };
-  const shared = ['pretty', ...(isRead && hasJson ? ['jsonp'] : []), ...(isRead ? ['minPosition'] : []), ...(takesKey ? ['idempotencyKey'] : [])];
+  const shared = [
+    'pretty',
+    ...(isRead && hasJson ? ['jsonp'] : []),
+    ...(isRead ? ['minPosition'] : []),
+    ...(takesKey ? ['idempotencyKey'] : []),
+  ];
   return [
     ...inPath,
     ...(isJson ? [] : [extension]),
