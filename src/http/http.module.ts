@@ -73,7 +73,7 @@ class AdmissionGuard implements CanActivate {
     const position = request.headers['x-min-position'];
     const waits = position === undefined || this.waitFor(String(position), service);
     // Nobody reads a body that an operation does not have.
-    if (request.repeatable === undefined || text?.body !== undefined) return waits;
+    if (request.repeatable === undefined || text.body !== undefined) return waits;
     return this.beginAfter(waits, request.repeatable);
   }
 

@@ -182,7 +182,7 @@ export class RequestJournal {
 }
 
 function streamFor(request: string): string {
-  return REQUEST_STREAMS[parseInt(request.slice(0, 8), 16) % SHARDS]!;
+  return streamOf('requests', parseInt(request.slice(0, 8), 16) % SHARDS);
 }
 
 function inProgress(retryAfter: number) {
