@@ -35,6 +35,7 @@ import { search } from './search';
 import { search200Feeds, search20Feeds, searchMillion } from './search-million';
 import { sql } from './sql';
 import { start } from './start';
+import { esSwap, swap } from './swap';
 import { transactionsDue } from './transactions-due';
 import { transactionsList } from './transactions-list';
 import { transactionsReport } from './transactions-report';
@@ -48,6 +49,7 @@ const FIGURES = {
   'reload-unchanged': reloadUnchanged,
   project,
   rebuild,
+  swap,
   search,
   memory,
   'voucher-create': voucherCreate,
@@ -88,6 +90,7 @@ const FIGURES = {
   'esdb-subscribe': esdbSubscribe,
   'es-project': esProject,
   'es-search': esSearch,
+  'es-swap': esSwap,
 } as const satisfies Readonly<
   Record<string, (bench: Bench) => Promise<readonly Figure[]> | AsyncIterable<Figure>>
 >;
@@ -96,7 +99,7 @@ const USAGE = `npm run bench -- <name>… [--count N] [--keep FOLDER] [--json]
 names: all, ${Object.keys(FIGURES).join(', ')}
        es-… need an Elasticsearch: npm run elasticsearch -- npm run bench -- all
        log-export and sql need DuckDB, which npm installs where it is available
---count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, history, search-million, sql (events), wal and deliveries-restart have ten times as many,
+--count N  products, vouchers, transactions or messages to measure with (100,000; memory, million, swap (events), history, search-million, sql (events), wal and deliveries-restart have ten times as many,
            search-20-feeds twenty times, search-200-feeds 25 times,
            many-feeds has a tenth as many feeds, of 20 products each,
            transactions-list has ten times as many, esdb-start ten times, and feed-restart a hundred times as many events, notifier-start has twice as many messages)
@@ -142,7 +145,7 @@ async function main(): Promise<void> {
 function allNames(): readonly string[] {
   const names = Object.keys(FIGURES);
   if ((process.env['TEST_READ_STORE'] ?? '') !== '') return names;
-  process.stderr.write('skipped, since TEST_READ_STORE is not set: es-project, es-search\n');
+  process.stderr.write('skipped, since TEST_READ_STORE is not set: es-project, es-search, es-swap\n');
   return names.filter((name) => !name.startsWith('es-'));
 }
 

@@ -31,15 +31,20 @@ export async function buildGenerations(
   return projectors;
 }
 
+interface FillOptions {
+  readonly until: Position;
+  readonly onBatch: OnBatch;
+  /** Events that are read at a time. */
+  readonly batchSize?: number;
+  /** How many of them are projected before `onBatch` is called; by default all. */
+  readonly part?: () => number;
+}
+
 /** Folds all events up to `until` into generations that are being built, in one pass from the lowest checkpoint. */
 export async function fillGenerations(
   log: EventLog,
   projectors: readonly GenerationProjector[],
-  {
-    until,
-    onBatch,
-    batchSize = BUILD_BATCH,
-  }: { readonly until: Position; readonly onBatch: OnBatch; readonly batchSize?: number },
+  { until, onBatch, batchSize = BUILD_BATCH, part = () => Infinity }: FillOptions,
 ): Promise<void> {
   const projections = projectors.map(({ projection }) => projection);
   const directory = await directoryAt(log, until, directoryPrefixes(projections));
@@ -50,14 +55,16 @@ export async function fillGenerations(
   );
   try {
     for await (const batch of after === until ? [] : log.readAll({ after, prefixes, batchSize })) {
-      const { events, position } = cutAt(batch, until);
-      const incoming = events.map((event) => new IncomingEvent(event));
-      for (const projector of projectors)
-        if (projector.checkpoint < position) await projector.apply(incoming, directory, position);
-      // Also of those that the batch does not concern: whoever is killed continues from the lowest checkpoint.
-      await flushAll(projectors);
-      await onBatch(events.length, position);
-      if (position === until) break;
+      const whole = cutAt(batch, until);
+      for (const { events, position } of partsOf(whole, part)) {
+        const incoming = events.map((event) => new IncomingEvent(event));
+        for (const projector of projectors)
+          if (projector.checkpoint < position) await projector.apply(incoming, directory, position);
+        // Also of those that the batch does not concern: whoever is killed continues from the lowest checkpoint.
+        await flushAll(projectors);
+        await onBatch(events.length, position);
+      }
+      if (whole.position === until) break;
     }
     for (const projector of projectors) projector.advance(until);
   } finally {
@@ -85,6 +92,19 @@ export async function catchUp(
   } finally {
     await group.flush();
   }
+}
+
+/** A batch in parts of at most so many events, which is asked before each. */
+function* partsOf(
+  { events, position }: EventBatch,
+  part: () => number,
+): Generator<Pick<EventBatch, 'events' | 'position'>> {
+  let at = 0;
+  do {
+    const some = events.slice(at, at + part());
+    at += some.length;
+    yield { events: some, position: at < events.length ? (some.at(-1)?.position ?? position) : position };
+  } while (at < events.length);
 }
 
 function cutAt(batch: EventBatch, until: Position): EventBatch {

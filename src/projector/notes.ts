@@ -19,7 +19,7 @@ export interface Notes {
   readonly comparison: RebuildNote;
   /** Why the last rebuild, comparison or swap failed. By read model. */
   readonly failure: FailureNote;
-  /** How long the steps of the last rebuild took. By read models. */
+  /** How long the steps of the last rebuild took that it was in. By read model. */
   readonly pace: Pace;
   /** How the process does that follows a log. By the name of its lease. */
   readonly projector: ProjectorNote;

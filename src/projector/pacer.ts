@@ -10,11 +10,15 @@ const BEHIND_MS = 400;
 /** How often it looks (ms), and how long it waits between two looks. */
 const LOOK_MS = 100;
 const WAIT_MS = 50;
-/** How long it waits at most before it makes some progress (ms). */
-const LONGEST_MS = 5_000;
-/** How long it does not look again after the live read models have made no progress at all (ms). */
+/** How long it waits at most before it makes some progress (ms), and in proportion to the work before. */
+const LONGEST = { ms: 5_000, ofWork: 4 } as const;
+/** How long it does not look again after the live read models have made no progress for `LONGEST.ms` (ms). */
 const GIVEN_UP_MS = 30_000;
 const SAMPLES = 100;
+/** How long the work between two calls takes, about (ms). */
+const PART_MS = 200;
+/** How many events it has: at least, at first, and at most. */
+const PART = { least: 50, first: 500, most: 100_000 } as const;
 
 /**
  * Paces work beside live read models, so that these stay less than a second behind the log: waits while they are further
@@ -24,6 +28,11 @@ export class Pacer {
   private heads: readonly { readonly position: Position; readonly at: number }[] = [];
   private nextAt = -Infinity;
   private live: Position = START;
+  private size: number = PART.first;
+  private resumedAt: number | undefined;
+  private isFollowed: boolean;
+  /** Since when the live read models are behind and make no progress. */
+  private stillSince: number | undefined;
 
   constructor(
     private readonly clock: Clock,
@@ -31,20 +40,38 @@ export class Pacer {
     private readonly store: ReadStore,
     private readonly projections: readonly Projection[],
     private readonly source: Source,
-  ) {}
+  ) {
+    this.isFollowed = projections.length > 0;
+  }
+
+  /** How many events to process until the next call of `pace`; all at once if nobody follows the log meanwhile. */
+  get part(): number {
+    return this.isFollowed ? this.size : Infinity;
+  }
 
   /** Call it after each part of the work. */
   async pace(signal?: AbortSignal): Promise<void> {
+    const { clock, resumedAt = clock.monotonic() } = this;
+    const worked = clock.monotonic() - resumedAt;
+    if (worked > PART_MS) this.size = Math.max(PART.least, Math.floor(this.size / 2));
+    else if (worked < PART_MS / 2) this.size = Math.min(PART.most, 2 * this.size);
+    await this.wait(Math.min(LONGEST.ms, LONGEST.ofWork * worked), signal);
+    this.resumedAt = clock.monotonic();
+  }
+
+  private async wait(longest: number, signal?: AbortSignal): Promise<void> {
     const { clock } = this;
     const began = clock.monotonic();
     if (began < this.nextAt || this.projections.length === 0) return;
     let behind = await this.behindMs();
     const reached = this.live;
-    while (behind > BEHIND_MS && clock.monotonic() - began < LONGEST_MS) {
+    while (behind > BEHIND_MS && clock.monotonic() - began < longest) {
       await clock.pause(WAIT_MS, signal);
       behind = await this.behindMs();
     }
-    const isStuck = behind > BEHIND_MS && this.live === reached;
+    const isStill = behind > BEHIND_MS && this.live === reached;
+    this.stillSince = isStill ? (this.stillSince ?? began) : undefined;
+    const isStuck = clock.monotonic() - (this.stillSince ?? Infinity) >= LONGEST.ms;
     this.nextAt = clock.monotonic() + (isStuck ? GIVEN_UP_MS : LOOK_MS);
   }
 
@@ -52,7 +79,8 @@ export class Pacer {
   private async behindMs(): Promise<number> {
     const { clock, store, source } = this;
     const { name, ms } = source.projectorLease;
-    if ((await store.holder(name, clock.wall(), ms)) === undefined) return 0;
+    this.isFollowed = (await store.holder(name, clock.wall(), ms)) !== undefined;
+    if (!this.isFollowed) return 0;
     const position = await this.log.head();
     const now = clock.monotonic();
     if (position > (this.heads.at(-1)?.position ?? START) && this.heads.length < SAMPLES)

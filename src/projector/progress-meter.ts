@@ -1,4 +1,5 @@
 import { type Position } from '../kernel/event';
+import { defined } from '../kernel/without';
 import { type Clock } from '../runtime/clock';
 
 /** How far a pass through the log has come. */
@@ -63,31 +64,44 @@ export class ProgressMeter {
   }
 }
 
-/** How long what follows takes, as a share of how long reading the whole log takes. */
+/** How long what follows takes, as a share of how long reading the whole log takes, as far as it is known. */
 export interface Pace {
-  readonly index: number;
-  readonly compare: number;
+  readonly index?: number;
+  readonly compare?: number;
 }
 
-/** As measured with a million products (`npm run bench -- rebuild --count 1000000`). */
-const USUAL_PACE: Pace = { index: 0.25, compare: 0.15 };
+/** In between of what was measured over both engines, for read models that were never built here. */
+const USUAL_PACE = { index: 0.2, compare: 0.2 } as const;
+
+/** What is expected of a pass for several read models, from what each has taken the last time. */
+export function meanPace(paces: readonly Pace[]): Pace {
+  const mean = (name: keyof Pace): number | undefined => {
+    const known = paces.flatMap((pace) => pace[name] ?? []);
+    return known.length === 0 ? undefined : known.reduce((sum, one) => sum + one, 0) / known.length;
+  };
+  return defined({ index: mean('index'), compare: mean('compare') });
+}
 
 type Step = 'project' | 'index' | 'compare' | 'swap';
 
+/** Below this share of a step its own rate says little. */
+const TELLING = 0.1;
+
 /**
- * Estimates when a rebuild ends: reading the log takes as long for the rest as for what was read, and the steps after it
- * as long as they did the last time, in proportion.
+ * Estimates when a rebuild ends. Reading the log, and comparing, take as long for the rest as for what is done; what is to
+ * come takes as long as it did the last time, in proportion.
  */
 export class RebuildEstimate {
   private readonly began = new Map<Step, number>();
-  /** The share of the log that was read when this began, and is read now. */
-  private first: number | undefined;
-  private share = 0;
+  /** The share of the log that was read, and when, once the first part of this pass was: what comes before is the start. */
+  private first: { readonly share: number; readonly at: number } | undefined;
+  private resumedAt: number | undefined;
+  private readonly shares = { project: 0, compare: 0 };
 
   /** `hasCompare`: whether there is something to compare with. */
   constructor(
     private readonly clock: Clock,
-    private readonly pace: Pace = USUAL_PACE,
+    private readonly pace: Pace = {},
     private readonly hasCompare = true,
   ) {}
 
@@ -95,20 +109,22 @@ export class RebuildEstimate {
     if (!this.began.has(step)) this.began.set(step, this.clock.monotonic());
   }
 
-  /** So much of the step that it is in is done, from 0 to 1. */
-  reached(share: number): void {
-    this.first ??= share;
-    this.share = share;
+  /** So much of a step is done, from 0 to 1. */
+  reached(step: 'project' | 'compare', share: number): void {
+    if (step === 'project' && this.resumedAt === undefined) this.resumedAt = share;
+    else if (step === 'project' && share > (this.resumedAt ?? 0))
+      this.first ??= { share, at: this.clock.monotonic() };
+    this.shares[step] = Math.max(share, this.shares[step]);
   }
 
   get secondsLeft(): number {
-    const whole = this.wholeMs;
-    const compare = this.hasCompare ? whole * this.pace.compare : 0;
-    const rest = (planned: number, step: Step): number => Math.max(0, planned - (this.since(step) ?? 0));
     if (this.began.has('swap')) return 0;
-    if (this.began.has('compare')) return rest(compare, 'compare') / 1000;
-    if (this.began.has('index')) return (rest(whole * this.pace.index, 'index') + compare) / 1000;
-    return (whole * (1 - this.share + this.pace.index) + compare) / 1000;
+    const whole = this.wholeMs;
+    const compare = this.hasCompare ? whole * (this.pace.compare ?? USUAL_PACE.compare) : 0;
+    if (this.began.has('compare')) return this.leftOfComparing(compare) / 1000;
+    const index = whole * (this.pace.index ?? USUAL_PACE.index);
+    if (this.began.has('index')) return (Math.max(0, index - this.since('index')) + compare) / 1000;
+    return (whole * (1 - this.shares.project) + index + compare) / 1000;
   }
 
   /** How long each step took, once all are over. */
@@ -118,23 +134,30 @@ export class RebuildEstimate {
     );
     const whole = this.wholeMs;
     if (index === undefined || compare === undefined || swap === undefined || whole === 0) return undefined;
-    return {
+    return defined({
       index: (compare - index) / whole,
       compare: this.hasCompare ? (swap - compare) / whole : this.pace.compare,
-    };
+    });
+  }
+
+  /** What is left of comparing, of which a whole was planned (ms). */
+  private leftOfComparing(planned: number): number {
+    const [done, share] = [this.since('compare'), this.shares.compare];
+    return share < TELLING ? Math.max(0, planned - done) : (done / share) * (1 - share);
   }
 
   /** How long it takes to read the whole log (ms). */
   private get wholeMs(): number {
-    const { first = 0, share } = this;
-    const began = this.began.get('project');
-    if (began === undefined || share <= first) return 0;
+    const { first } = this;
+    const share = this.shares.project;
     const ended = this.began.get('index') ?? this.clock.monotonic();
-    return (ended - began) / (share - first);
+    if (first !== undefined && share > first.share) return (ended - first.at) / (share - first.share);
+    const began = this.began.get('project');
+    const resumed = this.resumedAt ?? 0;
+    return began === undefined || share <= resumed ? 0 : (ended - began) / (share - resumed);
   }
 
-  private since(step: Step): number | undefined {
-    const began = this.began.get(step);
-    return began === undefined ? undefined : this.clock.monotonic() - began;
+  private since(step: Step): number {
+    return this.clock.monotonic() - (this.began.get(step) ?? this.clock.monotonic());
   }
 }

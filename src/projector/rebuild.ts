@@ -20,7 +20,7 @@ import {
 import { readNotes, removeNote, writeNote } from './notes';
 import { Pacer } from './pacer';
 import { countParked, prepareParked } from './parked';
-import { type Progress, ProgressMeter, RebuildEstimate, shareOf } from './progress-meter';
+import { meanPace, type Progress, ProgressMeter, RebuildEstimate, shareOf } from './progress-meter';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 import { skippedEvents } from './skipped-events';
 import { makeLive, RETAIN_MS } from './standby';
@@ -191,10 +191,10 @@ class Rebuild {
   async run(): Promise<readonly Rebuilt[]> {
     const { log, store, projections, parts } = this;
     const live = await liveGenerations(store, projections);
-    const pace = (await readNotes(store, 'pace', [this.names])).get(this.names);
+    const paces = await readNotes(store, 'pace', this.names);
     this.estimate = new RebuildEstimate(
       parts.clock,
-      pace,
+      meanPace([...paces.values()]),
       live.some((one) => one !== undefined),
     );
     const passes = await this.prepare(live);
@@ -204,6 +204,7 @@ class Rebuild {
       await fillGenerations(log, own, {
         until,
         onBatch: this.onBatch,
+        part: () => this.pacer.part,
         ...defined({ batchSize: parts.batchSize }),
       });
     }
@@ -215,14 +216,22 @@ class Rebuild {
     for (const { generation } of projectors) await store.finish(generation);
     await this.enter('compare');
     const comparisons: (Comparison | undefined)[] = [];
+    const counts = await Promise.all(
+      live.map(async (one) => one && (await store.count(targetOf(one), EVERYTHING))),
+    );
+    const all = counts.reduce<number>((sum, count = 0) => sum + count, 0);
     for (const [at, projector] of projectors.entries()) {
       const generation = live[at];
+      const before = counts.slice(0, at).reduce<number>((sum, count = 0) => sum + count, 0);
       comparisons.push(
         generation &&
           (await compareWithLive(parts.clock, log, store, generation, projector, {
             keptSince: parts.clock.wall() - (parts.keepMs ?? Infinity),
             isCompared: this.isSampled,
-            onPage: () => this.onBatch(0, this.until),
+            onPage: (compared) => {
+              this.estimate.reached('compare', Math.min(1, (before + compared) / Math.max(1, all)));
+              return this.onBatch(0, this.until);
+            },
           })),
       );
     }
@@ -234,12 +243,12 @@ class Rebuild {
       rebuilt.push(await this.complete(projector, comparisons[at]));
     const { measured } = this.estimate;
     if (measured !== undefined && parts.sample === undefined)
-      await writeNote(store, 'pace', this.names, measured);
+      for (const name of this.names) await writeNote(store, 'pace', name, measured);
     return rebuilt;
   }
 
-  private get names(): string {
-    return this.projections.map(({ collection }) => collection.name).join('+');
+  private get names(): readonly string[] {
+    return this.projections.map(({ collection }) => collection.name);
   }
 
   /** The kind of its notes: what is only compared leaves rebuilds alone that were interrupted. */
@@ -393,7 +402,7 @@ class Rebuild {
 
   private progress(): RebuildProgress {
     const progress = this.meter.towards(this.until, this.position);
-    if (this.phase === 'project') this.estimate.reached(shareOf(this.until, this.position));
+    if (this.phase === 'project') this.estimate.reached('project', shareOf(this.until, this.position));
     return { phase: this.phase, ...progress, secondsLeft: this.estimate.secondsLeft };
   }
 

@@ -34,7 +34,7 @@ export interface Swapped {
 }
 
 /** How long a generation that is followed may take to have what the live one has (ms). */
-const FOLLOWED_MS = 500;
+const FOLLOWED_MS = 200;
 const LOOK_MS = 5;
 /** Rounds of catching up with a read model that is being written to. */
 const MAX_ROUNDS = 10;

@@ -1,4 +1,4 @@
-import { RebuildEstimate } from '../../src/projector/progress-meter';
+import { meanPace, type Pace, RebuildEstimate } from '../../src/projector/progress-meter';
 import { TestClock } from '../support/clock';
 
 /** A rebuild as a model: what each part of reading the log takes, then building indexes, then comparing (s). */
@@ -9,7 +9,7 @@ interface Model {
 }
 
 /** What is estimated to be left after each second, and what is left. */
-function run({ parts, index, compare }: Model, pace?: { index: number; compare: number }) {
+function run({ parts, index, compare }: Model, pace?: Pace) {
   let now = 0;
   const clock = new TestClock(
     () => 0,
@@ -21,10 +21,10 @@ function run({ parts, index, compare }: Model, pace?: { index: number; compare: 
   const look = () =>
     seen.push({ done: now / 1000 / total, estimated: estimate.secondsLeft, left: total - now / 1000 });
   estimate.enter('project');
-  estimate.reached(0);
+  estimate.reached('project', 0);
   for (const [at, seconds] of parts.entries()) {
     now += 1000 * seconds;
-    estimate.reached((at + 1) / parts.length);
+    estimate.reached('project', (at + 1) / parts.length);
     look();
   }
   for (const [step, seconds] of [
@@ -34,6 +34,7 @@ function run({ parts, index, compare }: Model, pace?: { index: number; compare: 
     estimate.enter(step);
     for (let at = 0; at < seconds; at += seconds / 20) {
       now += (1000 * seconds) / 20;
+      if (step === 'compare') estimate.reached(step, (at + seconds / 20) / seconds);
       look();
     }
   }
@@ -64,6 +65,7 @@ describe('the estimated end of a rebuild is within 20 % after the first tenth (d
     ['they take between half and three times as long', equal.map((_, at) => 0.5 + 2.5 * noise(at))],
     ['some wait for live read models', equal.map((_, at) => (noise(at) > 0.9 ? 5 : 1))],
     ['later ones take a third longer', equal.map((_, at) => 1 + at / 600)],
+    ['the first one takes as long as ten', [10, ...equal]],
   ])('if %s', (_, parts) => {
     expect(worst(run(withRest(parts), ratio))).toBeLessThan(0.2);
   });
@@ -75,6 +77,28 @@ describe('the estimated end of a rebuild is within 20 % after the first tenth (d
     expect(measured!.index).toBeCloseTo(1);
     expect(measured!.compare).toBeCloseTo(0.8);
     expect(worst(run(unusual, measured))).toBeLessThan(0.2);
+  });
+
+  test.each([
+    ['a million products over SQLite', { index: 0.25, compare: 0.15 }],
+    ['20,000 products over SQLite, with searches', { index: 0.27, compare: 0.28 }],
+    ['indexes that are made at once', { index: 0, compare: 0.3 }],
+  ])('if nothing is remembered: %s', (_, steps) => {
+    expect(worst(run(withRest(equal, steps), meanPace([])))).toBeLessThan(0.2);
+  });
+
+  test('if read models were rebuilt apart from each other: what they took is averaged', () => {
+    const mean = meanPace([ratio, { index: 0.4, compare: 0.05 }]);
+    expect(mean.index).toBeCloseTo(0.3);
+    expect(mean.compare).toBeCloseTo(0.1);
+    expect(meanPace([{ index: 0.1 }, { index: 0.3, compare: 0.2 }]).compare).toBe(0.2);
+  });
+
+  test('while it compares, by how much is compared', () => {
+    const slow = withRest(equal, { index: 0.2, compare: 1.5 });
+    const { seen, total } = run(slow, ratio);
+    const half = seen.filter(({ done }) => done > 0.7);
+    for (const { estimated, left } of half) expect(Math.abs(estimated - left) / total).toBeLessThan(0.05);
   });
 
   test('if there is nothing to compare with', () => {
@@ -90,9 +114,9 @@ describe('the estimated end of a rebuild is within 20 % after the first tenth (d
     );
     const estimate = new RebuildEstimate(clock, { index: 0.5, compare: 0 }, false);
     estimate.enter('project');
-    estimate.reached(0.5);
+    estimate.reached('project', 0.5);
     now += 10_000;
-    estimate.reached(0.6);
+    estimate.reached('project', 0.6);
     expect(estimate.secondsLeft).toBeCloseTo(40 + 50);
   });
 });

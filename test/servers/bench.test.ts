@@ -15,3 +15,10 @@ it('the benchmark compares projecting into and searching Elasticsearch with its 
   expect(searches.filter(({ figure }) => figure.startsWith('es-search '))).toHaveLength(24);
   for (const { ratio } of [project!, ...searches]) expect(ratio).toBeGreaterThan(0);
 });
+
+it('no search fails or has parts of two generations while a rebuild is swapped in, and rolled back (decisions X126)', async () => {
+  const args = [join(DIST, 'bench/main.js'), 'es-swap', '--count', '500', '--json'];
+  const env = { ...process.env, TEST_READ_STORE: serverUrl() };
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  expect(stdout).toContain('"es-swap searches"');
+}, 600_000);

@@ -105,3 +105,38 @@ test.each(MOMENTS)(
     }
   },
 );
+
+test('a rebuild that is killed again and again continues where it was; nothing is lost or left (decisions X128)', async () => {
+  const more = Array.from({ length: 17_000 }, (_, at) => toNewEvent(listed(`q${at}`), randomUUID()));
+  for (let at = 0; at < more.length; at += 500)
+    await world.log.append(`feed-${FEED_ID}`, PRODUCTS + at - 1, more.slice(at, at + 500));
+  const runner = world.runner();
+  await runner.start();
+  await world.settled();
+  await runner.stop();
+  const all = await Promise.all(COLLECTIONS.map((collection) => world.documents(collection)));
+  expect(Object.keys(all[0] ?? {})).toHaveLength(PRODUCTS + more.length);
+
+  let reached = START;
+  const numbers = new Set<number>();
+  for (let kills = 0; kills < 3; kills += 1) {
+    const killed = startRebuild();
+    killed.stderr.resume();
+    const building = await untilBuilding();
+    while ((await world.store.checkpoint(targetOf(building))) <= reached) await turn();
+    killed.kill('SIGKILL');
+    await once(killed, 'exit');
+    numbers.add(building.number);
+    reached = await world.store.checkpoint(targetOf(building));
+    await freeLease();
+  }
+  expect(numbers.size).toBe(1);
+  const last = startRebuild();
+  last.stderr.resume();
+  expect(await once(last, 'exit')).toEqual([0, null]);
+  for (const [at, collection] of COLLECTIONS.entries()) {
+    expect((await generations(collection)).map(({ state }) => state)).toEqual(['retired', 'live']);
+    expect(await world.documents(collection)).toEqual(all[at]);
+  }
+  expect((await liveOf('products'))?.number).toBe([...numbers][0]);
+}, 600_000);
