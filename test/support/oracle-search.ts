@@ -1,4 +1,5 @@
 import { type PostedProduct } from '../../src/demo/products';
+import { compareTexts, isOneLetterOff } from './oracle';
 import { cutWords, isWordIn, type OracleWord, withoutCase } from './oracle-words';
 
 /** A posted offer; the service assigns its id. */
@@ -72,6 +73,7 @@ export interface Asked extends Readonly<Partial<Record<TextKey | CodeKey, readon
   readonly groupOffersByProduct?: boolean;
   readonly facets?: string;
   readonly prefix?: boolean;
+  readonly fuzzy?: boolean;
 }
 
 /** What is asked for where facets are: all of them. */
@@ -83,10 +85,16 @@ export interface Answered {
   /** Ids of the offers of each product. */
   readonly products: readonly (readonly string[])[];
   readonly facets?: Readonly<Record<string, readonly object[]>>;
+  readonly corrections?: readonly Correction[];
+}
+
+interface Correction {
+  readonly word: string;
+  readonly replacements: readonly string[];
 }
 
 /**
- * The expected answer of a search (Document 1, Search products; decisions P3 to P8, P13, X7), by examining every offer.
+ * The expected answer of a search (Document 1, Search products; decisions P3 to P8, P13, P31 to P33, X7), by examining every offer.
  */
 export function answerOf(
   asked: Asked,
@@ -94,9 +102,16 @@ export function answerOf(
   offers: readonly KnownOffer[],
   network: KnownNetwork,
 ): Answered {
-  const found = offers
+  const { q, ...others } = asked;
+  const left = offers
     .filter((offer) => by === 'advertiser' || offer.categories.length > 0)
-    .filter(meantBy(asked, network));
+    .filter(meantBy(others, network));
+  const corrections = asked.fuzzy === true ? correctionsOf(asked, left) : [];
+  const isMeant = (value: string, { product: { name, description } }: KnownOffer) =>
+    wantedWords(value, asked, corrections).every(([word, begins]) =>
+      isWordIn(word, [name, description], begins),
+    );
+  const found = left.filter((offer) => q === undefined || q.some((value) => isMeant(value, offer)));
   const groups = new Map<string, KnownOffer[]>();
   for (const offer of found) {
     const key = asked.groupOffersByProduct === true ? (gtinOf(offer) ?? offer.id) : offer.id;
@@ -104,7 +119,7 @@ export function answerOf(
   }
   const sorted = [...groups.values()]
     .map((group) => group.sort((a, b) => a.product.price - b.product.price || (a.id < b.id ? -1 : 1)))
-    .map((group) => ({ group, ranks: ranksOf(group, asked) }))
+    .map((group) => ({ group, ranks: ranksOf(group, asked, corrections) }))
     .sort((a, b) => compare(a.ranks, b.ranks) || (a.group[0]!.id < b.group[0]!.id ? -1 : 1))
     .map(({ group }) => group);
   const { page = 1, pageSize = 100, limit = Infinity } = asked;
@@ -112,6 +127,7 @@ export function answerOf(
   const from = (Math.max(page, 1) - 1) * perPage;
   const size = Math.min(perPage, Math.min(1000, limit) - from);
   return {
+    ...(asked.fuzzy === true ? { corrections } : {}),
     ...(asked.facets === undefined ? {} : { facets: facetsOf(found, network) }),
     totalHits: sorted.length,
     products: sorted
@@ -163,7 +179,8 @@ function valuesOf(
 
 // Matching ------------------------------------------------------------------------------------------------
 
-function meantBy(asked: Asked, network: KnownNetwork): (offer: KnownOffer) => boolean {
+/** By all keys but `q`. */
+function meantBy(asked: Omit<Asked, 'q'>, network: KnownNetwork): (offer: KnownOffer) => boolean {
   const feeds = network.feeds
     .filter(({ id }) => asked.fid.includes(id))
     .filter(({ currency }) => asked.currency === undefined || asked.currency.toUpperCase() === currency)
@@ -174,7 +191,6 @@ function meantBy(asked: Asked, network: KnownNetwork): (offer: KnownOffer) => bo
     const { product, modified, feedId } = offer;
     return (
       feeds.includes(feedId) &&
-      (asked.q === undefined || asked.q.some((value) => hasWords(product, value, asked))) &&
       isWithin(product.price, asked.minPrice, asked.maxPrice) &&
       isWithin(modified, asked.minUpdateDate, asked.maxUpdateDate) &&
       isWithin(product.inStock, asked.minInStock, asked.maxInStock) &&
@@ -205,24 +221,44 @@ function isOneOf<Value>(value: Value | undefined, wanted: readonly Value[] | und
   return wanted === undefined || (value !== undefined && wanted.includes(value));
 }
 
-function hasWords(
-  { name, description }: PostedProduct,
-  value: string,
-  asked: Pick<Asked, 'prefix'>,
-): boolean {
-  return wantedWords(value, asked).every(([word, begins]) => isWordIn(word, [name, description], begins));
-}
-
-/** The words of a value, and whether they may go on (decisions P32). */
+/** The words of a value, and whether they may go on (decisions P32); in place of a wrong one what stands for it. */
 function wantedWords(
   value: string,
   { prefix }: Pick<Asked, 'prefix'>,
+  corrections: readonly Correction[],
 ): readonly (readonly [word: OracleWord, begins: boolean])[] {
   const words = cutWords(value);
-  return words.map((word, at) => [
-    word,
-    prefix === true && at === words.length - 1 && word.elements.length === 0,
-  ]);
+  return words.map((word, at) => {
+    if (prefix === true && at === words.length - 1 && word.elements.length === 0) return [word, true];
+    const correction = corrections.find((one) => one.word === word.spellings[0]);
+    return [correction === undefined ? word : { spellings: correction.replacements, elements: [] }, false];
+  });
+}
+
+/** Words of `q` that none of the offers has, and the words one letter away that some have (decisions P33). */
+function correctionsOf(
+  asked: Pick<Asked, 'q' | 'prefix'>,
+  offers: readonly KnownOffer[],
+): readonly Correction[] {
+  const isWhole = (spelling: string) => Array.from(spelling).length >= 5 && Array.from(spelling).length <= 60;
+  const wanted = (asked.q ?? []).flatMap((value) => wantedWords(value, asked, []));
+  const looked = wanted.flatMap(([{ spellings }, begins]) =>
+    begins || spellings.length === 0 || !spellings.every(isWhole) ? [] : [spellings],
+  );
+  const different = [...new Map(looked.map((one) => [one.join(), one])).values()].slice(0, 10);
+  const words = offers.flatMap(({ product: { name, description } }) => {
+    const all = [name, description].flatMap((text) => cutWords(text));
+    return [...new Set(all.flatMap(({ spellings }) => spellings))];
+  });
+  const had = different.filter((spellings) => spellings.some((one) => words.includes(one)));
+  const missing = new Set(different.map(([plain]) => plain!));
+  for (const [plain] of had) missing.delete(plain!);
+  return [...missing].flatMap((word) => {
+    const count = (one: string) => words.filter((other) => other === one).length;
+    const near = [...new Set(words)].filter((one) => isOneLetterOff(one, word));
+    const replacements = near.sort((a, b) => count(b) - count(a) || compareTexts(a, b)).slice(0, 10);
+    return replacements.length === 0 ? [] : { word, replacements };
+  });
 }
 
 /** The platform categories of an offer (decisions P13). */
@@ -251,14 +287,15 @@ function above(id: string | null, network: KnownNetwork): string[] {
 // Ordering ----------------------------------------------------------------------------------------------
 
 /** Sort keys of a product, ascending. */
-function ranksOf(group: readonly KnownOffer[], { orderBy, q, prefix = false }: Asked): number[] {
+function ranksOf(group: readonly KnownOffer[], asked: Asked, corrections: readonly Correction[]): number[] {
+  const { orderBy, q } = asked;
   const cheapest = Math.min(...group.map(({ product }) => product.price));
   const newest = Math.max(...group.map(({ modified }) => modified));
   if (orderBy === 'priceAsc') return [cheapest];
   if (orderBy === 'priceDesc') return [-cheapest];
   if (orderBy === 'modificationDateAsc') return [newest];
   if (orderBy === 'modificationDateDesc' || q === undefined) return [-newest];
-  const wanted = q.flatMap((value) => wantedWords(value, { prefix }));
+  const wanted = q.flatMap((value) => wantedWords(value, asked, corrections));
   const words = [...new Map(wanted.map((one) => [JSON.stringify(one), one])).values()];
   const relevances = group.map(
     ({ product }) => words.filter(([word, begins]) => isWordIn(word, [product.name], begins)).length,

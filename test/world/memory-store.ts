@@ -121,8 +121,8 @@ class Table {
 /** The collections of a store, which any number of `MemoryStore`s share as processes share a server. */
 export class MemoryCollections {
   readonly leases = new LeaseTable();
-  /** What the last search with a signal has read. */
-  readonly seen = new WeakMap<AbortSignal, readonly Document[]>();
+  /** What each search, count and sum with a signal has read. */
+  readonly seen = new WeakMap<AbortSignal, (readonly Document[])[]>();
   tables: Table[] = [];
   numbers = 0;
   private synced: readonly Table[] = [];
@@ -146,6 +146,19 @@ export class MemoryCollections {
   documentsOf(collection: string): ReadonlyMap<string, Document> {
     return (
       this.tables.find(({ spec, state }) => spec.name === collection && state === 'live')?.rows ?? new Map()
+    );
+  }
+
+  /** What operators have paused, by the names of read models and their live generations: up to where it has the log. */
+  get paused(): ReadonlyMap<string, Position> {
+    const paused = [...this.documentsOf('read-models').keys()].flatMap(
+      (note) => /^paused (.*)$/.exec(note)?.[1] ?? [],
+    );
+    return new Map(
+      paused.map((name) => {
+        const live = this.tables.find(({ spec, state }) => spec.name === name && state === 'live');
+        return [`${name} ${live?.number ?? ''}`, live?.checkpoint ?? START];
+      }),
     );
   }
 
@@ -422,7 +435,10 @@ export class MemoryStore extends ReadStore {
     const { signal } = options;
     const table = this.table(target, options);
     if (!table.isFinished) throw new Error(`${table.spec.name} ${table.number} is not finished`);
-    if (signal !== undefined) this.collections.seen.set(signal, [...table.rows.values()]);
+    if (signal !== undefined) {
+      const { seen } = this.collections;
+      seen.set(signal, [...(seen.get(signal) ?? []), [...table.rows.values()]]);
+    }
     return table;
   }
 

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { Worker as Thread } from 'node:worker_threads';
 import { RESTORED, verify } from './checks';
 import { Broken } from './checks/broken';
 import { RESTS } from './checks/processes';
@@ -84,10 +85,17 @@ async function shrink(seed: number): Promise<void> {
 
 // Many seeds ----------------------------------------------------------------------------------------------------
 
-/** How long a world may take: most take less than half a second (ms). */
+/** What a world may take of the processor: most take less than half a second (ms). */
 const WORLD_MS = 60_000;
 /** A world that does not end must not use up the memory of the machine. */
 const NO_END = 'no end';
+/** Kills its process when a world does not end, which may let nothing else run. The load of the machine does not count. */
+const GUARD = `
+const { parentPort, workerData } = require('node:worker_threads');
+const used = () => Object.values(process.cpuUsage()).reduce((sum, microseconds) => sum + microseconds / 1_000, 0);
+let began = used();
+parentPort.on('message', () => { began = used(); });
+setInterval(() => used() - began > workerData && process.kill(process.pid, 'SIGKILL'), 500);`;
 /** Worlds that a process runs: it is slow until its code is compiled, which takes some fifty. */
 const WORLDS = 2_000;
 const NODE = ['--max-semi-space-size=64', '--max-old-space-size=2048'];
@@ -152,15 +160,12 @@ class Worker {
 
   /** One that takes too long, or ends the process, has failed. */
   async run(seed: number): Promise<Outcome> {
-    const kill = setTimeout(() => this.child.kill('SIGKILL'), WORLD_MS);
-    const outcome = await new Promise<Outcome>((resolve) => {
+    return await new Promise<Outcome>((resolve) => {
       const text = `it does not end, or needs too much memory: npm run world -- --seed ${seed}`;
       this.ended = () => resolve({ seed, counts: {}, failure: { kind: NO_END, text } });
       this.child.once('message', (answer) => resolve(answer as Outcome));
       this.child.send(seed);
     });
-    clearTimeout(kill);
-    return outcome;
   }
 
   end(): void {
@@ -172,7 +177,9 @@ class Worker {
 function serve(): void {
   // Nobody reads stacks, and many errors are expected.
   Error.stackTraceLimit = 0;
+  const guard = new Thread(GUARD, { eval: true, workerData: WORLD_MS });
   process.on('message', (seed: number) => {
+    guard.postMessage(seed);
     runSeed(seed).then((outcome) => process.send?.(outcome), crash);
   });
   process.on('disconnect', () => process.exit());

@@ -4,7 +4,7 @@ import { type Random } from './random';
 import { importCategories, mapCategory } from './workloads/categories';
 import { fileClaims, reviseClaim, ruleOnClaim, withdrawClaim } from './workloads/claims';
 import { allLists, askList, copies, follow } from './workloads/lists';
-import { decideParked, rebuildReadModel } from './workloads/operators';
+import { decideParked, operate } from './workloads/operators';
 import { deleteProducts, loadFeed, restoreFeed } from './workloads/products';
 import {
   backfill,
@@ -51,7 +51,7 @@ const COMMANDS: readonly Command[] = [
   follow,
   searchProducts,
   totalTransactions,
-  rebuildReadModel,
+  operate,
   decideParked,
 ];
 /** What comes first, since nothing is sent before. */

@@ -4,19 +4,21 @@ import { DELIVERY_PROJECTIONS, PROJECTIONS } from '../../projections';
 import { takeDeliveries } from '../../src/domain/deliveries/ownership';
 import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
 import { importNetwork } from '../../src/operations/import-network';
+import { resumeReadModels } from '../../src/operations/projections';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { sliceBy } from '../../src/runtime/slices';
 import { censusOf } from './census';
 import { type Left, leftOf } from './checks';
 import { Broken, brokenBy } from './checks/broken';
 import { disabledIn, ownedReceiver, receivedBy } from './checks/messages';
+import { PAUSED } from './checks/operators';
 import { COPIES, LIVES, RESTS } from './checks/processes';
 import { Clients } from './clients';
 import { type Disks, Host, type HostShape, ROLES, SECRETS } from './host';
 import { imported } from './imported';
 import { LeaseTable } from './memory-leases';
 import { MemoryEvents, MemoryLog } from './memory-log';
-import { MemoryCollections } from './memory-store';
+import { MemoryCollections, MemoryStore } from './memory-store';
 import { CALM, type EngineName, Network, type Trouble } from './network';
 import { Random } from './random';
 import { type Received, Receivers } from './receivers';
@@ -389,6 +391,7 @@ export class World {
     this.receivers.cheerUp();
     for (const { process } of [...this.hosts, ...this.stopping]) process.thaw();
     await this.untilSo('all have started', () => (this.postponed > 0 ? resting('one has not') : undefined));
+    await this.resume();
     // Or everybody stops in the midst of it.
     if (this.random.chance(0.5)) await this.untilAtRest('after the faults');
     // What is due within days: nobody runs meanwhile, so that is no work.
@@ -403,6 +406,34 @@ export class World {
     askEverything(this.clients, this.disks, this.random);
     await this.untilAtRest('after the last questions', 500);
     this.look(this.kept);
+  }
+
+  /** Operators resume what they have paused, which was left alone although the log has grown, and processes have started. */
+  private async resume(): Promise<void> {
+    await this.untilSo('clients are answered', () => {
+      const [waiting] = this.clients.waiting;
+      return waiting && resting(`a client waits for ${waiting.command.name}`);
+    });
+    if (this.stores.every(({ paused }) => paused.size === 0)) return;
+    for (const host of [...this.up]) {
+      if (this.random.chance(0.5)) continue;
+      this.kill(host);
+      this.start(host.shape);
+    }
+    // What was on its way has arrived, and what is missing is built.
+    await this.runUntil(this.simulation.now + 10_000);
+    const before = this.stores.map(({ paused }) => paused);
+    await this.importNetwork('paused');
+    await this.importNetwork('active');
+    await this.runUntil(this.simulation.now + 5_000);
+    for (const [at, { paused }] of this.stores.entries())
+      for (const [generation, position] of paused)
+        if (position !== (before[at]?.get(generation) ?? position))
+          throw brokenBy(PAUSED, `${generation} of store ${at} has gone on to ${position}`);
+    for (const store of this.stores) {
+      this.say('what is paused is resumed');
+      await resumeReadModels({ store: new MemoryStore(store, () => 0) }, ['all']);
+    }
   }
 
   /** Notes how many entries processes keep in memory, by the names of collections: the most of any. */

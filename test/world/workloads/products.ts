@@ -59,7 +59,8 @@ function productOf({ id, price, brand }: Posted) {
   return {
     sourceProductId: id,
     ...(brand === undefined ? {} : { name: `${brand} ${id}`, brand }),
-    description: `The product ${id}.`,
+    // Words that differ by a letter.
+    description: `The ${'bd'.includes(id) ? 'produce' : 'product'} ${id}.`,
     productUrl: `https://shop.example/${id}`,
     productImage: { url: 'https://img.example/1.jpg' },
     price,
