@@ -59,10 +59,10 @@ export const subscriptions: Projection<StoredSubscription, SubscriptionChange> =
   },
 };
 
-/** Which subscriptions: those of an organisation to a topic; with a site, those that are for this site only. */
+/** Which subscriptions: with a site, those that are for this site only. */
 interface SubscriptionCriteria {
-  readonly organisationId: number;
-  readonly topic: TopicName;
+  readonly organisationId?: number | undefined;
+  readonly topic?: TopicName | undefined;
   readonly siteId?: number | undefined;
 }
 
@@ -76,15 +76,16 @@ export async function listSubscriptions(
   store: ReadStore,
   { organisationId, topic, siteId }: SubscriptionCriteria,
   query: QueryOptions = {},
+  { offset = 0, size = SIZE }: { readonly offset?: number; readonly size?: number } = {},
 ): Promise<PageInParts<ListedSubscription>> {
   const { among } = filtersOn<SubscriptionField>();
   const filter = allOf(
-    among('organisationId', [String(organisationId)]),
-    among('topic', [topic]),
+    among('organisationId', organisationId === undefined ? undefined : [String(organisationId)]),
+    among('topic', topic === undefined ? undefined : [topic]),
     among('siteId', siteId === undefined ? undefined : [String(siteId)]),
   );
   const order = [{ field: 'created' satisfies SubscriptionField }];
-  const wanted = { filter, order, offset: 0, size: SIZE };
+  const wanted = { filter, order, offset, size };
   return await searchInParts({ store, target: TARGET, read }, wanted, query);
 }
 

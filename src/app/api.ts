@@ -103,6 +103,7 @@ export async function openApi(options: ApiParts): Promise<Api> {
       config,
       eventLog,
       store,
+      leases: engines.leases,
       follower,
       loader,
       downloads,

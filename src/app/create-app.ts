@@ -19,6 +19,7 @@ import { installHttp } from '../http/install';
 import { type HttpOptions } from '../http/service';
 import { WaitForReadModels } from '../http/visible-writes';
 import { EventLog } from '../kernel/event-log';
+import { type Leases } from '../kernel/leases';
 import { ReadStore } from '../kernel/read-store';
 import { type Metrics } from '../operations/rest/metrics.controller';
 import { OperatorsModule, type Readiness } from '../operations/rest/operators.module';
@@ -41,6 +42,7 @@ export interface AppParts {
   readonly config: Config;
   readonly eventLog: EventLog;
   readonly store: ReadStore;
+  readonly leases: Leases;
   readonly follower: FollowedDirectory;
   readonly loader: ProductLoader;
   readonly downloads: RenderedFeeds;
@@ -101,6 +103,8 @@ class AppModule {
         SubscriptionsModule.with(parts.subscriptions),
         OperatorsModule.with({ readiness, metrics }, parts.sql, {
           ...config,
+          config,
+          leases: parts.leases,
           deliveries: parts.subscriptions.deliveries,
         }),
         DescribeModule,

@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { type LoadHistory, type Undo } from '../services/products/load/restore';
+import { type UndoPlan } from '../operations/undo-load';
 import { type CliParts, configOf, confirm, integerFrom, withEngines } from './settings';
 
 interface RestoreFlags {
@@ -8,9 +8,6 @@ interface RestoreFlags {
   readonly dryRun?: boolean;
   readonly yes?: boolean;
 }
-
-/** Products that are named; more are counted. */
-const NAMED = 20;
 
 const VERBS = {
   new: 'list again',
@@ -31,12 +28,12 @@ export function addFeeds(affilog: Command, parts: CliParts): void {
     .option('--dry-run', 'Show what would change, and change nothing.')
     .option('--yes', 'Do not ask.')
     .action(async (feedId: number, { before, dryRun, yes = false }: RestoreFlags, command: Command) => {
-      const { loadHistory, undoLoad } = await import('../operations/undo-load.js');
+      const { loadHistory, undoLoad, undoPlan } = await import('../operations/undo-load.js');
       const { dataDir } = await configOf(command, parts);
       await withEngines(command, parts, async (engines) => {
         const load = { feedId, loadId: before };
         const history = await loadHistory(SYSTEM_CLOCK, engines, load);
-        const count = describe(feedId, history, (line) => stdout.write(`${line}\n`));
+        const count = describe(feedId, undoPlan(history), (line) => stdout.write(`${line}\n`));
         if (count === 0 || dryRun === true) return;
         if (!yes) await confirm(parts, `${count} products will change`);
         const options = { clock: SYSTEM_CLOCK, dataDir, signal: stopSignal() };
@@ -50,27 +47,21 @@ export function addFeeds(affilog: Command, parts: CliParts): void {
     });
 }
 
-function listed(counts: Readonly<Record<Undo['difference'], number>>): string {
+function listed(counts: Pick<UndoPlan, keyof typeof VERBS>): string {
   const { new: created, revised, repriced, removed } = counts;
   return `new=${created}, revised=${revised}, repriced=${repriced}, removed=${removed}`;
 }
 
 /** Prints what would be done, and returns for how many products. */
-function describe(feedId: number, history: LoadHistory, print: (line: string) => void): number {
-  const { importId = '', at = '', what = '' } = history.found ?? {};
-  print(`load ${importId} of feed ${feedId} (${what}, ${at})`);
-  let count = 0;
-  const counts = { new: 0, revised: 0, repriced: 0, removed: 0 };
-  for (const { difference, sourceProductId } of history.undos()) {
-    counts[difference] += 1;
-    if ((count += 1) <= NAMED) print(`${VERBS[difference]}: ${sourceProductId}`);
-  }
-  if (count > NAMED) print(`… and ${count - NAMED} more`);
-  print(count === 0 ? 'there is nothing to undo' : `to undo it: ${listed(counts)}`);
-  const since = [...history.changedAgain()];
-  const ids = since.slice(0, NAMED).map(({ sourceProductId }) => sourceProductId);
-  const more = since.length > NAMED ? ', …' : '';
-  if (since.length > 0)
-    print(`changed since by later loads, left alone: ${since.length} (${ids.join(', ')}${more})`);
+function describe(feedId: number, plan: UndoPlan, print: (line: string) => void): number {
+  print(`load ${plan.loadId} of feed ${feedId} (${plan.what}, ${plan.at})`);
+  const count = plan.new + plan.revised + plan.repriced + plan.removed;
+  for (const { change, sourceProductId } of plan.products) print(`${VERBS[change]}: ${sourceProductId}`);
+  if (count > plan.products.length) print(`… and ${count - plan.products.length} more`);
+  print(count === 0 ? 'there is nothing to undo' : `to undo it: ${listed(plan)}`);
+  const { changedAgain, leftAlone } = plan;
+  const more = changedAgain > leftAlone.length ? ', …' : '';
+  if (changedAgain > 0)
+    print(`changed since by later loads, left alone: ${changedAgain} (${leftAlone.join(', ')}${more})`);
   return count;
 }

@@ -20,7 +20,7 @@ export const SCRIPT = `const plots = () => {
       paths: uPlot.paths.stepped({ align: 1 }), points: { size: 5 },
     };
     const tzDate = (time) => uPlot.tzDate(new Date(time * 1000), 'Etc/UTC');
-    const plot = new uPlot({ ...size(), tzDate, axes: [axis, axis], series: [{}, series] }, [times, values], figure);
+    const plot = new uPlot({ ...size(), tzDate, axes: [axis, axis], legend: { show: false }, series: [{}, series] }, [times, values], figure);
     addEventListener('resize', () => plot.setSize(size()));
   }
 };
@@ -36,13 +36,15 @@ const follow = () => {
     const section = document.getElementById(id);
     if (section === null) return;
     later.delete(id);
-    if (section.contains(document.activeElement)) {
+    // What somebody uses, or has opened, is replaced afterwards.
+    if (section.contains(document.activeElement) || section.querySelector('details[open]') !== null) {
       later.set(id, text);
       return;
     }
     section.innerHTML = text;
     plots();
   };
+  const showLater = () => setTimeout(() => [...later].forEach(([id, text]) => show({ id, text })));
   let source;
   const open = () => {
     source = new EventSource(location.pathname.replace(/\\/$/, '') + '/live' + location.search);
@@ -59,23 +61,25 @@ const follow = () => {
     source?.close();
     if (isShown()) open();
   });
-  addEventListener('focusout', () => setTimeout(() => later.forEach((text, id) => show({ id, text }))));
+  addEventListener('focusout', showLater);
+  addEventListener('toggle', showLater, { capture: true });
   addEventListener('pagehide', () => source?.close());
 };
 
 addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
   if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
-  const field = document.querySelector('form.asking input, form.asking textarea, form.asking select');
+  const field = document.querySelector('[role=search] input');
   if (field === null) return;
   event.preventDefault();
-  field.focus();
+  field.select();
 });
 
 addEventListener('submit', ({ target }) => {
   for (const button of target.querySelectorAll('button')) setTimeout(() => (button.disabled = true));
 });
 
+document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
 plots();
 follow();
 `;
@@ -92,79 +96,91 @@ export const STYLE = `:root {
   }
 }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--ground); color: var(--text); font: 15px/1.5 system-ui, sans-serif; }
-a { color: var(--accent); text-decoration: none; }
-a:hover { text-decoration: underline; }
-:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
-header {
-  display: flex; align-items: center; gap: 0.5rem 1.25rem; padding: 0.6rem 1.25rem; background: var(--raised);
-  border-bottom: 1px solid var(--line);
+body {
+  margin: 0; background: var(--ground); color: var(--text); font: 15px/1.5 system-ui, sans-serif;
+  display: grid; grid-template: auto 1fr / 13rem minmax(0, 1fr); min-height: 100vh;
 }
-header nav { display: flex; flex: 1; flex-wrap: wrap; gap: 0.1rem 1rem; }
-header nav a { padding: 0.25rem 0; color: var(--text); }
-header nav a[aria-current] { box-shadow: inset 0 -2px var(--accent); }
+a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: underline; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+main:focus { outline: 0; }
+.skip { position: absolute; left: -99rem; padding: 0.5rem 1rem; background: var(--accent); color: var(--ground); }
+.skip:focus { left: 0.5rem; top: 0.5rem; z-index: 1; }
+header {
+  grid-column: 1 / -1; display: flex; flex-wrap: wrap; align-items: center; gap: 0.5rem 1.25rem; padding: 0.6rem 1.25rem;
+  background: var(--raised); border-bottom: 1px solid var(--line);
+}
+header [role='search'] { flex: 1; max-width: 24rem; margin: 0 auto 0 4rem; }
 .brand { font-weight: 650; color: var(--text); }
-main { max-width: 84rem; margin: 0 auto; padding: 1rem 1.25rem 4rem; }
-main.login { max-width: 28rem; margin-top: 12vh; }
-h1 { font-size: 1.5rem; font-weight: 650; margin: 0.5rem 0 1rem; }
-h2 { font-size: 1.05rem; font-weight: 650; margin: 2rem 0 0.5rem; }
+nav { padding: 1rem 0; position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; }
+main { border-left: 1px solid var(--line); }
+nav h2 { margin: 1rem 1.25rem 0.25rem; font-size: 0.75rem; font-weight: 600; color: var(--quiet); letter-spacing: 0.03em; }
+nav h2:first-child { margin-top: 0; } nav ul { list-style: none; margin: 0; padding: 0; }
+nav a { display: block; padding: 0.2rem 1.25rem; color: var(--text); }
+nav a:hover, nav a[aria-current] { background: var(--raised); text-decoration: none; }
+nav a[aria-current] { box-shadow: inset 3px 0 var(--accent); font-weight: 600; }
+main { min-width: 0; max-width: 96rem; padding: 0.75rem 1.5rem 4rem; }
+main.login { grid-column: 1 / -1; width: 100%; max-width: 28rem; margin: 12vh auto 0; }
+h1 { font-size: 1.5rem; font-weight: 650; margin: 0.5rem 0 1rem; overflow-wrap: anywhere; }
+main h2 { font-size: 1.05rem; font-weight: 650; margin: 2rem 0 0.5rem; overflow-wrap: anywhere; }
 section > * + :not(h2) { margin-top: 0.75rem; }
+section > details { display: inline-block; margin-right: 0.5rem; vertical-align: top; }
+section > details[open] { display: block; }
 time { white-space: nowrap; }
+.links { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; margin-bottom: 0; }
 .fields { display: flex; flex-wrap: wrap; align-items: end; gap: 0.6rem 0.9rem; }
 .fields label { display: grid; gap: 0.15rem; color: var(--quiet); font-size: 0.85rem; }
-.fields .long { flex-basis: 100%; }
-.fields ::placeholder { color: transparent; }
-td .fields ::placeholder { color: var(--quiet); }
-.login .fields label { flex-basis: 100%; }
-input, select, textarea, button { font: inherit; color: var(--text); }
-input, select { height: 2.2rem; }
+.fields .long, .fields p, .login .fields label { flex-basis: 100%; margin: 0; }
+input, select, textarea, button, summary { font: inherit; color: var(--text); } input, select { height: 2.2rem; }
 input, select, textarea {
   min-width: 0; width: 100%; padding: 0.35rem 0.5rem; background: var(--ground); border: 1px solid var(--line); border-radius: 4px;
 }
 textarea { font-family: ui-monospace, monospace; font-size: 0.9rem; resize: vertical; }
-button {
-  padding: 0.35rem 0.9rem; border: 1px solid var(--accent); border-radius: 4px; background: var(--accent); color: var(--ground);
+button, summary {
+  padding: 0.3rem 0.9rem; border: 1px solid var(--accent); border-radius: 4px; background: var(--accent); color: var(--ground);
   cursor: pointer; white-space: nowrap;
 }
 button:disabled { opacity: 0.5; cursor: default; }
 button.plain { background: none; border: 0; color: var(--accent); padding: 0.25rem 0; }
-td .action { flex-wrap: nowrap; gap: 0.4rem; }
-td .action label { display: contents; font-size: 0; }
-td .action input, td .action select { height: 1.9rem; font-size: 0.9rem; width: 13rem; padding: 0.15rem 0.4rem; }
-td .action button { padding: 0.15rem 0.6rem; font-size: 0.9rem; }
+summary { width: fit-content; list-style: none; background: none; color: var(--accent); }
+summary::-webkit-details-marker { display: none; }
+td summary { padding: 0.05rem 0.6rem; font-size: 0.9rem; }
+details .fields { margin: 0.5rem 0; padding: 0.75rem 1rem; max-width: 42rem; border: 1px solid var(--accent); border-radius: 6px; white-space: normal; }
+td details .fields { min-width: 16rem; }
 .scrolled { overflow-x: auto; border: 1px solid var(--line); border-radius: 6px; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.4rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { background: var(--raised); color: var(--quiet); font-weight: 600; font-size: 0.85rem; white-space: nowrap; }
-tr:last-child td { border-bottom: 0; }
-td { overflow-wrap: break-word; min-width: 6rem; max-width: 40rem; }
-td pre, td.text { overflow-wrap: anywhere; }
-td.number { text-align: right; white-space: nowrap; }
-dl { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 0.75rem 1.5rem; margin: 0; }
-dt { color: var(--quiet); font-size: 0.85rem; }
-dd { margin: 0; overflow-wrap: anywhere; }
+tr:last-child td { border-bottom: 0; } th.number, td.number { text-align: right; white-space: nowrap; }
+td > div { max-width: 24rem; overflow-wrap: break-word; }
+progress { width: 8rem; height: 0.6rem; accent-color: var(--accent); }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: 0.75rem 1.5rem; margin: 0; }
+dt, figcaption { color: var(--quiet); font-size: 0.85rem; } dd { margin: 0; overflow-wrap: anywhere; }
 pre {
-  margin: 0; padding: 0.75rem 1rem; background: var(--raised); border: 1px solid var(--line); border-radius: 6px; overflow-x: auto;
+  margin: 0; padding: 0.75rem 1rem; background: var(--raised); border: 1px solid var(--line); border-radius: 6px; overflow: auto; max-height: 40rem;
   font: 0.85rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere;
 }
 figure { margin: 0 0 1rem; }
-figcaption { color: var(--quiet); font-size: 0.85rem; }
-.u-legend { color: var(--quiet); }
-.said { padding: 0.5rem 0.9rem; border-left: 3px solid; background: var(--raised); }
+.said { padding: 0.5rem 0.9rem; border-left: 3px solid; background: var(--raised); overflow-wrap: anywhere; }
 .good { color: var(--good); } .bad { color: var(--bad); } .waiting { color: var(--waiting); } .quiet { color: var(--quiet); }
-@media (max-width: 640px) {
-  header { flex-wrap: wrap; padding: 0.6rem 1rem; }
-  header nav { order: 1; flex-basis: 100%; flex-wrap: nowrap; overflow-x: auto; white-space: nowrap; }
-  header form { margin-left: auto; }
+@media (max-width: 800px) {
+  body { display: block; }
+  header { padding: 0.6rem 1rem; }
+  header [role='search'] { order: 1; flex-basis: 100%; max-width: none; margin: 0; }
+  header form:last-child { margin-left: auto; }
+  nav { display: flex; position: static; overflow-x: auto; padding: 0; border-bottom: 1px solid var(--line); }
+  main { border: 0; }
+  nav h2 { display: none; } nav ul { display: flex; }
+  nav a { padding: 0.5rem 0.75rem; white-space: nowrap; }
+  nav a[aria-current] { box-shadow: inset 0 -3px var(--accent); }
   main { padding: 0.5rem 1rem 3rem; }
   .asking label { flex-basis: 100%; }
   thead { display: none; }
   table, tbody, tr, td { display: block; }
-  tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
-  tr:last-child { border-bottom: 0; }
-  td, td.number { display: grid; grid-template-columns: 7.5rem 1fr; gap: 0.5rem; padding: 0.15rem 0.75rem; border: 0; text-align: left; white-space: normal; }
-  td::before { content: attr(data-label); color: var(--quiet); font-size: 0.85rem; }
-  td .action { flex-wrap: wrap; }
-  td .action input, td .action select { width: 100%; }
+  tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); } tr:last-child { border-bottom: 0; }
+  td, td.number { display: grid; grid-template-columns: 7.5rem minmax(0, 1fr); gap: 0.5rem; padding: 0.15rem 0.75rem; border: 0; text-align: left; }
+  td > div { max-width: none; white-space: normal; overflow-wrap: anywhere; }
+  dl { grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); }
+  td::before { content: attr(data-label); color: var(--quiet); font-size: 0.85rem; overflow-wrap: anywhere; }
+  td details .fields { min-width: 0; }
 }
 `;

@@ -1,16 +1,21 @@
+import { defined } from '../kernel/without';
 import { type Operator, Refused } from './operator';
 
-/** How something is: what helps to see it at once. */
+/** How something is, at a glance. */
 type Tone = 'good' | 'bad' | 'waiting' | 'quiet';
 
-/** A value on a page, which may lead to another page of the console (its name and keys). */
+/** A value on a page. */
 export interface Value {
   readonly text: string;
+  /** Address of another page of the console that it links to. */
   readonly to?: string;
   readonly tone?: Tone;
+  /** A progress bar, 0 to 1. */
+  readonly share?: number;
 }
 
-export type Cell = Value | string | number | boolean | undefined;
+/** Times are ISO 8601; null and undefined are shown as a dash. */
+export type Cell = Value | string | number | boolean | null | undefined;
 
 /** What a person fills in. Without `choices` it is a line of text. */
 export interface Field {
@@ -20,55 +25,55 @@ export interface Field {
   readonly choices?: readonly (readonly [value: string, label: string])[];
   /** Several lines. */
   readonly isLong?: true;
+  /** Several values, separated by commas. */
+  readonly isList?: true;
   readonly isRequired?: true;
 }
 
-/** A change that a page offers; `known` goes with what is filled in. */
+/** A change that a page offers: the operation below `/ops/1.0` that makes it. */
 export interface Action {
-  readonly is: 'action';
-  readonly name: string;
   readonly label: string;
+  /** What it does, for whoever is about to confirm it. */
+  readonly explains?: string;
   readonly fields?: readonly Field[];
-  readonly known?: Readonly<Record<string, string | number>>;
+  /** It takes effect for others at once: a reason is required. */
+  readonly isGrave?: true;
+  readonly method?: 'DELETE';
+  /** Path of the operation, with posted values as `:name`. */
+  readonly path: string;
+  /** Posted values that are its keys, in addition to `reason`. */
+  readonly keys?: readonly string[];
+  readonly body?: (posted: Asked) => object;
+  /** What was done, with posted values as `:name`. */
+  readonly done: string;
+}
+
+/** By the name that forms post. */
+export type Actions = Readonly<Record<string, Action>>;
+
+/** A form of an action; `known` is posted with what is filled in. */
+export interface Form extends Pick<Action, 'explains' | 'fields' | 'isGrave' | 'label'> {
+  readonly is: 'form';
+  readonly action: string;
+  readonly known: Keys;
 }
 
 export interface Table {
   readonly is: 'table';
   readonly columns: readonly string[];
-  readonly rows: readonly (readonly (Cell | Action)[])[];
-  /** What is said if there are no rows. */
+  readonly rows: readonly (readonly (Cell | Form)[])[];
+  /** Shown if there are no rows. */
   readonly none: string;
 }
 
-interface Facts {
-  readonly is: 'facts';
-  readonly facts: readonly (readonly [name: string, value: Cell])[];
-}
-
-interface Text {
-  readonly is: 'text';
-  readonly text: string;
-}
-
-/** Values by time (ms), drawn as steps. */
-interface Plot {
-  readonly is: 'plot';
-  readonly label: string;
-  readonly points: readonly (readonly [time: number, value: number])[];
-}
-
-/** Links to other pages, such as the next one of a list. */
-interface Links {
-  readonly is: 'links';
-  readonly links: readonly Value[];
-}
-
-interface Problem {
-  readonly is: 'problem';
-  readonly text: string;
-}
-
-export type Body = Action | Facts | Links | Plot | Problem | Table | Text;
+export type Body =
+  | Form
+  | Table
+  | { readonly is: 'facts'; readonly facts: readonly (readonly [name: string, value: Cell])[] }
+  | { readonly is: 'links'; readonly links: readonly Value[] }
+  /** Values by time (ms), drawn as steps. */
+  | { readonly is: 'plot'; readonly label: string; readonly points: readonly (readonly [number, number])[] }
+  | { readonly is: 'problem' | 'text'; readonly text: string };
 
 /** A part of a page. What is live is sent again while the page is open. */
 export interface Section {
@@ -78,45 +83,166 @@ export interface Section {
   readonly bodies: readonly Body[];
 }
 
-/** The keys of a page's address, by name. */
+interface PendingSection extends Omit<Section, 'bodies'> {
+  readonly read: () => Promise<readonly Body[]>;
+}
+
+/** The keys of a page's address, or the fields of a form, by name. */
 export type Asked = Readonly<Record<string, string | undefined>>;
+
+type Keys = Readonly<Record<string, string | number | undefined>>;
 
 export interface Page {
   /** The last segment of its address. */
   readonly name: string;
   readonly title: string;
-  /** Whether the menu has it. */
-  readonly inMenu: boolean;
-  /** What the form at its top has. */
-  readonly fields?: (asked: Asked) => readonly Field[];
+  /** The form at its top. Without those that are required, the page has no sections. */
+  readonly fields?: readonly Field[];
   readonly sections: (operator: Operator, asked: Asked) => readonly PendingSection[];
-  /** What its forms do, by the name of the action. Returns what was done, in words. */
-  readonly actions?: Readonly<Record<string, (operator: Operator, posted: Asked) => Promise<string>>>;
+  readonly actions?: Actions;
 }
 
-export interface PendingSection extends Omit<Section, 'bodies'> {
-  readonly read: () => Promise<readonly Body[]>;
-}
+/** Nothing to show, as conditions with `&&` have it. */
+type None = false | undefined | '' | 0;
+
+export type Bodies = Body | None | readonly (Body | None)[];
 
 /** A part of a page that is read on its own: if that fails, it says why, and the others are there. */
 export function section(
   id: string,
   title: string,
-  read: () => Promise<Body | readonly Body[]>,
+  read: () => Promise<Bodies>,
   isLive = false,
 ): PendingSection {
-  return { id, title, isLive, read: () => read().then(listed, problemOf) };
-}
-
-function listed(bodies: Body | readonly Body[]): readonly Body[] {
-  return Array.isArray(bodies) ? (bodies as readonly Body[]) : [bodies as Body];
+  const bodies = async () => [await read()].flat().filter((body): body is Body => Boolean(body));
+  return { id, title, isLive, read: () => bodies().catch(problemOf) };
 }
 
 /** The token of the session was revoked, or has expired: no page can be shown. */
 const UNAUTHORISED = [401, 403];
 
 function problemOf(error: unknown): readonly Body[] {
-  if (error instanceof Refused && !UNAUTHORISED.includes(error.status))
-    return [{ is: 'problem', text: error.message }];
+  if (error instanceof Refused && !UNAUTHORISED.includes(error.status)) return [problem(error.message)];
   throw error;
 }
+
+export const problem = (text: string): Body => ({ is: 'problem', text });
+export const json = (value: unknown): Body => ({ is: 'text', text: JSON.stringify(value, undefined, 2) });
+
+/** A column by its title: what it shows of a row, on a page that was asked for with some keys. */
+export type Columns<Row> = Readonly<Record<string, (row: Row, asked: Asked) => Cell | Form>>;
+
+/** Columns with fields of a row, titled by their names. */
+export function own<Name extends string>(
+  ...names: readonly Name[]
+): Columns<{ readonly [One in Name]?: Cell }> {
+  return Object.fromEntries(
+    names.map((name) => [titleOf(name), (row: { readonly [One in Name]?: Cell }) => row[name]]),
+  );
+}
+
+/** `lastModifiedTime` as words. */
+function titleOf(name: string): string {
+  const words = name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** `none` is shown without rows. */
+export function table<Row>(
+  rows: readonly Row[],
+  none: string,
+  columns: Columns<Row>,
+  asked: Asked = {},
+): Table {
+  const cells = Object.values(columns);
+  return {
+    is: 'table',
+    columns: Object.keys(columns),
+    none,
+    rows: rows.map((row) => cells.map((cell) => cell(row, asked))),
+  };
+}
+
+/** Values by their names, as far as there are any. */
+export function facts(named: Readonly<Record<string, Cell>>): Body {
+  const given = Object.entries(named).filter(([, value]) => value !== undefined);
+  return { is: 'facts', facts: given.map(([name, value]) => [titleOf(name), value]) };
+}
+
+/** Undefined without links. */
+export function links(...all: readonly (Value | None)[]): Body | undefined {
+  const given = all.filter((link): link is Value => Boolean(link));
+  return given.length === 0 ? undefined : { is: 'links', links: given };
+}
+
+/** An action, by the fields of `Action`. */
+export function action(
+  label: string,
+  path: string,
+  keys: readonly string[],
+  done: string,
+  more: Omit<Action, 'done' | 'keys' | 'label' | 'path'> = {},
+): Action {
+  return { label, path, keys, done, ...more };
+}
+
+export function form<All extends Actions>(
+  actions: All,
+  name: string & keyof All,
+  known: Keys,
+  others: readonly Field[] = [],
+): Form {
+  const { label, explains, fields = [], isGrave } = actions[name] as Action;
+  const shown = defined({ label, explains, fields: [...others, ...fields], isGrave });
+  return { is: 'form', action: name, ...shown, known };
+}
+
+/** The address of a page with its keys. */
+export function pageAddress(name: string, keys: Keys = {}): string {
+  const given = Object.entries(keys).flatMap(([key, value]) =>
+    value === undefined || value === '' ? [] : [`${encodeURIComponent(key)}=${encodeURIComponent(value)}`],
+  );
+  return given.length === 0 ? name : `${name}?${given.join('&')}`;
+}
+
+/** A value that leads to another page. */
+export function linked(text: string | number, name: string, keys?: Keys): Value {
+  return { text: String(text), to: pageAddress(name, keys) };
+}
+
+export const line = (name: string, label: string): Field => ({ name, label });
+export const required = (name: string, label: string) => ({ name, label, isRequired: true }) as const;
+export const several = (name: string, label: string): Field => ({ name, label, isList: true });
+
+/** One of some words, or any of them. */
+export function choice(name: string, label: string, words: readonly string[], any = 'any'): Field {
+  return { name, label, choices: [['', any], ...words.map((word) => [word, word] as const)] };
+}
+
+const LONG = 300;
+
+/** A value in a cell: its beginning. */
+export function short(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length <= LONG ? text : `${text.slice(0, LONG)}…`;
+}
+
+const TONES: readonly (readonly [Tone, readonly string[]])[] = [
+  ['good', ['delivered', 'done', 'enabled', 'live', 'mapped', 'ok']],
+  ['bad', ['dead', 'degraded', 'disabled', 'failed', 'refused', 'unmapped']],
+  ['waiting', ['building', 'catching up', 'held', 'paused', 'retrying', 'unfinished', 'waiting']],
+  ['quiet', ['cancelled', 'old']],
+];
+
+/** A state in its tone; `shown` says more of it. */
+export function state(is: string, shown = is): Value {
+  const [tone] = TONES.find(([, words]) => words.includes(is)) ?? [];
+  return { text: shown, ...(tone === undefined ? {} : { tone }) };
+}
+
+/** How many there are of what should not be. */
+export function trouble(count: number): Value | number {
+  return count === 0 ? 0 : { text: count.toLocaleString('en'), tone: 'bad' };
+}
+
+export const yes = (holds: boolean): Value => ({ text: holds ? 'yes' : 'no', tone: holds ? 'good' : 'bad' });

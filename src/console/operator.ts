@@ -1,5 +1,7 @@
 import { type Readable } from 'node:stream';
 import { type FastifyInstance } from 'fastify';
+import { type Shape } from '../wire/api/description';
+import { type AnswerOf, type Kind } from '../wire/record/record';
 
 /** A request that was refused, with what its errors say. */
 export class Refused extends Error {
@@ -13,17 +15,17 @@ export class Refused extends Error {
 
 export type Keys = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-interface AnsweredPage<Answer> {
-  readonly answer: Answer;
-  readonly total: number | undefined;
-  readonly next: string | undefined;
+/** An operation that answers something: the table of its answer is the type of what is read. */
+export interface Answering<K extends Kind> {
+  readonly answer: Shape<K>;
 }
 
 type Inject = FastifyInstance['inject'];
 
 /**
  * What a page reads and changes: the operations under `/ops/1.0` that operators have over HTTP, called in this process with
- * the token of the session. So pages show and do what anybody's program can, within the same limits.
+ * the token of the session. So pages show and do what anybody's program can, within the same limits. Paths have values of
+ * the keys as `:name`; the other keys follow them.
  */
 export class Operator {
   constructor(
@@ -31,34 +33,42 @@ export class Operator {
     private readonly token: string,
   ) {}
 
-  /** The answer as JSON. Raises `Refused`. */
-  async get<Answer>(path: string, keys: Keys = {}): Promise<Answer> {
-    return (await this.page<Answer>(path, keys)).answer;
+  /** The answer of an operation. Raises `Refused`. */
+  async get<K extends Kind>(operation: Answering<K>, path: string, keys: Keys = {}): Promise<AnswerOf<K>> {
+    return (await this.page(operation, path, keys)).answer;
   }
 
-  /** The answer as JSON, of how many items it is a page, and the cursor of the next one. Raises `Refused`. */
-  async page<Answer>(path: string, keys: Keys = {}): Promise<AnsweredPage<Answer>> {
+  /** The answer, of how many items it is a page, and the cursor of the next one. Raises `Refused`. */
+  async page<K extends Kind>(_operation: Answering<K>, path: string, keys: Keys = {}) {
     const { payload, headers } = await this.call('GET', path, keys);
     const { 'x-total-count': total, 'x-next-cursor': next } = headers;
-    return {
-      answer: JSON.parse(payload) as Answer,
-      total: total === undefined ? undefined : Number(total),
-      next: next === undefined ? undefined : String(next),
-    };
+    const answer = JSON.parse(payload) as AnswerOf<K>;
+    return { answer, total: total === undefined ? undefined : Number(total), next: next?.toString() };
+  }
+
+  /** What somebody asks who may ask without a token, too, whatever the status is. */
+  async health<Answer>(path: '/health/ready'): Promise<Answer> {
+    return JSON.parse((await this.call('GET', path, {})).payload) as Answer;
   }
 
   /** The lines of an answer, each JSON. Raises `Refused`. */
   async lines<Line>(path: string, keys: Keys = {}): Promise<readonly Line[]> {
     const { payload } = await this.call('GET', path, keys);
-    return payload
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line) as Line);
+    const lines = payload.split('\n').filter((line) => line !== '');
+    return lines.map((line) => JSON.parse(line) as Line);
   }
 
-  /** Raises `Refused`. */
-  async change(method: 'DELETE' | 'POST', path: string, keys: Keys = {}, body?: object): Promise<void> {
-    await this.call(method, path, keys, body);
+  /** `values` are those of the path. Raises `Refused`. */
+  async change(
+    method: 'DELETE' | 'POST',
+    path: string,
+    {
+      values,
+      keys,
+      body,
+    }: { readonly values: Keys; readonly keys: Keys; readonly body?: object | undefined },
+  ): Promise<void> {
+    await this.call(method, filled(path, values, segment), keys, body);
   }
 
   /** What is longer than a page can show is not read on. */
@@ -76,6 +86,7 @@ export class Operator {
   }
 
   private async call(method: 'DELETE' | 'GET' | 'POST', path: string, keys: Keys, body?: object) {
+    const type = body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' };
     const answer = await this.inject({
       payloadAsStream: true,
       method,
@@ -83,7 +94,7 @@ export class Operator {
       headers: {
         authorization: `Bearer ${this.token}`,
         accept: 'application/json, application/x-ndjson',
-        ...(body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' }),
+        ...type,
       },
       ...(body === undefined ? {} : { payload: JSON.stringify(body) }),
     });
@@ -95,18 +106,42 @@ export class Operator {
   }
 }
 
+/** Undefined for what does not exist, or cannot have this name. */
+export async function ifThere<Answer>(asked: Promise<Answer>): Promise<Answer | undefined> {
+  return await asked.catch((error: unknown) => {
+    if (error instanceof Refused && [400, 404].includes(error.status)) return undefined;
+    throw error;
+  });
+}
+
 /** Characters of an answer that a page shows: it is in memory as a whole, several times. */
 const MOST = 8_000_000;
-const TOO_LARGE = 413;
+export const TOO_LARGE = 413;
+
+const PLACEHOLDER = /:([a-z]\w*)/gi;
+
+/** A path or text with values in place of `:name`. */
+export function filled(text: string, values: Keys, written = (value: string) => value): string {
+  return text.replace(PLACEHOLDER, (_, name: string) => written(String(values[name] ?? '')));
+}
+
+/** A segment of a path. */
+function segment(value: string): string {
+  // It would lead to another path.
+  if (/^\.{0,2}$/.test(value)) throw new Refused(404, `“${value}”: expected the name or id of something`);
+  return encodeURIComponent(value);
+}
 
 /** The path with its keys, in the notation of the API: `/ops/1.0/log;type=ProductListed;limit=3`. */
 function addressOf(path: string, keys: Keys): string {
+  const inPath = new Set([...path.matchAll(PLACEHOLDER)].map(([, name]) => name));
   const written = Object.entries(keys).map(([name, value]) => {
     const values = [value ?? ''].flat().filter((one) => one !== '');
-    return values.length === 0 ? '' : `;${name}=${values.map((one) => encodeURIComponent(one)).join(',')}`;
+    if (values.length === 0 || inPath.has(name)) return '';
+    return `;${name}=${values.map((one) => encodeURIComponent(one)).join(',')}`;
   });
-  // Without a literal semicolon an encoded one would separate keys (`docs/decisions.md#a2`).
-  return path + (written.join('') || ';');
+  // Without a literal semicolon an encoded one would separate keys (`docs/decisions.md#a2`); `.json` would be an extension.
+  return filled(path, keys, segment) + (written.join('') || ';');
 }
 
 function messageIn(payload: string): string {

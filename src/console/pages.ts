@@ -1,99 +1,25 @@
-import { type Asked, type Body, type Page, section } from './content';
-import { pageAddress } from './render';
-import { feeds, mappings, products, vouchers } from './pages/catalogue';
-import { deliveries, deliveryTable } from './pages/deliveries';
-import { event, history, log, sql } from './pages/log';
-import { claim, claimTable, claims, transactions } from './pages/orders';
-import { readModel, readModelTable, readModels } from './pages/read-models';
-import { actionTable, actions, pasts, tokens } from './pages/system';
-import { why } from './pages/why';
+import { type Page } from './content';
+import * as catalogue from './pages/catalogue';
+import * as log from './pages/log';
+import * as notifications from './pages/notifications';
+import * as system from './pages/system';
 
-interface Health {
-  readonly status: string;
-  readonly waiting?: Readonly<Record<string, string>>;
-  readonly parked?: number;
-  readonly behind?: number;
-  readonly projector?: string;
-  readonly automation?: string;
-  readonly notifier?: string;
-  readonly unexpectedFailures: number;
-}
+const { feeds, products, vouchers, why, transactions, claims, loads, load, mappings, claim } = catalogue;
+const { messages, receivers, subscriptions, message } = notifications;
+const { overview, readModels, parked, pasts, tokens, actions, readModel } = system;
 
-const overview: Page = {
-  name: 'overview',
-  title: 'Overview',
-  inMenu: true,
-  sections: (operator) => [
-    section('health', 'Health', async () => healthBodies(await operator.get<Health>('/health/ready')), true),
-    section('behind', 'Read models', () => readModelTable(operator), true),
-    section('pending', 'Claims that wait for the network', () => claimTable(operator, { limit: 10 })),
-    section('dead', 'Messages that could not be delivered', () =>
-      deliveryTable(operator, { state: 'dead', pageSize: 10 }),
-    ),
-    section('actions', 'What operators have done', () => actionTable(operator, { limit: 10 })),
-  ],
+/** The pages of the menu, by groups. */
+export const MENU: Readonly<Record<string, readonly Page[]>> = {
+  System: [overview, readModels, parked, log.log, log.history],
+  Catalogue: [feeds, products, vouchers, why],
+  Orders: [transactions, claims],
+  Notifications: [messages, receivers, subscriptions],
+  Analysis: [log.sql, pasts],
+  Access: [tokens, actions],
 };
 
-function healthBodies({ status, waiting = {}, ...rest }: Health): readonly Body[] {
-  const troubles = [
-    ...Object.entries(waiting),
-    ...(['projector', 'automation', 'notifier'] as const).flatMap((role) => {
-      const trouble = rest[role];
-      return trouble === undefined ? [] : [[role, trouble] as const];
-    }),
-  ];
-  return [
-    {
-      is: 'facts',
-      facts: [
-        ['State', { text: status, tone: status === 'ok' ? 'good' : 'bad' }],
-        ['Read models behind the log', rest.behind === undefined ? undefined : `${rest.behind} s`],
-        [
-          'Parked documents',
-          rest.parked === undefined || rest.parked === 0
-            ? rest.parked
-            : { text: String(rest.parked), tone: 'bad' },
-        ],
-        ['Failures of this process that nobody expected', rest.unexpectedFailures],
-      ],
-    },
-    ...(troubles.length === 0
-      ? []
-      : [
-          {
-            is: 'table',
-            columns: ['Part', 'What it waits for or suffers from'],
-            rows: troubles,
-            none: '',
-          } as const,
-        ]),
-  ];
-}
-
-/** All pages, in the order of the menu. */
+/** All pages: those that are not in the menu are linked to. */
 export const PAGES: readonly Page[] = [
-  overview,
-  readModels,
-  readModel,
-  log,
-  event,
-  history,
-  why,
-  feeds,
-  mappings,
-  products,
-  vouchers,
-  transactions,
-  claims,
-  claim,
-  deliveries,
-  pasts,
-  sql,
-  tokens,
-  actions,
+  ...Object.values(MENU).flat(),
+  ...[readModel, log.event, log.document, log.find, loads, load, mappings, claim, message],
 ];
-
-/** The address of a page with the keys that it was asked for. */
-export function addressOf({ name }: Pick<Page, 'name'>, asked: Asked): string {
-  return pageAddress(name, asked);
-}

@@ -1,17 +1,8 @@
-import {
-  type Action,
-  type Body,
-  type Cell,
-  type Field,
-  type Page,
-  type Section,
-  type Table,
-  type Value,
-} from './content';
-import { html, Html, type Piece } from './html';
+import type * as ui from './content';
+import { Html, markup, type Piece } from './html';
 
 /** Where a page is shown. */
-export interface Frame {
+interface Frame {
   /** The path of the console, without a trailing slash: a proxy may add a prefix. */
   readonly base: string;
   /** The address of the page within the console, to which its forms are posted. */
@@ -20,40 +11,54 @@ export interface Frame {
   readonly formKey: string;
 }
 
+type Named = Pick<ui.Page, 'name' | 'title'>;
+
+/** What has just been done, or why not. */
+export interface Said {
+  readonly tone: 'good' | 'bad';
+  readonly text: string;
+}
+
 interface Shown extends Frame {
-  readonly page: Pick<Page, 'name' | 'title'>;
-  readonly menu: readonly Pick<Page, 'name' | 'title'>[];
-  readonly fields: readonly Field[];
-  readonly sections: readonly Section[];
-  /** What has just been done, or why not. */
-  readonly said?: { readonly text: string; readonly tone: 'good' | 'bad' } | undefined;
+  readonly page: Named & Pick<ui.Page, 'fields'>;
+  /** Pages by groups. */
+  readonly menu: Readonly<Record<string, readonly Named[]>>;
+  readonly asked: ui.Asked;
+  readonly sections: readonly ui.Section[];
+  readonly said?: Said | undefined;
 }
 
 /** A whole page. */
-export function pageText(shown: Shown): string {
-  const { base, page, menu, fields, sections, said, formKey } = shown;
+export function pageText({ page, menu, asked, sections, said, ...frame }: Shown): string {
+  const { base, formKey } = frame;
+  const link = ({ name, title }: Named) =>
+    markup`<li><a href="${base}/${name}" ${name === page.name && new Html('aria-current="page"')}>${title}</a></li>`;
+  const sought = page.name === 'find' && asked['id'];
+  const fields = page.fields?.map((field) =>
+    fieldPiece({ ...field, value: asked[field.name] ?? field.value }),
+  );
   return document(
     base,
     page.title,
-    html`<header>
-        <a class="brand" href="${base}/overview">Affilog</a>
-        <nav aria-label="Pages">
-          ${menu.map(
-            ({ name, title }) =>
-              html`<a href="${base}/${name}" ${name === page.name && new Html('aria-current="page"')}
-                >${title}</a
-              >`,
-          )}
-        </nav>
-        <form method="post" action="${base}/logout">
-          <input type="hidden" name="form" value="${formKey}" /><button class="plain">Log out</button>
-        </form>
-      </header>
-      <main>
-        <h1>${page.title}</h1>
-        ${said && html`<p role="status" class="said ${said.tone}">${said.text}</p>`}
-        ${fields.length > 0 && askingForm(shown)} ${sections.map((one) => sectionPiece(one, shown))}
-      </main>`,
+    markup`<a class="skip" href="#content">Skip to the content</a>
+<header>
+  <a class="brand" href="${base}/overview">Affilog</a>
+  <form method="get" action="${base}/find" role="search">
+    <input name="id" type="search" aria-label="Find by id" placeholder="Find by id ( / )" value="${sought}" required>
+  </form>
+  <form method="post" action="${base}/logout">
+    <input type="hidden" name="form" value="${formKey}"><button class="plain">Log out</button>
+  </form>
+</header>
+<nav aria-label="Pages">${Object.entries(menu).map(
+      ([group, pages]) => markup`<h2>${group}</h2><ul>${pages.map(link)}</ul>`,
+    )}</nav>
+<main id="content" tabindex="-1">
+  <h1>${page.title}</h1>
+  ${said && markup`<p role="status" class="said ${said.tone}">${said.text}</p>`}
+  ${fields && fields.length > 0 && markup`<form method="get" action="${base}/${page.name}" class="fields asking">${fields}<button>Show</button></form>`}
+  ${sections.map((one) => sectionPiece(one, frame))}
+</main>`,
   );
 }
 
@@ -62,212 +67,150 @@ export function loginText(base: string, to: string, problem?: string): string {
   return document(
     base,
     'Log in',
-    html`<main class="login">
-      <h1>Affilog console</h1>
-      ${problem !== undefined && html`<p role="alert" class="said bad">${problem}</p>`}
-      <form method="post" action="${base}/login" class="fields">
-        <input type="hidden" name="to" value="${to}" />
-        <label
-          >Token of an operator, for OPS
-          <input
-            name="key"
-            type="password"
-            autocomplete="current-password"
-            required
-            autofocus
-            spellcheck="false"
-        /></label>
-        <button>Log in</button>
-      </form>
-      <p class="quiet">
-        <code>affilog tokens issue</code> makes one. The session ends after 12 hours, or when the token is
-        revoked.
-      </p>
-    </main>`,
+    markup`<main class="login">
+<h1>Affilog console</h1>
+${problem !== undefined && markup`<p role="alert" class="said bad">${problem}</p>`}
+<form method="post" action="${base}/login" class="fields">
+  <input type="hidden" name="to" value="${to}">
+  <label>Token of an operator, for OPS
+    <input name="key" type="password" autocomplete="current-password" required autofocus spellcheck="false"></label>
+  <button>Log in</button>
+</form>
+<p class="quiet"><code>affilog tokens issue</code> makes one. The session ends after 12 hours, or when the token is revoked.</p>
+</main>`,
   );
 }
 
 /** A page that only says something. */
 export function messageText(base: string, title: string, text: string): string {
+  const link = markup`<a href="${base}/overview">Overview</a>`;
   return document(
     base,
     title,
-    html`<main>
-      <h1>${title}</h1>
-      <p>${text}</p>
-      <p><a href="${base}/overview">Overview</a></p>
-    </main>`,
+    markup`<main class="login"><h1>${title}</h1><p>${text}</p><p>${link}</p></main>`,
   );
 }
 
 /** A section as it is sent again while the page is open. */
-export function sectionText(section: Section, frame: Frame): string {
+export function sectionText(section: ui.Section, frame: Frame): string {
   return innerPiece(section, frame).text;
 }
 
 function document(base: string, title: string, body: Html): string {
-  return html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${title} – Affilog</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href="${base}/files/uplot.css" />
-        <link rel="stylesheet" href="${base}/files/style.css" />
-        <script defer src="${base}/files/uplot.js"></script>
-        <script defer src="${base}/files/script.js"></script>
-      </head>
-      <body>
-        ${body}
-      </body>
-    </html> `.text;
+  return markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} – Affilog</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${base}/files/uplot.css">
+<link rel="stylesheet" href="${base}/files/style.css">
+<script defer src="${base}/files/uplot.js"></script>
+<script defer src="${base}/files/script.js"></script>
+</head>
+<body>${body}</body>
+</html>
+`.text;
 }
 
-function askingForm({ base, page, fields }: Shown): Html {
-  return html`<form method="get" action="${base}/${page.name}" class="fields asking">
-    ${fields.map(fieldPiece)}<button>Show</button>
-  </form>`;
-}
-
-function sectionPiece(section: Section, frame: Frame): Html {
+function sectionPiece(section: ui.Section, frame: Frame): Html {
   const live = section.isLive === true && new Html('data-live');
-  return html`<section id="${section.id}" ${live} aria-labelledby="${section.id}-title">
-    ${innerPiece(section, frame)}
-  </section>`;
+  const { id } = section;
+  return markup`<section id="${id}" ${live} aria-labelledby="${id}-title">${innerPiece(section, frame)}</section>`;
 }
 
-function innerPiece({ id, title, bodies }: Section, frame: Frame): Html {
-  return html`<h2 id="${id}-title">${title}</h2>
-    ${bodies.map((body) => bodyPiece(body, frame))}`;
+function innerPiece({ id, title, bodies }: ui.Section, frame: Frame): Html {
+  return markup`<h2 id="${id}-title">${title}</h2>${bodies.map((body) => bodyPiece(body, frame))}`;
 }
 
-function bodyPiece(body: Body, frame: Frame): Html {
+function bodyPiece(body: ui.Body, frame: Frame): Html {
   switch (body.is) {
-    case 'action':
-      return actionPiece(body, frame);
-    case 'facts':
-      return html`<dl>
-        ${body.facts.map(
-          ([name, value]) =>
-            html`<div>
-              <dt>${name}</dt>
-              <dd>${cellPiece(value, frame)}</dd>
-            </div>`,
-        )}
-      </dl>`;
+    case 'form':
+      return formPiece(body, frame);
+    case 'facts': {
+      const fact = ([name, value]: (typeof body.facts)[number]) =>
+        markup`<div><dt>${name}</dt><dd>${cellPiece(value, frame)}</dd></div>`;
+      return markup`<dl>${body.facts.map(fact)}</dl>`;
+    }
     case 'links':
-      return html`<p class="links">${body.links.map((link) => html`${cellPiece(link, frame)} `)}</p>`;
+      return markup`<p class="links">${body.links.map((link) => markup`${cellPiece(link, frame)} `)}</p>`;
     case 'plot': {
-      const [first, last] = [body.points[0], body.points.at(-1)];
-      return html`<figure
-        class="plot"
-        data-label="${body.label}"
-        data-points="${JSON.stringify(body.points)}"
-      >
-        <figcaption>
-          ${body.label}: ${first?.[1]} at first, ${last?.[1]} at last, ${body.points.length} values
-        </figcaption>
-      </figure>`;
+      const { label, points } = body;
+      const caption = `${label}: first ${points[0]?.[1]}, now ${points.at(-1)?.[1]}, ${points.length} values`;
+      return markup`<figure class="plot" data-label="${label}" data-points="${JSON.stringify(points)}">
+<figcaption>${caption}</figcaption></figure>`;
     }
     case 'problem':
-      return html`<p class="said bad">${body.text}</p>`;
+      return markup`<p class="said bad">${body.text}</p>`;
     case 'table':
       return tablePiece(body, frame);
     case 'text':
-      return html`<pre tabindex="0">${body.text}</pre>`;
+      return markup`<pre tabindex="0" dir="auto">${body.text}</pre>`;
   }
 }
 
-function tablePiece({ columns, rows, none }: Table, frame: Frame): Html {
-  if (rows.length === 0) return html`<p class="quiet">${none}</p>`;
-  return html`<div class="scrolled" tabindex="0">
-    <table>
-      <thead>
-        <tr>
-          ${columns.map((column) => html`<th scope="col">${column}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map(
-          (row) =>
-            html`<tr>
-              ${row.map((cell, at) => html`<td ${numeric(cell)} data-label="${columns[at]}">${inRow(cell, frame)}</td>`)}
-            </tr>`,
-        )}
-      </tbody>
-    </table>
-  </div>`;
-}
-
-function inRow(cell: Cell | Action, frame: Frame): Piece {
-  return typeof cell === 'object' && 'is' in cell ? actionPiece(cell, frame) : cellPiece(cell, frame);
-}
-
-function numeric(cell: Cell | Action): Piece {
-  return typeof cell === 'number' && new Html('class="number"');
-}
-
-/** As pages show times: to the second, UTC. */
-const TIME = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
-
-function cellPiece(cell: Cell, { base }: Frame): Piece {
-  if (cell === undefined) return '–';
-  if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
-  if (typeof cell === 'number') return cell.toLocaleString('en');
-  if (typeof cell === 'string') return TIME.test(cell) ? html`<time>${cell}</time>` : cell;
-  const text = cell.tone === undefined ? cell.text : html`<span class="${cell.tone}">${cell.text}</span>`;
-  return cell.to === undefined ? text : html`<a href="${base}/${cell.to}">${text}</a>`;
-}
-
-function actionPiece({ name, label, fields = [], known = {} }: Action, { base, here, formKey }: Frame): Html {
-  const hidden = { form: formKey, do: name, ...known };
-  return html`<form method="post" action="${base}/${here}" class="fields action">
-    ${Object.entries(hidden).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}" />`)}
-    ${fields.map(fieldPiece)}<button>${label}</button>
-  </form>`;
-}
-
-function fieldPiece({ name, label, value, choices, isLong, isRequired }: Field): Html {
-  const required = isRequired === true && new Html('required');
-  if (choices !== undefined)
-    return html`<label
-      >${label}
-      <select name="${name}" ${required}>
-        ${choices.map(
-          ([one, text]) =>
-            html`<option value="${one}" ${one === value && new Html('selected')}>${text}</option>`,
-        )}
-      </select></label
-    >`;
-  if (isLong === true)
-    return html`<label class="long"
-      >${label} <textarea name="${name}" rows="4" spellcheck="false" ${required}>${value}</textarea>
-    </label>`;
-  return html`<label
-    >${label}
-    <input
-      name="${name}"
-      placeholder="${label}"
-      value="${value ?? ''}"
-      autocomplete="off"
-      spellcheck="false"
-      ${required}
-  /></label>`;
-}
-
-/** The address of a page with its keys. */
-export function pageAddress(
-  name: string,
-  keys: Readonly<Record<string, string | number | undefined>> = {},
-): string {
-  const given = Object.entries(keys).flatMap(([key, value]) =>
-    value === undefined || value === '' ? [] : [`${encodeURIComponent(key)}=${encodeURIComponent(value)}`],
+function tablePiece({ columns, rows, none }: ui.Table, frame: Frame): Html {
+  if (rows.length === 0) return markup`<p class="quiet">${none}</p>`;
+  const numeric = columns.map(
+    (_, at) => rows.some((row) => typeof row[at] === 'number') && new Html('class="number"'),
   );
-  return given.length === 0 ? name : `${name}?${given.join('&')}`;
+  const head = (column: string, at: number) => markup`<th scope="col" ${numeric[at]}>${column}</th>`;
+  const cell = (one: ui.Cell | ui.Form, at: number) =>
+    markup`<td ${numeric[at]} data-label="${columns[at]}"><div>${cellPiece(one, frame)}</div></td>`;
+  return markup`<div class="scrolled" tabindex="0"><table>
+<thead><tr>${columns.map(head)}</tr></thead>
+<tbody>${rows.map((row) => markup`<tr>${row.map(cell)}</tr>\n`)}</tbody>
+</table></div>`;
 }
 
-/** A value that leads to another page. */
-export function linked(text: string, name: string, keys?: Parameters<typeof pageAddress>[1]): Value {
-  return { text, to: pageAddress(name, keys) };
+function cellPiece(cell: ui.Cell | ui.Form, frame: Frame): Piece {
+  if (cell === undefined || cell === null) return '–';
+  if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
+  if (typeof cell === 'number') return cell.toLocaleString('en', { maximumFractionDigits: 20 });
+  if (typeof cell === 'string') return textPiece(cell);
+  if ('is' in cell) return formPiece(cell, frame);
+  const { text, to, tone, share } = cell;
+  const shown =
+    tone === undefined ? textPiece(text) : markup`<span class="${tone}">${textPiece(text)}</span>`;
+  const bar = share !== undefined && markup`<progress value="${share}" max="1"></progress> `;
+  return [bar, to === undefined ? shown : markup`<a href="${frame.base}/${to}">${shown}</a>`];
+}
+
+/** Shown to the second, UTC. */
+const TIME = /(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+0000)/;
+
+/** Other scripts keep their direction. */
+function textPiece(text: string): Piece {
+  const [found, day, time] = TIME.exec(text) ?? [];
+  if (found === undefined) return markup`<bdi>${text}</bdi>`;
+  const [before, after] = text.split(found, 2);
+  return markup`${before}<time datetime="${found}">${day} ${time}</time>${after}`;
+}
+
+const REASON: ui.Field = { name: 'reason', label: 'Reason, for the list of actions' };
+
+/** Folded: whoever opens it sees what will be done, and confirms it by its button. */
+function formPiece(form: ui.Form, { base, here, formKey }: Frame): Html {
+  const { action, label, explains, fields = [], isGrave, known } = form;
+  const hidden = [['form', formKey], ['do', action], ...Object.entries(known)] as const;
+  const reason = isGrave === true ? { ...REASON, isRequired: true as const } : REASON;
+  return markup`<details class="action"><summary>${label}</summary>
+<form method="post" action="${base}/${here}" class="fields">
+${hidden.map(([key, value]) => value !== undefined && markup`<input type="hidden" name="${key}" value="${value}">`)}
+${explains !== undefined && markup`<p>${explains}</p>`}${[...fields, reason].map(fieldPiece)}<button>${label}</button>
+</form></details>`;
+}
+
+function fieldPiece({ name, label, value, choices, isLong, isRequired }: ui.Field): Html {
+  const attributes = markup`name="${name}" ${isRequired === true && new Html('required')}`;
+  const option = ([one, text]: readonly [string, string]) =>
+    markup`<option value="${one}" ${one === value && new Html('selected')}>${text}</option>`;
+  const field =
+    choices !== undefined
+      ? markup`<select ${attributes}>${choices.map(option)}</select>`
+      : isLong === true
+        ? markup`<textarea ${attributes} rows="4" spellcheck="false">${value}</textarea>`
+        : markup`<input ${attributes} value="${value}" autocomplete="off" spellcheck="false">`;
+  return markup`<label ${isLong === true && new Html('class="long"')}>${label} ${field}</label>`;
 }

@@ -4,7 +4,7 @@ import { Sealer } from '../http/sealed';
 /** How long a session lasts (ms). */
 export const SESSION_MS = 12 * 60 * 60 * 1000;
 
-export interface Session {
+interface Session {
   readonly token: string;
   /** When it ends (epoch ms). */
   readonly ends: number;
@@ -42,5 +42,29 @@ export class Sessions {
   isFormKey(cookie: string, sent: string): boolean {
     const [expected, got] = [Buffer.from(this.formKey(cookie)), Buffer.from(sent)];
     return expected.length === got.length && timingSafeEqual(expected, got);
+  }
+}
+
+const MINUTE = 60_000;
+/** Failed logins a minute of one address, and addresses that are told apart. */
+const MOST_FAILED = 10;
+const MOST_ADDRESSES = 10_000;
+
+/** Counts failed logins in the current minute. */
+export class FailedLogins {
+  private minute = -1;
+  private counts = new Map<string, number>();
+
+  /** For how many seconds no login of an address is tried; 0 if it is. */
+  waitOf(address: string, now: number): number {
+    const minute = Math.floor(now / MINUTE);
+    if (minute !== this.minute || this.counts.size > MOST_ADDRESSES) this.counts = new Map();
+    this.minute = minute;
+    const isTried = (this.counts.get(address) ?? 0) < MOST_FAILED;
+    return isTried ? 0 : Math.ceil(((minute + 1) * MINUTE - now) / 1000);
+  }
+
+  add(address: string): void {
+    this.counts.set(address, (this.counts.get(address) ?? 0) + 1);
   }
 }

@@ -36,6 +36,7 @@ import {
 import { type Config } from '../settings/config';
 import { counted, deliveryText } from './explain-notifications';
 import { ownerOf, secretsOf } from './installation';
+import { type ProjectedEngines } from './rebuild';
 import { transactionIdsOf } from './show-transaction';
 import { UsageError } from './command-error';
 
@@ -140,7 +141,7 @@ function deliveryLine(listed: ListedDelivery, waiting: WaitingReceivers): string
  * the API answers it; undefined if it is held. Raises `UsageError`.
  */
 export async function redeliver(
-  { log, store, deliveries }: Pick<Engines, 'log' | 'store' | 'deliveries'>,
+  { log, store, deliveries }: ProjectedEngines,
   messageId: string,
   now: Date,
 ): Promise<{ readonly nextAttempt: string | undefined }> {

@@ -3,7 +3,7 @@ import { directoryAt } from '../network/directory';
 import { type Engines } from '../engines/open';
 import { type Clock } from '../runtime/clock';
 import { feedLeases, FingerprintCache } from '../services/products/load/fingerprint-cache';
-import { LoadHistory, type Restored, restoreLoad } from '../services/products/load/restore';
+import { LoadHistory, type Restored, restoreLoad, type Undo } from '../services/products/load/restore';
 import { UsageError } from './command-error';
 
 export interface LoadOfFeed {
@@ -31,6 +31,40 @@ export async function loadHistory(
     `--before ${loadId}: expected the id of a load of feed ${feedId}; ` +
       (last.length === 0 ? 'it has none' : `the last are ${last.join(', ')}`),
   );
+}
+
+/** Products that are named; more are counted. */
+const NAMED = 20;
+
+/** What undoing a load changes (`docs/decisions.md#x89`). */
+export interface UndoPlan {
+  readonly loadId: string;
+  readonly at: string;
+  readonly what: string;
+  readonly new: number;
+  readonly revised: number;
+  readonly repriced: number;
+  readonly removed: number;
+  /** The first of them. */
+  readonly products: readonly { readonly sourceProductId: string; readonly change: Undo['difference'] }[];
+  /** How many have changed since by later loads, which are left alone, and the first of them. */
+  readonly changedAgain: number;
+  readonly leftAlone: readonly string[];
+}
+
+export function undoPlan(history: LoadHistory): UndoPlan {
+  const { importId = '', at = '', what = '' } = history.found ?? {};
+  const counts = { new: 0, revised: 0, repriced: 0, removed: 0 };
+  const products: { sourceProductId: string; change: Undo['difference'] }[] = [];
+  for (const { difference, sourceProductId } of history.undos()) {
+    counts[difference] += 1;
+    if (products.length < NAMED) products.push({ sourceProductId, change: difference });
+  }
+  let changedAgain = 0;
+  const leftAlone: string[] = [];
+  for (const { sourceProductId } of history.changedAgain())
+    if ((changedAgain += 1) <= NAMED) leftAlone.push(sourceProductId);
+  return { loadId: importId, at, what, ...counts, products, changedAgain, leftAlone };
 }
 
 /**

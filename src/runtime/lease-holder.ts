@@ -22,6 +22,9 @@ export const AUTOMATION_LEASE = { name: 'automation', ms: 10_000 } as const;
 /** The process that holds it matches events with subscriptions. */
 export const MATCHER_LEASE = { name: 'matcher', ms: 30_000 } as const;
 
+/** Processes that send notifications: the lease of each begins with this name. */
+export const NOTIFIER_MEMBERS = { name: 'notifier-member-', ms: 30_000 } as const;
+
 /** Where a lease is: `Leases`, or a `ReadStore` for work on that store. */
 type LeaseSource = Pick<Leases, 'lease' | 'release'>;
 

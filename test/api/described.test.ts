@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,9 @@ import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe';
 import { ReadQueue } from '../../src/http/read-queue';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
+import { START } from '../../src/kernel/event';
+import { nameOf } from '../../src/projector/generations';
+import { saveParked } from '../../src/projector/parked';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
@@ -29,6 +32,8 @@ const CSV_UTF8 = { 'content-type': 'text/csv; charset=utf-8' } as const;
 let app: TestApp;
 let backups: string;
 let deliveries: AppDeliveries;
+/** Of a load of the feed. */
+let loadId = '';
 let described: OpenApiDocument;
 /** Requests that the queue of heavy reads has admitted. */
 let queued: jest.SpyInstance;
@@ -52,6 +57,10 @@ beforeAll(async () => {
   operations = new Map(all.map((operation) => [operation.text.id, operation]));
   await post(german, [{ ...FULL, price: 1 }, product('bare', { categories: [{ name: 'Own' }] })]);
   await post(german, [FULL]);
+  loadId = String(
+    (await post(german, [product('bare', { categories: [{ name: 'Own' }] })])).headers['x-load-id'],
+  );
+  await park('claim-batches', '1', '2');
   await fileDescribedClaims(app);
   await buildNow(app);
   await rebuildSome(app);
@@ -63,6 +72,19 @@ afterAll(async () => {
   await app.close();
   await rm(backups, { recursive: true });
 });
+
+/** Parks documents of a read model, as a projector does that cannot fold an event. */
+async function park(name: string, ...documents: readonly string[]): Promise<void> {
+  const live = (await app.engines.store.generations(name)).find(({ state }) => state === 'live');
+  const entry = { generation: nameOf(live!), position: START, asOf: START, error: 'unusable', code: 'test' };
+  const parked = documents.map((document) => ({
+    ...entry,
+    document,
+    stream: `other-${document}`,
+    event: randomUUID(),
+  }));
+  await saveParked(app.engines.store, parked);
+}
 
 /** A token for an operation. */
 function tokenFor({ path, callers }: Operation): string {
@@ -270,6 +292,32 @@ const REQUESTS: readonly Asked[] = [
   ['rollbackProjections', '/ops/1.0/projections/rollback;name=subscriptions'],
   ['discardGenerations', '/ops/1.0/projections/discard;name=imports'],
   ['discardGenerations', '/ops/1.0/projections/discard;name=none'],
+  ['getServerState', '/ops/1.0/server'],
+  ['listDocuments', '/ops/1.0/documents;position=1'],
+  ['listDocuments', '/ops/1.0/documents;readModel=vouchers;id=2'],
+  ['listDocuments', '/ops/1.0/documents'],
+  ['listParked', '/ops/1.0/parked'],
+  ['listParked', '/ops/1.0/parked;name=none'],
+  ['retryParked', '/ops/1.0/parked/retry;name=vouchers'],
+  ['retryParked', '/ops/1.0/parked/retry;name=none'],
+  ['skipParked', '/ops/1.0/parked/skip;name=claim-batches;id=2;reason=other'],
+  ['skipParked', '/ops/1.0/parked/skip;name=claim-batches;id=2'],
+  ['listAnySubscriptions', '/ops/1.0/subscriptions'],
+  ['listAnySubscriptions', '/ops/1.0/subscriptions;limit=0'],
+  ['getAnyDelivery', '/ops/1.0/deliveries/{messageId}'],
+  ['getAnyDelivery', '/ops/1.0/deliveries/none'],
+  ['redeliverAnyMessage', '/ops/1.0/deliveries/{messageId}/redeliver'],
+  ['redeliverAnyMessage', '/ops/1.0/deliveries/none/redeliver'],
+  ['enableAnyReceiver', '/ops/1.0/receivers/{id}/{receiverId}/enable'],
+  ['enableAnyReceiver', '/ops/1.0/receivers/{id}/none/enable'],
+  ['testAnyReceiver', '/ops/1.0/receivers/{id}/{receiverId}/test'],
+  ['testAnyReceiver', '/ops/1.0/receivers/none/none/test'],
+  ['listAnyImports', `/ops/1.0/feeds/${german}/loads`],
+  ['listAnyImports', '/ops/1.0/feeds/7/loads'],
+  ['getRestorePlan', `/ops/1.0/feeds/${german}/loads/{loadId}`],
+  ['getRestorePlan', `/ops/1.0/feeds/${german}/loads/none`],
+  ['restoreFeed', `/ops/1.0/feeds/${german}/loads/{loadId}/restore`],
+  ['restoreFeed', `/ops/1.0/feeds/${german}/loads/none/restore`],
   ['getLogStats', '/ops/1.0/log/stats'],
   ['getHistory', '/ops/1.0/history/program/101'],
   ['getHistory', '/ops/1.0/history/program/101;at=2999-01-01'],
@@ -304,6 +352,10 @@ function idsFor({ path }: DescribedOperation): Readonly<Record<string, string>> 
   if (path.startsWith('/1.0/claims')) return {};
   if (path.startsWith('/ops/1.0/history/'))
     return { feedId: String(german), sourceProductId: 'bare', kind: 'program', id: '101' };
+  if (path.startsWith('/ops/1.0/parked')) return {};
+  if (path.startsWith('/ops/1.0/feeds/')) return { feedId: String(german), loadId: '{loadId}' };
+  if (/^\/ops\/1\.0\/(deliveries|receivers)\//.test(path))
+    return { subscriptionId: '{id}', receiverId: '{receiverId}', messageId: '{messageId}' };
   if (path.endsWith('/release')) return { id: String(AT_NETWORK.release) };
   if (path.endsWith('/reject')) return { id: String(AT_NETWORK.reject) };
   return { id: path.startsWith(transactions) ? transactionId : '2' };
@@ -329,7 +381,8 @@ async function ask([id, target, details = {}]: Asked): Promise<Response> {
   const operation = operations.get(id);
   if (operation === undefined) throw new Error(`there is no ${id}`);
   queued.mockClear();
-  const answer = await app.request(operation.method as 'GET', await targetWithIds(app, target, deliveries), {
+  const whole = await targetWithIds(app, target.replace('{loadId}', loadId), deliveries);
+  const answer = await app.request(operation.method as 'GET', whole, {
     token: tokenFor(operation),
     ...details,
   });

@@ -99,9 +99,9 @@ export async function targetWithIds(
   target: string,
   deliveries: AppDeliveries,
 ): Promise<string> {
-  if (!target.includes('{id}')) return target;
+  if (!/\{(id|messageId)\}/.test(target)) return target;
   const isClaims = target.startsWith(CLAIM_SUBSCRIPTIONS);
-  const isShared = /redeliveries|explain|backfills/.test(target);
+  const isShared = /redeliveries|explain|backfills|^\/ops\//.test(target);
   const shared = sharedIds.get(app) ?? new Map<boolean, string>();
   sharedIds.set(app, shared);
   const subscriptionId = (isShared ? shared.get(isClaims) : undefined) ?? (await createFor(app, isClaims));

@@ -1,147 +1,341 @@
-import { type Asked, type Body, type Page, section } from '../content';
-import { type Keys, type Operator } from '../operator';
-import { linked } from '../render';
-import { REASON, SIZE, nextPage, state, time } from './common';
+import { STATES } from '../../domain/deliveries/stored-delivery';
+import { jsonObject } from '../../kernel/unknown';
+import { ACTIONS } from '../../operations/actions';
+import { actionOperations } from '../../operations/rest/actions.controller';
+import { asOfOperations } from '../../operations/rest/as-of.controller';
+import { directoryOperations } from '../../operations/rest/directory.controller';
+import { type Readiness } from '../../operations/rest/operators.module';
+import { parkedOperations } from '../../operations/rest/parked.controller';
+import { projectionOperations } from '../../operations/rest/projections.controller';
+import { serverOperations } from '../../operations/rest/server.controller';
+import { anyDeliveryOperations } from '../../services/subscriptions/deliveries.controller';
+import { type AnswerOf } from '../../wire/record/record';
+import * as ui from '../content';
+import { listPage } from '../lists';
+import { ifThere, type Operator } from '../operator';
+import { claims } from './catalogue';
+import { messages } from './notifications';
 
-interface Token {
-  readonly organisationId: number;
-  readonly organisation: string;
-  readonly system: string;
-  readonly siteId?: number;
-  readonly fingerprint: string;
-  readonly expires?: string;
-  readonly isExpired: boolean;
-  readonly lastUsed?: string;
+const PATH = '/ops/1.0/projections';
+
+type ReadModel = AnswerOf<typeof projectionOperations.listProjections.answer.kind>[number];
+
+function behind({ lagEvents, lagSeconds = 0 }: ReadModel): ui.Cell {
+  return lagEvents === undefined ? undefined : `${lagEvents.toLocaleString('en')} events, ${lagSeconds} s`;
 }
 
-interface ListedAction {
-  readonly number: number;
-  readonly time: string;
-  readonly action: string;
-  readonly by: string;
-  readonly reason?: string;
-  readonly asked: readonly { readonly name: string; readonly value: string }[];
-  readonly state: string;
-  readonly failure?: string;
+function underWay({ rebuild, failure }: ReadModel): ui.Cell {
+  if (rebuild === undefined)
+    return failure && { text: `the last ${failure.what} failed: ${failure.reason}`, tone: 'bad' };
+  const { isComparison, phase, events, total, end, isRunning } = rebuild;
+  const what = isComparison ? 'comparison' : 'rebuild';
+  if (!isRunning)
+    return { text: `the ${what} was interrupted: start it again to continue it`, tone: 'waiting' };
+  const share = Math.min(1, events / Math.max(1, total));
+  return { share, text: `${what}: ${phase}, ${Math.floor(100 * share)} %, until about ${end.slice(11, 19)}` };
 }
 
-interface AsOf {
-  readonly name: string;
-  readonly time?: string;
-  readonly position?: string;
-  readonly expires?: string;
-  readonly complete: readonly { readonly name: string; readonly documents: number }[];
-  readonly unfinished: readonly string[];
-  readonly failure?: string;
+function parkedIn({ name, parked: count }: ReadModel): ui.Cell {
+  const shown = ui.trouble(count);
+  return typeof shown === 'number' ? shown : { ...shown, ...ui.linked(shown.text, 'parked', { name }) };
 }
 
-export const tokens: Page = {
-  name: 'tokens',
-  title: 'Tokens',
-  inMenu: true,
-  sections: (operator, { organisationId }) => [
-    section('tokens', 'Tokens, by organisation', async () => {
-      const found = await operator.get<readonly Token[]>('/ops/1.0/tokens', { organisationId });
-      return {
-        is: 'table',
-        columns: ['Organisation', 'System', 'Site', 'Fingerprint', 'Expires', 'Last used'],
-        none: 'There are none.',
-        rows: found.map((one) => [
-          linked(`${one.organisation} (${one.organisationId})`, 'tokens', {
-            organisationId: one.organisationId,
-          }),
-          one.system,
-          one.siteId,
-          one.fingerprint,
-          one.isExpired
-            ? { text: `has expired at ${one.expires ?? ''}`, tone: 'bad' }
-            : (time(one.expires) ?? 'never'),
-          one.lastUsed ?? 'never',
-        ]),
-      };
-    }),
-  ],
-};
+function size(bytes: number): string {
+  const exponent = Math.min(3, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3) - 1));
+  return `${(bytes / 1000 ** (exponent + 1)).toFixed(exponent === 0 ? 0 : 1)} ${'KMGT'.charAt(exponent)}B`;
+}
 
-export const pasts: Page = {
-  name: 'as-of',
-  title: 'As of',
-  inMenu: true,
-  sections: (operator) => [
-    section(
-      'as-of',
-      'Read models as of a time',
-      async () => {
-        const found = await operator.get<readonly AsOf[]>('/ops/1.0/asOf');
-        return {
-          is: 'table',
-          columns: ['Name', 'As of', 'Position', 'Complete', 'Being built', 'Dropped', ''],
-          none: 'There are none.',
-          rows: found.map((one) => [
-            one.name,
-            time(one.time),
-            one.position,
-            one.complete.map(({ name, documents }) => `${name} (${documents})`).join(', '),
-            one.failure ?? one.unfinished.join(', '),
-            time(one.expires),
-            { is: 'action', name: 'drop', label: 'Drop', known: { name: one.name }, fields: [REASON] },
-          ]),
-        };
-      },
-      true,
-    ),
-    section('build', 'Build another', async () => ({
-      is: 'action',
-      name: 'build',
-      label: 'Build',
-      fields: [
-        { name: 'name', label: 'Name', isRequired: true },
-        { name: 'projection', label: 'Read model, or all', value: 'products', isRequired: true },
-        { name: 'at', label: 'As of (time)', isRequired: true },
-        REASON,
-      ],
-    })),
-  ],
-  actions: {
-    build: async (operator, { name, projection, at, reason }) => {
-      await operator.change('POST', '/ops/1.0/asOf', { name, projection, at, reason });
-      return `${name ?? ''} is being built.`;
-    },
-    drop: async (operator, { name = '', reason }) => {
-      await operator.change('DELETE', `/ops/1.0/asOf/${encodeURIComponent(name)}`, { reason });
-      return `${name} is dropped.`;
-    },
+export const readModels = listPage({
+  page: ['read-models', 'Read models', 'All read models', 'There are none.'],
+  from: [projectionOperations.listProjections, PATH, 'whole'],
+  isLive: true,
+  rows: (all) => all,
+  columns: {
+    Name: ({ name }) => ui.linked(name, 'read-model', { name }),
+    State: ({ state: is }) => ui.state(is),
+    Behind: behind,
+    'Events/s': ({ rate }) => rate,
+    ...ui.own('generation'),
+    Size: ({ bytes }) => size(bytes),
+    Parked: parkedIn,
+    'Under way': underWay,
   },
+});
+
+const FORCE = ui.choice('force', 'Despite parked documents or differences', ['true'], 'no');
+const SWAP = ui.choice('swap', 'Make it live when it is complete', ['false'], 'yes');
+
+const READ_MODEL_ACTIONS = {
+  pause: ui.action('Pause', `${PATH}/pause`, ['name'], ':name is paused.', {
+    explains:
+      'It stays as it is, also after restarts, until it is resumed. Searches continue with what is there.',
+  }),
+  resume: ui.action('Resume', `${PATH}/resume`, ['name'], ':name follows the log again.'),
+  rebuild: ui.action('Rebuild', `${PATH}/rebuild`, ['name', 'force', 'swap'], ':name is being rebuilt.', {
+    explains: 'A new generation is built from the log beside the live one, compared with it, and made live.',
+    fields: [SWAP, FORCE],
+  }),
+  verify: ui.action('Compare with the log', `${PATH}/verify`, ['name'], ':name is being compared.', {
+    explains: 'The log is projected once more, and each document compared. Searches notice nothing.',
+  }),
+  swap: ui.action('Swap in', `${PATH}/swap`, ['name', 'force'], ':name has another generation now.', {
+    explains: 'The generation that is ready becomes live. The live one is kept for a rollback.',
+    ...{ fields: [FORCE], isGrave: true },
+  }),
+  rollback: ui.action('Roll back', `${PATH}/rollback`, ['name', 'force'], ':name is rolled back.', {
+    explains:
+      'The former generation, which has followed the log, is live within a second. What is live now is kept.',
+    ...{ fields: [FORCE], isGrave: true },
+  }),
+  discard: ui.action('Drop others', `${PATH}/discard`, ['name'], ':name has its live generation only.', {
+    explains: 'All generations beside the live one are dropped: no rollback is possible then.',
+    isGrave: true,
+  }),
 };
 
-export const actions: Page = {
-  name: 'actions',
-  title: 'Actions',
-  inMenu: true,
-  sections: (operator, asked) => [
-    section('actions', 'What operators have done', () =>
-      actionTable(operator, { limit: SIZE, before: asked['before'] }, asked),
-    ),
+/** What can be done with a read model as it is. */
+function offered({
+  state: is,
+  generations,
+  rebuild,
+}: ReadModel): readonly (keyof typeof READ_MODEL_ACTIONS)[] {
+  const others = generations.map((one) => one.state).filter((one) => one !== 'live');
+  return [
+    is === 'paused' ? 'resume' : 'pause',
+    ...(rebuild?.isRunning === true ? [] : (['rebuild', 'verify'] as const)),
+    ...(others.includes('ready') ? (['swap'] as const) : []),
+    ...(others.includes('kept') ? (['rollback'] as const) : []),
+    ...(others.length > 0 ? (['discard'] as const) : []),
+  ];
+}
+
+export const readModel: ui.Page = {
+  ...{ name: 'read-model', title: 'Read model', actions: READ_MODEL_ACTIONS },
+  fields: [ui.required('name', 'Name')],
+  sections: (operator, { name = '' }) => [
+    ui.section('state', name, () => stateBodies(operator, name), true),
+    ui.section('comparison', 'The last comparison with the log', () => comparison(operator, name), true),
   ],
 };
 
-export async function actionTable(operator: Operator, keys: Keys, asked?: Asked): Promise<readonly Body[]> {
-  const found = await operator.get<readonly ListedAction[]>('/ops/1.0/actions', keys);
-  const table: Body = {
-    is: 'table',
-    columns: ['Time', 'Action', 'By', 'Why', 'Asked for', 'State'],
-    none: 'Nothing.',
-    rows: found.map((one) => [
-      time(one.time),
-      one.action,
-      one.by,
-      one.reason ?? '',
-      one.asked.map(({ name, value }) => `${name}=${value}`).join(', '),
-      one.failure === undefined ? state(one.state) : { text: `${one.state}: ${one.failure}`, tone: 'bad' },
-    ]),
-  };
-  const last = found.at(-1);
-  const before =
-    asked === undefined || found.length < SIZE || last === undefined ? undefined : String(last.number);
-  return [table, ...nextPage(actions, asked ?? {}, before === undefined ? undefined : { before })];
+async function stateBodies(operator: Operator, name: string): Promise<ui.Bodies> {
+  const [one] = await operator.get(projectionOperations.listProjections, PATH, { name });
+  if (one === undefined) return [];
+  const { state: is, reason, rate, position, version, bytes, end: caughtUpAtAbout } = one;
+  return [
+    ui.facts({
+      ...{ state: ui.state(is), reason, behind: behind(one), caughtUpAtAbout, 'Events/s': rate, position },
+      ...{ version, size: size(bytes), parked: parkedIn(one), underWay: underWay(one) ?? 'nothing' },
+    }),
+    ...offered(one).map((action) => ui.form(READ_MODEL_ACTIONS, action, { name })),
+    ui.table(one.generations, 'It has no generation.', {
+      Generation: ({ number }) => number,
+      State: (each) => ui.state(each.state),
+      ...ui.own('version', 'position'),
+      Size: (each) => size(each.bytes),
+      'Is dropped at': ({ until }) => until,
+    }),
+  ];
+}
+
+async function comparison(operator: Operator, name: string): Promise<ui.Bodies> {
+  const path = `${PATH}/verification`;
+  const found = await ifThere(operator.get(projectionOperations.getVerification, path, { name }));
+  if (found === undefined) return ui.facts({ Compared: 'not yet' });
+  const { at, position, documents, sample, differences } = found;
+  const compared = sample === 1 ? 'all' : `one of ${sample}`;
+  return [
+    ui.facts({ at, position, documents, compared, thatDiffer: ui.trouble(found.differing) }),
+    ui.table(differences, 'No document differs.', {
+      Document: ({ id }) => ui.linked(id, 'document', { readModel: name, id }),
+      Live: ({ fields, live }) => differing(fields, live),
+      'By the log': ({ fields, rebuilt }) => differing(fields, rebuilt),
+    }),
+  ];
+}
+
+/** The fields of a document that differ; of one that is cut, its beginning. */
+function differing(fields: readonly string[], body: string | undefined): ui.Cell {
+  if (body === undefined) return { text: 'missing', tone: 'bad' };
+  const document = jsonObject(body);
+  return document === undefined
+    ? ui.short(body)
+    : fields.map((name) => `${name}: ${ui.short(document[name])}`).join('; ');
+}
+
+const PARKED = '/ops/1.0/parked';
+
+const PARKED_ACTIONS = {
+  retryAll: ui.action('Retry all of them', `${PARKED}/retry`, ['name'], 'All of them are retried.', {
+    explains: 'Documents that can be folded now leave this list within moments.',
+  }),
+  retry: ui.action('Retry', `${PARKED}/retry`, ['name', 'id'], ':id is retried.'),
+  skip: ui.action('Skip', `${PARKED}/skip`, ['name', 'id'], 'The event of :id is skipped.', {
+    explains: 'The event is left out permanently, as if it had not happened; then the document is retried.',
+    isGrave: true,
+  }),
+};
+
+export const parked = listPage({
+  page: ['parked', 'Parked', 'Documents and events that cannot be used', 'Nothing is parked.'],
+  from: [parkedOperations.listParked, PARKED, 'whole'],
+  isLive: true,
+  fields: [ui.line('name', 'Read model, matcher, automations or directory')],
+  rows: (all) => all,
+  before: ({ name }) => ui.form(PARKED_ACTIONS, 'retryAll', { name }),
+  columns: {
+    In: ({ name }) => ui.linked(name, 'parked', { name }),
+    Id: ({ name: readModel, id, position }) =>
+      position === undefined ? id : ui.linked(id, 'document', { readModel, id }),
+    Event: ({ position, type, stream }) =>
+      position === undefined
+        ? ui.linked(`${type ?? ''} ${stream}`, 'log', { stream })
+        : ui.linked(`${stream} at ${BigInt(position)}`, 'event', { position }),
+    Why: ({ error }) => ({ text: error, tone: 'bad' }),
+    Retry: ({ name, id, retryRequested }) =>
+      retryRequested ? ui.state('waiting', 'requested') : ui.form(PARKED_ACTIONS, 'retry', { name, id }),
+    Skip: ({ name, id }) => ui.form(PARKED_ACTIONS, 'skip', { name, id }),
+  },
+  actions: PARKED_ACTIONS,
+});
+
+export const tokens = listPage({
+  page: ['tokens', 'Tokens', 'By organisation', 'There are none.'],
+  from: [directoryOperations.listTokens, '/ops/1.0/tokens', 'whole'],
+  fields: [ui.line('organisationId', 'Organisation')],
+  rows: (all) => all,
+  columns: {
+    Organisation: ({ organisation, organisationId: id }) =>
+      ui.linked(`${organisation} (${id})`, 'subscriptions', { organisationId: id }),
+    ...ui.own('system', 'siteId', 'fingerprint'),
+    Expires: ({ isExpired, expires = 'never' }) => (isExpired ? { text: expires, tone: 'bad' } : expires),
+    'Last used': ({ lastUsed }) => lastUsed ?? 'never',
+  },
+});
+
+const PASTS = '/ops/1.0/asOf';
+
+const PAST_ACTIONS = {
+  build: ui.action('Build another', PASTS, ['name', 'projection', 'at'], ':name is being built.', {
+    fields: [
+      ...[ui.required('name', 'Name'), ui.required('at', 'As of (time)')],
+      { ...ui.required('projection', 'Read model, or all'), value: 'products' },
+    ],
+  }),
+  drop: ui.action('Drop', `${PASTS}/:name`, [], ':name is dropped.', { method: 'DELETE' }),
+};
+
+export const pasts = listPage({
+  page: ['as-of', 'As of', 'Read models as of a time', 'There are none.'],
+  from: [asOfOperations.listAsOf, PASTS, 'whole'],
+  isLive: true,
+  actions: PAST_ACTIONS,
+  before: () => ui.form(PAST_ACTIONS, 'build', {}),
+  rows: (all) => all,
+  columns: {
+    ...ui.own('name'),
+    'As of': ({ time }) => time,
+    ...ui.own('position'),
+    Complete: ({ complete }) => complete.map(({ name, documents }) => `${name} (${documents})`).join(', '),
+    'Being built': ({ failure, unfinished }) =>
+      failure === undefined ? unfinished.join(', ') : { text: failure, tone: 'bad' },
+    'Is dropped at': ({ expires }) => expires,
+    Drop: ({ name }) => ui.form(PAST_ACTIONS, 'drop', { name }),
+  },
+});
+
+export const actions = listPage({
+  page: ['actions', 'Actions', 'What operators have done', 'Nothing.'],
+  from: [actionOperations.listActions, '/ops/1.0/actions', 'before'],
+  fields: [ui.choice('action', 'Action', Object.keys(ACTIONS))],
+  rows: (all) => all,
+  columns: {
+    ...ui.own('time'),
+    Action: ({ action }) => ui.linked(action, 'actions', { action }),
+    ...ui.own('by', 'reason'),
+    'Asked for': ({ asked }) => asked.map(({ name, value }) => `${name}=${value}`).join(', '),
+    State: ({ state: is, failure }) => ui.state(is, failure === undefined ? is : `${is}: ${failure}`),
+    ...ui.own('ended'),
+  },
+});
+
+const RECENT = '10';
+/** Of the data folder. */
+const FILES = 12;
+
+export const overview: ui.Page = {
+  ...{ name: 'overview', title: 'Overview' },
+  sections: (operator) => [
+    ui.section('health', 'Health', () => health(operator), true),
+    ui.section('behind', 'Read models', () => readModels.part(operator, {}), true),
+    ui.section('messages', 'Messages', () => messageCounts(operator)),
+    ui.section('dead', 'Messages that could not be delivered', () =>
+      messages.part(operator, { state: 'dead', pageSize: RECENT }),
+    ),
+    ui.section('pending', 'Claims that wait for the network', () => claims.part(operator, { limit: RECENT })),
+    ui.section('server', 'Server', () => server(operator), true),
+    ui.section('actions', 'What operators have done', () => actions.part(operator, { limit: RECENT })),
+  ],
+};
+
+type Health = Awaited<ReturnType<Readiness>> & {
+  readonly status: string;
+  readonly unexpectedFailures: number;
+};
+
+async function health(operator: Operator): Promise<ui.Bodies> {
+  const now = await operator.health<Health>('/health/ready');
+  const { status, waiting, behind: seconds = 0, parked: count = 0, unexpectedFailures } = now;
+  const { projector, automation, notifier } = now;
+  const parts = Object.entries({ ...waiting, projector, automation, notifier });
+  const shown = ui.trouble(count);
+  return [
+    ui.facts({
+      ...{ state: ui.state(status), readModelsBehind: `${seconds} s` },
+      parked: typeof shown === 'number' ? shown : { ...shown, to: 'parked' },
+      unexpectedFailures: ui.trouble(unexpectedFailures),
+    }),
+    ui.table(
+      parts.filter(([, reason]) => reason !== undefined),
+      'No part is in trouble.',
+      { Part: ([part]) => part, 'What it waits for or suffers from': ([, reason]) => reason },
+    ),
+  ];
+}
+
+async function messageCounts(operator: Operator): Promise<ui.Body> {
+  const { listAnyDeliveries } = anyDeliveryOperations;
+  const counts = STATES.map(async (is) => {
+    const keys = { state: is, pageSize: 1 };
+    const { total = 0 } = await operator.page(listAnyDeliveries, '/ops/1.0/deliveries', keys);
+    return [is, { ...(total > 0 && ui.state(is)), ...ui.linked(total, 'messages', { state: is }) }] as const;
+  });
+  return ui.facts(Object.fromEntries(await Promise.all(counts)));
+}
+
+/** Of the disk: read models are rebuilt beside the live ones. */
+const LITTLE = 0.2;
+
+async function server(operator: Operator): Promise<ui.Bodies> {
+  const now = await operator.get(serverOperations.getServerState, '/ops/1.0/server');
+  const { eventLog, readStore, position, lastMinute, memory, startedAt, version, node } = now;
+  const { free, total, used, files } = now.disk;
+  const tone = free < LITTLE * total ? 'bad' : 'good';
+  return [
+    ui.facts({
+      ...{ eventLog, readStore, eventsInTheLastMinute: lastMinute },
+      lastPosition: ui.linked(String(BigInt(position)), 'event', { position }),
+      freeDiskSpace: { text: `${size(free)} of ${size(total)}`, tone },
+      ...{ dataFolder: size(used), memory: size(memory), startedAt, version: `${version}, Node.js ${node}` },
+    }),
+    ui.table(now.leases, 'No leases.', {
+      'Who leads': ({ work }) => work,
+      Process: ({ owner }) => owner ?? ui.state('waiting', 'nobody'),
+      'Until, unless renewed': ({ until }) => until,
+    }),
+    ui.table(files.slice(0, FILES), 'No files.', {
+      'Largest files': ({ name }) => name,
+      Size: ({ bytes }) => size(bytes),
+    }),
+  ];
 }

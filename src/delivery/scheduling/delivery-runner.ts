@@ -7,7 +7,7 @@ import { type Clock, ClockGuard } from '../../runtime/clock';
 import { crash } from '../../runtime/failure-report';
 import { inParallel, newPromise } from '../../runtime/concurrency';
 import { repeatEvery, Troubles } from '../../runtime/leader';
-import { LeaseHolder } from '../../runtime/lease-holder';
+import { LeaseHolder, NOTIFIER_MEMBERS } from '../../runtime/lease-holder';
 import { Dispatcher, type DispatcherParts } from './dispatcher';
 import { MatchedReader } from './matched-reader';
 import { OwnedPartition } from './owned-partition';
@@ -33,7 +33,7 @@ interface DeliveryOptions {
   readonly lookMs?: number;
 }
 
-const LEASE_MS = 30_000;
+const LEASE_MS = NOTIFIER_MEMBERS.ms;
 const LONGEST_MS = 17_000;
 const LOOK_MS = 1_000;
 
@@ -340,9 +340,6 @@ async function untilAborted<Result>(signal: AbortSignal, work: Promise<Result>):
   }
 }
 
-/** Starts the names of the leases by which processes are members: each has one of its own. */
-const PREFIX = 'notifier-member-';
-
 interface MembershipParts {
   readonly clock: Clock;
   readonly leases: Leases;
@@ -357,14 +354,14 @@ class Membership {
 
   constructor(private readonly parts: MembershipParts) {
     const { clock, leases, owner, ttlMs } = parts;
-    this.lease = new LeaseHolder(clock, leases, PREFIX + owner, owner, ttlMs);
+    this.lease = new LeaseHolder(clock, leases, NOTIFIER_MEMBERS.name + owner, owner, ttlMs);
   }
 
   /** This process's share of a number of things. Raises `EngineUnavailable`. */
   async shareOf(total: number): Promise<number> {
     const { clock, leases, owner, ttlMs, isGone } = this.parts;
     if (!(await this.lease.acquire())) return 0;
-    const members = [...(await leases.owners(PREFIX, clock.wall(), ttlMs, isGone))].sort();
+    const members = [...(await leases.owners(NOTIFIER_MEMBERS.name, clock.wall(), ttlMs, isGone))].sort();
     const rank = members.indexOf(owner);
     const others = Math.max(1, members.length);
     return Math.floor(total / others) + (rank >= 0 && rank < total % others ? 1 : 0);

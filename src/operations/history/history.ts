@@ -24,6 +24,10 @@ export interface HistoryPoints {
   readonly at?: string | undefined;
   readonly position?: string | undefined;
   readonly version?: number | undefined;
+  /** With `limit`, a page: only entries after this version. */
+  readonly after?: number | undefined;
+  /** The number of entries of a page. */
+  readonly limit?: number | undefined;
   /** Two points: each a version, a position of 19 digits, or a time. */
   readonly diff?: readonly string[] | undefined;
 }
@@ -68,7 +72,7 @@ export async function historyOf(
   if (wanted === undefined) {
     const first = await entries.next();
     if (first.done === true) throw new NothingThere(`${title}: there are no events of it`);
-    return continued(first.value.entry, entries);
+    return pageOf(continued(first.value.entry, entries), points);
   }
   if ('one' in wanted) {
     const { first, last } = await readUntil(entries, [wanted.one]);
@@ -93,6 +97,20 @@ function shownIn(state: Shown | undefined): { readonly state?: Shown } {
 
 function pointIn({ version, time, position }: HistoryEntry): VersionPoint {
   return { version, ...(time === undefined ? {} : { time }), position };
+}
+
+/** Entries are folded from the first one on, whichever are wanted. */
+async function* pageOf(
+  entries: AsyncGenerator<HistoryEntry>,
+  { after = 0, limit = Infinity }: HistoryPoints,
+): AsyncGenerator<HistoryEntry> {
+  let left = limit;
+  for await (const entry of entries) {
+    if (left <= 0) return;
+    if (entry.version <= after) continue;
+    left -= 1;
+    yield entry;
+  }
 }
 
 async function* continued(

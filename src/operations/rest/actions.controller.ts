@@ -12,7 +12,15 @@ import { INTEGER, type Keys, type KeyTable, oneOf } from '../../wire/keys/keys';
 import { atLeast, sizeKey, sizeOf } from '../../wire/keys/pages';
 import { integer, text, wordOf } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
-import { acting, type ActionName, ACTIONS, listActions, type ListedAction, operatorText } from '../actions';
+import {
+  acting,
+  type ActionName,
+  ACTIONS,
+  listActions,
+  type ListedAction,
+  type Operator,
+  operatorText,
+} from '../actions';
 import { UsageError } from '../command-error';
 import { operatorFaults as fault } from './operator-service';
 
@@ -34,10 +42,7 @@ export class OperatorActions {
       begin: () => Promise<void>,
     ) => Promise<Result>,
   ): Promise<Result> {
-    const by = {
-      token: fingerprintOf({ hash: caller.tokenHash }),
-      organisationId: caller.organisationId,
-    };
+    const by = callerOf(caller);
     const values = Object.entries(asked).filter(([, value]) => value !== undefined);
     const texts = Object.fromEntries(values.map(([name, value]) => [name, String(value)]));
     const engines = { log: this.log, store: this.store };
@@ -47,6 +52,11 @@ export class OperatorActions {
       },
     );
   }
+}
+
+/** An operator, by the fingerprint of the token. */
+export function callerOf({ tokenHash: hash, organisationId }: Caller): Operator {
+  return { token: fingerprintOf({ hash }), organisationId };
 }
 
 const actionKeys = {

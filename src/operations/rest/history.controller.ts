@@ -6,6 +6,7 @@ import { ReadStore } from '../../kernel/read-store';
 import { FollowedDirectory } from '../../network/follower';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
+import { atLeast } from '../../wire/keys/pages';
 import { integer, object, text } from '../../wire/record/kinds';
 import { listOf, record } from '../../wire/record/record';
 import { UsageError } from '../command-error';
@@ -18,6 +19,8 @@ const pointKeys = {
   at: { type: TEXT, description: 'Only what it was at this time; a date includes its day (UTC)' },
   position: { type: TEXT, description: 'Only what it was at this position of the log' },
   version: { type: INTEGER, description: 'Only what it was after so many of its events' },
+  after: { type: INTEGER, description: 'Only what came after this version; together with `limit`' },
+  limit: { type: INTEGER, description: 'Number of events; by default all' },
   diff: {
     type: TEXT,
     multiple: true,
@@ -122,6 +125,8 @@ export class HistoryController {
 
   private answer(subject: HistorySubject, points: Keys<typeof pointKeys>): ListAnswer {
     return ListAnswer.of(historyOperations.getHistory, async ({ signal }) => {
+      atLeast(1, 'limit', points.limit, fault.unusable);
+      atLeast(0, 'after', points.after, fault.unusable);
       const parts = { log: this.log, store: this.store, directory: this.follower.directory };
       const found = await historyOf(parts, subject, points, signal).catch((error: unknown) => {
         if (error instanceof NothingThere) throw fault.notFound(error.message);

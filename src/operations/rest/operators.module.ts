@@ -15,11 +15,15 @@ import { NetworkClaimsController } from './claims.controller';
 import { DirectoryController } from './directory.controller';
 import { EventSchemasController } from './event-schemas.controller';
 import { HistoryController } from './history.controller';
+import { LoadsController } from './loads.controller';
 import { LogController } from './log.controller';
 import { MappingsController } from './mappings.controller';
 import { Metrics, MetricsController } from './metrics.controller';
+import { NotificationsController } from './notifications.controller';
 import { operatorFaults } from './operator-service';
+import { ParkedController } from './parked.controller';
 import { ProjectionParts, ProjectionsController } from './projections.controller';
+import { ServerController, ServerPlace } from './server.controller';
 import { WhyController } from './why.controller';
 import { SQL, SqlController } from './sql.controller';
 import { type AnswerSql } from '../sql/remote';
@@ -78,7 +82,7 @@ export class OperatorsModule {
   static with(
     { readiness, metrics }: { readonly readiness: Readiness; readonly metrics: Metrics },
     sql: AnswerSql,
-    parts: ProductParts & VoucherParts & BackupPlace & ProjectionParts,
+    parts: ProductParts & VoucherParts & BackupPlace & ProjectionParts & ServerPlace,
   ): DynamicModule {
     return {
       module: OperatorsModule,
@@ -98,6 +102,10 @@ export class OperatorsModule {
         AsOfController,
         ProjectionsController,
         MetricsController,
+        ServerController,
+        ParkedController,
+        NotificationsController,
+        LoadsController,
       ],
       providers: [
         { provide: HealthCheck, useValue: { readiness } satisfies HealthCheck },
@@ -118,6 +126,7 @@ export class OperatorsModule {
         { provide: ProductParts, useValue: parts },
         { provide: VoucherParts, useValue: parts },
         { provide: ProjectionParts, useValue: parts },
+        { provide: ServerPlace, useValue: parts },
       ],
     };
   }

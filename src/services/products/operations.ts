@@ -21,7 +21,7 @@ const PRODUCT_FILES = {
   output: 'ProductsFeedOutput_v3_0.xsd',
 } as const;
 
-const FOUND: Shape = {
+const FOUND: Shape<typeof foundProducts> = {
   name: 'FoundProducts',
   kind: foundProducts,
   xml: { file: PRODUCT_FILES.output, root: 'result', attributes: { version: '3.0' }, kind: xmlResult },

@@ -183,6 +183,13 @@ const DETAILS = {
 
 export type OutputDeliveryDetails = AnswerOf<ReturnType<typeof oneDelivery>>;
 
+export const operatorsDeliveryDetails = record(
+  { ...operatorsDelivery.fields, ...DETAILS },
+  { name: 'AnyDeliveryDetails' },
+);
+
+export type OperatorsDeliveryDetails = AnswerOf<typeof operatorsDeliveryDetails>;
+
 const ended = record({ ...ATTEMPT }, { name: 'ReceiverAttempt' });
 
 const TOTALS = {

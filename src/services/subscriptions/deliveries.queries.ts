@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import {
   type DeliveryCriteria,
   deliveryOf,
@@ -40,6 +40,7 @@ import {
   type DeliveryKeys,
   namedFor,
   type OperatorsDelivery,
+  type OperatorsDeliveryDetails,
   type OutputDelivery,
   type OutputDeliveryDetails,
   type OutputReceiver,
@@ -59,7 +60,7 @@ export class DeliveryQueries {
   constructor(
     private readonly store: ReadStore,
     private readonly log: EventLog,
-    private readonly parts: SubscriptionParts,
+    @Inject(SubscriptionParts) private readonly parts: Pick<SubscriptionParts, 'deliveries'>,
     private readonly clock: Clock,
   ) {}
 
@@ -92,6 +93,31 @@ export class DeliveryQueries {
     const subscription = await ownedSubscription(this.log, which);
     const stored = await this.delivery(which, messageId);
     return await this.detailsOf(which, subscription, withoutCancelled(stored, subscription.state));
+  }
+
+  /** A message of any subscription, also of a deleted one, as operators see it; undefined if it is not kept. */
+  async any(messageId: string): Promise<OperatorsDeliveryDetails | undefined> {
+    const listed = MESSAGE_ID.test(messageId) ? await deliveryOf(this.store, messageId) : undefined;
+    if (listed === undefined) return undefined;
+    const { subscriptionId: id, organisationId } = listed;
+    const topic = TOPICS[listed.topic];
+    const { state, ...at } = await load(this.log, subscriptionDecider, id);
+    const details =
+      state.is === 'active'
+        ? await this.detailsOf(
+            { topic, id, caller: { organisationId } },
+            { ...at, state },
+            withoutCancelled(listed, state),
+          )
+        : toDetails(listed, await this.asSent(topic, listed), NOBODY_WAITS);
+    const named = namedFor(topic, details);
+    return {
+      organisationId,
+      subscriptionId: id,
+      ...named,
+      state: listed.state,
+      held: details.state === 'held',
+    };
   }
 
   async detailsOf(
@@ -204,6 +230,8 @@ export interface WaitingReceivers {
   /** Until when (epoch ms) it rests, if it does (`docs/decisions.md#n7`). */
   readonly restingUntil: ReadonlyMap<string, number>;
 }
+
+const NOBODY_WAITS: WaitingReceivers = { isHeld: () => false, restingUntil: new Map() };
 
 /** Those of a subscription that its owner or the system has disabled. */
 export function heldReceivers(id: string, subscription: ActiveSubscription): ReadonlySet<string> {

@@ -15,6 +15,10 @@ const SCREENS = [
 /** Keys with which pages show something of the demonstration. */
 const KEYS: Readonly<Record<string, string>> = {
   'read-model': '?name=vouchers',
+  document: '?readModel=vouchers&id=1',
+  find: '?id=17',
+  loads: '?fid=1001',
+  log: '?stream=feed-1001',
   event: '?position=600',
   history: '?kind=product&feedId=1001&id=KL-00870',
   why: '?kind=product&feedId=1001&id=KL-00870',
@@ -63,6 +67,18 @@ async function logIn(context: BrowserContext): Promise<Page> {
 
 const address = (name: string): string => `${server.url}/console/${name}${KEYS[name] ?? ''}`;
 
+/** Opens the form of an action, and confirms it. */
+async function act(page: Page, name: string, fields: Readonly<Record<string, string>> = {}): Promise<void> {
+  const form = page
+    .locator('details', { has: page.locator('summary', { hasText: new RegExp(`^${name}$`) }) })
+    .first();
+  await form.locator('summary').click();
+  for (const [label, value] of Object.entries(fields)) await form.getByLabel(label).fill(value);
+  await form.getByRole('button', { name }).click();
+}
+
+const status = async (page: Page): Promise<string | null> => await page.getByRole('status').textContent();
+
 describe.each(SCREENS)('The console in a browser, $name (decisions X124)', ({ viewport, colorScheme }) => {
   let context: BrowserContext;
   let page: Page;
@@ -100,11 +116,19 @@ describe.each(SCREENS)('The console in a browser, $name (decisions X124)', ({ vi
 
   it('is used with the keyboard', async () => {
     await page.goto(address('log'));
-    await page.keyboard.press('/');
-    await page.keyboard.type('feed-1001');
+    await page.keyboard.press('Tab');
+    await expect(page.locator(':focus').textContent()).resolves.toBe('Skip to the content');
     await page.keyboard.press('Enter');
-    await page.waitForURL('**/console/log?stream=feed-1001*');
-    await expect(page.locator('tbody tr').first().textContent()).resolves.toContain('feed-1001');
+    await page.keyboard.press('Tab');
+    await expect(page.locator('main :focus').count()).resolves.toBe(1);
+    await page.locator('h1').click();
+    await page.keyboard.press('/');
+    await page.keyboard.type('17');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/console/find?id=17');
+    await page.getByRole('link', { name: 'claim 17' }).click();
+    await page.waitForURL('**/console/history?kind=claim&id=17');
+    await expect(page.locator('tbody tr').first().textContent()).resolves.toContain('ClaimFiled');
   });
 });
 
@@ -120,20 +144,18 @@ describe('The console (decisions X124)', () => {
         .first()
         .waitFor();
     };
-    await page.getByRole('button', { name: 'Pause' }).click();
+    await act(page, 'Pause');
     await expectState('paused');
-    await page.getByRole('button', { name: 'Resume' }).click();
+    await act(page, 'Resume');
     await expectState('live');
     const generation = async () => await page.locator('#state tbody tr', { hasText: 'live' }).textContent();
     const before = await generation();
-    await page.getByRole('button', { name: 'Rebuild' }).click();
+    await act(page, 'Rebuild');
     await page.locator('#state tbody tr', { hasText: 'kept' }).waitFor();
     expect(await generation()).not.toBe(before);
-    await page.getByRole('button', { name: 'Roll back' }).click();
-    await expect(page.getByRole('status').textContent()).resolves.toBe(
-      'vouchers has its former generation again.',
-    );
-    await page.getByRole('button', { name: 'Compare with the log' }).click();
+    await act(page, 'Roll back', { Reason: 'a test' });
+    expect(await status(page)).toBe('vouchers is rolled back.');
+    await act(page, 'Compare with the log');
     await page.locator('#state dd', { hasText: 'comparison' }).or(state).first().waitFor();
     for (
       let text = '';
@@ -153,19 +175,17 @@ describe('The console (decisions X124)', () => {
     await expect(watching.locator('#as-of').textContent()).resolves.toContain('There are none.');
     const page = await context.newPage();
     await page.goto(address('as-of'));
-    await page.getByLabel('Name').fill('now');
-    await page.getByLabel('Read model, or all').fill('vouchers');
-    await page.getByLabel('As of (time)').fill(new Date().toISOString());
-    await page.getByRole('button', { name: 'Build' }).click();
-    await expect(page.getByRole('status').textContent()).resolves.toBe('now is being built.');
+    await act(page, 'Build another', {
+      Name: 'now',
+      'Read model, or all': 'vouchers',
+      'As of (time)': new Date().toISOString(),
+    });
+    expect(await status(page)).toBe('now is being built.');
     // Without being loaded again.
     await watching.locator('#as-of td', { hasText: /^vouchers \(/ }).waitFor();
     await page.goto(address('claim'));
-    await page.getByLabel('Why').first().fill('seen the receipt');
-    await page.getByRole('button', { name: 'Release to its advertiser' }).click();
-    await expect(page.getByRole('status').textContent()).resolves.toBe(
-      'Claim 17 awaits the approval of its advertiser.',
-    );
+    await act(page, 'Release to its advertiser', { Reason: 'seen the receipt' });
+    expect(await status(page)).toBe('Claim 17 awaits the approval of its advertiser.');
     await page.goto(address('actions'));
     await expect(page.locator('tbody tr').first().textContent()).resolves.toMatch(
       /claims release.*seen the receipt/s,

@@ -1,0 +1,157 @@
+import { STATES } from '../../domain/deliveries/stored-delivery';
+import { notificationOperations } from '../../operations/rest/notifications.controller';
+import { anyDeliveryOperations } from '../../services/subscriptions/deliveries.controller';
+import {
+  type OutputDeliveryDetails,
+  type OutputReceiver,
+  type OutputTotals,
+} from '../../services/subscriptions/deliveries.fields';
+import * as ui from '../content';
+import { listPage } from '../lists';
+import { type Operator } from '../operator';
+
+const WHOSE = [ui.line('organisationId', 'Organisation'), ui.line('subscriptionId', 'Subscription')];
+
+export const messages = listPage({
+  page: ['messages', 'Messages', 'The newest first', 'No messages.'],
+  from: [anyDeliveryOperations.listAnyDeliveries, '/ops/1.0/deliveries', 'cursor'],
+  isLive: true,
+  fields: [ui.choice('state', 'State', STATES), ...WHOSE, ui.line('receiverId', 'Receiver')],
+  rows: (all) => all,
+  columns: {
+    Message: ({ messageId: id }) => ui.linked(id, 'message', { id }),
+    State: ({ held, state: is }) => ui.state(held ? 'held' : is),
+    ...ui.own('time'),
+    About: subjectOf,
+    Receiver: ({ receiverId, subscriptionId }) => ui.linked(receiverId, 'receivers', { subscriptionId }),
+    ...ui.own('attempts'),
+    'Last error': ({ lastError, lastStatus }) => lastError ?? lastStatus,
+    ...ui.own('nextAttempt'),
+  },
+});
+
+/** A message has the id of its topic. */
+function subjectOf(message: { readonly transactionId?: string | undefined }): ui.Value | undefined {
+  const { transactionId, claimId } = message as typeof message & { readonly claimId?: string };
+  const [kind, id] = transactionId === undefined ? ['claim', claimId] : ['transaction', transactionId];
+  return id === undefined ? undefined : ui.linked(`${kind} ${id}`, 'history', { kind, id });
+}
+
+const MESSAGE = '/ops/1.0/deliveries/:id';
+
+const MESSAGE_ACTIONS = {
+  redeliver: ui.action('Send again', `${MESSAGE}/redeliver`, [], ':id will be sent again.', {
+    explains: 'The same message once more, at once, in addition to the schedule, even if its receiver rests.',
+  }),
+};
+
+export const message: ui.Page = {
+  ...{ name: 'message', title: 'Message', actions: MESSAGE_ACTIONS },
+  fields: [ui.required('id', 'Id of the message')],
+  sections: (operator, { id = '' }) => [ui.section('message', id, () => messageBodies(operator, id), true)],
+};
+
+async function messageBodies(operator: Operator, id: string): Promise<ui.Bodies> {
+  const found = await operator.get(notificationOperations.getAnyDelivery, MESSAGE, { id });
+  const { request, lastAttempts, state: is, held, ...others } = found;
+  const { subscriptionId } = others;
+  const about = subjectOf(others);
+  return [
+    ui.facts({ state: ui.state(held ? 'held' : is), about, ...others }),
+    ui.links(
+      ui.linked('why it was sent', 'why', { kind: 'delivery', id: about?.text.split(' ')[1] }),
+      ui.linked('its subscription', 'history', { kind: 'subscription', id: subscriptionId }),
+      ui.linked('its receiver', 'receivers', { subscriptionId }),
+      ui.linked('its document', 'document', { readModel: 'deliveries', id }),
+    ),
+    ui.form(MESSAGE_ACTIONS, 'redeliver', { id }),
+    request === undefined
+      ? ui.problem('The request is no longer kept, or it cannot be sent.')
+      : { is: 'text', text: requestText(request) },
+    ui.table(lastAttempts, 'It was not attempted yet.', {
+      Attempt: ({ attempt, manual }) => (manual ? `${attempt}, by hand` : attempt),
+      ...ui.own('time', 'status', 'milliseconds'),
+      Error: ({ error }) => error && { text: error, tone: 'bad' },
+      ...ui.own('answer'),
+    }),
+  ];
+}
+
+/** As it is sent. */
+function requestText(request: NonNullable<OutputDeliveryDetails['request']>): string {
+  const headers = request.headers.map(({ name, value }) => `${name}: ${value}`);
+  return [`${request.method} ${request.url}`, ...headers, '', request.body ?? ''].join('\n').trim();
+}
+
+const RECEIVER = '/ops/1.0/receivers/:subscriptionId/:receiverId';
+
+const RECEIVER_ACTIONS = {
+  enable: ui.action('Enable', `${RECEIVER}/enable`, [], ':receiverId is enabled.', {
+    explains: 'If the system has disabled it, what waits for it is sent. If it rests, it is tried at once.',
+  }),
+  test: ui.action('Send a test', `${RECEIVER}/test`, [], 'A test is sent to :receiverId.', {
+    explains: 'A message with example values is sent at once. Its outcome is listed among the messages.',
+  }),
+};
+
+/** As lists of receivers, or of subscriptions, have it. */
+type Receiver = OutputTotals &
+  Partial<OutputReceiver & { readonly disabled: boolean }> &
+  Readonly<Record<'receiverId' | 'subscriptionId', string>>;
+
+/** How a receiver is, and why. */
+function receiverState({ disabled, state: is, restingUntil, failingSince, ...one }: Receiver): ui.Value {
+  const last = one.lastFailure?.error ?? one.lastFailure?.status ?? 'unknown';
+  const failing = failingSince === undefined ? '' : `; failing since ${failingSince}: ${last}`;
+  const by =
+    one.disabledBy === undefined ? '' : ` by its ${one.disabledBy}`.replace('its system', 'the system');
+  const because = one.disabledReason === undefined ? '' : `, ${one.disabledReason}`;
+  if (disabled === true || is === 'disabled')
+    return ui.state('disabled', `disabled${by}${because}${failing}`);
+  if (restingUntil !== undefined) return ui.state('held', `rests until ${restingUntil}${failing}`);
+  return failing === '' ? ui.state('enabled') : ui.state('retrying', `enabled${failing}`);
+}
+
+const RECEIVER_COLUMNS: ui.Columns<Receiver> = {
+  Receiver: ({ receiverId }) => ui.linked(receiverId, 'messages', { receiverId }),
+  State: receiverState,
+  ...ui.own('attempts', 'failed', 'delivered'),
+  Dead: ({ dead }) => ui.trouble(dead),
+  Enable: ({ subscriptionId, receiverId }) =>
+    ui.form(RECEIVER_ACTIONS, 'enable', { subscriptionId, receiverId }),
+  Test: ({ subscriptionId, receiverId }) => ui.form(RECEIVER_ACTIONS, 'test', { subscriptionId, receiverId }),
+};
+
+export const receivers = listPage({
+  page: ['receivers', 'Receivers', 'Those that were used last first', 'Nothing was sent to anybody.'],
+  from: [anyDeliveryOperations.listAnyReceivers, '/ops/1.0/receivers', 'cursor'],
+  isLive: true,
+  actions: RECEIVER_ACTIONS,
+  fields: WHOSE,
+  rows: (all) => all,
+  columns: {
+    Organisation: ({ organisationId: id }) => ui.linked(id, 'subscriptions', { organisationId: id }),
+    Subscription: ({ subscriptionId: id }) => ui.linked(id, 'history', { kind: 'subscription', id }),
+    ...RECEIVER_COLUMNS,
+    'Last success': ({ lastSuccess }) => lastSuccess?.time,
+  },
+});
+
+export const subscriptions = listPage({
+  page: ['subscriptions', 'Subscriptions', 'Their receivers, the oldest first', 'Nobody has subscribed.'],
+  from: [notificationOperations.listAnySubscriptions, '/ops/1.0/subscriptions', 'offset'],
+  isLive: true,
+  actions: RECEIVER_ACTIONS,
+  fields: [ui.line('organisationId', 'Organisation'), ui.choice('topic', 'To', ['transactions', 'claims'])],
+  rows: (all) =>
+    all.flatMap(({ receivers: each, ...one }) => each.map((receiver) => ({ ...one, ...receiver }))),
+  columns: {
+    Organisation: ({ organisationId: id }) => ui.linked(id, 'tokens', { organisationId: id }),
+    Subscription: ({ subscriptionId: id, subscriptionName = id }) =>
+      ui.linked(subscriptionName, 'history', { kind: 'subscription', id }),
+    ...ui.own('topic'),
+    Filter: ({ filter }) => ui.short(filter),
+    ...ui.own('httpMethod', 'receiverUrl'),
+    ...RECEIVER_COLUMNS,
+  },
+});

@@ -1,0 +1,240 @@
+import { Controller, Get, Param, Post } from '@nestjs/common';
+import { listSubscriptions } from '../../../projections/subscriptions';
+import { TOPICS } from '../../domain/topics';
+import { Answer, ListAnswer, QueuedAnswer } from '../../http/answer';
+import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';
+import { WaitForReadModels } from '../../http/visible-writes';
+import { EventLog } from '../../kernel/event-log';
+import { Fault, Faults } from '../../kernel/fault';
+import { ReadStore } from '../../kernel/read-store';
+import { type Caller } from '../../network/organisations';
+import { eachOf } from '../../projector/search-in-parts';
+import { Clock } from '../../runtime/clock';
+import {
+  listedReceiver,
+  operatorsDeliveryDetails,
+  type OutputReceiver,
+} from '../../services/subscriptions/deliveries.fields';
+import { DeliveryQueries } from '../../services/subscriptions/deliveries.queries';
+import { toOutput } from '../../services/subscriptions/subscription.queries';
+import { operationsById, type Shape } from '../../wire/api/description';
+import { INTEGER, type Keys, type KeyTable, oneOf, TEXT } from '../../wire/keys/keys';
+import { atLeast, sizeKey, sizeOf } from '../../wire/keys/pages';
+import { boolean, integer, object, text } from '../../wire/record/kinds';
+import { type AnswerOf, listOf, record } from '../../wire/record/record';
+import { type ActionName } from '../actions';
+import { maskedReceivers } from '../log-events';
+import { enableReceiver, redeliver, testReceiver } from '../notifications';
+import { OperatorActions } from './actions.controller';
+import { operatorFaults as fault, REASON } from './operator-service';
+import { ProjectionParts } from './projections.controller';
+
+const listKeys = {
+  organisationId: { type: INTEGER, description: 'Only of this organisation' },
+  topic: { type: oneOf('transactions', 'claims'), description: 'Only to this topic' },
+  subscriptionId: { type: TEXT, description: 'Only this one' },
+  offset: { type: INTEGER, description: 'Subscriptions to skip' },
+  limit: sizeKey('Number of subscriptions', '100 by default'),
+} as const satisfies KeyTable;
+
+/** Each subscription is read from its stream. */
+const SUBSCRIPTIONS = 100;
+
+const optional = { optional: true } as const;
+
+const subscription = record(
+  {
+    organisationId: { kind: integer(), description: 'Organisation that is notified' },
+    topic: { kind: text(), description: 'What it is notified of' },
+    subscriptionId: { kind: text(), description: 'Id' },
+    subscriptionName: { kind: text(), ...optional, description: 'Name' },
+    siteId: { kind: integer(), ...optional, description: 'The only site that it is for' },
+    disabled: { kind: boolean(), description: 'Its owner has disabled it' },
+    filter: { kind: object(), description: 'What is notified, as it was posted' },
+    receivers: {
+      kind: listOf(listedReceiver, { each: 'receiver' }),
+      description: 'As their owner sees them; of an address scheme and host are left',
+    },
+  },
+  { name: 'AnySubscription' },
+);
+
+const SUBSCRIBED = {
+  name: 'AnySubscriptions',
+  kind: listOf(subscription, { each: 'subscription' }),
+} as const satisfies Shape;
+
+const DETAILS = { name: 'AnyDeliveryDetails', kind: operatorsDeliveryDetails } as const satisfies Shape;
+
+const id = (description: string, example: string) => ({ type: TEXT, description, example });
+
+const MESSAGE = { messageId: id('Id of the message', 'msg_0123456789abcdefghijklmnopqrstuv') };
+const RECEIVER = {
+  subscriptionId: id('Its subscription', '0123456789abcdef0123456789abcdef'),
+  receiverId: id('Id of the receiver', 'rcv_0123456789abcdef'),
+};
+
+/** `docs/decisions.md#x130`. */
+export const notificationOperations = operationsById({
+  listAnySubscriptions: {
+    summary: 'List the subscriptions of all organisations',
+    description: 'With their filters, and how deliveries to their receivers go; the oldest first.',
+    example: { organisationId: 1 },
+    answer: SUBSCRIBED,
+    sends: { 'X-Total-Count': 'The number of all that match' },
+  },
+  getAnyDelivery: {
+    summary: 'Get a message of any subscription',
+    description: 'With the exact request and the answers to its last attempts.',
+    path: MESSAGE,
+    answer: DETAILS,
+  },
+  redeliverAnyMessage: {
+    summary: 'Send a message of any subscription again',
+    description:
+      'With the same id and bytes: one attempt, in addition to the schedule, at once even if its receiver rests.',
+    path: MESSAGE,
+  },
+  enableAnyReceiver: {
+    summary: 'Enable a receiver of any subscription',
+    description:
+      'One that the system has disabled; one that rests is tried at once. What its owner has disabled stays so: 409.',
+    path: RECEIVER,
+  },
+  testAnyReceiver: {
+    summary: 'Send a test message to a receiver of any subscription',
+    description: 'With example values, at once even if it rests. The list of messages shows the outcome.',
+    path: RECEIVER,
+  },
+});
+
+/** Notifications of all organisations: the same functions as `affilog notifications`. */
+@Controller('/ops/1.0')
+@Roles(['operator'])
+@Produces(['json'])
+export class NotificationsController {
+  private readonly queries: DeliveryQueries;
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly store: ReadStore,
+    private readonly clock: Clock,
+    private readonly parts: ProjectionParts,
+    private readonly readModels: WaitForReadModels,
+    private readonly actions: OperatorActions,
+  ) {
+    this.queries = new DeliveryQueries(store, log, parts, clock);
+  }
+
+  @Get('subscriptions')
+  @ApiOperation(notificationOperations.listAnySubscriptions)
+  subscriptions(@MatrixKeys(listKeys) keys: Keys<typeof listKeys>): ListAnswer {
+    return ListAnswer.of(notificationOperations.listAnySubscriptions, async (query) => {
+      const { limit, offset = 0, ...criteria } = keys;
+      const page = {
+        size: sizeOf('limit', limit, fault.unusable, SUBSCRIPTIONS),
+        offset: atLeast(0, 'offset', offset, fault.unusable),
+      };
+      const found = await listSubscriptions(this.store, criteria, query, page);
+      return { items: this.withReceivers(eachOf(found, (one) => one)), total: found.total, requested: limit };
+    });
+  }
+
+  @Get('deliveries/:messageId')
+  @ApiOperation(notificationOperations.getAnyDelivery)
+  delivery(@Param('messageId') messageId: string): QueuedAnswer {
+    return QueuedAnswer.of(notificationOperations.getAnyDelivery, async () => {
+      const found = await this.queries.any(messageId);
+      if (found !== undefined) return found;
+      throw fault.notFound(`${messageId.slice(0, 100)}: expected the id of a message that is still kept`);
+    });
+  }
+
+  @Post('deliveries/:messageId/redeliver')
+  @ApiOperation(notificationOperations.redeliverAnyMessage)
+  async redeliver(
+    @CurrentCaller() caller: Caller,
+    @Param('messageId') messageId: string,
+    @MatrixKeys(REASON) { reason }: Keys<typeof REASON>,
+  ): Promise<Answer> {
+    const { deliveries } = this.parts;
+    return await this.act(caller, 'notifications redeliver', { messageId, reason }, (engines) =>
+      redeliver({ ...engines, deliveries }, messageId, this.clock.now()),
+    );
+  }
+
+  @Post('receivers/:subscriptionId/:receiverId/enable')
+  @ApiOperation(notificationOperations.enableAnyReceiver)
+  async enable(
+    @CurrentCaller() caller: Caller,
+    @Param() receiver: { readonly subscriptionId: string; readonly receiverId: string },
+    @MatrixKeys(REASON) { reason }: Keys<typeof REASON>,
+  ): Promise<Answer> {
+    return await this.act(caller, 'notifications enable', { ...receiver, reason }, async (engines) => {
+      if (await enableReceiver(engines, receiver)) return;
+      throw fault.conflict(`${receiver.receiverId} is disabled by its owner, which stays so`);
+    });
+  }
+
+  @Post('receivers/:subscriptionId/:receiverId/test')
+  @ApiOperation(notificationOperations.testAnyReceiver)
+  async test(
+    @CurrentCaller() caller: Caller,
+    @Param() receiver: { readonly subscriptionId: string; readonly receiverId: string },
+    @MatrixKeys(REASON) { reason }: Keys<typeof REASON>,
+  ): Promise<Answer> {
+    const options = { stateId: undefined, within: 0, signal: AbortSignal.timeout(1) };
+    return await this.act(caller, 'notifications test', { ...receiver, reason }, (engines) =>
+      testReceiver(engines, receiver, options),
+    );
+  }
+
+  private async act(
+    caller: Caller,
+    action: ActionName,
+    asked: Parameters<OperatorActions['of']>[2],
+    work: (engines: { readonly log: EventLog; readonly store: ReadStore }) => Promise<unknown>,
+  ): Promise<Answer> {
+    await this.actions.of(caller, action, asked, work);
+    const position = await this.log.head();
+    await this.readModels.afterWrite({ position, changes: 1 });
+    return Answer.none({ position });
+  }
+
+  private async *withReceivers(
+    batches: AsyncIterable<Iterable<SubscriptionFound>>,
+  ): AsyncGenerator<readonly AnswerOf<typeof subscription>[]> {
+    for await (const batch of batches)
+      for (const { organisationId, topic: name, subscriptionId, content } of batch) {
+        const topic = TOPICS[name];
+        const receivers = await this.receiversOf({ topic, id: subscriptionId, caller: { organisationId } });
+        const { subscriptionName, siteId, disabled, filter } = {
+          ...content,
+          ...toOutput(topic, subscriptionId, content),
+        };
+        const named = subscriptionName === undefined ? {} : { subscriptionName };
+        const forSite = siteId === undefined ? {} : { siteId };
+        yield [
+          { organisationId, topic: name, subscriptionId, ...named, ...forSite, disabled, filter, receivers },
+        ];
+      }
+  }
+
+  /** None if the subscription was deleted meanwhile. */
+  private async receiversOf(
+    which: Parameters<DeliveryQueries['receivers']>[0],
+  ): Promise<readonly OutputReceiver[]> {
+    const receivers = await this.queries.receivers(which).catch((error: unknown) => {
+      if (error instanceof Fault || error instanceof Faults) return [];
+      throw error;
+    });
+    return maskedReceivers(receivers) ?? [];
+  }
+}
+
+type SubscriptionFound =
+  Awaited<ReturnType<typeof listSubscriptions>>['groups'] extends AsyncIterable<
+    readonly (readonly (infer One)[])[]
+  >
+    ? One
+    : never;
