@@ -38,14 +38,14 @@ export async function progressOn(output: Output, now: () => number = Date.now): 
 
 async function barOn(output: Output): Promise<ProgressDisplay> {
   const { SingleBar: Bar, Presets } = await import('cli-progress');
-  const format = '{phase} [{bar}] {percentage}% | {value}/{total} {unit} | {rate}/s | {left} s left';
+  const format = '{phase} [{bar}] {percentage}% | {done} {unit} | {rate}/s | {left} s left';
   const bar: SingleBar = new Bar({ format, stream: output, hideCursor: true }, Presets.legacy);
-  bar.start(1, 0, { phase: PHASES.project, unit: unitOf('project'), rate: 0, left: '?' });
+  bar.start(1, 0, { phase: PHASES.project, done: '0', unit: unitOf('project'), rate: 0, left: '?' });
   return {
-    show({ phase, events, total, rate, secondsLeft }) {
-      bar.setTotal(total);
+    show({ phase, events, total, share, rate, secondsLeft }) {
       const pace = { rate: Math.round(rate), left: Math.ceil(secondsLeft) };
-      bar.update(events, { phase: PHASES[phase], unit: unitOf(phase), ...pace });
+      const done = total === 0 ? 'no' : `${events}/${total}`;
+      bar.update(share, { phase: PHASES[phase], done, unit: unitOf(phase), ...pace });
     },
     end: () => bar.stop(),
   };
@@ -57,11 +57,15 @@ const LINE_MS = 5_000;
 function linesOn(output: Output, now: () => number): ProgressDisplay {
   let last: { readonly phase: string; readonly at: number } | undefined;
   return {
-    show({ phase, events, total, rate, secondsLeft }) {
+    show({ phase, events, total, share, rate, secondsLeft }) {
       if (last?.phase === phase && now() - last.at < LINE_MS) return;
       last = { phase, at: now() };
       const pace = `${Math.round(rate)}/s, ${Math.ceil(secondsLeft)} s left`;
-      output.write(`${PHASES[phase]}: ${events} of ${total} ${unitOf(phase)}, ${pace}\n`);
+      const done =
+        total === 0
+          ? `${Math.round(share * 100)} %, no ${unitOf(phase)} yet`
+          : `${events} of ${total} ${unitOf(phase)}`;
+      output.write(`${PHASES[phase]}: ${done}, ${pace}\n`);
     },
     end: () => undefined,
   };

@@ -23,6 +23,7 @@ import {
   timeOf,
   toCsvRow,
   toLine,
+  utf8Of,
 } from './log-events';
 import { Engine } from './sql/duckdb';
 import { fileLines } from './text-files';
@@ -210,21 +211,23 @@ async function writeFile(
   let first: RecordedEvent | undefined;
   let last: RecordedEvent | undefined;
   async function* chunks(): AsyncGenerator<Buffer> {
-    let text = format === 'csv' ? CSV_HEAD : '';
-    const [write, bytesOf] =
-      format === 'csv' ? [toCsvRow, csvBytes] : [toLine, (lines: string) => Buffer.from(lines)];
+    const [write, bytesOf] = format === 'csv' ? [toCsvRow, csvBytes] : [toLine, utf8Of];
+    let texts = format === 'csv' ? [CSV_HEAD] : [];
+    let length = 0;
     for await (const run of runs) {
       events += run.length;
       first ??= run[0];
       last = run.at(-1) ?? last;
       for (const event of run) {
-        text += write(event);
-        if (text.length < CHUNK) continue;
-        yield bytesOf(text);
-        text = '';
+        const text = write(event);
+        texts.push(text);
+        length += text.length;
+        if (length < CHUNK) continue;
+        yield bytesOf(texts);
+        [texts, length] = [[], 0];
       }
     }
-    yield bytesOf(text);
+    yield bytesOf(texts);
   }
   async function* measured(written: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of written) {

@@ -281,24 +281,39 @@ const BOUND = '\0';
 /** A row for `csvBytes`. */
 export function toCsvRow(event: RecordedEvent): string {
   const { position, stream, revision, id, type, meta, data } = event;
-  const cells = [stream, String(revision), id, type, timeOf(event) ?? '', meta, data].map(bounded);
-  return `${position},${cells.join(',')}\r\n`;
+  const head = `${position},${bounded(stream)},${revision},${bounded(id)},${bounded(type)}`;
+  return `${head},${timeOf(event) ?? ''},${bounded(meta)},${bounded(data)}\r\n`;
 }
 
 function bounded(text: string): string {
   return /[",\r\n]/.test(text) ? BOUND + text + BOUND : text;
 }
 
+/** The bytes of many texts: one by one, since one text of all of them would be copied once more. */
+export function utf8Of(texts: readonly string[]): Buffer {
+  const most = texts.reduce((sum, { length }) => sum + length, 0) * MOST_OF_A_CHARACTER;
+  const bytes = Buffer.allocUnsafe(most);
+  let end = 0;
+  for (const text of texts) end += bytes.write(text, end);
+  return bytes.subarray(0, end);
+}
+
+/** Bytes of one UTF-16 code unit in UTF-8. */
+const MOST_OF_A_CHARACTER = 3;
+
 const [QUOTE, NUL] = [0x22, 0x00];
 
-/** The bytes of many rows: JSON has so many quotes that doubling them as text takes ten times as long. */
-export function csvBytes(rows: string): Buffer {
-  const bytes = Buffer.from(rows);
-  const written = Buffer.allocUnsafe(bytes.length * 2);
-  let at = 0;
-  for (const byte of bytes) {
-    if (byte === QUOTE) written[at++] = QUOTE;
-    written[at++] = byte === NUL ? QUOTE : byte;
+/** The bytes of many rows: JSON has so many quotes that doubling them as text takes three times as long. */
+export function csvBytes(rows: readonly string[]): Buffer {
+  const bytes = utf8Of(rows);
+  const { length } = bytes;
+  const written = Buffer.allocUnsafe(length * 2);
+  let end = 0;
+  // An iterator would take several times as long.
+  for (let at = 0; at < length; at += 1) {
+    const byte = bytes[at] as number;
+    if (byte === QUOTE) written[end++] = QUOTE;
+    written[end++] = byte === NUL ? QUOTE : byte;
   }
-  return written.subarray(0, at);
+  return written.subarray(0, end);
 }

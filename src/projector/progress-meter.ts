@@ -6,8 +6,10 @@ import { type Clock } from '../runtime/clock';
 export interface Progress {
   /** Events processed so far. */
   readonly events: number;
-  /** Estimated number of all events. */
+  /** Estimated number of all events; 0 as long as none was found. */
   readonly total: number;
+  /** Of the work that is done, from 0 to 1; estimated. */
+  readonly share: number;
   /** Events per second. */
   readonly rate: number;
   readonly secondsLeft: number;
@@ -56,7 +58,10 @@ export class ProgressMeter {
   at(share: number): Progress {
     const { total: events, rate } = this;
     const total = share === 0 ? events : Math.round(events / share);
-    return { events, total, rate, secondsLeft: rate === 0 ? 0 : (total - events) / rate };
+    // Without a rate: as long in proportion as until now.
+    const sinceStart = (this.clock.monotonic() - this.start) / 1000;
+    const secondsLeft = rate > 0 ? (total - events) / rate : share > 0 ? sinceStart * (1 / share - 1) : 0;
+    return { events, total, share, rate, secondsLeft };
   }
 
   private decaySince(time: number): number {

@@ -1,7 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { progressOn } from '../../src/cli/progress';
+import { ProgressMeter } from '../../src/projector/progress-meter';
+import { TestClock } from '../support/clock';
 
-const HALF = { phase: 'project', events: 500, total: 1000, rate: 250, secondsLeft: 1.2 } as const;
+const HALF = { phase: 'project', events: 500, total: 1000, share: 0.5, rate: 250, secondsLeft: 1.2 } as const;
 
 test('A terminal shows a progress bar with the rate and the time left', async () => {
   const terminal = Object.assign(new PassThrough(), { isTTY: true, columns: 120 });
@@ -30,4 +32,27 @@ test('Other outputs get a line per phase and one every five seconds', async () =
     'swapping in the new generation: 500 of 1000 events, 250/s, 2 s left',
     '',
   ]);
+});
+
+test('As long as nothing was found, there is the share of the log that was read, and the time left', async () => {
+  let now = 0;
+  const clock = new TestClock(
+    () => 0,
+    () => now,
+  );
+  const meter = new ProgressMeter(clock);
+  now += 3_000;
+  meter.count(0);
+  const progress = { phase: 'export', ...meter.at(0.25) } as const;
+  const [file, terminal] = [
+    new PassThrough(),
+    Object.assign(new PassThrough(), { isTTY: true, columns: 120 }),
+  ];
+  for (const output of [file, terminal]) {
+    const display = await progressOn(output);
+    display.show(progress);
+    display.end();
+  }
+  expect(String(file.read())).toBe('exporting the log: 25 %, no events yet, 0/s, 9 s left\n');
+  expect(String(terminal.read())).toMatch(/exporting the log \[=+-+\] 25% \| no events \| 0\/s \| 9 s left/);
 });

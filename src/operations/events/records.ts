@@ -47,18 +47,21 @@ export function optional(fields: EventFields): EventFields {
 export const text = (is: string): z.ZodType => z.string().describe(is);
 export const int = (is: string): z.ZodType => z.int().describe(is);
 
-/** Units of integers for those who compute with them: `minor` of `money`, `hundredths`, `ms` since 1970. */
-export const UNITS = z.registry<{ readonly unit: 'minor' | 'hundredths' | 'ms' }>();
+/** `minor` of `money`, `hundredths`, `ms` since 1970, `iso` 8601. */
+type Unit = 'minor' | 'hundredths' | 'ms' | 'iso';
 
-function inUnit(kind: z.ZodType, unit: 'minor' | 'hundredths' | 'ms'): z.ZodType {
-  UNITS.add(kind, { unit });
+/** Units of values for those who convert them, with what is described without its unit. */
+export const UNITS = z.registry<{ readonly unit: Unit; readonly is: string }>();
+
+function inUnit(kind: z.ZodType, unit: Unit, is: string): z.ZodType {
+  UNITS.add(kind, { unit, is });
   return kind;
 }
 
 export const number = (is: string): z.ZodType => z.number().describe(is);
 export const flag = (is: string): z.ZodType => z.boolean().describe(is);
 /** One of the ids of a table. */
-const idIn = (table: Readonly<Record<number, { readonly name: string }>>, is: string): z.ZodType =>
+export const idIn = (table: Readonly<Record<number, { readonly name: string }>>, is: string): z.ZodType =>
   int(
     `${is}: ${Object.entries(table)
       .map(([id, { name }]) => `${id} ${name}`)
@@ -67,16 +70,18 @@ const idIn = (table: Readonly<Record<number, { readonly name: string }>>, is: st
 /** Present only if it holds. */
 export const mark = (is: string): z.ZodType => z.literal(true).describe(is);
 export const word = (words: readonly string[], is: string): z.ZodType => z.enum(words).describe(is);
-export const time = (is: string): z.ZodType => text(`${is}, ISO 8601 in UTC`).meta({ format: 'date-time' });
+export const time = (is: string): z.ZodType =>
+  inUnit(text(`${is}, ISO 8601 in UTC`).meta({ format: 'date-time' }), 'iso', is);
 export const list = (items: z.ZodType, is: string): z.ZodType => z.array(items).describe(is);
 export const table = (values: z.ZodType, is: string): z.ZodType => z.record(z.string(), values).describe(is);
-export const EPOCH = inUnit(int('Milliseconds since 1970'), 'ms');
+export const epoch = (is: string): z.ZodType => inUnit(int(`${is}, in milliseconds since 1970`), 'ms', is);
 export const position = (is: string): z.ZodType => text(`${is}: a log position`);
 /** Of a transaction, a claim or a commission. */
 export const money = (is: string): z.ZodType =>
   inUnit(
     int(`${is}: divide by 10 to the power of \`decimals\` of the event, by 100 if it has none`),
     'minor',
+    is,
   );
 
 // Shared records
@@ -133,7 +138,11 @@ export const product = shared('Product', {
 
 export const priced: EventFields = {
   sourceProductId: text('The advertiser’s identifier of the product'),
-  price: inUnit(int('Price in hundredths of the currency, whatever it is: 12990 is 129.90'), 'hundredths'),
+  price: inUnit(
+    int('Price in hundredths of the currency, whatever it is: 12990 is 129.90'),
+    'hundredths',
+    'Price',
+  ),
   currency: text(
     'Currency of the price, ISO 4217; if absent, that of the program at this position',
   ).optional(),

@@ -13,7 +13,7 @@ import {
   time,
   list,
   table,
-  EPOCH,
+  epoch,
   position,
 } from './records';
 
@@ -99,11 +99,17 @@ const health = z
       'Attempts of the last five minutes',
     ),
     ...optional({
-      rest: z.strictObject({ until: EPOCH, ms: int('Length in milliseconds') }).describe('It rests'),
+      rest: z
+        .strictObject({ until: epoch('Until when'), ms: int('Length in milliseconds') })
+        .describe('It rests'),
       failing: z
-        .strictObject({ since: EPOCH, last: EPOCH, count: int('Failures') })
+        .strictObject({
+          since: epoch('Of the first failure'),
+          last: epoch('Of the last failure'),
+          count: int('Failures'),
+        })
         .describe('Failures since the last success'),
-      succeeded: EPOCH,
+      succeeded: epoch('When it was last successful'),
     }),
   })
   .describe('How it fares');

@@ -12,9 +12,14 @@ export interface Column {
   readonly value: string;
 }
 
-/** A table that is made of JSON. */
-export interface Table {
+/** What a table and its columns have. */
+export interface Described {
   readonly description: string;
+  readonly columns: readonly Pick<Column, 'name' | 'description'>[];
+}
+
+/** A table that is made of JSON. */
+export interface Table extends Described {
   readonly columns: readonly Column[];
   /** For `json_transform`. */
   readonly structure: object;
@@ -57,8 +62,10 @@ const DECIMALS = '[1, 0.1, 0.01, 0.001, 0.0001]::DECIMAL(5, 4)[]';
 export function columnsOf(record: z.ZodObject, { taken, decimals }: ReadOptions): MadeOf {
   const schema = z.toJSONSchema(record, {
     override({ zodSchema, jsonSchema }) {
-      const unit = UNITS.get(zodSchema)?.unit;
-      if (unit !== undefined) jsonSchema['unit'] = unit;
+      const inUnit = UNITS.get(zodSchema);
+      if (inUnit === undefined) return;
+      jsonSchema['unit'] = inUnit.unit;
+      jsonSchema.description = inUnit.is;
     },
   }) as JsonSchema;
   const names = new Set(taken);
@@ -71,7 +78,8 @@ export function columnsOf(record: z.ZodObject, { taken, decimals }: ReadOptions)
       const own = names.has(name) ? [...(path.length === 0 ? ['data'] : path), name].join('_') : name;
       names.add(own);
       const value = valueOf(['d', ...path, name].map(quoted).join('.'));
-      columns.push({ name: own, type, description, value });
+      const inUnits = type.startsWith('DECIMAL') ? `${description}, in units of its currency` : description;
+      columns.push({ name: own, type, description: inUnits, value });
       return [name, structure] as const;
     });
     return Object.fromEntries(entries);
@@ -192,6 +200,16 @@ export const EVENT_TABLES: ReadonlyMap<string, Table> = new Map([
   ...[...EVENTS].map(([type, described]) => [type, eventTable(described)] as const),
   [OTHER, { description: 'Events of other programs', structure: {}, columns: EVENT_COLUMNS }] as const,
 ]);
+
+/** `events`. */
+export const ALL_EVENTS: Described = {
+  description: 'All events',
+  columns: [
+    ...EVENT_COLUMNS,
+    ...Object.keys(ENTITIES).map((name) => ({ name, description: 'If the event has one' })),
+    ...STORED_ONLY,
+  ],
+};
 
 /** The select list of `events` over the events of one type. */
 export function inEvents({ columns }: Table): string {

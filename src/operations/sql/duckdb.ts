@@ -108,7 +108,7 @@ const PARQUET = 'FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 8192';
 
 /** Rows that are appended at once: what a chunk of DuckDB has; and characters. */
 const CHUNK_ROWS = 2_048;
-const CHUNK_TEXT = 1024 * 1024;
+const CHUNK_TEXT = 3 * 1024 * 1024;
 
 /**
  * Appends rows in chunks, which is ten times as fast as one by one. Each is flushed: an appender would retain up to

@@ -6,6 +6,7 @@ import { priceHistory } from '../../../projections/price-history';
 import { products } from '../../../projections/products';
 import { transactions } from '../../../projections/transactions';
 import { vouchers } from '../../../projections/vouchers';
+import { STATUSES } from '../../domain/claims/statuses';
 import { STATES } from '../../domain/transactions/states';
 import { defined, without } from '../../kernel/without';
 import { type Projection } from '../../projector/projection';
@@ -13,7 +14,8 @@ import { DECIMALS_OF } from '../../wire/record/minor-units';
 import {
   claim,
   currency,
-  EPOCH,
+  epoch,
+  idIn,
   int,
   list,
   mark,
@@ -28,12 +30,15 @@ import {
 } from '../events/records';
 import { EVENTS } from '../events/schemas';
 import {
+  ALL_EVENTS,
   amount,
   type Column,
   column,
   columnsOf,
+  type Described,
   EVENT_TABLES,
   literal,
+  quoted,
   STORED_ONLY,
   type Table,
 } from './columns';
@@ -81,7 +86,15 @@ function definedAs(type: string): z.ZodRawShape {
   return without(without(EVENTS.get(type)?.data.shape ?? {}, 'at'), 'id');
 }
 
-const states = Object.entries(STATES).map(([id, { name }]) => `WHEN ${id} THEN ${literal(name)}`);
+/** In SQL. */
+function nameIn(table: Readonly<Record<number, { readonly name: string }>>, id: string): string {
+  const cases = Object.entries(table).map(([one, { name }]) => `WHEN ${one} THEN ${literal(name)}`);
+  return `CASE ${id} ${cases.join(' ')} END`;
+}
+
+const claimStates = Object.fromEntries(
+  Object.entries(STATUSES).map(([id, { state }]) => [id, { name: state }]),
+);
 
 const amended = z.strictObject({
   orderValue: money('Corrected value of the order').optional(),
@@ -100,7 +113,7 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
         sourceProductId: text('The advertiser’s identifier of the product'),
         price: priced['price'] as z.ZodType,
         currency,
-        modified: EPOCH,
+        modified: epoch('When it was listed or changed last'),
         changed: int('Position of its last event'),
         mapped: list(z.string(), 'Categories of the platform, one for each of its categories'),
         product,
@@ -136,12 +149,12 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
       id: textId('transactionId', 'Id'),
       currencyOf: 'd.transaction.currencyId',
       fields: z.strictObject({
-        messageTypeId: int('State'),
-        changed: EPOCH,
+        messageTypeId: idIn(STATES, 'State'),
+        changed: epoch('Its last transition or amendment'),
         sequenceNumber: int('Number of the state in its history'),
         autoApproveDate: time('When the system approves').optional(),
         autoDenyDate: time('When the system denies').optional(),
-        approved: EPOCH.optional().describe('When it was approved, also if it was paid or deleted since'),
+        approved: epoch('When it was approved, also if it was paid or deleted since').optional(),
         pendingStatusDateChanged: time('When it was approved or denied').optional(),
         deniedReasonId: int('Reason').optional(),
         paymentId: int('Payment').optional(),
@@ -151,7 +164,7 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
         transaction,
       }),
       renamed: { messageTypeId: 'stateId' },
-      more: [column('state', 'VARCHAR', 'State', `CASE d.messageTypeId ${states.join(' ')} END`)],
+      more: [column('state', 'VARCHAR', 'Name of the state', nameIn(STATES, 'd.messageTypeId'))],
     }),
   ],
   [
@@ -162,8 +175,8 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
       fields: z.strictObject({
         programId: int('Program'),
         sourceId: text('The advertiser’s identifier'),
-        created: EPOCH,
-        updated: EPOCH,
+        created: epoch('When it was created'),
+        updated: epoch('When it was changed last'),
         currency: z.strictObject({
           currency: text('Currency of the discount, if it was recorded').optional(),
         }),
@@ -179,18 +192,18 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
       currencyOf: 'd.origin.currencyId',
       fields: z.strictObject({
         version: int('`versionNo`'),
-        created: EPOCH,
-        lastChanged: EPOCH,
+        created: epoch('When it was filed'),
+        lastChanged: epoch('When it was changed last'),
         transactionId: text('Its transaction, once it is known').optional(),
         origin: z.strictObject({
           publisherId: int('Organisation of the publisher'),
           ...optional({ advertiserId: int('Organisation of the advertiser'), currencyId: currency }),
         }),
         status: z.strictObject({
-          id: int('Status'),
+          id: int('Status: `status` has its name'),
           message: text('Message for the publisher').optional(),
-          since: EPOCH,
-          autoApproveAt: EPOCH.optional(),
+          since: epoch('When it entered the status'),
+          autoApproveAt: epoch('When the system approves').optional(),
         }),
         claim,
         adjusted: amended.optional(),
@@ -201,6 +214,10 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
         adjusted_orderValue: 'adjustedOrderValue',
         adjusted_expectedCommission: 'adjustedCommission',
       },
+      more: [
+        column('status', 'VARCHAR', 'Name of the status', nameIn(STATUSES, 'd.status.id')),
+        column('state', 'VARCHAR', 'State that the status belongs to', nameIn(claimStates, 'd.status.id')),
+      ],
     }),
   ],
   [
@@ -254,6 +271,22 @@ export const MODEL_TABLES: ReadonlyMap<string, ModelTable> = new Map([
       }),
     }),
   ],
+]);
+
+/** Of each table, by its name in lower case: its name, what it has, and its columns. */
+export const DESCRIPTIONS: ReadonlyMap<string, { readonly name: string; readonly table: Described }> =
+  new Map(
+    [...EVENT_TABLES, ...MODEL_TABLES, ['events', ALL_EVENTS] as const].map(
+      ([name, table]) => [name.toLowerCase(), { name, table }] as const,
+    ),
+  );
+
+/** By which the engine lists them: its own `DESCRIBE` does not, but `duckdb_columns()` and others do. */
+export const COMMENTS: readonly string[] = [...DESCRIPTIONS.values()].flatMap(({ name, table }) => [
+  `COMMENT ON VIEW ${quoted(name)} IS ${literal(table.description)}`,
+  ...table.columns.map(
+    (one) => `COMMENT ON COLUMN ${quoted(name)}.${quoted(one.name)} IS ${literal(one.description)}`,
+  ),
 ]);
 
 /** Changes with whatever a snapshot is made by: another one is made then. */

@@ -5,7 +5,7 @@ import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { UsageError } from '../command-error';
 import { literal } from './columns';
 import { Engine } from './duckdb';
-import { MODEL_TABLES } from './models';
+import { COMMENTS, DESCRIPTIONS, MODEL_TABLES } from './models';
 import { ANALYTICS, keepUp, type KeepUpOptions, type SnapshotParts } from './snapshot';
 import { type SqlSnapshot } from './views';
 
@@ -31,6 +31,9 @@ export type AsOfPositions = ReadonlyMap<string, Position>;
  */
 export class SqlSession {
   #asOf: AsOfPositions = new Map();
+  /** The definitions of its views, and whether they have comments. */
+  #views = '';
+  #hasComments = false;
 
   private constructor(
     private readonly engine: Engine,
@@ -60,15 +63,27 @@ export class SqlSession {
         `the statement has ${statement.length} characters: expected at most ${limits.length}`,
       );
     await this.engine.stay();
-    const models = modelsIn(statement);
+    const full = inFull(statement);
+    const models = full === statement ? modelsIn(statement) : [];
     const snapshot = await keepUp(parts, { ...options, models });
-    await this.engine.run(snapshot.views.join(';\n'));
+    await this.define(snapshot.views.join(';\n'), COMMENTED.test(full));
     if (limits !== undefined) await lock(this.engine, snapshot);
     const made = models.flatMap((name) => {
       const at = snapshot.models.get(name);
       return at === undefined ? [] : [[name, at] as const];
     });
     this.#asOf = new Map([['log', snapshot.position], ...made]);
+  }
+
+  /** As it is a matter of tenths of a second, views are defined again only if they have changed, and get comments on demand. */
+  private async define(views: string, withComments: boolean): Promise<void> {
+    if (views !== this.#views) {
+      await this.engine.run(views);
+      [this.#views, this.#hasComments] = [views, false];
+    }
+    if (!withComments || this.#hasComments) return;
+    await this.engine.run(COMMENTS.join(';\n'));
+    this.#hasComments = true;
   }
 
   /** The answer as text, in parts. Raises `UsageError`, and the reason of the signal. */
@@ -82,12 +97,13 @@ export class SqlSession {
       if (isOver || signal?.aborted === true) interrupt();
     });
     try {
-      const { sql, columns, isRead } = await this.checked(statement);
+      const full = inFull(statement);
+      const { sql, columns, isRead } = await this.checked(full);
       const rows = this.rows(sql, format);
       if (!isRead) yield* this.done(sql);
       else if (format === 'json') yield* jsonText(rows);
       else if (format === 'csv') yield* csvText(rows, columns);
-      else yield* tableText(rows, columns);
+      else yield* tableText(rows, columns, full === statement ? TABLE.cell : Infinity);
     } catch (error) {
       signal?.throwIfAborted();
       throw this.refusal(error, isOver);
@@ -99,7 +115,7 @@ export class SqlSession {
   /** Writes the answer to a Parquet file. Raises `UsageError`. */
   async parquet(statement: string, file: string): Promise<void> {
     try {
-      const { sql } = await this.checked(statement);
+      const { sql } = await this.checked(inFull(statement));
       await this.engine.writeParquet(sql, file);
     } catch (error) {
       throw this.refusal(error, false);
@@ -208,6 +224,24 @@ async function lock(engine: Engine, { files }: SqlSnapshot): Promise<void> {
   await engine.run('SET lock_configuration = true');
 }
 
+/** What asks for comments. */
+const COMMENTED = /\b(?:duckdb_(?:columns|tables|views)|information_schema|pg_catalog)\b/i;
+
+/** Statements of DuckDB that list tables, or the columns of one of ours, with descriptions, which its own lists lack. */
+function inFull(statement: string): string {
+  const [, name = ''] = /^\s*(?:DESCRIBE|DESC|SHOW)\s+"?(\w+)"?[\s;]*$/i.exec(statement) ?? [];
+  if (/^tables$/i.test(name) && /^\s*SHOW/i.test(statement))
+    return (
+      'SELECT table_name AS name, table_comment AS description FROM information_schema.tables ' +
+      "WHERE table_schema = 'main' ORDER BY name GLOB '[A-Z]*', lower(name)"
+    );
+  if (!DESCRIPTIONS.has(name.toLowerCase())) return statement;
+  return (
+    'SELECT column_name, data_type AS column_type, "comment" AS description FROM duckdb_columns() ' +
+    `WHERE lower(table_name) = ${literal(name.toLowerCase())} ORDER BY column_index`
+  );
+}
+
 /** Those whose names are in the statement, maybe in a text or a comment. */
 function modelsIn(statement: string): readonly string[] {
   return [...MODEL_TABLES.keys()].filter((name) => new RegExp(`\\b${name}\\b`, 'i').test(statement));
@@ -234,12 +268,17 @@ function csvLine(cells: readonly (string | null)[]): string {
 /** Rows that a table shows, and characters of a cell. */
 const TABLE = { rows: 1_000, cell: 60 } as const;
 
-async function* tableText(batches: AsyncIterable<Rows>, columns: readonly string[]): AsyncGenerator<string> {
+async function* tableText(
+  batches: AsyncIterable<Rows>,
+  columns: readonly string[],
+  most: number,
+): AsyncGenerator<string> {
   const lines: string[][] = [];
   let all = 0;
   for await (const rows of batches) {
     all += rows.length;
-    for (const row of rows.slice(0, TABLE.rows - lines.length)) lines.push(row.map(shown));
+    for (const row of rows.slice(0, TABLE.rows - lines.length))
+      lines.push(row.map((cell) => shown(cell, most)));
   }
   const widths = columns.map((name, at) =>
     Math.max(name.length, ...lines.map((line) => line[at]?.length ?? 0)),
@@ -254,7 +293,7 @@ async function* tableText(batches: AsyncIterable<Rows>, columns: readonly string
   yield `${all} ${all === 1 ? 'row' : 'rows'}${all > lines.length ? `, of which the first ${lines.length} are shown: --format csv has all` : ''}\n`;
 }
 
-function shown(cell: string | null): string {
+function shown(cell: string | null, most: number): string {
   const text = (cell ?? '').replace(/\s+/g, ' ');
-  return text.length <= TABLE.cell ? text : `${text.slice(0, TABLE.cell - 1)}…`;
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }

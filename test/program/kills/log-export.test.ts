@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
 import { layoutFolder } from '../../../src/engines/embedded/store/layouts';
@@ -43,46 +43,72 @@ async function killed(args: readonly string[], data: string, isSo: () => boolean
   return signal;
 }
 
-test('an export and an import that are killed lose and double nothing (decisions X105)', async () => {
-  const [data, other, whole, into] = ['data', 'other', 'whole', 'into'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-    string,
-  ];
+/** Of the events that every test exports. */
+let data: string;
+beforeAll(async () => {
+  data = join(folder, 'data');
   // Makes the data folder.
   await runProgram(['log', 'export', join(folder, 'empty')], { DATA_DIR: data });
   await withLogIn(data, (log) => fill(log, 'feed-1', COUNT));
-  const exported = await runProgram(['log', 'export', whole], { DATA_DIR: data });
-  expect([exported.code, exported.stdout]).toEqual([
-    0,
-    expect.stringMatching(`^${COUNT} events up to position \\d+, files: 3`),
-  ]);
+}, 120_000);
 
-  for (const name of ['events-000001.ndjson.part', 'events-000001.ndjson', 'events-000003.ndjson.part'])
-    expect(await killed(['log', 'export', into], data, () => existsSync(join(into, name)))).toBe('SIGKILL');
-  expect((await runProgram(['log', 'export', into], { DATA_DIR: data })).code).toBe(0);
-  const manifests = await Promise.all(
-    [whole, into].map(
-      async (of) => JSON.parse(await readFile(join(of, 'manifest.json'), 'utf8')) as ExportManifest,
-    ),
-  );
-  expect(manifests[1]).toEqual(manifests[0]);
-  for (const { name } of manifests[0]!.files)
-    expect((await readFile(join(into, name))).equals(await readFile(join(whole, name)))).toBe(true);
+async function manifestIn(of: string): Promise<ExportManifest> {
+  return JSON.parse(await readFile(join(of, 'manifest.json'), 'utf8')) as ExportManifest;
+}
 
+test.each([
+  { ending: 'ndjson', options: [] },
+  { ending: 'ndjson.gz', options: ['--gzip'] },
+  { ending: 'csv', options: ['--format', 'csv'] },
+  { ending: 'csv.gz', options: ['--format', 'csv', '--gzip'] },
+  { ending: 'parquet', options: ['--format', 'parquet'] },
+])(
+  'an export to .$ending that is killed loses and doubles nothing, and has the same bytes (decisions X105)',
+  async ({ ending, options }) => {
+    const [whole, into] = [`whole-${ending}`, `into-${ending}`].map((name) => join(folder, name)) as [
+      string,
+      string,
+    ];
+    const exported = await runProgram(['log', 'export', whole, ...options], { DATA_DIR: data });
+    expect([exported.code, exported.stdout]).toEqual([
+      0,
+      expect.stringMatching(`^${COUNT} events up to position \\d+, files: 3`),
+    ]);
+    for (const name of ['events-000001', 'events-000001', 'events-000003'].map((of) => `${of}.${ending}`)) {
+      // In the middle of the first file, once that is there, and in the middle of the last one.
+      const awaited = existsSync(join(into, `${name}.part`)) ? name : `${name}.part`;
+      expect(
+        await killed(['log', 'export', into, ...options], data, () => existsSync(join(into, awaited))),
+      ).toBe('SIGKILL');
+    }
+    expect((await manifestIn(into)).isComplete).toBe(false);
+    expect((await runProgram(['log', 'export', into, ...options], { DATA_DIR: data })).code).toBe(0);
+    const manifest = await manifestIn(whole);
+    expect(manifest.events).toBe(COUNT);
+    expect(await manifestIn(into)).toEqual(manifest);
+    const names = manifest.files.map(({ name }) => name);
+    for (const at of [whole, into]) expect((await readdir(at)).sort()).toEqual([...names, 'manifest.json']);
+    for (const name of names)
+      expect((await readFile(join(into, name))).equals(await readFile(join(whole, name)))).toBe(true);
+  },
+  300_000,
+);
+
+test('an import that is killed loses and doubles nothing (decisions X105)', async () => {
+  const [other, from] = ['other', 'from'].map((name) => join(folder, name)) as [string, string];
+  expect((await runProgram(['log', 'export', from], { DATA_DIR: data })).code).toBe(0);
   const wal = join(other, 'log.sqlite-wal');
   for (const bytes of [1_000_000, 3_000_000])
     expect(
-      await killed(['log', 'import', into], other, () => existsSync(wal) && statSync(wal).size > bytes),
+      await killed(['log', 'import', from], other, () => existsSync(wal) && statSync(wal).size > bytes),
     ).toBe('SIGKILL');
-  const imported = await runProgram(['log', 'import', into], { DATA_DIR: other });
+  const imported = await runProgram(['log', 'import', from], { DATA_DIR: other });
   expect([imported.code, imported.stdout]).toEqual([
     0,
     expect.stringMatching(/^250000 events, [1-9]\d* of them/),
   ]);
   expect(await withLogIn(other, eventsOf)).toEqual(await withLogIn(data, eventsOf));
-});
+}, 300_000);
 
 /** The documents of all read models of the domain in a data folder. */
 async function documentsIn(data: string): Promise<Readonly<Record<string, readonly Found[]>>> {
@@ -107,12 +133,12 @@ async function documentsIn(data: string): Promise<Readonly<Record<string, readon
 const lines = ({ stdout }: { readonly stdout: string }): readonly string[] => stdout.trim().split('\n');
 
 test('read models are the same after an export and an import that was killed (decisions X105)', async () => {
-  const [data, into, other, esdbData, back] = ['sold', 'moved', 'new', 'served', 'back'].map((name) =>
+  const [sold, into, other, esdbData, back] = ['sold', 'moved', 'new', 'served', 'back'].map((name) =>
     join(folder, name),
   ) as [string, string, string, string, string];
-  const server = await Server.start(data, { args: ['--demo'] });
+  const server = await Server.start(sold, { args: ['--demo'] });
   expect(await server.end()).toBe(0);
-  expect((await runProgram(['log', 'export', into, '--gzip'], { DATA_DIR: data })).code).toBe(0);
+  expect((await runProgram(['log', 'export', into, '--gzip'], { DATA_DIR: sold })).code).toBe(0);
   const wal = join(other, 'log.sqlite-wal');
   const isUnderWay = (): boolean => existsSync(wal) && statSync(wal).size > 200_000;
   expect(await killed(['log', 'import', into], other, isUnderWay)).toBe('SIGKILL');
@@ -123,7 +149,7 @@ test('read models are the same after an export and an import that was killed (de
   ]);
   expect((await runProgram(['rebuild', 'all'], { DATA_DIR: other })).code).toBe(0);
 
-  const before = await documentsIn(data);
+  const before = await documentsIn(sold);
   expect(Object.entries(before).flatMap(([name, found]) => (found.length === 0 ? [name] : []))).toEqual(
     expect.not.arrayContaining(['products', 'vouchers', 'transactions', 'claims', 'price-history']),
   );
@@ -136,7 +162,7 @@ test('read models are the same after an export and an import that was killed (de
     const known = /^\d+ events/.exec(imported.stdout)?.[0];
     expect(lines(await runProgram(['log', 'import', into], settings))[0]).toMatch(`${known}, 0 of them`);
     expect(lines(await runProgram(['log', 'check'], settings))).toEqual([`${known}, no problems`]);
-    const [stats, same] = [settings, { DATA_DIR: data }].map((of) => runProgram(['log', 'stats'], of));
+    const [stats, same] = [settings, { DATA_DIR: sold }].map((of) => runProgram(['log', 'stats'], of));
     expect((await stats!).stdout).toBe((await same!).stdout);
     const copied = await runProgram(['log', 'copy', '--from', esdb.url, '--to', 'sqlite:'], {
       DATA_DIR: back,
