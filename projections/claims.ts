@@ -8,6 +8,7 @@ import {
   type Filter,
   filtersOn,
   type Found,
+  oneAnswer,
   type Order,
   type QueryOptions,
   type Search,
@@ -114,8 +115,9 @@ export async function listClaims(
   store: ReadStore,
   criteria: ClaimCriteria,
   { by, descending, offset, size }: ClaimPage,
-  query: QueryOptions = {},
+  options: QueryOptions = {},
 ): Promise<PageInParts<ListedClaim>> {
+  const query = oneAnswer(options);
   const filter = filterOf(criteria);
   const last = { field: 'claimId' satisfies ClaimField, descending };
   if (typeof by === 'object')

@@ -24,7 +24,7 @@ import { type Directory } from '../../network/directory';
 import { type FeedDefinition } from '../../network/events';
 import { productFaults as fault } from '../../domain/products/faults';
 import { type OutputFacets } from '../../domain/products/product-fields';
-import { type QueryOptions, type ValueCount } from '../../kernel/query';
+import { oneAnswer, type QueryOptions, type ValueCount } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import { searchCursors, type SearchKeys, searchKeys } from './keys';
 import { atLeast } from '../../wire/keys/pages';
@@ -74,7 +74,8 @@ export class ProductQueries {
   ) {}
 
   /** Document 1, Search products. */
-  async search(keys: SearchKeys, caller: Caller, query: QueryOptions = {}): Promise<SearchResult> {
+  async search(keys: SearchKeys, caller: Caller, options: QueryOptions = {}): Promise<SearchResult> {
+    const query = oneAnswer(options);
     const { directory } = this.follower;
     const asked = criteriaOf(keys, this.feedsToSearch(keys, caller), directory, caller);
     const corrections = keys.fuzzy === true ? await correctionsOf(this.store, asked, query) : undefined;
