@@ -47,7 +47,6 @@ const TEST_MS = 15_000;
 /** Anybody may ask for `/health/ready`. */
 const HEALTH_MS = 1_000;
 
-/** What a process with the role `api` does. */
 export interface Api {
   /** Initialised, but not listening. */
   readonly app: NestFastifyApplication;
@@ -142,7 +141,6 @@ export async function openApi(options: ApiParts): Promise<Api> {
   }, report);
 }
 
-/** The parts that serve requests. */
 export interface Serving {
   readonly app: NestFastifyApplication;
   readonly loader: ProductLoader;

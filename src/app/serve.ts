@@ -10,7 +10,6 @@ export interface ServeOptions {
   readonly demo: boolean;
 }
 
-/** A started process. */
 export interface Running {
   /** Where it listens, `http://127.0.0.1:3000`; absent without the role `api`. */
   readonly url?: string;

@@ -8,7 +8,6 @@ interface ActionFlags extends JsonFlag {
   readonly before?: number;
 }
 
-/** `affilog actions`. */
 export function addActions(affilog: Command, parts: CliParts): void {
   withJson(affilog.command('actions'))
     .description(

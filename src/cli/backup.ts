@@ -7,7 +7,6 @@ interface BackupFlags {
   readonly json?: boolean;
 }
 
-/** `affilog backup`, `affilog restore`. */
 export function addBackup(affilog: Command, parts: CliParts): void {
   const { stdout } = parts;
   affilog

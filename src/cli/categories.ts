@@ -78,7 +78,6 @@ interface MappingFlags {
   readonly json?: boolean;
 }
 
-/** `affilog mappings list|map|unmap|import|suggest`. */
 export function addMappings(affilog: Command, parts: CliParts): void {
   const { stdout } = parts;
   const mappings = affilog

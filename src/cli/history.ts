@@ -19,7 +19,6 @@ const IDS = {
   subscription: 'subscriptionId',
 } as const satisfies Partial<Record<keyof typeof SUBJECTS, string>>;
 
-/** `affilog history product|voucher|transaction|claim|subscription|feed|program`. */
 export function addHistory(affilog: Command, parts: CliParts): void {
   const history = affilog
     .command('history')

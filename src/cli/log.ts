@@ -14,7 +14,6 @@ import {
   withProgress,
 } from './settings';
 
-/** `affilog log copy|export|import|stats|check`. */
 export function addLog(affilog: Command, parts: CliParts): void {
   const { stdout, stopSignal } = parts;
   const log = affilog.command('log').description('The event log. Works while servers run.');

@@ -13,7 +13,6 @@ interface ImportFlags extends ChangeFlags {
   readonly prune?: boolean;
 }
 
-/** `affilog network import|export|schema`. */
 export function addNetwork(affilog: Command, parts: CliParts): void {
   const { stdout } = parts;
   const network = affilog
@@ -74,7 +73,6 @@ export interface ChangeFlags {
   readonly yes?: boolean;
 }
 
-/** Adds `--dry-run` and `--yes`. */
 export function addChangeFlags(command: Command): Command {
   return command
     .option('--dry-run', 'Show what would change, and change nothing.')

@@ -31,7 +31,6 @@ interface DeliveryFlags extends WhoseFlags {
 
 const operations = async () => await import('../operations/notifications.js');
 
-/** `affilog notifications receivers|test|enable|deliveries|redeliver|explain|own`. */
 export function addNotifications(affilog: Command, parts: CliParts): void {
   const { stdout, stopSignal } = parts;
   const note = (text: string): unknown => parts.stderr.write(`affilog: ${text}\n`);

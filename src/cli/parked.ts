@@ -3,7 +3,6 @@ import { type CliParts, type JsonFlag, onEngines, printList, shellUser, withJson
 
 const operations = async () => await import('../operations/parked.js');
 
-/** `affilog parked list|show|retry|skip`. */
 export function addParked(affilog: Command, parts: CliParts): void {
   const { stdout } = parts;
   const parked = affilog

@@ -5,7 +5,6 @@ import { type ExportProgress } from '../operations/export-log';
 import { type ImportProgress } from '../operations/import-transactions';
 import { type SnapshotProgress } from '../operations/sql/snapshot';
 
-/** A terminal or a file. */
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean };
 
 type ShownProgress = RebuildProgress | CopyProgress | ExportProgress | ImportProgress | SnapshotProgress;

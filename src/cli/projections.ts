@@ -23,7 +23,6 @@ interface ForceFlags {
   readonly force?: boolean;
 }
 
-/** `affilog projections …`. */
 export function addProjections(affilog: Command, parts: CliParts): void {
   const { stdout } = parts;
   const projections = affilog

@@ -183,7 +183,6 @@ function toRoles(value: string): readonly Role[] {
   });
 }
 
-/** `affilog as-of list|drop`. */
 function addAsOf(affilog: Command, parts: CliParts): void {
   const asOf = affilog
     .command('as-of')
@@ -245,7 +244,6 @@ function addReceiver(affilog: Command, parts: CliParts): void {
     });
 }
 
-/** The environment variable of the secret. */
 const SECRET = 'WEBHOOK_SECRET';
 
 function secretOf(given: string | undefined, { environment }: CliParts): { readonly secret?: string } {

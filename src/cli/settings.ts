@@ -62,7 +62,6 @@ interface SettingsFlags extends JsonFlag {
 
 type SettingFlags = Readonly<Partial<Record<SettingName, string>>>;
 
-/** A line for each setting: name, value, source. */
 function settingsInForce({ environment }: CliParts, flags: SettingFlags, json: boolean): string {
   const rows = SETTING_NAMES.map((name) => {
     const setting: Setting = SETTINGS[name];
@@ -282,7 +281,6 @@ export interface JsonFlag {
   readonly json?: boolean;
 }
 
-/** Adds `--json` to a list. */
 export function withJson(command: Command): Command {
   return command.option('--json', 'One JSON object a line.');
 }
@@ -302,7 +300,6 @@ export function noticesOf({ stderr }: CliParts): OnRetry {
   return retryNotices(SYSTEM_CLOCK, (line) => stderr.write(`affilog: ${line}\n`));
 }
 
-/** Parses the value of an option. */
 export function integerFrom(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
   return (text) => {

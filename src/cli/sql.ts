@@ -16,7 +16,6 @@ interface SqlFlags {
   readonly limited?: boolean;
 }
 
-/** `affilog sql`. */
 export function addSql(affilog: Command, parts: CliParts): void {
   affilog
     .command('sql')

@@ -23,7 +23,6 @@ interface TokenFlags extends JsonFlag {
   readonly organisation?: number;
 }
 
-/** `affilog tokens list|issue|revoke`. */
 export function addTokens(affilog: Command, parts: CliParts): void {
   const { stdout, stderr } = parts;
   const tokens = affilog

@@ -13,7 +13,6 @@ import {
   withProgress,
 } from './settings';
 
-/** `affilog transactions import|show`. */
 export function addTransactions(affilog: Command, parts: CliParts): void {
   const { stdout, threads } = parts;
   const transactions = affilog
@@ -63,7 +62,6 @@ interface ClaimFlags extends JsonFlag {
   readonly most: number;
 }
 
-/** `affilog claims list|release|reject`. */
 export function addClaims(affilog: Command, parts: CliParts): void {
   const claims = affilog
     .command('claims')

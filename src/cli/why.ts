@@ -10,7 +10,6 @@ interface WhyFlags extends JsonFlag {
 
 const operations = async () => await import('../operations/why.js');
 
-/** `affilog why product|voucher|delivery`. */
 export function addWhy(affilog: Command, parts: CliParts): void {
   const why = affilog
     .command('why')

@@ -39,7 +39,6 @@ export class Answer {
     return new Answer({ json: () => answer, xml: () => documentOf(shape)(answer) }, details);
   }
 
-  /** No body. */
   static none({ position }: { readonly position: Position }, status: 200 | 204 = 204): Answer {
     return new Answer('none', { position, status });
   }
@@ -87,7 +86,6 @@ export class ListAnswer {
     return ListAnswer.written(listTextOf(answer), find, keys);
   }
 
-  /** A list that is written by `textOf`. */
   static written<Item>(
     textOf: (view: ListView) => ListText<Item>,
     find: Find<Item>,
@@ -123,7 +121,6 @@ function listTextOf<K extends RecordKind>(shape: Shape<List<K>>): (view: ListVie
 export class QueuedAnswer {
   constructor(readonly begin: (query: QueryOptions) => Promise<Answer>) {}
 
-  /** The answer of an operation in JSON and XML, as `Answer.of`. */
   static of<K extends Kind>(
     operation: Answering<K>,
     find: (query: QueryOptions) => Promise<AnswerOf<K> & object>,

@@ -433,6 +433,5 @@ class SchemasController {
   }
 }
 
-/** Describes the interface to programs and people. */
 @Module({ controllers: [IndexController, SchemasController, OpenApiController, DocsController] })
 export class DescribeModule {}

@@ -173,7 +173,6 @@ function refuseUnknownKeys(
   reply.header('X-Ignored-Keys', nameList(unknown.map(({ name }) => name)));
 }
 
-/** What all services share: guards, answers, failures. */
 @Module({})
 export class HttpModule {
   static with(options: HttpOptions, readModels: WaitForReadModels, clock: Clock): DynamicModule {

@@ -9,7 +9,6 @@ const SMALL = { changes: 1000, milliseconds: 2000 } as const;
 /** How much longer than the wait itself the read store may take to report its checkpoints (ms). */
 const GRACE_MS = 500;
 
-/** Waits until queries see a write. */
 export class WaitForReadModels {
   /**
    * `reach` resolves with true once the read models have reached a position, with false when that takes too long.

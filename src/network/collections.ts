@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Position } from '../kernel/event';
 
-/** A map from a key to a set of values. */
 export class Multimap<K, V> {
   private readonly sets = new Map<K, Set<V>>();
 
@@ -43,7 +42,6 @@ export class PastValues<Value> {
     return this.values.get(id)?.findLast(([since]) => since <= position)?.[1];
   }
 
-  /** The position of the last change. */
   since(id: number): Position | undefined {
     return this.values.get(id)?.at(-1)?.[0];
   }

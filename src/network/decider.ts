@@ -53,7 +53,6 @@ export function directoryDecider(
   };
 }
 
-/** The facts that would change something. */
 export function missingOf(facts: readonly Fact[], directory: Directory): readonly Fact[] {
   return facts.filter(({ event, ifNone = false }) =>
     ifNone && event.type === 'TokenIssued'

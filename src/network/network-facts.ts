@@ -5,7 +5,6 @@ import { KEYS } from './network-check';
 import { type ListName, type Network } from './network-file';
 import { defined } from '../kernel/without';
 
-/** A directory in the form of a network file. */
 export function networkOf({ organisations, programs, categories }: Directory): Network {
   const allOrganisations = [...organisations.all()];
   const allSites = [...programs.allSites()];
@@ -37,7 +36,6 @@ export function removalsOf(existing: Network, target: Network, at: string): read
   return [...LISTS].reverse().flatMap((list) => list.remove(existing, target, at));
 }
 
-/** The fact that an entry has this token. */
 export function tokenFact(
   { organisationId, system, siteId, expires }: Network['tokens'][number] & Pick<Token, 'expires'>,
   hash: string,

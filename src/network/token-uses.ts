@@ -46,7 +46,6 @@ export class TokenUses {
     private readonly report: (failure: unknown) => void,
   ) {}
 
-  /** Starts writing regularly. */
   start(): void {
     this.timer = this.clock.interval(FLUSH_MS, () => {
       this.flush().catch(this.report);
@@ -59,7 +58,6 @@ export class TokenUses {
     if (this.written.get(tokenHash) !== day) this.pending.set(tokenHash, day);
   }
 
-  /** Writes what is not written yet. */
   flush(): Promise<void> {
     this.writing = this.writing
       .then(() => this.write())

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { copyDeliveriesTo, DELIVERIES_FILE, type Engines, whileLocked } from '../engines/open';
 import { isImportUnfinished } from '../engines/unfinished-import';
 import { START } from '../kernel/event';
+import { defined } from '../kernel/without';
 import { codeOf } from '../kernel/unknown';
 import { type Clock } from '../runtime/clock';
 import { CommandError, UsageError } from './command-error';
@@ -97,14 +98,12 @@ async function backUpAlone(
   const range = { types: [], streams: [], after: START };
   const manifest = await exportLog(log, join(to, LOG), {
     ...{ format: 'ndjson', gzip: true, range, grows: true },
-    ...(signal === undefined ? {} : { signal }),
-    ...(onProgress === undefined ? {} : { onProgress }),
+    ...defined({ signal, onProgress }),
   });
   const key = withKey ? await copyKey(dataDir, to) : before?.key;
   const backup: Backup = {
     ...{ format: 1, at: clock.now().toISOString(), log: manifest },
-    ...(deliveries === undefined ? {} : { deliveries }),
-    ...(key === undefined ? {} : { key }),
+    ...defined({ deliveries, key }),
   };
   await requireIntact(to, backup, signal);
   await writeBackup(to, backup);
@@ -276,8 +275,7 @@ export async function restoreBackup(
   let hasKey = false;
   const copied = await importFiles(join(from, LOG), manifest, log, {
     ...{ dataDir, origin: { restores: from } },
-    ...(signal === undefined ? {} : { signal }),
-    ...(onProgress === undefined ? {} : { onProgress }),
+    ...defined({ signal, onProgress }),
     beforeEnd: async () => {
       // Its cursors are positions, which another engine may have changed.
       const isSame = eventLog === 'sqlite:' && (await log.head()) === manifest.range.upTo;

@@ -9,6 +9,7 @@ import { isExpired, tokenHash } from '../network/organisations';
 import { readDate } from '../wire/date';
 import { lastUses } from '../network/token-uses';
 import { type ReadStore } from '../kernel/read-store';
+import { defined } from '../kernel/without';
 import { UsageError } from './command-error';
 
 export interface TokenHolder {
@@ -55,9 +56,9 @@ export async function listTokens(
         organisationId: id,
         organisation: directory.organisations.get(id)?.name ?? '',
         system,
-        ...(siteId === undefined ? {} : { siteId }),
+        ...defined({ siteId }),
         fingerprint: fingerprintOf(token),
-        ...(expires === undefined ? {} : { expires }),
+        ...defined({ expires }),
         isExpired: isExpired(token, now),
         ...(lastUsed === undefined ? {} : { lastUsed }),
       };

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { commissionOf, type Terms } from '../network/commission';
 import { type Directory } from '../network/directory';
 import { execute, lastEvent, load } from '../kernel/decider';
+import { defined } from '../kernel/without';
 import { type Position, START, streamOf } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { reservations } from '../domain/keys/reservation';
@@ -160,8 +161,7 @@ function orderOf(
     ...(publisherCommission === undefined ? {} : { publisherCommission }),
     terms: terms ?? pastTerms.at(programId, eventId, postedAt ?? START) ?? {},
     timeOfEvent: `${transactionDate}T00:00:00.000Z`,
-    ...(epi === undefined ? {} : { epi }),
-    ...(epi2 === undefined ? {} : { epi2 }),
+    ...defined({ epi, epi2 }),
   };
 }
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A timer that was set. */
 export interface Timer {
   cancel(): void;
   /** The process may end before it. */
@@ -48,7 +47,6 @@ export abstract class Clock {
   }
 }
 
-/** The clock of the system. */
 export class SystemClock extends Clock {
   wall(): number {
     return Date.now();

@@ -107,7 +107,6 @@ export class WaitablePosition {
   }
 }
 
-/** A promise with its functions. */
 export function newPromise(): {
   readonly promise: Promise<void>;
   readonly resolve: () => void;

@@ -20,7 +20,6 @@ interface FairLimits {
 /** The maximum of waiting tasks is reached. */
 export class QueueFull extends NamedError {}
 
-/** Of a task. */
 interface TaskOptions {
   readonly signal?: AbortSignal | undefined;
   /** The last task that starts may exceed the limits by its weight: so light ones cannot keep a heavy one waiting. */
@@ -173,7 +172,6 @@ export class FairBudget {
     return true;
   }
 
-  /** Gives back what was taken. */
   give(client: string, amount: number): void {
     this.add(client, -amount);
   }

@@ -7,7 +7,6 @@ import { reasonOf } from './unavailable';
 
 /** An event that a consumer cannot use: it is as if it had not happened, until a retry succeeds. */
 export interface ParkedEvent {
-  /** Its id. */
   readonly event: string;
   readonly type: string;
   readonly stream: string;
@@ -93,7 +92,6 @@ interface Known {
   readonly readings: { readonly position: Position | undefined; readonly after: number }[];
 }
 
-/** The stream of a consumer. */
 export function parkedStream(consumer: string): string {
   return `${PARKED}-${consumer}`;
 }

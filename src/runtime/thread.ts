@@ -11,7 +11,6 @@ import { Backoff } from './unavailable';
 import { crash, describeFailure } from './failure-report';
 import { callsOver, type Remote, serveCalls } from './calls';
 
-/** A worker thread that serves an object's methods. */
 export interface Thread<T> {
   readonly calls: Remote<T>;
   /** Ends the thread in an orderly way; a thread that has died counts as ended. */

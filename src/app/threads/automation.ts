@@ -7,7 +7,6 @@ import { type Served } from '../../runtime/thread';
 import { joinBase } from '../opened';
 import { startOver, type Ticketed } from '../start-thread';
 
-/** Runs the automations away from the thread that serves HTTP. */
 export async function run({ ticket }: Ticketed, report: Report): Promise<Served> {
   const { AutomationRunner } = await import('../../processes/automation-runner.js');
   const { automationsOver } = await import('../../processes/automations.js');

@@ -7,7 +7,6 @@ import { type ProductExporter } from '../../services/products/download/rendered-
 import { joinBase } from '../opened';
 import { startOver, type Ticketed } from '../start-thread';
 
-/** Renders downloads away from the thread that serves HTTP. */
 export async function run({ ticket }: Ticketed): Promise<Served> {
   const base = await joinBase(ticket);
   const exporter = new Exporter(SYSTEM_CLOCK, base.engines.store, base.follower);

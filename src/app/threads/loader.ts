@@ -13,7 +13,6 @@ interface LoaderData extends Ticketed {
   readonly dataDir: string;
 }
 
-/** Loads feeds away from the thread that serves HTTP. */
 export async function run({ ticket, dataDir }: LoaderData, report: Report): Promise<Served> {
   const base = await joinBase(ticket);
   // A log in a file is rarely shared between processes: after a crash no load should wait for a lease to expire.

@@ -13,7 +13,6 @@ interface NotifierData extends Ticketed {
   readonly config: Config;
 }
 
-/** Sends notifications away from the thread that serves HTTP. */
 export async function run({ ticket, config }: NotifierData, report: Report): Promise<Served> {
   const { Notifier } = await import('../../delivery/notifier.js');
   const { Sender } = await import('../../delivery/sending/sender.js');

@@ -12,7 +12,6 @@ interface ProjectorData extends Ticketed {
   readonly retainMs: number;
 }
 
-/** Keeps the read models up to date away from the thread that serves HTTP. */
 export async function run({ ticket, keepMs, retainMs }: ProjectorData, report: Report): Promise<Served> {
   const { ReadModels } = await import('../read-models.js');
   const engines = await joinEngines(ticket, { writes: true });

@@ -15,7 +15,6 @@ interface Replay {
 
 const LOOPBACK = '127.0.0.1';
 
-/** Serves the log away from the thread that serves HTTP. */
 export async function run({ ticket, tcpPort }: ReplayData, report: Report): Promise<Served> {
   const { serveReplay } = await import('../../replay/serve-replay.js');
   const engines = await joinEngines(ticket);

@@ -100,10 +100,8 @@ export class DailyMark {
     const { at, position, revision } = (this.last ??= await lastMark(this.log));
     if (at + MARK_MS > now || upTo <= position) return;
     try {
-      this.last = {
-        at: now,
-        ...(await this.log.append(STREAM, revision, [markAt(new Date(now), this.clock.uuid())])),
-      };
+      const mark = markAt(new Date(now), this.clock.uuid());
+      this.last = { at: now, ...(await this.log.append(STREAM, revision, [mark])) };
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
       // Another process has marked it.

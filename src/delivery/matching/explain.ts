@@ -122,7 +122,6 @@ export async function explainMatches(
   };
 }
 
-/** The events of all subscriptions. */
 async function* ofAll(log: EventLog): AsyncGenerator<RecordedEvent> {
   for await (const { events } of log.readAll({ after: START, prefixes: [SUBSCRIPTION_STREAMS] }))
     yield* events;

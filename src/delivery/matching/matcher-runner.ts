@@ -403,10 +403,8 @@ class MatchedWriter {
     const cursor: MatcherCursor =
       event > upTo ? { upTo, messages, event, inTurn: true } : { upTo, messages: 0 };
     const last = toNewEvent({ type: 'Matched', data: cursor }, uuid(`${cursor.upTo} ${cursor.messages}`));
-    const appended = await appendIdempotently(this.deliveries, MATCHED, this.revision, [
-      ...this.pending,
-      last,
-    ]);
+    const all = [...this.pending, last];
+    const appended = await appendIdempotently(this.deliveries, MATCHED, this.revision, all);
     MATCHED_MESSAGES.add(this.pending.filter(({ type }) => type === 'MessageDue').length, {});
     [this.revision, this.last, this.pending, this.bytes] = [appended.revision, cursor, [], 0];
     if (cursor.messages === 0) this.complete = appended.revision;

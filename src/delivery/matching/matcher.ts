@@ -110,7 +110,6 @@ export class Matcher {
     return found.length === 0 ? NOTHING : this.toAll(event, found);
   }
 
-  /** The messages to all parties. */
   private *toAll(event: RecordedEvent, found: readonly FoundDue[]): Generator<Due> {
     for (const { topic, occurrence, parties } of found)
       yield* takingTurns([...parties].map((party) => this.toParty(party, event, topic, occurrence)));
@@ -170,13 +169,9 @@ export class Matcher {
     if (topic === undefined) return NOTHING;
     const occurrence = testOf(topic, subjectOfTest(event), stateId, at);
     const [prepared, { rates, report }] = [preparedOf(id, subscription), this];
-    const messages = [
-      ...messagesOf(
-        { event, id, subscription, prepared, occurrence, rates, report },
-        (id) => id === receiver,
-      ),
-    ];
-    return messages.map(({ type, data }) => ({ type, data: { ...data, isTest: true } }));
+    const selected = { event, id, subscription, prepared, occurrence, rates, report };
+    const messages = messagesOf(selected, (one) => one === receiver);
+    return Array.from(messages, ({ type, data }) => ({ type, data: { ...data, isTest: true } }));
   }
 }
 
@@ -197,7 +192,6 @@ interface FoundDue {
   readonly parties: ReadonlySet<number>;
 }
 
-/** One of each in turn. */
 function* takingTurns<One>(all: readonly Iterator<One>[]): Generator<One> {
   for (let open = all; open.length > 0;) {
     const left: Iterator<One>[] = [];

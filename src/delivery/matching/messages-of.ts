@@ -282,7 +282,6 @@ export class ByteBudget {
     return this.isOver;
   }
 
-  /** Takes the bytes of the next message. */
   take(bytes: number): 'stored' | 'not stored' | 'beyond' {
     this.isOver ||= this.taken + bytes > this.limits.most;
     if (this.isOver) return 'beyond';

@@ -15,7 +15,6 @@ export interface PastSubscription {
   readonly state: SubscriptionState;
 }
 
-/** After all positions. */
 const END: Position = '9'.repeat(START.length);
 
 /** A subscription as it was when the event at `position` was appended. */

@@ -1,7 +1,7 @@
 import { eventAt, eventsOf, load, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { without } from '../../kernel/without';
+import { defined, without } from '../../kernel/without';
 import { type Message } from '../../domain/deliveries/delivery-events';
 import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
@@ -14,7 +14,6 @@ import { messagesOf, preparedOf, testOf } from './messages-of';
 import { subscriptionAsOf } from './past-subscription';
 import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
 
-/** A version of a subscription. */
 interface RenderedVersion {
   readonly subscription: ActiveSubscription;
   readonly position: Position;
@@ -121,17 +120,12 @@ export class Rerenderer {
     const { request, unsendable, conversion, awaitsRate } = due.data;
     return {
       ...withoutRequest(message),
-      ...(request === undefined ? {} : { request }),
-      ...(unsendable === undefined ? {} : { unsendable }),
-      ...(conversion === undefined ? {} : { conversion }),
-      ...(awaitsRate === undefined
-        ? {}
-        : { awaitsRate: { ...awaitsRate, upTo: after.at(-1)?.position ?? awaitsRate.upTo } }),
+      ...defined({ request, unsendable, conversion }),
+      ...(awaitsRate && { awaitsRate: { ...awaitsRate, upTo: after.at(-1)?.position ?? awaitsRate.upTo } }),
       rendered: position,
     };
   }
 
-  /** What the message is about. */
   private async eventOf(message: Message): Promise<RenderedEvent | undefined> {
     const { topic: name, subject, sequence, stateId, at, cause, isTest } = message;
     const topic = this.topics.find((one) => one.name === name);

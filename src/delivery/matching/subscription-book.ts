@@ -9,7 +9,6 @@ import {
   type SubscriptionEvent,
 } from '../../domain/subscriptions/subscription';
 
-/** The streams of subscriptions. */
 export const SUBSCRIPTION_STREAMS = `${SUBSCRIPTION}-`;
 
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set<SubscriptionEvent['type']>([
@@ -51,7 +50,6 @@ export class SubscriptionBook {
     return this.byOrganisation.get(id) ?? NONE;
   }
 
-  /** All by their ids. */
   entries(): IterableIterator<[string, ActiveSubscription]> {
     return this.all.entries();
   }

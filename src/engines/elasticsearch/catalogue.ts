@@ -2,10 +2,10 @@ import { type estypes } from '@elastic/elasticsearch';
 import { type CollectionSpec, type Generation, NoGeneration, type Target } from '../../kernel/read-store';
 import { type Connection, NoSuchIndex, type Request } from './connection';
 import { type Control } from './control';
-import { Layout, type Names, NO_REFRESH } from './layout';
+import { IndexLayout, type Names, NO_REFRESH } from './layout';
 
 interface TargetState {
-  readonly layout: Layout;
+  readonly layout: IndexLayout;
   readonly isFinished: boolean;
 }
 
@@ -32,7 +32,7 @@ export class Catalogue {
   ) {}
 
   async create(spec: CollectionSpec): Promise<Generation> {
-    const layout = new Layout(spec);
+    const layout = new IndexLayout(spec);
     const number = await this.nextNumber(spec.name);
     const index = this.names.index(spec.name, number);
     const aliases = { [this.names.generation(spec.name, number)]: {} };
@@ -146,7 +146,7 @@ export class Catalogue {
       const isFinished = state.settings?.index?.refresh_interval !== NO_REFRESH;
       const isSettled = isFinished && target.generation !== undefined;
       const until = isSettled ? Infinity : performance.now() + STALE_MS;
-      const found = { layout: new Layout(specOf(state)), isFinished, until };
+      const found = { layout: new IndexLayout(specOf(state)), isFinished, until };
       this.cache.set(alias, found);
       return found;
     } catch (error) {

@@ -6,7 +6,7 @@ import { type QueryOptions, QueryTooLong } from '../../kernel/query';
 import { SYSTEM_CLOCK } from '../../runtime/clock';
 import { Backoff, noticingDelay, type OnRetry, SILENCE_MS } from '../../runtime/unavailable';
 import { certificateProblem } from '../certificate';
-import { type Layout } from './layout';
+import { type IndexLayout } from './layout';
 import { isObject } from '../../kernel/unknown';
 
 /** How long (ms) failing requests are retried. */
@@ -29,7 +29,7 @@ export type Request<Answer> = (client: Client, options: TransportRequestOptions)
 export interface IndexContext {
   readonly connection: Connection;
   readonly alias: string;
-  readonly layout: Layout;
+  readonly layout: IndexLayout;
   readonly retryMs: number;
   /** As `Connection.ask`, for `retryMs`. */
   readonly ask: <Answer>(request: Request<Answer>) => Promise<Answer>;

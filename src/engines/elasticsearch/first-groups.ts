@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type GroupOrder, type GroupSearch } from '../../kernel/query';
-import { ID, type Layout, property } from './layout';
+import { ID, type IndexLayout, property } from './layout';
 import { type Query, queryOf } from './query';
 import { compareSortValues, type Rank, Score, type SortValue } from './ranks';
 import {
@@ -20,7 +20,7 @@ export interface RankedGroup extends Rank {
   readonly name: string;
 }
 
-interface Placed extends RankedGroup {
+interface PlacedGroup extends RankedGroup {
   /** The keys, then the id. */
   readonly place: readonly SortValue[];
 }
@@ -64,7 +64,7 @@ interface Sorting {
  * the shorter way reads about the square root of (wanted groups × matching documents).
  */
 export class FirstGroups {
-  private readonly known = new Map<string, Placed>();
+  private readonly known = new Map<string, PlacedGroup>();
   /** Groups that were met more than once: walks leave them out, since they may have many members. */
   private readonly repeated = new Set<string>();
   private readonly filter: readonly Query[];
@@ -77,7 +77,7 @@ export class FirstGroups {
   constructor(
     private readonly snapshot: Snapshot,
     { filter, groupBy, within, order }: GroupSearch,
-    layout: Layout,
+    layout: IndexLayout,
     private readonly total: number,
   ) {
     this.filter = queryOf(filter, layout).bool.filter;
@@ -116,7 +116,7 @@ export class FirstGroups {
       found = await this.findAmong([...first, after[level]], count, after, holders);
       if (found >= count) return found;
     }
-    const isWanted = ({ place }: Placed): boolean =>
+    const isWanted = ({ place }: PlacedGroup): boolean =>
       first.every((value, at) => place[at] === value) &&
       (after === undefined ||
         (readsAll ? isAfter(this.keys, place, after) : key.compare(place[level], after[level]) > 0));
@@ -273,7 +273,7 @@ const ID_KEY: GroupKey = {
 };
 
 /** `head`: the first key in the order of members. */
-function keyOf(order: SortableGroups, layout: Layout, head: Sortable | undefined): GroupKey {
+function keyOf(order: SortableGroups, layout: IndexLayout, head: Sortable | undefined): GroupKey {
   const { by, descending = false } = order;
   const score = isMatches(order) ? new Score([order], layout) : undefined;
   const sorted = (isDescending: boolean): Sorting => ({

@@ -9,7 +9,7 @@ import {
   type GroupSearch,
 } from '../../kernel/query';
 import { type IndexContext } from './connection';
-import { foundOf, type Layout, property } from './layout';
+import { foundOf, type IndexLayout, property } from './layout';
 import { queryOf } from './query';
 import {
   compareRanks,
@@ -52,7 +52,7 @@ export async function searchGroups(
 interface GroupSearchParts {
   readonly snapshot: Snapshot;
   readonly wanted: GroupSearch;
-  readonly layout: Layout;
+  readonly layout: IndexLayout;
 }
 
 async function resultsOf(searched: GroupSearchParts, bodyLimit?: number): Promise<GroupResults> {
@@ -132,7 +132,7 @@ interface Repeated {
 async function numberOfGroups(
   snapshot: Snapshot,
   { filter, groupBy }: GroupSearch,
-  layout: Layout,
+  layout: IndexLayout,
   documents: number,
 ): Promise<number> {
   const field = property(layout.field(groupBy, 'column').name);
@@ -246,7 +246,7 @@ async function rankedMembers<Source extends Found | undefined>(
   );
 }
 
-function inGroups({ filter, groupBy }: GroupSearch, layout: Layout, names: string[]): FilterQuery {
+function inGroups({ filter, groupBy }: GroupSearch, layout: IndexLayout, names: string[]): FilterQuery {
   const terms = { [property(layout.field(groupBy, 'column').name)]: names };
   return { bool: { filter: [...queryOf(filter, layout).bool.filter, { terms }] } };
 }
@@ -304,7 +304,7 @@ export async function countGroups(
 export async function* groupPages(
   ask: AskGroups,
   { groupBy, filter, after }: Omit<GroupCount, 'size'>,
-  layout: Layout,
+  layout: IndexLayout,
   most = Infinity,
 ): AsyncGenerator<readonly CountedGroup[]> {
   const field = property(layout.field(groupBy, 'column').name);

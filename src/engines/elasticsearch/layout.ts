@@ -33,7 +33,7 @@ export const ID = 'id';
 export const NO_REFRESH = '-1';
 
 /** Maps a collection's declaration to an index. */
-export class Layout extends Declaration {
+export class IndexLayout extends Declaration {
   constructor(readonly spec: CollectionSpec) {
     super(spec);
   }

@@ -35,7 +35,7 @@ import { Catalogue } from './catalogue';
 import { Connection, failureOf, type IndexContext, type Notices, type RetryTimes } from './connection';
 import { Checkpoints, Control } from './control';
 import { countGroups, groupPages, searchGroups } from './groups';
-import { foundOf, ID, type Layout, nameOf, Names, property } from './layout';
+import { foundOf, ID, type IndexLayout, nameOf, Names, property } from './layout';
 import { queryOf } from './query';
 import { search } from './search';
 import { nextPageSize, Snapshot, type SnapshotPage } from './snapshot';
@@ -344,7 +344,7 @@ interface Reading {
 async function* scan(
   snapshot: Snapshot,
   { filter, samplesOf, after }: Reading,
-  layout: Layout,
+  layout: IndexLayout,
   checkpoint: Position,
 ): AsyncGenerator<SnapshotBatch> {
   const all = queryOf(filter, layout);
@@ -418,7 +418,7 @@ async function totals(
   }
 }
 
-function sourceOf(by: TotalsBy, layout: Layout): estypes.AggregationsCompositeAggregationSource {
+function sourceOf(by: TotalsBy, layout: IndexLayout): estypes.AggregationsCompositeAggregationSource {
   return typeof by === 'string'
     ? { terms: { field: property(layout.field(by, 'column').name) } }
     : {

@@ -1,6 +1,6 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type Filter, type Word } from '../../kernel/query';
-import { encode, ID, type Layout, property } from './layout';
+import { encode, ID, type IndexLayout, property } from './layout';
 
 export type Query = estypes.QueryDslQueryContainer;
 
@@ -11,7 +11,10 @@ const NOTHING: Query = { match_none: {} };
 const ANYTHING: Query = { match_all: {} };
 
 /** A query for the documents that match a filter, without scores. Raises `UndeclaredField`. */
-export function queryOf(filter: Filter, layout: Layout): { readonly bool: { readonly filter: Query[] } } {
+export function queryOf(
+  filter: Filter,
+  layout: IndexLayout,
+): { readonly bool: { readonly filter: Query[] } } {
   return { bool: { filter: [{ exists: { field: ID } }, ...conditionsOf(filter, layout)] } };
 }
 
@@ -25,7 +28,7 @@ export function having(field: string, word: Word): Query {
 }
 
 /** The conditions of a filter, all of which must match. */
-function conditionsOf(filter: Filter, layout: Layout): Query[] {
+function conditionsOf(filter: Filter, layout: IndexLayout): Query[] {
   if ('all' in filter) return filter.all.flatMap((part) => conditionsOf(part, layout));
   if ('any' in filter) return [anyOf(filter.any.map((part) => allOf(conditionsOf(part, layout))))];
   if ('words' in filter) {

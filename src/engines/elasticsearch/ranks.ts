@@ -1,7 +1,7 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type Cursor, distinctWords, type Found, type Order, type Page, type Word } from '../../kernel/query';
 import { shuffler } from '../../kernel/shuffle';
-import { ID, type Layout, property } from './layout';
+import { ID, type IndexLayout, property } from './layout';
 import { having, type Query, type queryOf } from './query';
 import { type Snapshot, type SnapshotPage } from './snapshot';
 
@@ -35,7 +35,7 @@ export class Ranks {
 
   constructor(
     private readonly order: readonly Order[],
-    layout: Layout,
+    layout: IndexLayout,
     private readonly group?: string,
   ) {
     this.score = new Score(
@@ -185,7 +185,7 @@ export class Score {
   /** Queries whose boosts add up to the score. */
   readonly parts: readonly Query[];
 
-  constructor(counts: readonly MatchOrder[], layout: Layout) {
+  constructor(counts: readonly MatchOrder[], layout: IndexLayout) {
     const words = counts.map(({ matches }) => distinctWords(matches));
     const weights: number[] = [];
     let weight = 1;

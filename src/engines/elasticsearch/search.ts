@@ -8,7 +8,7 @@ import {
   type Search,
 } from '../../kernel/query';
 import { type IndexContext } from './connection';
-import { foundOf, ID, type Layout, nameOf, property } from './layout';
+import { foundOf, ID, type IndexLayout, nameOf, property } from './layout';
 import { queryOf } from './query';
 import {
   compareRanks,
@@ -71,7 +71,7 @@ function sizeOf({ size, after }: Page): number {
 const NO_VALUE = { last: '9223372036854775807', first: '-9223372036854775808' } as const;
 
 /** What the server sorts documents without the value by, so that they come last. */
-export function missingValue(key: Sortable, isDescending: boolean, layout: Layout): string | null {
+export function missingValue(key: Sortable, isDescending: boolean, layout: IndexLayout): string | null {
   if (!('field' in key) || layout.field(key.field, 'number', 'text').type === 'text') return null;
   return isDescending ? NO_VALUE.first : NO_VALUE.last;
 }
@@ -85,7 +85,7 @@ export function sortValueOf(value: unknown): SortValue {
 function sortValues(
   { keys, id }: Cursor,
   order: readonly Sortable[],
-  { layout, score }: { readonly layout: Layout; readonly score: Score },
+  { layout, score }: { readonly layout: IndexLayout; readonly score: Score },
 ): (string | number | null)[] {
   const values = order.flatMap((key, at): (string | number | null)[] => {
     if (!isMatches(key)) {
@@ -138,14 +138,14 @@ export function isMatches<Key extends Order>(key: Key | undefined): key is Key &
   return key !== undefined && 'matches' in key;
 }
 
-export function sortOf(order: readonly Sortable[], layout: Layout): estypes.SortCombinations[] {
+export function sortOf(order: readonly Sortable[], layout: IndexLayout): estypes.SortCombinations[] {
   const keys = order.flatMap((key, at) =>
     isMatches(key) && isMatches(order[at - 1]) ? [] : [sortKey(key, key.descending ?? false, layout)],
   );
   return [...keys, { [ID]: 'asc' }];
 }
 
-export function sortKey(key: Sortable, isDescending: boolean, layout: Layout): estypes.SortCombinations {
+export function sortKey(key: Sortable, isDescending: boolean, layout: IndexLayout): estypes.SortCombinations {
   const order = isDescending ? 'desc' : 'asc';
   if (!('field' in key)) return { _score: { order } };
   return { [property(layout.field(key.field, 'number', 'text').name)]: { order, missing: '_last' } };

@@ -1,7 +1,7 @@
 import { type estypes } from '@elastic/elasticsearch';
 import { type Facet, type ValueCount, type ValuesSearch } from '../../kernel/query';
 import { type IndexContext } from './connection';
-import { encode, type Layout, property } from './layout';
+import { encode, type IndexLayout, property } from './layout';
 import { anyOf, having, queryOf } from './query';
 import { compareValues } from './ranks';
 
@@ -48,7 +48,7 @@ type AnsweredBuckets = Readonly<Record<string, { readonly buckets: readonly Valu
 
 // Values and ranges -------------------------------------------------------------------------------------------
 
-function aggregationOf(facet: Exclude<Facet, NearFacet>, layout: Layout): Aggregation {
+function aggregationOf(facet: Exclude<Facet, NearFacet>, layout: IndexLayout): Aggregation {
   if ('bounds' in facet) {
     const { bounds } = facet;
     const froms = bounds.map((from, at) => {

@@ -36,7 +36,6 @@ export interface FeedCounts {
   readonly within: ReadonlyMap<string, number>;
 }
 
-/** Adds up category sets. */
 export class CategoryTally {
   private products = 0;
   private readonly posted = new Map<

@@ -44,7 +44,6 @@ export interface MappingPlan {
   readonly report: readonly MappingOutcome[];
 }
 
-/** Maximum length of a name. */
 const MAX_NAME = 1000;
 
 /**
@@ -149,7 +148,6 @@ function problemOf({ feedId, name, categoryId }: MappingChange, directory: Direc
   return undefined;
 }
 
-/** Maximum lines of an import. */
 export const MAX_LINES = 200_000;
 
 const COLUMNS = ['feedId', 'name', 'categoryId'] as const;

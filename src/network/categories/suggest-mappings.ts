@@ -290,7 +290,6 @@ const GROUPS = `
 
 /** Inflectional endings in English, German and related languages, longest first. */
 const ENDINGS = ['innen', 'ern', 'ies', 'en', 'er', 'es', 'e', 'n', 's', 'x'] as const;
-/** Minimum length of a stem. */
 const MIN_STEM = 3;
 
 /** A word, as returned by `plainWordsOf`, without its inflectional endings. Approximate. */

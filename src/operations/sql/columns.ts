@@ -27,7 +27,7 @@ export interface Table extends Described {
   readonly rows?: string;
 }
 
-interface JsonSchema {
+interface ColumnSchema {
   readonly type?: string;
   readonly $ref?: string;
   readonly format?: string;
@@ -35,10 +35,10 @@ interface JsonSchema {
   readonly unit?: string;
   readonly const?: unknown;
   readonly enum?: unknown;
-  readonly items?: JsonSchema;
-  readonly anyOf?: readonly JsonSchema[];
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly $defs?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: ColumnSchema;
+  readonly anyOf?: readonly ColumnSchema[];
+  readonly properties?: Readonly<Record<string, ColumnSchema>>;
+  readonly $defs?: Readonly<Record<string, ColumnSchema>>;
 }
 
 interface MadeOf {
@@ -67,10 +67,10 @@ export function columnsOf(record: z.ZodObject, { taken, decimals }: ReadOptions)
       jsonSchema['unit'] = inUnit.unit;
       jsonSchema.description = inUnit.is;
     },
-  }) as JsonSchema;
+  }) as ColumnSchema;
   const names = new Set(taken);
   const columns: Column[] = [];
-  const read = (fields: JsonSchema, path: readonly string[]): object => {
+  const read = (fields: ColumnSchema, path: readonly string[]): object => {
     const entries = Object.entries(fields.properties ?? {}).map(([name, field]) => {
       const { description = '', ...kind } = resolved(field, schema);
       if (kind.properties !== undefined && path.length === 0) return [name, read(kind, [name])] as const;
@@ -86,7 +86,7 @@ export function columnsOf(record: z.ZodObject, { taken, decimals }: ReadOptions)
   };
   // The names of a record are known before those of the records in it.
   const { properties = {} } = schema;
-  const isRecord = (field: JsonSchema): boolean => resolved(field, schema).properties !== undefined;
+  const isRecord = (field: ColumnSchema): boolean => resolved(field, schema).properties !== undefined;
   const ordered = Object.entries(properties).sort(
     ([, a], [, b]) => Number(isRecord(a)) - Number(isRecord(b)),
   );
@@ -94,7 +94,7 @@ export function columnsOf(record: z.ZodObject, { taken, decimals }: ReadOptions)
   return { columns, structure };
 }
 
-function resolved({ $ref, ...field }: JsonSchema, { $defs }: JsonSchema): JsonSchema {
+function resolved({ $ref, ...field }: ColumnSchema, { $defs }: ColumnSchema): ColumnSchema {
   const [only, another] = (field.anyOf ?? []).filter(({ type }) => type !== 'null');
   if (only !== undefined && another === undefined) return { ...only, ...field };
   return $ref === undefined ? field : { ...$defs?.[$ref.split('/').at(-1) ?? ''], ...field };
@@ -102,7 +102,7 @@ function resolved({ $ref, ...field }: JsonSchema, { $defs }: JsonSchema): JsonSc
 
 type ColumnKind = readonly [structure: unknown, type: string, value: (path: string) => string];
 
-function kindOf({ type, format, unit, items, ...kind }: JsonSchema, decimals: string): ColumnKind {
+function kindOf({ type, format, unit, items, ...kind }: ColumnSchema, decimals: string): ColumnKind {
   const plain = (name: string): ColumnKind => [name, name, (path) => path];
   if (format === 'date-time') return ['VARCHAR', 'TIMESTAMPTZ', (path) => `try_cast(${path} AS TIMESTAMPTZ)`];
   if (unit === 'ms') return ['BIGINT', 'TIMESTAMPTZ', (path) => `to_timestamp(${path} / 1000)`];
@@ -139,7 +139,6 @@ export function column(name: string, type: string, description: string, value: s
 
 // Events
 
-/** Of each event. */
 const EVENT_COLUMNS: readonly Column[] = [
   column('position', 'BIGINT', 'Position in the log, as a number', 'position'),
   column('time', 'TIMESTAMPTZ', 'When it happened', "try_cast(json->>'$.at' AS TIMESTAMPTZ)"),

@@ -6,13 +6,10 @@ import { MODEL_TABLES, type ModelTable } from './models';
 
 /** A snapshot as it was when it was read: its files stay for an hour after others have taken their place. */
 export interface SqlSnapshot {
-  /** Of the last event. */
   readonly position: Position;
   /** As of which position each read model is that is in it. */
   readonly models: ReadonlyMap<string, Position>;
-  /** The definitions of its views. */
   readonly views: readonly string[];
-  /** All that the views read. */
   readonly files: readonly string[];
 }
 

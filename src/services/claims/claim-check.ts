@@ -65,7 +65,6 @@ export interface CheckedClaim {
   readonly currencyId?: string;
 }
 
-/** The claim that a checked post stands for. */
 function checkedClaim(
   { affiliateSiteId, timeStampEvent, ...others }: PostedClaim,
   { directory }: ClaimCheckParts,
@@ -133,7 +132,6 @@ function ownSites({ programs }: Directory, { organisationId, siteId }: ClaimChec
     : `a site of yours, such as ${ids.join(', ')}`;
 }
 
-/** A claim as its publisher updates it. */
 export interface CheckedRevision extends CheckedClaim {
   readonly claimId: number;
   /** The version that it is based on. */
@@ -174,7 +172,6 @@ function neededCommission(
   return { needsCommission: missing(`expectedCommission must be set${whyNeeded(event, program)}`) };
 }
 
-/** A claim as its advertiser rules on it. */
 export interface CheckedRuling {
   readonly claimId: number;
   readonly version: number;

@@ -174,7 +174,6 @@ class ClaimStatusesController {
   }
 }
 
-/** The claims service (Document 3). */
 export const claimService = defineService({
   system: 'CLAIMS',
   modules: ['claims', 'claimUpdates', 'claimStatuses'],

@@ -22,7 +22,6 @@ export interface LoadCommand extends Pick<LoadRequest, 'feedId' | 'mode'> {
   readonly dryRun?: boolean | undefined;
 }
 
-/** The loader, in this thread or another. */
 export type ProductLoader = Remote<Loader>;
 
 /** Chunks sent ahead of the loader's acknowledgement. */

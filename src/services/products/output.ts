@@ -153,7 +153,6 @@ function pricesOf(
   return pastPrices === 'all' ? all : all.slice(0, 1);
 }
 
-/** Copies the fields that are set. */
 function pick<Name extends keyof Product>(
   names: readonly Name[],
   product: Product,

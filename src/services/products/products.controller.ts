@@ -124,7 +124,6 @@ function refuseInCsv(keys: SearchKeys): void {
       throw fault.illegalValue(`${key}: allowed for JSON and XML only, the format is csv`);
 }
 
-/** The answer to a search. */
 export function foundProducts(
   keys: SearchKeys,
   { vendor }: Pick<ProductParts, 'vendor'>,
@@ -377,7 +376,6 @@ class FeedsController {
   }
 }
 
-/** The product service (Document 1). */
 export const productService = defineService({
   system: 'PRODUCTS',
   modules: ['products', 'productsUnlimited', 'productCategories', 'categoryMappings', 'productFeeds'],
@@ -397,7 +395,6 @@ export const productService = defineService({
   },
 });
 
-/** The loader and the downloads, in this thread or others. */
 interface LoadingParts {
   readonly loader: ProductLoader;
   readonly downloads: RenderedFeeds;

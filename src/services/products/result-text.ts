@@ -342,7 +342,6 @@ function toXmlPrice({ price, date }: PastPrice, dateFormat: Dates): XmlElement {
 
 type CellValues<Name extends string> = Readonly<Partial<Record<Name, string | number>>>;
 
-/** Adds the elements of those fields that are there. */
 function choose<Name extends string>(
   elements: Elements<Name>,
   from: CellValues<Name>,

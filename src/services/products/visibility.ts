@@ -99,7 +99,6 @@ function mappingRemedy(
   return `affilog mappings map --feed ${feedId} --name ${quoted(name)} --category ${category}${candidates}`;
 }
 
-/** For a shell. */
 function quoted(value: string): string {
   return `'${value.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -164,7 +164,6 @@ const request = record(
   { name: 'DeliveryRequest' },
 );
 
-/** The same with its request and attempts. */
 export function oneDelivery(topic: SubscriptionTopic) {
   return record({ ...namedFor(topic, DELIVERY), ...DETAILS }, { name: `${topic.prefix}DeliveryDetails` });
 }

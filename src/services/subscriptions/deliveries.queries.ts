@@ -249,22 +249,14 @@ export function toDelivery(listed: ListedDelivery, waiting: WaitingReceivers): O
   const last = attempts.at(-1);
   const next = isHeld ? undefined : nextOf(listed, waiting.restingUntil.get(receiver));
   const lastError = last?.error ?? listed.reason;
-  return {
-    messageId,
-    receiverId: receiver,
-    transactionId: subject,
-    messageTypeId: stateId,
-    sequenceNumber: String(sequence),
-    time: at,
-    state: isHeld && isWaiting(listed.state) ? 'held' : listed.state,
-    ...(changed === undefined ? {} : { changed }),
-    attempts: listed.attempted,
-    ...(last?.status === undefined ? {} : { lastStatus: last.status }),
-    ...(lastError === undefined ? {} : { lastError }),
-    ...(next === undefined ? {} : { nextAttempt: next }),
-    ...(redelivery === undefined ? {} : { redeliveryRequested: redelivery }),
+  return defined({
+    ...{ messageId, receiverId: receiver, transactionId: subject, messageTypeId: stateId },
+    ...{ sequenceNumber: String(sequence), time: at },
+    state: isHeld && isWaiting(listed.state) ? ('held' as const) : listed.state,
+    ...{ changed, attempts: listed.attempted, lastStatus: last?.status, lastError },
+    ...{ nextAttempt: next, redeliveryRequested: redelivery },
     test: listed.isTest === true,
-  };
+  });
 }
 
 function isWaiting(state: OutputState): boolean {
@@ -354,7 +346,6 @@ function toTotals(
   return defined({ attempts, failed, delivered, dead, failingSince, lastSuccess, lastFailure });
 }
 
-/** A message as operators see it. */
 export function toOperatorsDelivery(listed: ListedDelivery, waiting: WaitingReceivers): OperatorsDelivery {
   const { state, ...output } = toDelivery(listed, waiting);
   return {
@@ -366,7 +357,6 @@ export function toOperatorsDelivery(listed: ListedDelivery, waiting: WaitingRece
   };
 }
 
-/** A receiver as operators see it. */
 export function toOperatorsReceiver({ receiver, ...totals }: ReceiverTotals, waiting: WaitingReceivers) {
   return {
     organisationId: totals.organisationId,

@@ -14,7 +14,7 @@ import { load, type Loaded } from '../../kernel/decider';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { without } from '../../kernel/without';
+import { defined, without } from '../../kernel/without';
 import { type Caller } from '../../network/organisations';
 import { eachOf } from '../../projector/search-in-parts';
 import { type OutputSecret, type OutputSubscription } from './fields';
@@ -79,17 +79,12 @@ export function toOutput(
   const { subscriptionName, filter, receivers, currencyConversion, customAttribute } = content;
   const { disabled = false, strictOrder, siteId } = content;
   const { stateIds, ...lists } = filter;
-  return {
-    subscriptionId,
-    ...(subscriptionName === undefined ? {} : { subscriptionName }),
+  return defined({
+    ...{ subscriptionId, subscriptionName },
     filter: { ...lists, [states.field]: stateIds },
     receivers: receivers.map((receiver) => toReceiver(subscriptionId, receiver)),
-    ...(currencyConversion === undefined ? {} : { currencyConversion }),
-    ...(customAttribute === undefined ? {} : { customAttribute }),
-    disabled,
-    ...(strictOrder === undefined ? {} : { strictOrder }),
-    ...(siteId === undefined ? {} : { siteId }),
-  };
+    ...{ currencyConversion, customAttribute, disabled, strictOrder, siteId },
+  });
 }
 
 function toReceiver(subscriptionId: string, receiver: Receiver): OutputSubscription['receivers'][number] {

@@ -180,7 +180,6 @@ function readOne(kind: RecordKind, each: string, bytes: Buffer, format: BodyForm
   return postedFromXml(kind, root);
 }
 
-/** Transactions, as part of the conversion service. */
 @Module({
   controllers: [TransactionsController],
   providers: [TransactionCommands, TransactionQueries, VisibleWrites],

@@ -29,7 +29,7 @@ export function wholeNumber(value: unknown): number | undefined {
 }
 
 /** What a posted object does not show of the text that it was read from. */
-export interface Notes {
+export interface PostedNotes {
   /** Paths of what was not read, as `Origin.onUnknown` gets them. */
   readonly unread?: ReadonlySet<string>;
   /** Paths of fields that are there more than once. */
@@ -38,13 +38,13 @@ export interface Notes {
   readonly maxBytes?: number;
 }
 
-const notes = new WeakMap<Posted, Notes>();
+const notes = new WeakMap<Posted, PostedNotes>();
 
-export function note(posted: Posted, noted: Notes | undefined): void {
+export function note(posted: Posted, noted: PostedNotes | undefined): void {
   if (noted !== undefined) notes.set(posted, noted);
 }
 
-export function notesOf(posted: Posted): Notes | undefined {
+export function notesOf(posted: Posted): PostedNotes | undefined {
   return notes.get(posted);
 }
 

@@ -1,4 +1,5 @@
 import { type XmlElement } from './write';
+import { defined } from '../../kernel/without';
 
 /**
  * Elements or attributes and their types. A name that ends in `?` is optional, one that ends in `*` may occur any
@@ -78,8 +79,7 @@ function complex({ text, sequence, all, any, attributes = {} }: XsdType): XmlEle
     return { 'xs:simpleContent': { 'xs:extension': { $: { base: text }, 'xs:attribute': its } } };
   }
   return {
-    ...(sequence === undefined ? {} : { 'xs:sequence': children(sequence) }),
-    ...(all === undefined ? {} : { 'xs:all': children(all) }),
+    ...defined({ 'xs:sequence': sequence && children(sequence), 'xs:all': all && children(all) }),
     ...(any === undefined
       ? {}
       : { 'xs:choice': { $: { minOccurs: 0, maxOccurs: 'unbounded' }, ...children(any) } }),

@@ -23,7 +23,6 @@ import { type JoinedFacts, viewOf } from './joined-facts';
 
 type OutputOptions = Pick<OutputView, 'caller' | 'trackerUrl' | 'sourceProductUrl' | 'dates' | 'pastPrices'>;
 
-/** Which feed is downloaded, and how it is written. */
 export interface RenderOptions extends FormatOptions, OutputOptions {
   readonly feedId: number;
   /** In CSV, custom fields have columns of their own. */

@@ -44,7 +44,6 @@ interface Taken {
 }
 
 interface WantedFile extends Pick<DownloadPlan, 'key' | 'render'> {
-  /** The hash of the token. */
   readonly client: string;
   /** All of it without one. */
   readonly page?: RecordRange | undefined;
@@ -231,7 +230,6 @@ export class RenderedFeeds {
   }
 }
 
-/** The exporter, in this thread or another. */
 export type ProductExporter = Remote<Exporter>;
 
 /** Part of a document: from one record to another, the second not included. */
@@ -245,7 +243,6 @@ interface Begun {
   readonly frame: RenderProgress['frame'];
 }
 
-/** Bytes read at once for a client. */
 const CHUNK = 128 * 1024;
 
 /** A feed being rendered into a file, from which any number of clients are sent, each at its own pace. */
