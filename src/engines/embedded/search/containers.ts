@@ -7,6 +7,7 @@
 export const SPAN = 65_536;
 /** The greatest number of a sorted array: beyond it, a bitmap is smaller. */
 export const MAX_SORTED = 4_096;
+/** Words of a bitmap. */
 export const WORDS = SPAN / 32;
 /** Parts that may be decoded alone: 32 per container. */
 export const PART = SPAN / 32;

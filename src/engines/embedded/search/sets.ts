@@ -20,9 +20,7 @@ import {
   wordsOf,
 } from './containers';
 
-/** Sets of ordinals as in Roaring bitmaps: a container per 65,536 ordinals. They are immutable. */
-
-/** A set of ordinals below `size`: one container per 65,536. */
+/** An immutable set of ordinals below `size`, as in Roaring bitmaps: one container per 65,536. */
 export class OrdinalSet {
   readonly count: number;
 

@@ -43,10 +43,10 @@ export class Sharing {
       if (token === undefined) continue;
       // It may have been small.
       joiningShared.push(...joining);
-      deletions.push({ ids: deleted, token });
+      if (deleted.length > 0) deletions.push({ ids: deleted, token });
       if (isShared) for (const document of added) addedShared.push(document);
     }
-    if (deletions.length > 0)
+    if (deletions.length + joiningShared.length + addedShared.length > 0)
       placed.push({ partition: SHARED, joining: joiningShared, deletions, added: addedShared });
     return placed;
   }
