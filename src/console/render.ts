@@ -177,15 +177,16 @@ function cellPiece(cell: ui.Cell | ui.Form, frame: Frame): Piece {
   return [bar, to === undefined ? shown : markup`<a href="${frame.base}/${to}">${shown}</a>`];
 }
 
-/** Shown to the second, UTC. */
-const TIME = /(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+0000)/;
+/** Shown to the second, UTC; dates too. */
+const TIME = /\b(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+0000))?/;
 
 /** Other scripts keep their direction. */
 function textPiece(text: string): Piece {
-  const [found, day, time] = TIME.exec(text) ?? [];
+  const [found, day, time = ''] = TIME.exec(text) ?? [];
   if (found === undefined) return markup`<bdi>${text}</bdi>`;
-  const [before, after] = text.split(found, 2);
-  return markup`${before}<time datetime="${found}">${day} ${time}</time>${after}`;
+  const at = text.indexOf(found);
+  const [before, after] = [text.slice(0, at), text.slice(at + found.length)];
+  return markup`${before}<time datetime="${found}">${`${day} ${time}`.trim()}</time>${after}`;
 }
 
 const REASON: ui.Field = { name: 'reason', label: 'Reason, for the list of actions' };

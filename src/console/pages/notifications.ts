@@ -149,9 +149,8 @@ export const subscriptions = listPage({
     Organisation: ({ organisationId: id }) => ui.linked(id, 'tokens', { organisationId: id }),
     Subscription: ({ subscriptionId: id, subscriptionName = id }) =>
       ui.linked(subscriptionName, 'history', { kind: 'subscription', id }),
-    ...ui.own('topic'),
-    Filter: ({ filter }) => ui.short(filter),
-    ...ui.own('httpMethod', 'receiverUrl'),
     ...RECEIVER_COLUMNS,
+    To: ({ httpMethod, receiverUrl }) => `${httpMethod} ${receiverUrl}`,
+    Filter: ({ topic, filter }) => `${topic}: ${ui.short(filter)}`,
   },
 });
