@@ -1,4 +1,5 @@
 import { createWriteStream, writeSync } from 'node:fs';
+import { realpath, rename, rm, stat } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -94,10 +95,28 @@ function asking(session: SqlSession, snapshot: SnapshotParts, parts: CliParts, {
     else {
       const text = Readable.from(session.text(statement, format, signal));
       if (out === undefined) await pipeline(text, stdout, { end: false });
-      else await pipeline(text, createWriteStream(out, { mode: 0o600 }));
+      else await writeAnswer(text, out);
     }
     stderr.write(asOfLine(session));
   };
+}
+
+/** A file that is there stays as it is unless the answer is complete. What is no file, such as a pipe, is written to. */
+async function writeAnswer(text: Readable, out: string): Promise<void> {
+  const path = await realpath(out).catch(() => out);
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isFile() === false) {
+    await pipeline(text, createWriteStream(path));
+    return;
+  }
+  const part = `${path}.part`;
+  try {
+    await pipeline(text, createWriteStream(part, { mode: 0o600 }));
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
 }
 
 function asOfLine({ asOf }: SqlSession): string {

@@ -761,6 +761,31 @@ describe('affilog sql (decisions X115)', () => {
     expect(err).toContain('Referenced column "nothing" was not found');
   });
 
+  it('leaves a file as it is unless the answer is complete', async () => {
+    const path = join(folder, 'a.csv');
+    await writeFile(path, 'before');
+    for (const failing of [
+      'SELECT * FROM nothing',
+      "SELECT error('late') FROM range(5000) WHERE range = 4999",
+    ])
+      expect((await sql([failing, '--out', path])).code).toBe(2);
+    expect(await readFile(path, 'utf8')).toBe('before');
+    expect((await readdir(folder)).filter((name) => name.startsWith('a.csv'))).toEqual(['a.csv']);
+    expect((await sql(['SELECT 1 AS a', '--out', path])).code).toBe(0);
+    expect(await readFile(path, 'utf8')).toBe('a\r\n1\r\n');
+  });
+
+  it.each([
+    ['', 'expected a statement'],
+    [
+      'PIVOT ProductRepriced ON feedId USING count(*)',
+      '2 statements: expected one. PIVOT is one if it names',
+    ],
+  ])('says what is expected instead of %j', async (refused, message) => {
+    const { code, err } = await sql([refused]);
+    expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+  });
+
   it('exits with 2 for a statement that cannot be answered', async () => {
     const { code, err } = await sql(['SELECT * FROM nothing']);
     expect([code, err]).toEqual([2, expect.stringContaining('Table with name nothing does not exist')]);

@@ -75,7 +75,7 @@ export class SqlSession {
     this.#asOf = new Map([['log', snapshot.position], ...made]);
   }
 
-  /** As it is a matter of tenths of a second, views are defined again only if they have changed, and get comments on demand. */
+  /** These take tenths of a second: views are defined again only if they have changed, and get comments on demand. */
   private async define(views: string, withComments: boolean): Promise<void> {
     if (views !== this.#views) {
       await this.engine.run(views);
@@ -129,8 +129,12 @@ export class SqlSession {
   /** One statement, which reads if there are limits. */
   private async checked(statement: string): Promise<CheckedStatement> {
     const { connection, SELECT } = this.engine;
+    if (statement.trim() === '') throw new UsageError('expected a statement');
     const extracted = await connection.extractStatements(statement);
-    if (extracted.count !== 1) throw new UsageError(`${extracted.count} statements: expected one`);
+    if (extracted.count !== 1)
+      throw new UsageError(
+        `${extracted.count} statements: expected one. PIVOT is one if it names the values: ON state IN ('Paid', 'Pending')`,
+      );
     const prepared = await extracted.prepare(0);
     const isRead = prepared.statementType === SELECT;
     const columns = Array.from({ length: prepared.columnCount }, (_, at) => prepared.columnName(at));
