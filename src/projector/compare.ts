@@ -1,7 +1,7 @@
 import { type EventLog } from '../kernel/event-log';
 import { EVERYTHING, type Found } from '../kernel/query';
 import { type Generation, type ReadStore, type Target, targetOf } from '../kernel/read-store';
-import { type Position } from '../kernel/event';
+import { type Position, START } from '../kernel/event';
 import { type Clock } from '../runtime/clock';
 import { isExpired } from './expiry';
 import { catchUp } from './fill';
@@ -39,8 +39,9 @@ export interface CompareOptions {
 
 /**
  * Compares every document of a rebuilt generation with the live one, which may be changing. Where they differ, the
- * rebuilt generation catches up until both are at the same position; what differs then is a real difference. Documents
- * that are parked in the live generation are ignored.
+ * rebuilt generation catches up until both are at the same position; what differs then is a real difference. Whoever
+ * projects may have been interrupted after some of a batch was written: if the live generation stays like that, these
+ * documents are compared as of their own versions. Documents that are parked in the live generation are ignored.
  */
 export async function compareWithLive(
   clock: Clock,
@@ -62,15 +63,12 @@ export async function compareWithLive(
   let candidates = (await differingIds(store, liveTarget, rebuiltTarget, differ, options)).filter(
     (id) => !parked.has(id),
   );
-  for (
-    let round = 0;
-    candidates.length > 0 && candidates.length <= MAX_CANDIDATES && round < MAX_ROUNDS;
-    round += 1
-  ) {
-    position = await store.checkpoint(liveTarget);
+  /** Leaves those that differ when the rebuilt generation is there too. Returns the newest version of a live one. */
+  const compareAt = async (reached: Position): Promise<Position> => {
+    position = reached;
     await catchUp(log, rebuilt, position);
+    let newest = START;
     const differing: string[] = [];
-    let hasLiveMoved = false;
     for (let at = 0; at < candidates.length; at += BATCH) {
       const ids = candidates.slice(at, at + BATCH);
       const [ours, theirs] = await Promise.all([
@@ -78,14 +76,19 @@ export async function compareWithLive(
         byId(store, liveTarget, ids),
       ]);
       differing.push(...ids.filter((id) => differ(ours.get(id), theirs.get(id))));
-      const current = position;
-      hasLiveMoved ||= [...theirs.values()].some(({ version }) => version > current);
+      for (const { version } of theirs.values()) if (version > newest) newest = version;
     }
-    hasLiveMoved ||= (await store.checkpoint(liveTarget)) !== position;
     candidates = differing;
-    if (!hasLiveMoved) break;
+    return newest;
+  };
+  let newest = START;
+  const isLeft = (): boolean => candidates.length > 0 && candidates.length <= MAX_CANDIDATES;
+  for (let round = 0; isLeft() && round < MAX_ROUNDS; round += 1) {
+    newest = await compareAt(await store.checkpoint(liveTarget));
+    if (newest <= position && (await store.checkpoint(liveTarget)) === position) break;
     await clock.pause(ROUND_MS);
   }
+  if (isLeft() && newest > position) await compareAt(newest);
   const shown = candidates.slice(0, MAX_DIFFERENCES);
   const [ours, theirs] = await Promise.all([
     byId(store, rebuiltTarget, shown),

@@ -2,11 +2,18 @@ import { compareWithLive } from '../../src/projector/compare';
 import { buildGenerations } from '../../src/projector/fill';
 import { type GenerationProjector } from '../../src/projector/generation-projector';
 import { products } from '../../projections/products';
+import { offerId } from '../../src/domain/products/offer';
+import { type Position } from '../../src/kernel/event';
 import { type Found } from '../../src/kernel/query';
 import { type Generation, type ReadStore, type Target, targetOf } from '../../src/kernel/read-store';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { listed } from './sample-events';
+import { FEED_ID, listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
+
+/** Its pauses are over at once. */
+const HASTY = Object.assign(Object.create(SYSTEM_CLOCK) as typeof SYSTEM_CLOCK, {
+  pause: async () => undefined,
+});
 
 let world: World;
 let live: Generation;
@@ -21,16 +28,16 @@ beforeEach(async () => {
   await runner.stop();
   [live] = (await world.store.generations('products')) as [Generation];
   const until = await world.log.head();
-  const onBatch = async (): Promise<void> => undefined;
-  const projectors = await buildGenerations(world.log, world.store, [products], {
-    code: 'test',
-    until,
-    onBatch,
-  });
-  rebuilt = projectors[0]!;
+  rebuilt = await built(until);
   await world.store.finish(rebuilt.generation);
 });
 afterEach(() => world.end());
+
+async function built(until: Position): Promise<GenerationProjector> {
+  const options = { code: 'test', until, onBatch: async () => undefined };
+  const [projector] = await buildGenerations(world.log, world.store, [products], options);
+  return projector!;
+}
 
 /** The store with a hook before each batch of a scan, and the number of open scans. */
 function withHook(onBatch: (target: Target) => Promise<void>): { store: ReadStore; open: () => number } {
@@ -72,6 +79,19 @@ test('a failed comparison closes its scans', async () => {
     name: 'NoGeneration',
   });
   expect(open()).toBe(0);
+});
+
+test('what an interrupted projector has written beyond its checkpoint is compared as of then', async () => {
+  await world.emit(listed('d'));
+  const { generation } = await built(await world.log.head());
+  const id = offerId(FEED_ID, 'd');
+  const [found] = await world.store.get(targetOf(generation), [id]);
+  const put = { id, fields: { feedId: 1, groupId: id }, body: found!.body };
+  await world.store.write(targetOf(live), [{ version: found!.version, put }]);
+  const compare = () => compareWithLive(HASTY, world.log, world.store, live, rebuilt);
+  expect(await compare()).toMatchObject({ differing: 0, position: found!.version });
+  await world.store.write(targetOf(live), [{ version: found!.version, put: { ...put, body: '{}' } }]);
+  expect(await compare()).toMatchObject({ differing: 1, differences: [{ id, live: '{}' }] });
 });
 
 test('ids are merged in the order of stores: by UTF-8 bytes', async () => {
