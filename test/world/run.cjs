@@ -41,7 +41,8 @@ const FEW = {
   from: 'PARTITIONS = 64;',
   to: 'PARTITIONS = 8;',
 };
-const at = process.argv.indexOf('--mutant');
+/** Several are planted one by one, each in processes of its own. */
+const at = process.argv.includes('--mutants') ? -1 : process.argv.indexOf('--mutant');
 const changes = at === -1 ? [FEW] : [FEW, require('./mutants.cjs')[process.argv[at + 1]]];
 require.extensions['.ts'] = (module, filename) => {
   let source = readFileSync(filename, 'utf8');
