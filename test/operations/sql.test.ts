@@ -686,6 +686,11 @@ describe('Statements with limits (decisions X116)', () => {
         reading,
         expect.stringMatching(/^UsageError: .{10}/),
       ]);
+    for (const reading of [`FROM read_csv('${outside}')`, 'FROM duckdb_extensions()'])
+      expect(await refusal(reading)).toBe(
+        'UsageError: expected a statement that reads tables only: no files, network or extensions, or run `affilog sql` ' +
+          'on a machine of the installation',
+      );
     expect(await readFile(outside, 'utf8')).toBe('a,b\n1,2\n');
     expect((await readFile(own)).equals(before)).toBe(true);
   }, 60_000);
@@ -777,6 +782,7 @@ describe('affilog sql (decisions X115)', () => {
 
   it.each([
     ['', 'expected a statement'],
+    ["PRAGMA table_info('events')", 'expected another statement than PRAGMA: SHOW TABLES lists tables'],
     [
       'PIVOT ProductRepriced ON feedId USING count(*)',
       '2 statements: expected one. PIVOT is one if it names',

@@ -137,6 +137,10 @@ export class SqlSession {
       );
     const prepared = await extracted.prepare(0);
     const isRead = prepared.statementType === SELECT;
+    if (isRead && /^\s*PRAGMA\b/i.test(statement))
+      throw new UsageError(
+        'expected another statement than PRAGMA: SHOW TABLES lists tables, DESCRIBE vouchers columns',
+      );
     const columns = Array.from({ length: prepared.columnCount }, (_, at) => prepared.columnName(at));
     prepared.destroySync();
     if (this.limits !== undefined && !isRead)
@@ -185,6 +189,11 @@ export class SqlSession {
     if (this.limits !== undefined && message.includes('Out of Memory'))
       return new UsageError(
         `the statement needs more than ${this.limits.memory} of memory: select or group less, ${OTHERWISE}`,
+      );
+    // Its message may have paths of the installation.
+    if (this.limits !== undefined && message.startsWith('Permission Error'))
+      return new UsageError(
+        `expected a statement that reads tables only: no files, network or extensions, ${OTHERWISE}`,
       );
     return new UsageError(
       message.length > MOST_OF_A_MESSAGE ? `${message.slice(0, MOST_OF_A_MESSAGE)}…` : message,
