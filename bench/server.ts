@@ -1,6 +1,6 @@
 import { type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createReadStream } from 'node:fs';
+import { createReadStream, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +10,9 @@ import { ADVERTISER_TOKEN, networkFile, PUBLISHER_TOKEN } from './network';
 import { memoryGrowth, memoryOf } from './process-memory';
 import { ended, launch, type Settings } from './program';
 import { type BodyFormat } from '../src/wire/api/format';
+
+/** Of the kernel, a second. */
+const TICKS = 100;
 
 /** The server as users run it: its own process, accessed over HTTP on the loopback interface. */
 export class Server {
@@ -116,6 +119,13 @@ export class Server {
       await answer.body.dump();
       if (answer.statusCode === 200) return;
     }
+  }
+
+  /** Seconds of processor time that it has used, all threads together. */
+  processorSeconds(): number {
+    const stat = readFileSync(`/proc/${this.child.pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS;
   }
 
   /** Peak resident memory so far, in MB. */
