@@ -1,3 +1,6 @@
+import { START } from '../../src/kernel/event';
+import { nameOf } from '../../src/projector/generations';
+import { saveParked } from '../../src/projector/parked';
 import { rebuildAsOf } from '../../src/operations/as-of';
 import { rebuildProjections, verifyProjections } from '../../src/operations/rebuild';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
@@ -32,9 +35,23 @@ export async function rebuildSome(app: TestApp): Promise<void> {
   await verifyProjections(app.engines, ['feeds', 'vouchers']);
 }
 
+/** Parks documents of a read model, as a projector does that cannot fold an event. */
+export async function park(app: TestApp, name: string, ...documents: readonly string[]): Promise<void> {
+  const live = (await app.engines.store.generations(name)).find(({ state }) => state === 'live');
+  const entry = { generation: nameOf(live!), position: START, asOf: START, error: 'unusable', code: 'test' };
+  const parked = documents.map((document) => ({
+    ...entry,
+    document,
+    stream: `other-${document}`,
+    event: SYSTEM_CLOCK.uuid(),
+  }));
+  await saveParked(app.engines.store, parked);
+}
+
 /** Keys that make a good request of an operation. */
 export function goodKeys({ path, keys }: Operation): string {
-  if (path === '/ops/1.0/projections') return '';
+  if (['/ops/1.0/projections', '/ops/1.0/parked'].includes(path)) return '';
+  if (path === '/ops/1.0/documents') return ';readModel=feeds;id=1';
   if (path.startsWith('/ops/1.0/projections/')) return ';name=feeds';
   if (path === '/ops/1.0/claims') return ';statusId=2,202';
   if ('asOf' in keys) return `;fid=${FEEDS.german};asOf=now;publisher=11`;

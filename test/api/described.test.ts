@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,14 +6,11 @@ import { ModulesContainer } from '@nestjs/core';
 import { operationsOf } from '../../src/http/describe';
 import { ReadQueue } from '../../src/http/read-queue';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { START } from '../../src/kernel/event';
-import { nameOf } from '../../src/projector/generations';
-import { saveParked } from '../../src/projector/parked';
 import { type Operation } from '../../src/wire/api/openapi-operation';
 import { type Response, TestApp, type TestRequest } from '../support/app';
 import { type DescribedOperation, OpenApiDocument, targetOf } from '../support/openapi';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
-import { buildNow, rebuildSome } from './asked-operations';
+import { buildNow, park, rebuildSome } from './asked-operations';
 import { CLAIM_NETWORK, CLAIM_TOKENS } from './claim-network';
 import { AT_NETWORK, CLAIM_REQUESTS, claimClientFor, fileDescribedClaims } from './described-claims';
 import { FEEDS, OTHER_TOKENS, TOKENS } from './network';
@@ -60,7 +57,7 @@ beforeAll(async () => {
   loadId = String(
     (await post(german, [product('bare', { categories: [{ name: 'Own' }] })])).headers['x-load-id'],
   );
-  await park('claim-batches', '1', '2');
+  await park(app, 'claim-batches', '1', '2');
   await fileDescribedClaims(app);
   await buildNow(app);
   await rebuildSome(app);
@@ -72,19 +69,6 @@ afterAll(async () => {
   await app.close();
   await rm(backups, { recursive: true });
 });
-
-/** Parks documents of a read model, as a projector does that cannot fold an event. */
-async function park(name: string, ...documents: readonly string[]): Promise<void> {
-  const live = (await app.engines.store.generations(name)).find(({ state }) => state === 'live');
-  const entry = { generation: nameOf(live!), position: START, asOf: START, error: 'unusable', code: 'test' };
-  const parked = documents.map((document) => ({
-    ...entry,
-    document,
-    stream: `other-${document}`,
-    event: randomUUID(),
-  }));
-  await saveParked(app.engines.store, parked);
-}
 
 /** A token for an operation. */
 function tokenFor({ path, callers }: Operation): string {

@@ -17,7 +17,7 @@ import {
   VOUCHER_KEYS,
 } from './document-tables';
 import { type AppDeliveries, projectDeliveries } from '../support/app-deliveries';
-import { buildNow, goodKeys, rebuildSome, tokenFor } from './asked-operations';
+import { buildNow, goodKeys, park, rebuildSome, tokenFor } from './asked-operations';
 import { DELIVERY_EFFECTS, writeClaimDeliveries, writeDeliveries } from './delivery-key-effects';
 import { CLAIM_EFFECTS, fileClaims } from './claim-key-effects';
 import { CLAIM_NETWORK } from './claim-network';
@@ -43,6 +43,7 @@ let app: TestApp;
 let now: Date;
 let operations: readonly Operation[];
 let subscriptionId: string;
+let loadId: string;
 let messageId: string;
 let claimSubscriptionId: string;
 let claimMessageId: string;
@@ -78,6 +79,10 @@ const HISTORY_EFFECTS: readonly Effect[] = [
   ['getHistory', 'position=0', '', versions, 404],
   ['getHistory', 'version=2', '', versions, [2]],
   ['getHistory', 'diff=1,2', '', versions, [undefined]],
+  ['getHistory', 'after=1', '', (answer) => (versions(answer) as readonly unknown[])[0], 2],
+  ['getHistory', 'limit=1', '', versions, [1]],
+  ['getProductHistory', 'after=99', '', versions, []],
+  ['getProductHistory', 'limit=0', '', versions, 400],
   ['getProductHistory', 'at=1999-12-31', '', versions, 404],
   ['getProductHistory', 'position=0', '', versions, 404],
   ['getProductHistory', 'version=0', '', versions, 400],
@@ -135,6 +140,11 @@ const ACTION_EFFECTS: readonly Effect[] = [
     ['swapProjections', ';name=claims'],
     ['rollbackProjections', ';name=claims'],
     ['discardGenerations', ';name=claim-batches'],
+    ['retryParked', ';name=none'],
+    ['redeliverAnyMessage', ''],
+    ['enableAnyReceiver', ''],
+    ['testAnyReceiver', ''],
+    ['restoreFeed', ''],
   ].map(([id = '', beside = '']): Effect => [
     id,
     `reason=${'x'.repeat(1001)}`,
@@ -167,6 +177,23 @@ const PROJECTION_EFFECTS: readonly Effect[] = [
   ['discardGenerations', 'name=none', '', says('none: expected the name'), true],
 ];
 
+/** Every key of what operators do about parked documents and notifications (decisions X130, X132). */
+const MENDING_EFFECTS: readonly Effect[] = [
+  ['listParked', 'name=vouchers', '', ({ body }) => body, '[]'],
+  ['retryParked', 'name=none', '', says('none: expected the name'), true],
+  ['retryParked', 'id=none', ';name=vouchers', says('none is not parked'), true],
+  ['skipParked', 'name=vouchers', ';id=none;reason=x', says('none is not parked'), true],
+  ['skipParked', 'id=none', ';name=vouchers;reason=x', says('none is not parked'), true],
+  ['skipParked', 'reason=x', ';name=vouchers;id=none', says('none is not parked'), true],
+  ['listDocuments', 'position=x', '', says('position=x: expected'), true],
+  ['listDocuments', 'readModel=none', ';id=1', says('none: expected the name'), true],
+  ['listDocuments', 'id=none', ';readModel=vouchers', statusCode, 200],
+  ['listAnySubscriptions', 'organisationId=999', '', ({ body }) => body, '[]'],
+  ['listAnySubscriptions', 'topic=claims', '', says('"topic":"transactions"'), false],
+  ['listAnySubscriptions', 'offset=999', '', ({ body }) => body, '[]'],
+  ['listAnySubscriptions', 'limit=0', '', statusCode, 400],
+];
+
 const ALL_EFFECTS = [
   ...EFFECTS,
   ...TRANSACTION_EFFECTS,
@@ -177,6 +204,7 @@ const ALL_EFFECTS = [
   ...AS_OF_EFFECTS,
   ...ACTION_EFFECTS,
   ...PROJECTION_EFFECTS,
+  ...MENDING_EFFECTS,
 ];
 
 beforeAll(async () => {
@@ -185,7 +213,7 @@ beforeAll(async () => {
   operations = operationsOf(app.http.get(ModulesContainer));
   for (const [at, one] of [LAMP, PHONES, SOFA].entries()) {
     now = new Date(DAYS[at]!);
-    await post(german, [one]);
+    loadId = String((await post(german, [one])).headers['x-load-id']);
   }
   await post(swedish, [LJUD]);
   await post(shared, [product('twin', { ean: '0501234567890' })]);
@@ -242,6 +270,7 @@ async function ask(operation: Operation, keys: string, isAnonymous = false): Pro
     .replace(':id', idFor(routed))
     .replace(':sourceProductId', 'lamp')
     .replace(':messageId', isOfClaims ? claimMessageId : messageId)
+    .replace(':loadId', loadId)
     .replace(':transactionId', REPORTED_ID)
     .replace(':claimId', '1');
   const token = isAnonymous ? {} : { token: tokenFor(operation) };
@@ -366,6 +395,8 @@ describe('keys of all operations', () => {
 
   it('pretty: line breaks (Document 1, Conventions 6), and jsonp: a call (Document 1, Conventions 5)', async () => {
     const json = operations.filter(({ method, formats }) => method === 'GET' && formats.includes('json'));
+    // Something that is parked; a projector that retries finds nothing wrong with it.
+    await park(app, 'vouchers', 'x');
     for (const operation of json) {
       const keys = goodKeys(operation);
       const plain = await ask(operation, keys);

@@ -32,7 +32,6 @@ import { ProjectionParts } from './projections.controller';
 const listKeys = {
   organisationId: { type: INTEGER, description: 'Only of this organisation' },
   topic: { type: oneOf('transactions', 'claims'), description: 'Only to this topic' },
-  subscriptionId: { type: TEXT, description: 'Only this one' },
   offset: { type: INTEGER, description: 'Subscriptions to skip' },
   limit: sizeKey('Number of subscriptions', '100 by default'),
 } as const satisfies KeyTable;
