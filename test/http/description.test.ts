@@ -12,6 +12,10 @@ import { networkClaimOperations } from '../../src/operations/rest/claims.control
 import { actionOperations } from '../../src/operations/rest/actions.controller';
 import { backupOperations } from '../../src/operations/rest/backups.controller';
 import { directoryOperations } from '../../src/operations/rest/directory.controller';
+import { loadOperations } from '../../src/operations/rest/loads.controller';
+import { notificationOperations } from '../../src/operations/rest/notifications.controller';
+import { parkedOperations } from '../../src/operations/rest/parked.controller';
+import { serverOperations } from '../../src/operations/rest/server.controller';
 import { historyOperations } from '../../src/operations/rest/history.controller';
 import { logOperations } from '../../src/operations/rest/log.controller';
 import { projectionOperations } from '../../src/operations/rest/projections.controller';
@@ -198,6 +202,10 @@ describe('the description of the interface (decisions A8)', () => {
       actionOperations,
       backupOperations,
       directoryOperations,
+      serverOperations,
+      parkedOperations,
+      notificationOperations,
+      loadOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');
