@@ -13,6 +13,7 @@ import { actionOperations } from '../../src/operations/rest/actions.controller';
 import { backupOperations } from '../../src/operations/rest/backups.controller';
 import { directoryOperations } from '../../src/operations/rest/directory.controller';
 import { loadOperations } from '../../src/operations/rest/loads.controller';
+import { metricsOperations } from '../../src/operations/rest/metrics.controller';
 import { notificationOperations } from '../../src/operations/rest/notifications.controller';
 import { parkedOperations } from '../../src/operations/rest/parked.controller';
 import { serverOperations } from '../../src/operations/rest/server.controller';
@@ -206,6 +207,7 @@ describe('the description of the interface (decisions A8)', () => {
       parkedOperations,
       notificationOperations,
       loadOperations,
+      metricsOperations,
     ].flatMap((one) => Object.values<{ readonly id: string }>(one).map(({ id }) => id));
     expect(operations.map(({ text: { id } }) => id).sort()).toEqual(told.sort());
     expect(operations.map(({ method, path }) => `${method} ${path}`)).toContain('GET /1.0/products');

@@ -17,7 +17,7 @@ export abstract class Metrics {
   abstract add(families: () => readonly MetricFamily[]): void;
 }
 
-const metricsOperations = operationsById({
+export const metricsOperations = operationsById({
   getMetrics: {
     summary: 'Get the metrics of the process that answers',
     description:
