@@ -13,7 +13,7 @@ import { type KeyFaults } from '../wire/keys/keys';
 import { Sealer } from './sealed';
 
 /** Requests that clients may repeat by their `Idempotency-Key` (`docs/decisions.md#a20`, ADR 55). */
-export const KEY_HEADER = 'Idempotency-Key';
+const KEY_HEADER = 'Idempotency-Key';
 export const REPLAYED = 'Idempotent-Replayed';
 
 const SHARDS = 1024;
