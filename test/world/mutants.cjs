@@ -52,7 +52,7 @@ module.exports = [
   {
     name: 'a cursor that is appended on its own, before what is due',
     file: 'src/delivery/matching/matcher-runner.ts',
-    from: '    const appended = await appendIdempotently(this.deliveries, MATCHED, this.revision, [\n      ...this.pending,\n      last,\n    ]);',
+    from: 'const appended = await appendIdempotently(this.deliveries, MATCHED, this.revision, all);',
     to: '    const first = await appendIdempotently(this.deliveries, MATCHED, this.revision, [last]);\n    const appended = this.pending.length === 0 ? first : await appendIdempotently(this.deliveries, MATCHED, first.revision, this.pending);',
   },
   {

@@ -420,8 +420,8 @@ export class World {
       this.kill(host);
       this.start(host.shape);
     }
-    // What was on its way has arrived, and what is missing is built.
-    await this.runUntil(this.simulation.now + 10_000);
+    // What was on its way has arrived, calls that nobody answers have ended, and what is missing is built.
+    await this.runUntil(this.simulation.now + 60_000);
     const before = this.stores.map(({ paused }) => paused);
     await this.importNetwork('paused');
     await this.importNetwork('active');
