@@ -63,8 +63,9 @@ export class Pacer {
     const { clock } = this;
     const began = clock.monotonic();
     if (began < this.nextAt || this.projections.length === 0) return;
-    let behind = await this.behindMs();
+    // Progress since the last look counts: this one may take longer than it may wait.
     const reached = this.live;
+    let behind = await this.behindMs();
     while (behind > BEHIND_MS && clock.monotonic() - began < longest) {
       await clock.pause(WAIT_MS, signal);
       behind = await this.behindMs();

@@ -42,7 +42,10 @@ function commandsOf(guide: string): readonly { readonly command: string; readonl
 const ELSEWHERE: Readonly<Record<string, readonly [file: string, text: string]>> = {
   'affilog serve': ['test/program/smoke/program.test.ts', "['serve']"],
   'npm start': ['test/program/server/readme.test.ts', 'scripts.start'],
-  'affilog serve --roles projector --metrics-port 9464': ['test/program/server/metrics.test.ts', "'--metrics-port'"],
+  'affilog serve --roles projector --metrics-port 9464': [
+    'test/program/server/metrics.test.ts',
+    "'--metrics-port'",
+  ],
   'affilog parked show <projection> <id>': ['test/operations/parked.test.ts', "'show'"],
   'affilog parked skip <projection> <id> --reason <text>': ['test/operations/parked.test.ts', "'--reason'"],
   'affilog parked retry [projection] [id]': ['test/operations/parked.test.ts', "'retry'"],
