@@ -175,7 +175,7 @@ describe('the benchmark', () => {
     await expect(asked).rejects.toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
-        'names: all, load-json, load-xml, reload-unchanged, project, rebuild, search, memory, voucher-create',
+        'names: all, load-json, load-xml, reload-unchanged, project, rebuild, swap, search, memory, voucher-create',
       ),
     });
   });

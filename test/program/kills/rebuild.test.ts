@@ -118,19 +118,24 @@ test('a rebuild that is killed again and again continues where it was; nothing i
   expect(Object.keys(all[0] ?? {})).toHaveLength(PRODUCTS + more.length);
 
   let reached = START;
-  const numbers = new Set<number>();
-  for (let kills = 0; kills < 3; kills += 1) {
+  const numbers: number[] = [];
+  while (numbers.length < 3) {
     const killed = startRebuild();
     killed.stderr.resume();
     const building = await untilBuilding();
     while ((await world.store.checkpoint(targetOf(building))) <= reached) await turn();
     killed.kill('SIGKILL');
     await once(killed, 'exit');
-    numbers.add(building.number);
-    reached = await world.store.checkpoint(targetOf(building));
     await freeLease();
+    if ((await liveOf('products'))?.number === building.number) {
+      // It was faster than this test, and is complete: the next one begins another generation.
+      [reached, numbers.length] = [START, 0];
+      continue;
+    }
+    numbers.push(building.number);
+    reached = await world.store.checkpoint(targetOf(building));
   }
-  expect(numbers.size).toBe(1);
+  expect(new Set(numbers).size).toBe(1);
   const last = startRebuild();
   last.stderr.resume();
   expect(await once(last, 'exit')).toEqual([0, null]);
@@ -138,5 +143,5 @@ test('a rebuild that is killed again and again continues where it was; nothing i
     expect((await generations(collection)).map(({ state }) => state)).toEqual(['retired', 'live']);
     expect(await world.documents(collection)).toEqual(all[at]);
   }
-  expect((await liveOf('products'))?.number).toBe([...numbers][0]);
+  expect((await liveOf('products'))?.number).toBe(numbers[0]);
 }, 600_000);
