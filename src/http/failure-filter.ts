@@ -43,6 +43,7 @@ export class FailureFilter implements ExceptionFilter {
     }
     if (error instanceof AnsweredBefore) {
       const { status, headers, body } = error.answer;
+      dropIfSlow(reply.raw, Buffer.byteLength(body), this.options.downloadRate);
       void reply.code(status).headers(headers).header(REPLAYED, 'true').send(body);
       return;
     }

@@ -240,10 +240,8 @@ export class RepeatableRequest {
     return new RepeatableRequest(journal, request, request.caller, plain);
   }
 
-  /** Identifies the request: what is created by it has ids that are made of this. */
-  get id(): string {
-    return this.request;
-  }
+  /** Identifies the request and its content, once it has begun: what is created by it has ids that are made of this. */
+  id = '';
 
   /** A part of the body. */
   received(chunk: Uint8Array): void {
@@ -253,6 +251,7 @@ export class RepeatableRequest {
   /** The body was received. Raises `AnsweredBefore`, 409 and 422. */
   async begin(): Promise<void> {
     const identity = { request: this.request, content: this.content.digest('hex').slice(0, 32) };
+    this.id = identity.request + identity.content;
     const begun = await this.journal.begin(identity);
     if ('status' in begun) throw new AnsweredBefore(begun);
     this.begun = identity;

@@ -138,6 +138,11 @@ describe('a POST with an Idempotency-Key (decisions A22)', () => {
     expect(replayed(await post(VOUCHERS, key, body))).toBe('true');
     world.passTo(NOW + DAY + 1);
     expect(replayed(await post(VOUCHERS, key, body))).toBeUndefined();
+    world.passTo(NOW + 3 * DAY);
+    const other = await post(VOUCHERS, key, voucher({ title: 'another day', endDate: NOW + 30 * DAY }));
+    expect([other.statusCode, replayed(other)]).toEqual([200, undefined]);
+    expect(await vouchers('a day')).toHaveLength(1);
+    expect(await vouchers('another day')).toHaveLength(1);
   });
 
   it('keeps a refusal too', async () => {
