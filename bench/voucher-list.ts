@@ -1,6 +1,6 @@
 import { vouchers } from '../projections/vouchers';
 import { Directory } from '../src/network/directory';
-import { type StoredVoucher } from '../src/domain/vouchers/stored-voucher';
+import { type StoredVoucher } from '../src/domain/vouchers/voucher';
 import { type BareQuery } from './bare/search';
 import { type Bench, type Figure } from './harness';
 import { compareListings } from './listings';

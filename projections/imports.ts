@@ -12,8 +12,7 @@ import {
 import { type FieldType, type ReadStore, requireVersion } from '../src/kernel/read-store';
 import { defined } from '../src/kernel/without';
 import { eachOf, searchInParts } from '../src/projector/search-in-parts';
-import { FEED, type FeedClosing } from '../src/domain/products/feed';
-import { type RefusalEvent, REFUSALS } from '../src/domain/products/feed-refusals';
+import { FEED, type FeedClosing, type RefusalEvent, REFUSALS } from '../src/domain/products/feed';
 import { type ReportedImport } from '../src/domain/products/import-report';
 import { type Projection } from '../src/projector/projection';
 

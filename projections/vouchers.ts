@@ -1,5 +1,11 @@
-import { audienceOf, type ListedVoucher, type StoredVoucher } from '../src/domain/vouchers/stored-voucher';
-import { currencyIn, VOUCHER, type VoucherEvent } from '../src/domain/vouchers/voucher';
+import {
+  audienceOf,
+  currencyIn,
+  type ListedVoucher,
+  type StoredVoucher,
+  VOUCHER,
+  type VoucherEvent,
+} from '../src/domain/vouchers/voucher';
 import { type ParsedEvent } from '../src/kernel/decider';
 import {
   allOf,

@@ -1,6 +1,6 @@
 import { access, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FeedRefusals } from '../domain/products/feed-refusals';
+import { FeedRefusals } from '../domain/products/feed';
 import { VoucherWriter } from '../domain/vouchers/voucher-writer';
 import { VisibleWrites, WaitForReadModels } from '../http/visible-writes';
 import { START } from '../kernel/event';

@@ -14,8 +14,11 @@ import { AWAITING_APPROVAL, CANNOT_VALIDATE, COMMISSION_MISMATCH } from '../doma
 import { type StoredClaim } from '../domain/claims/stored-claim';
 import { STATES } from '../domain/transactions/states';
 import { periodOf, type StoredTransaction } from '../domain/transactions/stored-transaction';
-import { surroundingsOf } from '../domain/transactions/surroundings';
-import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
+import {
+  surroundingsOf,
+  transactionDecider,
+  type TransactionState,
+} from '../domain/transactions/transaction';
 import { execute, load, type StateAt } from '../kernel/decider';
 import { type Position } from '../kernel/event';
 import { EngineUnavailable } from '../kernel/event-log';

@@ -11,9 +11,12 @@ import { type TrackedOrder, trackedOrder } from '../domain/claims/screening';
 import { APPROVED } from '../domain/claims/statuses';
 import { reportedTransaction } from '../domain/transactions/transaction-id';
 import { STANDINGS, stateIdOf } from '../domain/transactions/states';
-import { transactionDecider, type TransactionState } from '../domain/transactions/transaction';
+import {
+  type Surroundings,
+  transactionDecider,
+  type TransactionState,
+} from '../domain/transactions/transaction';
 import { type TransactionFacts } from '../domain/transactions/transaction-facts';
-import { type Surroundings } from '../domain/transactions/surroundings';
 import { type ActionParts } from './automation-runner';
 
 /** An order that a publisher has claimed, as it was approved; amounts are integers (`wire/record/minor-units.ts`). */

@@ -2,7 +2,7 @@ import { inRandomOrder } from '../support/random-order';
 import { type Response, TestApp } from '../support/app';
 import { OVER_SERVERS } from '../support/engines';
 import { vouchers } from '../../projections/vouchers';
-import { type StoredVoucher } from '../../src/domain/vouchers/stored-voucher';
+import { type StoredVoucher } from '../../src/domain/vouchers/voucher';
 import { execute } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';
 import { transactionDecider } from '../../src/domain/transactions/transaction';

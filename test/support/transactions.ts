@@ -3,8 +3,8 @@ import { type Directory } from '../../src/network/directory';
 import { execute } from '../../src/kernel/decider';
 import { type Position, streamOf } from '../../src/kernel/event';
 import { type EventLog } from '../../src/kernel/event-log';
-import { surroundingsOf } from '../../src/domain/transactions/surroundings';
 import {
+  surroundingsOf,
   TRANSACTION,
   transactionDecider,
   type TransactionEvent,

@@ -6,8 +6,9 @@ import {
   type ProgramFacts,
   programFacts,
   type Screening,
+  withAmounts,
+  withStoredAmounts,
 } from './claim';
-import { withAmounts, withStoredAmounts } from './claim-amounts';
 
 /**
  * The claims of one post, in the stream `claim-batch-<id of the first one>`. They are accepted by one append: before it

@@ -2,8 +2,13 @@ import { type Terms } from '../../network/commission';
 import { type CommandOf, type Decider, type EventOf } from '../../kernel/decider';
 import { type Position } from '../../kernel/event';
 import { defined } from '../../kernel/without';
-import { type StoredDecimals } from '../../wire/record/minor-units';
-import { withAmounts, withStoredAmounts } from './claim-amounts';
+import {
+  fromStored,
+  hasHundredths,
+  type StoredDecimals,
+  storedDecimals,
+  toStored,
+} from '../../wire/record/minor-units';
 import { claimFaults as fault } from './faults';
 import {
   APPROVED,
@@ -297,4 +302,34 @@ function requireVersion({ version }: FiledClaim, expected: number): void {
 
 function wrongStatus({ statusId }: FiledClaim, action: string): Error {
   return fault.wrongStatus(`the claim has status ${statusId}: it cannot be ${action} in this status`);
+}
+
+/** Of claims and rulings: posted as decimal numbers, integers in memory (`wire/record/minor-units.ts`). */
+export const AMOUNTS = ['orderValue', 'expectedCommission'] as const;
+
+type Amounts = { readonly [Name in (typeof AMOUNTS)[number]]?: number | undefined };
+
+/** What an event has of a claim: also the amounts of a ruling. Without a currency, the claim has no program. */
+interface Priced extends Amounts, StoredDecimals {
+  readonly currencyId?: string;
+  readonly claim: Amounts;
+}
+
+export function withStoredAmounts<Data extends Priced>(data: Data): Data {
+  const { claim, currencyId = '' } = data;
+  if (hasHundredths(currencyId)) return data;
+  const amounts = [claim, data].flatMap((of: Amounts) => AMOUNTS.map((name) => of[name]));
+  const stored = storedDecimals(amounts, currencyId);
+  const ofClaim = toStored(claim, AMOUNTS, currencyId, stored);
+  return { ...toStored<Data>(data, AMOUNTS, currencyId, stored), claim: ofClaim, ...stored };
+}
+
+/** The inverse of `withStoredAmounts`. */
+export function withAmounts<Data extends Priced>(data: Data): Data {
+  const { claim, currencyId = '' } = data;
+  if (hasHundredths(currencyId) && data.decimals === undefined) return data;
+  const { decimals, ...others } = data;
+  const stored = decimals === undefined ? {} : { decimals };
+  const ofClaim = fromStored(claim, AMOUNTS, currencyId, stored);
+  return { ...fromStored(others as unknown as Data, AMOUNTS, currencyId, stored), claim: ofClaim };
 }

@@ -16,7 +16,7 @@ export interface Reservation {
   /** The integer id of the aggregate. */
   readonly owner: number;
   readonly at: string;
-  /** Of a claim (`domain/claims/claim-keys.ts`): the batch that it is created with. */
+  /** Of a claim (`domain/claims/claim-writer.ts`): the batch that it is created with. */
   readonly batch?: number;
   /** The revision that a claim had before an update; absent for a new claim. */
   readonly revision?: number;

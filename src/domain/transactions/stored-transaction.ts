@@ -1,7 +1,11 @@
 import { type Terms } from '../../network/commission';
 import { endOf, type Period, STATE_OF, type TransactionEvent } from './transaction';
-import { factsIn, type TransactionFacts } from './transaction-facts';
-import { type DeniedReasonId, stateIdOf, type StateId } from './states';
+import { AMOUNTS, factsIn, postedValue, type TransactionFacts } from './transaction-facts';
+import { type DeniedReasonId, type StateId, stateIdOf, type StateName, STATES } from './states';
+import { forbiddenCharacter } from '../../wire/xml/write';
+import { type DateFormat, writeDate } from '../../wire/date';
+import { listedTransaction, type OutputTransaction } from './transaction-fields';
+import { legacyIdOf } from './transaction-id';
 
 /** A document of the read model: the last event, and the attributes that only some states have. */
 export interface StoredTransaction {
@@ -80,4 +84,99 @@ export function dueOf(stored: StoredTransaction): number | undefined {
 export function periodOf({ autoApproveDate, autoDenyDate }: StoredTransaction): Period | undefined {
   if (autoDenyDate !== undefined) return { autoDenyDate };
   return autoApproveDate === undefined ? undefined : { autoApproveDate };
+}
+
+/** Attributes that these states do not have (Document 2, Message attributes; `docs/decisions.md#n2`). */
+const WITHOUT_VISIT: ReadonlySet<StateName> = new Set(['Pending_Approved', 'Deleted']);
+const WITH_PERIOD: ReadonlySet<StateName> = new Set(['Pending', 'Pending_Approved', 'Deleted']);
+
+/** A transaction as it is listed: its attributes, by its state (`docs/decisions.md#t6`). */
+export function toOutput(listed: ListedTransaction, dates: DateFormat): OutputTransaction {
+  const { transactionId, messageTypeId, transaction, changed, sequenceNumber, paymentId } = listed;
+  const { name } = STATES[messageTypeId];
+  const { reportInfo, visitorId, timeOfEvent, timeOfVisit, ...facts } = transaction;
+  const date = (time: string | number) => writeDate(new Date(time).getTime(), dates);
+  return inTableOrder({
+    ...facts,
+    ...Object.fromEntries(AMOUNTS.map((amount) => [amount, postedValue(transaction, amount)])),
+    ...(WITH_PERIOD.has(name) ? periodAndRuling(listed, date) : {}),
+    ...(WITHOUT_VISIT.has(name) ? {} : { reportInfo, visitorId }),
+    ...(reportInfo === undefined ? {} : productsIn(reportInfo)),
+    paymentId: name === 'Paid' ? paymentId : undefined,
+    timeOfVisit: timeOfVisit && date(timeOfVisit),
+    transactionId: name === 'Tracked' ? undefined : transactionId,
+    legacyTransactionId: legacyIdOf(transaction),
+    timeOfEvent: date(timeOfEvent),
+    sequenceNumber: String(sequenceNumber),
+    messageTypeId,
+    stateName: name,
+    changed: date(changed),
+  });
+}
+
+const NAMES = Object.keys(listedTransaction.fields) as readonly (keyof OutputTransaction)[];
+
+type AttributeValues = { readonly [Name in keyof OutputTransaction]?: OutputTransaction[Name] | undefined };
+
+/** Those that have a value. */
+function inTableOrder(attributes: AttributeValues): OutputTransaction {
+  const present = NAMES.filter((name) => attributes[name] !== undefined);
+  return Object.fromEntries(present.map((name) => [name, attributes[name]])) as unknown as OutputTransaction;
+}
+
+function periodAndRuling(
+  listed: ListedTransaction,
+  date: (time: string) => string | number,
+): AttributeValues {
+  const { autoApproveDate, autoDenyDate, pendingStatusDateChanged, deniedReasonId } = listed;
+  return {
+    autoApproveDate: autoApproveDate && date(autoApproveDate),
+    autoDenyDate: autoDenyDate && date(autoDenyDate),
+    pendingStatusDateChanged: pendingStatusDateChanged && date(pendingStatusDateChanged),
+    deniedReasonId,
+  };
+}
+
+/** Attributes taken from `reportInfo`, and the parameter of an item with each (`docs/decisions.md#t2`). */
+const PARAMETERS = {
+  productNumber: 'f1',
+  productName: 'f2',
+  productValue: 'f3',
+  productQuantity: 'f4',
+} as const;
+
+type ProductAttribute = keyof typeof PARAMETERS;
+
+const ITEM = /^f[1-4]=[^&|=]*(&f[1-4]=[^&|=]*)*$/;
+
+export function isReportInfo(text: string): boolean {
+  return text.split('|').every((item) => ITEM.test(item) && isReadable(item));
+}
+
+/** A value for each item, separated by `|`; within values `|` and `%` stay encoded. Absent if no item has it. */
+function productsIn(reportInfo: string): Partial<Record<ProductAttribute, string>> {
+  const items = reportInfo.split('|').map(parametersOf);
+  const attributes = Object.entries(PARAMETERS)
+    .filter(([, parameter]) => items.some((item) => item.has(parameter)))
+    .map(([name, parameter]) => [name, items.map((item) => escaped(item.get(parameter) ?? '')).join('|')]);
+  return Object.fromEntries(attributes) as Partial<Record<ProductAttribute, string>>;
+}
+
+/** Receivers split at `|`, so that the attributes of an item stay aligned. */
+function escaped(value: string): string {
+  return value.replaceAll('%', '%25').replaceAll('|', '%7C');
+}
+
+function parametersOf(item: string): ReadonlyMap<string, string> {
+  const pairs = item.split('&').map((pair) => [pair.slice(0, 2), decodeURIComponent(pair.slice(3))] as const);
+  return new Map(pairs);
+}
+
+/** Decodable, without characters that XML does not allow. */
+function isReadable(item: string): boolean {
+  try {
+    return forbiddenCharacter(decodeURIComponent(item)) === undefined;
+  } catch {
+    return false;
+  }
 }

@@ -5,8 +5,8 @@ import { type Position } from '../../kernel/event';
 import {
   type DeniedReasonId,
   RULING_REASONS,
-  type StateName,
   stateIdOf,
+  type StateName,
   targetOf,
   type Trigger,
 } from './states';
@@ -20,8 +20,8 @@ import {
   type TransactionFacts,
 } from './transaction-facts';
 import { type Terms } from '../../network/commission';
-import { failuresOf, type Surroundings, triggerOf } from './surroundings';
 import { DAY } from '../../wire/date';
+import { type Directory } from '../../network/directory';
 
 /**
  * A transaction, in the stream `transaction-<transactionId>`: one event for each state it enters, in order.
@@ -374,4 +374,61 @@ function refused({ name }: KnownTransaction, action: string, differing: readonly
 function periodOf({ period }: KnownTransaction): Period {
   if (period === undefined) throw new Error('a pending transaction without a period');
   return period;
+}
+
+/** What the directory says of a transaction's program, event and site when it is decided (`docs/decisions.md#t3`). */
+export interface Surroundings {
+  readonly program: 'active' | 'paused' | 'closed' | 'unknown';
+  /** Of a closed program: its invoices were paid. */
+  readonly invoicesPaid: boolean;
+  readonly isConnected: boolean;
+  /** Of the event; undefined if the program does not have it. */
+  readonly pendingDays: number | undefined;
+  /** At the end of the pending period the system denies rather than approves. */
+  readonly autoDeny: boolean;
+}
+
+/** What moves a Tracked or Paused transaction on; `failures` are those of its validation. */
+function triggerOf(
+  from: 'Tracked' | 'Paused',
+  reasons: readonly string[],
+  { program, invoicesPaid, pendingDays = 0 }: Surroundings,
+): Trigger {
+  if (from === 'Paused' && program === 'paused') return 'program is paused';
+  if (from === 'Paused' && program === 'closed' && !invoicesPaid) return 'program is closed without payment';
+  if (reasons.length > 0) return 'fails validation';
+  if (program === 'paused') return 'program is paused';
+  return pendingDays > 0 ? 'event has a pending period' : 'event has no pending period';
+}
+
+/** The validation tests (`docs/decisions.md#t3`). */
+function failuresOf(
+  from: 'Tracked' | 'Paused',
+  { timeOfEvent, timeOfVisit = timeOfEvent }: TransactionFacts,
+  { program, isConnected, pendingDays }: Surroundings,
+): readonly string[] {
+  const tests = [
+    [program === 'unknown', 'the program was removed'],
+    [program === 'closed' && from === 'Tracked', 'the program is closed'],
+    [pendingDays === undefined && program !== 'unknown', 'the program does not have the event'],
+    [!isConnected, 'the site is not connected to the program'],
+    [Date.parse(timeOfVisit) > Date.parse(timeOfEvent), 'timeOfVisit is later than timeOfEvent'],
+  ] as const;
+  return tests.filter(([isFailed]) => isFailed).map(([, reason]) => reason);
+}
+
+/** What the directory says of a transaction's program, event and site. */
+export function surroundingsOf(
+  { programs }: Pick<Directory, 'programs'>,
+  { programId, eventId, siteId }: Pick<TransactionFacts, 'programId' | 'eventId' | 'siteId'>,
+): Surroundings {
+  const program = programs.get(programId);
+  const event = program?.events.find(({ id }) => id === eventId);
+  return {
+    program: program?.status ?? 'unknown',
+    invoicesPaid: program?.invoicesPaid === true,
+    isConnected: programs.site(siteId) !== undefined && programs.connectionsOf(siteId).has(programId),
+    pendingDays: event?.pendingDays,
+    autoDeny: event?.autoDeny === true,
+  };
 }

@@ -3,13 +3,13 @@ import { execute, load } from '../../kernel/decider';
 import { type Ids, type Position } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
 import { KeyedAggregates } from '../keys/reservation';
-import { voucherFaults as fault } from './faults';
 import {
   type ProgramCurrency,
   type VoucherCommand,
   type VoucherContent,
   voucherDecider,
   type VoucherEvent,
+  voucherFaults as fault,
   type VoucherState,
 } from './voucher';
 

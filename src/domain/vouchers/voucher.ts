@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type CommandOf, type Decider, type EventOf, type Folded } from '../../kernel/decider';
 import { type Position, START } from '../../kernel/event';
+import { faultsOf } from '../../kernel/fault';
 
 /**
  * A voucher, in the stream `voucher-<id>`.
@@ -159,4 +160,54 @@ export function postedFields(
     ? { discountAmount: `${voucher.discountAmount} ${codeOf(currency, programId)}` }
     : {};
   return { ...voucher, ...amount, ...originOf(state) };
+}
+
+/** Document 2, Errors: voucher creation. What each is used for: `docs/decisions.md#v14`. */
+export const voucherFaultTable = {
+  invalidVoucher: ['101', 400, 'Invalid voucher information'],
+  noAccess: ['102', 400, 'No access to the program'],
+  notConnected: ['103', 400, 'No connection between program and site'],
+} as const;
+
+export const voucherFaults = faultsOf(voucherFaultTable);
+
+/** A document of the read model; directory data is joined when answering. Times in epoch ms. */
+export interface StoredVoucher {
+  readonly programId: number;
+  readonly sourceId: string;
+  readonly created: number;
+  readonly updated: number;
+  readonly voucher: VoucherContent;
+  readonly currency: VoucherCurrency;
+}
+
+export interface ListedVoucher extends StoredVoucher {
+  readonly id: number;
+}
+
+/**
+ * Who may use a voucher, as texts to compare (`docs/decisions.md#v5`, `#v10`): a voucher has one for each audience, a
+ * publisher one for each audience that it belongs to. So a change of connections writes no voucher.
+ */
+export function audienceOf(programId: number, siteIds: readonly number[] = []): readonly string[] {
+  if (siteIds.length === 0) return [anySiteOf(programId)];
+  return siteIds.map((siteId) => siteOf(programId, siteId));
+}
+
+/** The audiences that these connections of sites to programs belong to. */
+export function audiencesIn(
+  connections: Iterable<{ readonly siteId: number; readonly programId: number }>,
+): readonly string[] {
+  const audiences = new Set<string>();
+  for (const { siteId, programId } of connections)
+    audiences.add(anySiteOf(programId)).add(siteOf(programId, siteId));
+  return [...audiences];
+}
+
+function anySiteOf(programId: number): string {
+  return String(programId);
+}
+
+function siteOf(programId: number, siteId: number): string {
+  return `${programId}/${siteId}`;
 }

@@ -1,7 +1,6 @@
 import { endedLoads, undoingsOf } from '../../../projections/imports';
 import { eventsOfOffer } from '../../../projections/price-history';
-import { FEED, type FeedEvent } from '../../domain/products/feed';
-import { REFUSALS, type RefusalEvent } from '../../domain/products/feed-refusals';
+import { FEED, type FeedEvent, type RefusalEvent, REFUSALS } from '../../domain/products/feed';
 import { offerId } from '../../domain/products/offer';
 import { formatPrice } from '../../domain/products/product-fields';
 import { toFolded } from '../../kernel/decider';

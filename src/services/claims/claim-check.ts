@@ -1,4 +1,5 @@
 import {
+  AMOUNTS,
   type ClaimCommand,
   type ClaimContent,
   claimDecider,
@@ -6,7 +7,6 @@ import {
   type FiledClaim,
   type Ruling,
 } from '../../domain/claims/claim';
-import { AMOUNTS } from '../../domain/claims/claim-amounts';
 import { claimFaults as fault } from '../../domain/claims/faults';
 import {
   APPROVED,

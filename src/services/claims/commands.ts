@@ -14,13 +14,14 @@ import {
   rulingIn,
   updateFaults,
 } from './claim-check';
-import { type KeyFields, UNSEEN } from '../../domain/claims/claim-keys';
 import {
   ClaimWriter,
   type FoundKey,
+  type KeyFields,
   type NewClaim,
   notUnique,
   requireSize,
+  UNSEEN,
   type Written,
 } from '../../domain/claims/claim-writer';
 import { claimFaults as fault, placed, raiseFaults, RefusedItems } from '../../domain/claims/faults';

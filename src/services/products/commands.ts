@@ -10,7 +10,7 @@ import { LOADED_PRODUCTS, LOADS } from '../../runtime/metrics';
 import { productFaults as fault } from '../../domain/products/faults';
 import { type LoadedFeed, Loader, type LoadRequest, type LoadResult, type LoadUse } from './load/loader';
 import { ownFeed } from './product.queries';
-import { FeedRefusals } from '../../domain/products/feed-refusals';
+import { FeedRefusals } from '../../domain/products/feed';
 
 /** A body of products: a request's, or one that was made here, which uses nothing that others need. */
 type LoadBody = Pick<PostedBody, 'format' | 'chunks'> & Partial<Pick<PostedBody, 'takes'>>;

@@ -1,9 +1,12 @@
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { postedTransaction, postedTransition } from '../../domain/transactions/transaction-fields';
-import { isReportInfo } from '../../domain/transactions/transaction-output';
+import { isReportInfo } from '../../domain/transactions/stored-transaction';
 import { type DeniedReasonId, EVENT_TYPES, RULING_REASONS } from '../../domain/transactions/states';
-import { surroundingsOf } from '../../domain/transactions/surroundings';
-import { type KnownTransaction, type TransactionCommand } from '../../domain/transactions/transaction';
+import {
+  type KnownTransaction,
+  surroundingsOf,
+  type TransactionCommand,
+} from '../../domain/transactions/transaction';
 import { AMENDABLE, AMOUNTS, type TransactionFacts } from '../../domain/transactions/transaction-facts';
 import { idsWith, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
 import { START } from '../../kernel/event';

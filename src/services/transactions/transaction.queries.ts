@@ -14,12 +14,12 @@ import { conversionFaults as fault } from '../../domain/subscriptions/faults';
 import { eventsOnDemand } from '../../kernel/history';
 import { type OutputTotal, type OutputTransaction } from '../../domain/transactions/transaction-fields';
 import { idsWith, onlyOne, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
-import { toOutput } from '../../domain/transactions/transaction-output';
 import { STANDINGS, type StateId, STATES } from '../../domain/transactions/states';
 import {
   type ListedTransaction,
   storedAfter,
   type StoredTransaction,
+  toOutput,
 } from '../../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
 import { type FoundList } from '../../http/answer';

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { voucherFaults as fault } from '../../domain/vouchers/faults';
-import { VOUCHER_TYPES } from '../../domain/vouchers/voucher';
+import { VOUCHER_TYPES, voucherFaults as fault } from '../../domain/vouchers/voucher';
 import { type VoucherPost, VoucherWriter, type WrittenVoucher } from '../../domain/vouchers/voucher-writer';
 import { VisibleWrites } from '../../http/visible-writes';
 import { type Position } from '../../kernel/event';

@@ -2,14 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { listVouchers, type VoucherCriteria } from '../../../projections/vouchers';
 import { load } from '../../kernel/decider';
 import { type Version, versionsOf } from '../../kernel/history';
-import { voucherFaults as fault } from '../../domain/vouchers/faults';
-import { audiencesIn, type ListedVoucher } from '../../domain/vouchers/stored-voucher';
 import {
+  audiencesIn,
   isOfMoney,
+  type ListedVoucher,
   postedFields,
   type VoucherContent,
   type VoucherCurrency,
   voucherDecider,
+  voucherFaults as fault,
   type VoucherState,
 } from '../../domain/vouchers/voucher';
 import { type FoundList } from '../../http/answer';

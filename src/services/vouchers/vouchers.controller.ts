@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, type DynamicModule, Get, Module, Param, Post } from '@nestjs/common';
-import { voucherFaults as fault, voucherFaultTable } from '../../domain/vouchers/faults';
+import { voucherFaults as fault, voucherFaultTable } from '../../domain/vouchers/voucher';
 import { VoucherWriter } from '../../domain/vouchers/voucher-writer';
 import { Answer, ListAnswer } from '../../http/answer';
 import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../http/decorators';

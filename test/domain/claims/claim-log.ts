@@ -1,7 +1,6 @@
 import { type ClaimContent, claimDecider, type FiledClaim } from '../../../src/domain/claims/claim';
 import { claimBatchDecider } from '../../../src/domain/claims/claim-batch';
-import { keyOf } from '../../../src/domain/claims/claim-keys';
-import { ClaimWriter, type NewClaim } from '../../../src/domain/claims/claim-writer';
+import { ClaimWriter, keyOf, type NewClaim } from '../../../src/domain/claims/claim-writer';
 import { load } from '../../../src/kernel/decider';
 import { START } from '../../../src/kernel/event';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';

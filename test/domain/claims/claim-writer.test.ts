@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { claimDecider, type ClaimEvent, type ClaimState } from '../../../src/domain/claims/claim';
 import { claimBatchDecider, type ClaimBatchEvent } from '../../../src/domain/claims/claim-batch';
-import { ClaimKeys } from '../../../src/domain/claims/claim-keys';
-import { ClaimWriter, requireSize } from '../../../src/domain/claims/claim-writer';
+import { ClaimKeys, ClaimWriter, requireSize } from '../../../src/domain/claims/claim-writer';
 import { CANNOT_VALIDATE } from '../../../src/domain/claims/statuses';
 import { execute, load, type StateAt, toNewEvent } from '../../../src/kernel/decider';
 import { EngineUnavailable, type EventLog } from '../../../src/kernel/event-log';

@@ -1,11 +1,11 @@
 import {
+  type Surroundings,
   type TransactionCommand,
   transactionDecider,
   type TransactionEvent,
   type TransactionState,
 } from '../../../src/domain/transactions/transaction';
 import { type TransactionFacts } from '../../../src/domain/transactions/transaction-facts';
-import { type Surroundings } from '../../../src/domain/transactions/surroundings';
 import { type StateName } from '../../../src/domain/transactions/states';
 
 export const AT = '2026-03-01T12:00:00.000Z';

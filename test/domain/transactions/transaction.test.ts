@@ -2,11 +2,11 @@ import { commissionOf } from '../../../src/network/commission';
 import { MOVES, STATES, type StateName, type Trigger } from '../../../src/domain/transactions/states';
 import {
   STATE_OF,
+  type Surroundings,
   type TransactionCommand,
   type TransactionEvent,
 } from '../../../src/domain/transactions/transaction';
 import { type Amendments } from '../../../src/domain/transactions/transaction-facts';
-import { type Surroundings } from '../../../src/domain/transactions/surroundings';
 import { golden } from '../../support/golden';
 import { AT, after, decide, FACTS, FINE, report, stateAfter, WAYS } from './cases';
 

@@ -1,4 +1,4 @@
-import { FeedRefusals } from '../../../src/domain/products/feed-refusals';
+import { FeedRefusals } from '../../../src/domain/products/feed';
 import { loadHistory, undoLoad } from '../../../src/operations/undo-load';
 import { type LoadCommand, ProductCommands } from '../../../src/services/products/commands';
 import { feedLeases, FingerprintCache } from '../../../src/services/products/load/fingerprint-cache';
