@@ -2,7 +2,7 @@ import { type Directory } from '../src/network/directory';
 import { type Position } from '../src/kernel/event';
 import { type Found, type QueryOptions } from '../src/kernel/query';
 import { type ReadStore, requireVersion } from '../src/kernel/read-store';
-import { mapInSlices } from '../src/runtime/slices';
+import { mapInSlices } from '../src/runtime/concurrency';
 import { FEED_STREAMS, feedIdOf, OFFER_EVENTS, type OfferEvent, offerOf } from './products';
 import { type Projection } from '../src/projector/projection';
 

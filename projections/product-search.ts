@@ -16,7 +16,7 @@ import {
 import { type PageInParts, searchGroupsInParts, searchInParts } from '../src/projector/search-in-parts';
 import { without } from '../src/kernel/without';
 import { type ReadStore } from '../src/kernel/read-store';
-import { mapInSlices } from '../src/runtime/slices';
+import { mapInSlices } from '../src/runtime/concurrency';
 import { IDENTIFIERS } from '../src/domain/products/product-fields';
 import { type Offer } from '../src/domain/products/offer';
 import { foldCase, queryWordsOf, type SearchWord } from '../src/wire/words';

@@ -4,7 +4,7 @@ import { constants, gzip as gzipped } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
 import { type FastifyReply } from 'fastify';
 import { SYSTEM_CLOCK } from '../runtime/clock';
-import { SLICE_MS } from '../runtime/slices';
+import { SLICE_MS } from '../runtime/concurrency';
 import { acceptsGzip, CONTENT_TYPES, type Format } from '../wire/api/format';
 import { calledWith } from '../wire/json/write';
 import { Answer, ListAnswer, QueuedAnswer, StreamedAnswer } from './answer';

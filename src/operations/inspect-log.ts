@@ -1,7 +1,7 @@
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventLog } from '../kernel/event-log';
 import { NamedError } from '../kernel/fault';
-import { pacer } from '../runtime/slices';
+import { pacer } from '../runtime/concurrency';
 import { EVENTS, problemsOf } from './events/schemas';
 import { timeOf } from './log-events';
 

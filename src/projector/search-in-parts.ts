@@ -9,7 +9,7 @@ import {
   type Search,
 } from '../kernel/query';
 import { type ReadStore, type Target } from '../kernel/read-store';
-import { mapInSlices } from '../runtime/slices';
+import { mapInSlices } from '../runtime/concurrency';
 
 /** About how many characters of documents one answer holds in memory at once (`docs/decisions.md#x72`). */
 const BODY_LIMIT = 4 * 1024 * 1024;

@@ -1,6 +1,5 @@
-import { type Decider, execute, type StateAt } from '../../src/kernel/decider';
+import { type Decider, execute, type StateAt, type Version, versionsOf } from '../../src/kernel/decider';
 import { type EventLog } from '../../src/kernel/event-log';
-import { type Version, versionsOf } from '../../src/kernel/history';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { withLog } from '../support/temporary-log';
 

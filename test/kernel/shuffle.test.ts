@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { inRandomOrder } from '../support/random-order';
-import { SHUFFLE_PRIME, shuffler } from '../../src/kernel/shuffle';
+import { SHUFFLE_PRIME, shuffler } from '../../src/kernel/query';
 
 describe('the random order of a seed', () => {
   it('never changes', () => {

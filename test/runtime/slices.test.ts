@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { pacer, SLICE_MS, sliceBy } from '../../src/runtime/slices';
+import { pacer, SLICE_MS, sliceBy } from '../../src/runtime/concurrency';
 import { TestClock } from '../support/clock';
 
 /** Blocks the thread for so long (ms). */

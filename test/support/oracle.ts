@@ -7,12 +7,12 @@ import {
   type GroupSearch,
   type Order,
   type Search,
+  shuffler,
   type ValueCount,
   type ValuesSearch,
   type Word,
 } from '../../src/kernel/query';
 import { type Document } from '../../src/kernel/read-store';
-import { shuffler } from '../../src/kernel/shuffle';
 
 /** The expected answers of a read store, by examining every document: slow and obviously correct. */
 export function oracleOf(documents: readonly Document[]) {

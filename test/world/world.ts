@@ -6,7 +6,7 @@ import { MAX_CLOCK_SKEW_MS } from '../../src/kernel/leases';
 import { importNetwork } from '../../src/operations/import-network';
 import { resumeReadModels } from '../../src/operations/projections';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { sliceBy } from '../../src/runtime/slices';
+import { sliceBy } from '../../src/runtime/concurrency';
 import { censusOf } from './census';
 import { type Left, leftOf } from './checks';
 import { Broken, brokenBy } from './checks/broken';

@@ -1,7 +1,6 @@
-import { toDomainEvent } from '../../kernel/decider';
+import { eventsOnDemand, toDomainEvent } from '../../kernel/decider';
 import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { type EventLog } from '../../kernel/event-log';
-import { eventsOnDemand } from '../../kernel/history';
 import { messageIdOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,

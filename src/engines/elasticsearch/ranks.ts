@@ -1,6 +1,13 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type Cursor, distinctWords, type Found, type Order, type Page, type Word } from '../../kernel/query';
-import { shuffler } from '../../kernel/shuffle';
+import {
+  type Cursor,
+  distinctWords,
+  type Found,
+  type Order,
+  type Page,
+  shuffler,
+  type Word,
+} from '../../kernel/query';
 import { ID, type IndexLayout, property } from './layout';
 import { having, type Query, type queryOf } from './query';
 import { type Snapshot, type SnapshotPage } from './snapshot';

@@ -1,4 +1,4 @@
-import { mapInSlices } from '../../runtime/slices';
+import { mapInSlices } from '../../runtime/concurrency';
 import { plainWordsOf } from '../../wire/words';
 import { type Directory } from '../directory';
 import { type CategoryDefinition } from '../events';

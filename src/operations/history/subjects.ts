@@ -16,9 +16,8 @@ import {
 import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
 import { AMOUNTS, postedValue } from '../../domain/transactions/transaction-facts';
 import { VOUCHER, voucherDecider, type VoucherEvent } from '../../domain/vouchers/voucher';
-import { eventAt, toFolded } from '../../kernel/decider';
+import { eventAt, eventsOnDemand, toFolded } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
-import { eventsOnDemand } from '../../kernel/history';
 import { defined, without } from '../../kernel/without';
 import { type Directory } from '../../network/directory';
 import { type ProgramEvent, STATUS_AFTER } from '../../network/events';

@@ -17,7 +17,7 @@ import {
 import { suggestMappings } from '../../network/categories/suggest-mappings';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';
-import { mapInSlices } from '../../runtime/slices';
+import { mapInSlices } from '../../runtime/concurrency';
 import { CountedFeeds } from '../../services/products/feed.queries';
 import { operationsById, type Shape } from '../../wire/api/description';
 import { isPosted, isUnset, Refusals, wrong } from '../../wire/api/posted';

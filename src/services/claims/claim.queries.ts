@@ -3,10 +3,9 @@ import { type ClaimCriteria, type ClaimPage, listClaims } from '../../../project
 import { CLAIM, claimDecider, type ClaimEvent, type ClaimState } from '../../domain/claims/claim';
 import { claimFaults as fault } from '../../domain/claims/faults';
 import { storedAfter, type StoredClaim } from '../../domain/claims/stored-claim';
-import { eventsOnDemand } from '../../kernel/history';
 import { type FoundList } from '../../http/answer';
 import { Clock } from '../../runtime/clock';
-import { toFolded } from '../../kernel/decider';
+import { eventsOnDemand, toFolded } from '../../kernel/decider';
 import { streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';

@@ -9,8 +9,7 @@ import { type Position } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { FairQueue } from '../../runtime/fair-queue';
 import { type Fault, Faults, faultsIn } from '../../kernel/fault';
-import { inParallel, KeyedMutex } from '../../runtime/concurrency';
-import { pacer } from '../../runtime/slices';
+import { inParallel, KeyedMutex, pacer } from '../../runtime/concurrency';
 import {
   legacyIdOf,
   type NamedTransaction,

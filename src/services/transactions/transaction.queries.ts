@@ -11,7 +11,6 @@ import {
   type TransactionTotals,
 } from '../../../projections/transactions';
 import { conversionFaults as fault } from '../../domain/subscriptions/faults';
-import { eventsOnDemand } from '../../kernel/history';
 import { type OutputTotal, type OutputTransaction } from '../../domain/transactions/transaction-fields';
 import { idsWith, onlyOne, TRANSACTION_ID } from '../../domain/transactions/transaction-id';
 import { STANDINGS, type StateId, STATES } from '../../domain/transactions/states';
@@ -23,7 +22,7 @@ import {
 } from '../../domain/transactions/stored-transaction';
 import { TRANSACTION, type TransactionEvent } from '../../domain/transactions/transaction';
 import { type FoundList } from '../../http/answer';
-import { lastEvent, toDomainEvent } from '../../kernel/decider';
+import { eventsOnDemand, lastEvent, toDomainEvent } from '../../kernel/decider';
 import { NO_STREAM, type Position, positionOf, START, streamOf } from '../../kernel/event';
 import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';

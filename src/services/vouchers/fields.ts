@@ -1,4 +1,4 @@
-import { MOST_VERSIONS } from '../../kernel/history';
+import { MOST_VERSIONS } from '../../kernel/decider';
 import { jsonList, type ListText, type ListView, listWriter } from '../../wire/record/list';
 import { type AnswerOf, type Fields, listOf, optional, record } from '../../wire/record/record';
 import { amount, boolean, date, idOf, integer, language, text, url } from '../../wire/record/kinds';

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { listVouchers, type VoucherCriteria } from '../../../projections/vouchers';
-import { load } from '../../kernel/decider';
-import { type Version, versionsOf } from '../../kernel/history';
+import { load, type Version, versionsOf } from '../../kernel/decider';
 import {
   audiencesIn,
   isOfMoney,

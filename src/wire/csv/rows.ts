@@ -1,4 +1,4 @@
-import { pacer } from '../../runtime/slices';
+import { pacer } from '../../runtime/concurrency';
 import { NotParsable } from '../bytes';
 
 /** A row of a CSV text, and its first line, from 1. */

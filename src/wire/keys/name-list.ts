@@ -1,4 +1,4 @@
-import { pacer } from '../../runtime/slices';
+import { pacer } from '../../runtime/concurrency';
 import { isPosted, notesOf } from '../api/posted';
 import { type RecordKind } from '../record/record';
 

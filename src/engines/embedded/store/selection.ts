@@ -1,5 +1,4 @@
-import { distinctWords, type Filter, type Order, type Word } from '../../../kernel/query';
-import { shuffler } from '../../../kernel/shuffle';
+import { distinctWords, type Filter, type Order, shuffler, type Word } from '../../../kernel/query';
 import { type Filter as IndexFilter, type Order as IndexOrder } from '../search/query';
 import { type GenerationFile } from './generation-file';
 import { column, type Layout, type Tokenized, tokenOf } from './layout';
