@@ -1,5 +1,12 @@
 import { type NewEvent, NO_STREAM } from '../kernel/event';
-import { APPEND_LIMITS, UnacceptableAppend } from '../kernel/event-log';
+import {
+  APPEND_LIMITS,
+  type Appended,
+  EngineUnavailable,
+  RevisionConflict,
+  UnacceptableAppend,
+} from '../kernel/event-log';
+import { APPEND_SECONDS, APPENDED_EVENTS, APPENDS, type CountedLog } from '../runtime/metrics';
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -50,4 +57,26 @@ function isObjectText(text: string): boolean {
 /** UTF-8 cannot encode lone surrogates, and U+0000 ends a text in some stores. Valid JSON contains neither. */
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
+}
+
+/** Counts an append of so many events, and how long it takes. */
+export async function countedAppend(
+  log: CountedLog,
+  events: number,
+  append: () => Promise<Appended>,
+): Promise<Appended> {
+  const began = performance.now();
+  try {
+    const appended = await append();
+    APPENDS.add(1, { log, result: 'ok' });
+    APPENDED_EVENTS.add(events, { log });
+    return appended;
+  } catch (error) {
+    const isConflict = error instanceof RevisionConflict;
+    const otherwise = error instanceof EngineUnavailable ? 'unavailable' : 'refused';
+    APPENDS.add(1, { log, result: isConflict ? 'conflict' : otherwise });
+    throw error;
+  } finally {
+    APPEND_SECONDS.observe((performance.now() - began) / 1000, { log });
+  }
 }

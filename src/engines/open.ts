@@ -8,8 +8,14 @@ import { type ReadStore } from '../kernel/read-store';
 import { type OnRetry, UnusableUrl } from '../runtime/unavailable';
 import { closeDatabase, toFailure } from './embedded/connection';
 import { LeaseFile } from './embedded/leases';
-import { copyDeliveryLog } from './embedded/log/copy-delivery-log';
-import { joinDeliveryLog, joinLog, type LogTicket, openDeliveryLog, openLog } from './embedded/log/open-log';
+import {
+  copyDeliveryLog,
+  joinDeliveryLog,
+  joinLog,
+  type LogTicket,
+  openDeliveryLog,
+  openLog,
+} from './embedded/log/open-log';
 import { lock, Presence, PRESENCE_FOLDER } from './embedded/presence';
 import { layoutFolder } from './embedded/store/layouts';
 import { openEmbeddedStore } from './embedded/store/open-store';

@@ -12,8 +12,7 @@ import {
   UnacceptableAppend,
 } from '../../kernel/event-log';
 import { type OnRetry } from '../../runtime/unavailable';
-import { checkAppend } from '../check-append';
-import { countedAppend } from '../counted-append';
+import { checkAppend, countedAppend } from '../check-append';
 import { type Appender, type AppendResult } from './appender';
 import { BatchBuffer, eventsIn, lastRevision, type Readers, streamParts } from './stream-reads';
 import { NoAnswer, Refused, unavailable } from './failure';

@@ -1,12 +1,33 @@
 import { type DatabaseSyncInstance } from '@photostructure/sqlite';
-import { NO_STREAM, positionOf } from '../../../kernel/event';
+import { type NewEvent, NO_STREAM, positionOf } from '../../../kernel/event';
 import { type Appended, RevisionConflict } from '../../../kernel/event-log';
 import { COMMIT_APPENDS, COMMIT_SECONDS, FSYNC_SECONDS } from '../../../runtime/metrics';
 import { Connection, type Session } from '../connection';
 import { refuseTorn, refuseTornIndex } from './damage';
-import { type PackedAppend, TEXTS } from './packed';
 import { expireSlice, shrinkSlice } from './expiry';
 import { eventsOfAppends, HEAD, type LogKind, openToAppend, REVISION, SUBJECTS } from './schema';
+import { checkAppend } from '../../check-append';
+
+/** Texts of one event in `PackedAppend.texts`: id, type, data, meta. */
+export const TEXTS = 4;
+
+/** A validated append, in the form that is fastest to send to another thread and to insert. */
+export interface PackedAppend {
+  readonly stream: string;
+  readonly expected: number;
+  /** The texts of all events, concatenated. */
+  readonly texts: readonly string[];
+  /** Their size, as counted by `APPEND_LIMITS`. */
+  readonly bytes: number;
+}
+
+/** Validates an append and packs it. Raises `UnacceptableAppend`. */
+export function pack(stream: string, expected: number, events: readonly NewEvent[]): PackedAppend {
+  const bytes = checkAppend(stream, expected, events);
+  const texts: string[] = [];
+  for (const { id, type, data, meta } of events) texts.push(id, type, data, meta);
+  return { stream, expected, texts, bytes };
+}
 
 /** Moves the WAL into the file; waits up to 500 ms for readers in other processes. */
 const CHECKPOINT_WAL = 'PRAGMA busy_timeout = 500; PRAGMA wal_checkpoint(TRUNCATE)';

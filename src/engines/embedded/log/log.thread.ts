@@ -1,11 +1,9 @@
 import { BroadcastChannel, type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../../../runtime/calls';
 import { RevisionConflict } from '../../../kernel/event-log';
-import { type Sent } from './append-sender';
-import { GroupCommit } from './group-commit';
-import { expireWith } from './expiring';
-import { LogWriter } from './log-writer';
-import { type PackedAppend } from './packed';
+import { GroupCommit, type Sent } from './group-commit';
+import { expireWith } from './sqlite-event-log';
+import { LogWriter, type PackedAppend } from './log-writer';
 import { type LogKind, SUBJECTS } from './schema';
 
 /** The log's file, and the channel on which the thread broadcasts the head of the log. */

@@ -1,19 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { BroadcastChannel, MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { setImmediate } from 'node:timers/promises';
 import { callsOver, type Remote } from '../../../runtime/calls';
-import { EngineUnavailable, type EventLog, type ExpiringLog } from '../../../kernel/event-log';
-import { countedAppend } from '../../counted-append';
-import { AppendSender } from './append-sender';
-import { expireWith, type Expire, SqliteExpiringLog } from './expiring';
-import { GroupCommit } from './group-commit';
+import { DamagedLog, EngineUnavailable, type EventLog, type ExpiringLog } from '../../../kernel/event-log';
+import { countedAppend } from '../../check-append';
+import { AppendSender, GroupCommit } from './group-commit';
 import { LogReader } from './log-reader';
 import { type LogThread, type LogThreadData } from './log.thread';
-import { LogWriter } from './log-writer';
-import { HeadWatcher } from './head-watcher';
-import { TEXTS } from './packed';
-import { type LogKind, SUBJECTS } from './schema';
-import { type Send, SqliteEventLog } from './sqlite-event-log';
+import { LogWriter, TEXTS } from './log-writer';
+import { type LogKind, openToAppend, SUBJECTS } from './schema';
+import {
+  type Expire,
+  expireWith,
+  HeadWatcher,
+  type Send,
+  SqliteEventLog,
+  SqliteExpiringLog,
+} from './sqlite-event-log';
+import { START } from '../../../kernel/event';
+import { closeDatabase } from '../connection';
 
 /** What another thread needs to open the same log. `port` must be transferred. */
 export interface LogTicket {
@@ -148,4 +154,56 @@ function portTo(thread: Worker): MessagePort {
   const { port1, port2 } = new MessageChannel();
   thread.postMessage(port2, [port2]);
   return port1;
+}
+
+/** Appends that are copied at a time: other work of the thread continues in between. */
+const SLICE = 1_000;
+
+/**
+ * Copies the file of a delivery log, which may be in use, to a new file: everything up to its present end. Events that
+ * expire meanwhile may be in it. Reads the copy as a log. Raises `EngineUnavailable`.
+ */
+export async function copyDeliveryLog(from: string, to: string, signal?: AbortSignal): Promise<void> {
+  await copyRows(from, to, signal);
+  const { log } = await openDeliveryLog(to, false);
+  try {
+    const head = await log.head();
+    let last = START;
+    for await (const { position } of log.readAll({ after: START })) last = position;
+    if (last !== head) throw new DamagedLog(`its copy ends at ${last} in place of ${head}`);
+  } finally {
+    await log.close();
+  }
+}
+
+async function copyRows(from: string, to: string, signal: AbortSignal | undefined): Promise<void> {
+  const database = openToAppend(to, 'deliveries');
+  try {
+    database.prepare('ATTACH DATABASE ? AS source').run(from);
+    const [head] = database.prepare('SELECT coalesce(max(position), 0) FROM source.appends').get() as [
+      number,
+    ];
+    const next = database.prepare(
+      'SELECT max(position) FROM (SELECT position FROM source.appends WHERE position > ? AND position <= ? ' +
+        `ORDER BY position LIMIT ${SLICE})`,
+    );
+    const copies = ['appends', 'events'].map((table) =>
+      database.prepare(
+        `INSERT INTO main.${table} SELECT * FROM source.${table} WHERE position > ? AND position <= ?`,
+      ),
+    );
+    for (let after = 0; after < head;) {
+      signal?.throwIfAborted();
+      // In one transaction, both tables are read as of one moment.
+      database.exec('BEGIN IMMEDIATE');
+      const [upTo] = next.get(after, head) as [number | null];
+      if (upTo !== null) for (const copy of copies) copy.run(after, upTo);
+      database.exec('COMMIT');
+      after = upTo ?? head;
+      await setImmediate();
+    }
+    database.exec('UPDATE main.expired SET position = (SELECT position FROM source.expired)');
+  } finally {
+    closeDatabase(database);
+  }
 }

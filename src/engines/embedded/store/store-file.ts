@@ -1,7 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { EngineUnavailable } from '../../../kernel/event-log';
-import { Connection, iterate, openDatabase } from '../connection';
-import { callDriver } from '../driver-calls';
+import { callDriver, Connection, iterate, openDatabase } from '../connection';
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 export type SqlRow = readonly SqlValue[];
