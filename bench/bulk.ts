@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { layoutFolder } from '../src/engines/embedded/store/layouts';
+import { layoutFolder } from '../src/engines/embedded/store/registry';
 import { scanAndWrite, type SERIALISATIONS } from './bare/scan';
 import { type Bench, compareRates, type Figure, timed } from './harness';
 import { PUBLISHER_TOKEN } from './network';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { products } from '../projections/products';
-import { layoutFolder } from '../src/engines/embedded/store/layouts';
+import { layoutFolder } from '../src/engines/embedded/store/registry';
 import { openEngines } from '../src/engines/open';
 import { type Write } from '../src/kernel/read-store';
 import { directoryAt } from '../src/network/directory';

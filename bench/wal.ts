@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Readable } from 'node:stream';
-import { layoutFolder } from '../src/engines/embedded/store/layouts';
+import { layoutFolder } from '../src/engines/embedded/store/registry';
 import { type Bench, type Figure } from './harness';
 import { PUBLISHER_TOKEN } from './network';
 import { bodyOf } from './products';

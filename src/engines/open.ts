@@ -17,7 +17,7 @@ import {
   openLog,
 } from './embedded/log/open-log';
 import { lock, Presence, PRESENCE_FOLDER } from './embedded/presence';
-import { layoutFolder } from './embedded/store/layouts';
+import { layoutFolder } from './embedded/store/registry';
 import { openEmbeddedStore } from './embedded/store/open-store';
 import { isObject } from '../kernel/unknown';
 import { refuseUnfinishedImport } from './unfinished-import';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PROJECTIONS } from '../../projections';
-import { layoutFolder } from '../../src/engines/embedded/store/layouts';
+import { layoutFolder } from '../../src/engines/embedded/store/registry';
 import { type Position } from '../../src/kernel/event';
 import { rebuildAsOf } from '../../src/operations/as-of';
 import { rebuildProjections } from '../../src/operations/rebuild';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { releaseClosedFiles } from '../../src/engines/embedded/connection';
-import { layoutFolder } from '../../src/engines/embedded/store/layouts';
+import { layoutFolder } from '../../src/engines/embedded/store/registry';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';

@@ -1,7 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite';
 import { join } from 'node:path';
 import { EmbeddedStore } from '../../src/engines/embedded/store/embedded-store';
-import { QueryClock } from '../../src/engines/embedded/store/query-clock';
+import { QueryClock } from '../../src/engines/embedded/store/generation-file';
 import { EVERYTHING, type GroupCounts, QueryTooLong, type Search } from '../../src/kernel/query';
 import { LOOSE } from '../contracts/read-store/documents';
 import { live, put } from '../contracts/read-store/subject';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { layoutFolder } from '../../src/engines/embedded/store/layouts';
+import { layoutFolder } from '../../src/engines/embedded/store/registry';
 import { openEmbeddedStore } from '../../src/engines/embedded/store/open-store';
 import { EVERYTHING } from '../../src/kernel/query';
 import { type ReadStore } from '../../src/kernel/read-store';

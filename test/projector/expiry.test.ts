@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { DELIVERY_PROJECTIONS } from '../../projections';
 import { deliveryOf } from '../../projections/deliveries';
-import { layoutFolder } from '../../src/engines/embedded/store/layouts';
+import { layoutFolder } from '../../src/engines/embedded/store/registry';
 import { type Engines, openEngines } from '../../src/engines/open';
 import { deliveryRunner } from '../../src/app/read-models';
 import { Expiry } from '../../src/projector/expiry';

@@ -4,7 +4,7 @@ import { existsSync, statSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openLog } from '../../../src/engines/embedded/log/open-log';
-import { layoutFolder } from '../../../src/engines/embedded/store/layouts';
+import { layoutFolder } from '../../../src/engines/embedded/store/registry';
 import { type EventLog } from '../../../src/kernel/event-log';
 import { type ExportManifest } from '../../../src/operations/export-log';
 import { fill } from '../../contracts/event-log/events';

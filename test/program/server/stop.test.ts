@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { generateProducts } from '../../../bench/generate';
-import { layoutFolder } from '../../../src/engines/embedded/store/layouts';
+import { layoutFolder } from '../../../src/engines/embedded/store/registry';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { Exporter } from '../../../src/services/products/download/exporter';
 import { makeLoader } from '../../../src/services/products/load/loader';

@@ -1,9 +1,11 @@
 import { countGroups, type Group, GroupSearch } from './groups';
 import { merged } from './heap';
 import { type Hit, idOf, Ordering, Ranked } from './hits';
-import { type Matches, matchesOf, type Searched } from './matches';
+import { DECODED, everyFew, type Matches, matchesOf, type Searched } from './matches';
 import { type Answer, type Query } from './query';
 import { type Schema } from './segment';
+import { decode, SPAN } from './containers';
+import { bytesOf, compareBytes } from './bytes';
 
 /** Answers a query from all segments. */
 export function answer(
@@ -58,4 +60,88 @@ function documents(
 
 function rowOf({ searched, ordinal }: Hit): number {
   return searched.segment.rows.get(ordinal);
+}
+
+/** Some matching documents. The arrays are reused by the next ones. */
+export interface Walked {
+  readonly count: number;
+  readonly rows: Float64Array;
+  /** Per column; NaN is missing. */
+  readonly values: readonly Float64Array[];
+}
+
+/** The matches of one segment, a container at a time. */
+export function* walked(
+  matches: Matches,
+  columns: readonly string[],
+  check: () => void,
+): Generator<Walked, undefined> {
+  const { segment, set } = matches;
+  const length = Math.min(SPAN, segment.docs);
+  const rows = new Float64Array(length);
+  const values = columns.map(() => new Float64Array(length));
+  const numbers = columns.map((column) => segment.column(column));
+  for (const [span, container] of set.containers.entries()) {
+    check();
+    const count = decode(container, span * SPAN, DECODED);
+    if (count === 0) continue;
+    for (let at = 0; at < count; at += 1) rows[at] = segment.rows.get(DECODED[at] ?? 0);
+    for (const [index, column] of numbers.entries()) {
+      const own = values[index] ?? rows;
+      for (let at = 0; at < count; at += 1) own[at] = column.get(DECODED[at] ?? 0);
+    }
+    yield { count, rows, values };
+  }
+}
+
+interface Identified {
+  readonly id: Uint8Array;
+  readonly row: number;
+}
+
+/** The rows of the matches of all segments by id. */
+export function* rowsById(
+  all: readonly Matches[],
+  after: string | undefined,
+  check: () => void,
+): Generator<number, undefined> {
+  const from = after === undefined ? undefined : bytesOf(after);
+  const inOrder = merged(
+    all.filter(({ count }) => count > 0).map((matches) => identified(matches, from, check)),
+    (a, b) => compareBytes(a.id, b.id),
+  );
+  for (const { row } of inOrder) yield row;
+}
+
+/** Marks the positions of the matches among the sorted ids, then reads these ids in order. */
+function* identified(
+  matches: Matches,
+  after: Uint8Array | undefined,
+  check: () => void,
+): Generator<Identified, undefined> {
+  const { segment, set } = matches;
+  const marked = new Int32Array(Math.ceil(segment.docs / 32));
+  for (const [span, container] of set.containers.entries()) {
+    check();
+    const count = decode(container, span * SPAN, DECODED);
+    for (let at = 0; at < count; at += 1) {
+      const rank = segment.ranks.get(DECODED[at] ?? 0);
+      marked[rank >>> 5] = (marked[rank >>> 5] ?? 0) | (1 << (rank & 31));
+    }
+  }
+  const ids = segment.ids.all();
+  const start = after === undefined ? 0 : segment.ids.positionAfter(after);
+  const visit = everyFew(check);
+  for (let rank = start; rank < segment.docs; rank += 1) {
+    visit();
+    const word = marked[rank >>> 5] ?? 0;
+    if (word === 0) {
+      rank |= 31;
+      continue;
+    }
+    if ((word & (1 << (rank & 31))) === 0) continue;
+    ids.goTo(rank);
+    const id = ids.token.slice();
+    yield { id, row: segment.rows.get(ids.entry().few?.[0] ?? 0) };
+  }
 }

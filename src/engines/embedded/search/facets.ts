@@ -4,7 +4,7 @@ import { bitmapOf, countFewIn, countSetIn, difference, everything, type OrdinalS
 import { type Dictionary, type DictionaryReader, MAX_INLINE } from './dictionary';
 import { FirstItems } from './heap';
 import { DECODED, everyFew, firstWhere, type Matches, matchesOf, type Searched, tokenSet } from './matches';
-import { MergedTokens } from './merged-tokens';
+import { MergedTokens } from './merge';
 import { type Count, type Facet, type Filter } from './query';
 import { type Schema, type Segment, type StoredOrder } from './segment';
 

@@ -1,6 +1,6 @@
 import { type OrdinalSet, setOf, union } from './sets';
 import { SegmentMerge } from './merge';
-import { answer } from './answer';
+import { answer, rowsById, type Walked, walked } from './answer';
 import { countFacets } from './facets';
 import { isMostlyDeleted, Manifest, type Root, type SegmentState, tiersOf } from './manifest';
 import { matchesOf, type Searched } from './matches';
@@ -18,7 +18,6 @@ import {
 } from './segment';
 import { Sharing } from './sharing';
 import { type BlobCache, type Blobs, CheckedBlobs } from './storage';
-import { rowsById, type Walked, walked } from './walk';
 
 const NOTHING_RECORDED = { first: 0, next: 0, docs: 0, bytes: 0 } as const;
 

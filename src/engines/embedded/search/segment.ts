@@ -1,9 +1,16 @@
 import { bytesOf, textOf } from './bytes';
 import { decodeSet, emptySet, encodeSet, type OrdinalSet } from './sets';
 import { Dictionary, dictionaryNames } from './dictionary';
-import { Numbers, writeNumbers } from './numbers';
 import { SortedIds, writeTerms } from './postings';
-import { type BlobReader, type BlobWriter, type CheckedBlobs, PackReader, PackWriter } from './storage';
+import {
+  type BlobReader,
+  type BlobWriter,
+  type CheckedBlobs,
+  Numbers,
+  PackReader,
+  PackWriter,
+  writeNumbers,
+} from './storage';
 
 /** What the documents of an index have. */
 export interface Schema {

@@ -10,7 +10,7 @@ import {
 } from '../../../kernel/query';
 import { bodiesOf, foundOf, keysOf } from './documents';
 import { type GenerationFile } from './generation-file';
-import { selectionOf } from './selection';
+import { selectionOf } from './search';
 
 /** How many documents a group has, and the row of one of them. */
 interface CountedRow {

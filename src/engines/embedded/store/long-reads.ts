@@ -5,8 +5,7 @@ import { type SnapshotBatch } from '../../../kernel/read-store';
 import { documentOf, keysOf, VERSION } from './documents';
 import { type GenerationFile } from './generation-file';
 import { countedGroups } from './groups';
-import { countIn } from './search';
-import { selectionOf } from './selection';
+import { countIn, selectionOf } from './search';
 import { type SqlRow, type StoreFile } from './store-file';
 
 /** No long read starts while the WAL is larger (bytes), as it would block the reuse of the WAL. */

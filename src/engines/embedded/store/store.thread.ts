@@ -2,7 +2,7 @@ import { type MessagePort, workerData } from 'node:worker_threads';
 import { serveCalls } from '../../../runtime/calls';
 import { crash } from '../../../runtime/failure-report';
 import { EmbeddedStore } from './embedded-store';
-import { QueryClock } from './query-clock';
+import { QueryClock } from './generation-file';
 
 /** The data of a store thread: the store's folder, and the port for calls. The thread ends when the port closes. */
 export interface StoreThreadData {
