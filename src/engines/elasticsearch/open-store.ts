@@ -33,14 +33,13 @@ import {
 import { UnusableUrl } from '../../runtime/unavailable';
 import { Catalogue } from './catalogue';
 import { Connection, failureOf, type IndexContext, type Notices, type RetryTimes } from './connection';
-import { Checkpoints, Control } from './control';
+import { Checkpoints, Control, writeBatch } from './control';
 import { countGroups, groupPages, searchGroups } from './groups';
 import { foundOf, ID, type IndexLayout, nameOf, Names, property } from './layout';
 import { queryOf } from './query';
 import { search } from './search';
 import { nextPageSize, Snapshot, type SnapshotPage } from './snapshot';
 import { countValues } from './values';
-import { writeBatch } from './writer';
 import { defined, without } from '../../kernel/without';
 
 export interface ElasticsearchOptions {

@@ -14,15 +14,20 @@ import {
 import { type OnRetry } from '../../runtime/unavailable';
 import { checkAppend, countedAppend } from '../check-append';
 import { type Appender, type AppendResult } from './appender';
-import { BatchBuffer, eventsIn, lastRevision, type Readers, streamParts } from './stream-reads';
+import {
+  BatchBuffer,
+  eventsIn,
+  lastRevision,
+  type Messages,
+  type Readers,
+  streamParts,
+} from './stream-reads';
 import { NoAnswer, Refused, unavailable } from './failure';
 import { type End, type LogHead } from './head';
 import { BATCH, History, type ReadSelection, selectionOf } from './history';
 import { type IndexedLog, isIndexed, keepIndex, readIndex } from './reference-index';
-import { type Messages } from './messages';
-import { type Namespace } from './namespace';
 import { backwardsRequest, RetryBudget, streamRequest } from './requests';
-import { metadataEvent, type SentEvent } from './sent-event';
+import { metadataEvent, type Namespace, type SentEvent } from './sent-event';
 import { type Tail } from './tail';
 
 /** Minimum events to request once a stream turned out to contain events of other programs. */

@@ -1,8 +1,7 @@
 import { type Position, START } from '../../kernel/event';
-import { type Namespace } from './namespace';
 import { eventsIn, type Readers } from './stream-reads';
 import { NoAnswer } from './failure';
-import { maxPosition, type SentEvent } from './sent-event';
+import { maxPosition, type Namespace, type SentEvent } from './sent-event';
 import { backwardsRequest } from './requests';
 
 /** Sizes of successive backwards reads, until one contains an event of the log. */

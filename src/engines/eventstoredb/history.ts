@@ -1,10 +1,8 @@
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type EventBatch, type ReadAllOptions } from '../../kernel/event-log';
-import { BatchBuffer, type Readers } from './stream-reads';
-import { type Messages } from './messages';
-import { type Namespace } from './namespace';
-import { maxPosition, SentEvent, toPosition } from './sent-event';
+import { BatchBuffer, type Messages, type Readers } from './stream-reads';
+import { maxPosition, type Namespace, SentEvent, toPosition } from './sent-event';
 import { followRequest } from './requests';
 import { NoAnswer } from './failure';
 

@@ -7,10 +7,9 @@ import { Appender } from './appender';
 import { EventStoreLog, type Shared } from './event-store-log';
 import { LogHead } from './head';
 import { LogLeases } from './log-leases';
-import { Namespace } from './namespace';
 import { Readers } from './stream-reads';
 import { readMark } from './reference-index';
-import { metadataIn, type SentEvent } from './sent-event';
+import { metadataIn, Namespace, type SentEvent } from './sent-event';
 import { Tail } from './tail';
 
 interface Timing {

@@ -18,9 +18,15 @@ import { Backoff } from '../../runtime/unavailable';
 import { detailsOf, isTransient } from './failure';
 import { type End, type End as LogEnd } from './head';
 import { type ReadSelection } from './history';
-import { INDEX, type Namespace } from './namespace';
 import { streamRequest } from './requests';
-import { metadataEvent, metadataIn, type SentEvent, type StreamMetadata } from './sent-event';
+import {
+  INDEX,
+  metadataEvent,
+  metadataIn,
+  type Namespace,
+  type SentEvent,
+  type StreamMetadata,
+} from './sent-event';
 import { eventsIn, type Readers } from './stream-reads';
 
 /** Up to where the index is complete, and the revision of its last record by then. */

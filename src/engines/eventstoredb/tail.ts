@@ -1,10 +1,8 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { type Position, type RecordedEvent } from '../../kernel/event';
 import { type End, type LogHead } from './head';
-import { type Messages } from './messages';
-import { type Namespace } from './namespace';
-import { type Readers } from './stream-reads';
-import { maxPosition, SentEvent } from './sent-event';
+import { type Messages, type Readers } from './stream-reads';
+import { maxPosition, type Namespace, SentEvent } from './sent-event';
 import { followRequest } from './requests';
 import { asError, NoAnswer } from './failure';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type ClientReadableStream } from '@grpc/grpc-js';
 import { type ReadResp } from '@eventstore/db-client/generated/streams_pb';
 import { Connection } from '../../../src/engines/eventstoredb/connection';
-import { Namespace } from '../../../src/engines/eventstoredb/namespace';
+import { Namespace } from '../../../src/engines/eventstoredb/sent-event';
 import { openEventStoreDb } from '../../../src/engines/eventstoredb/open-event-store-db';
 import { followRequest } from '../../../src/engines/eventstoredb/requests';
 import { NO_STREAM, START } from '../../../src/kernel/event';

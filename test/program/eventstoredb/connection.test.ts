@@ -4,7 +4,7 @@ import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb'
 import { Metadata, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { openEventStoreDb } from '../../../src/engines/eventstoredb/open-event-store-db';
 import { Readers } from '../../../src/engines/eventstoredb/stream-reads';
-import { Namespace } from '../../../src/engines/eventstoredb/namespace';
+import { Namespace } from '../../../src/engines/eventstoredb/sent-event';
 import { followRequest } from '../../../src/engines/eventstoredb/requests';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { gather, idsOf, newEvents, streamOf } from '../../contracts/event-log/events';
