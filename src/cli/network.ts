@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { type Command } from 'commander';
 import { type EventLog } from '../kernel/event-log';
-import { type AppendedFacts } from '../network/append-facts';
 import { type NetworkChange } from '../network/changes';
-import { type Fact } from '../network/decider';
+import { type AppendedFacts, type Fact } from '../network/decider';
 import { type Directory } from '../network/directory';
 import { SYSTEM_CLOCK } from '../runtime/clock';
 import { type CliParts, confirm, onDirectory, withDirectory } from './settings';

@@ -2,7 +2,7 @@ import { type StateId } from '../domain/transactions/states';
 import { type Clock } from '../runtime/clock';
 import { type VisibleWrites } from '../http/visible-writes';
 import { type EventLog } from '../kernel/event-log';
-import { appendFacts } from '../network/append-facts';
+import { appendFacts } from '../network/decider';
 import { type FollowedDirectory } from '../network/follower';
 import { planNetwork } from '../operations/import-network';
 import { type CommandResults, type Recorded, TransactionCommands } from '../services/transactions/commands';

@@ -1,8 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Decider } from '../kernel/decider';
+import { type Decider, execute, type StateAt } from '../kernel/decider';
 import { without } from '../kernel/without';
 import { Directory } from './directory';
 import { type DirectoryEvent, STATUS_AFTER } from './events';
+import { batchesOf, inParallel } from '../runtime/concurrency';
+import { type Ids, type Position, START, streamOf } from '../kernel/event';
+import { APPEND_LIMITS, type EventLog } from '../kernel/event-log';
 
 /** An event whose outcome should be true: it is appended only if it would change something. */
 export interface Fact {
@@ -37,9 +40,7 @@ const CATEGORIES = [
  * The decider for one category of streams. It omits facts that are already true, so repeating a command does nothing.
  * The state is a directory of that one stream, changed in place.
  */
-export function directoryDecider(
-  category: Fact['category'],
-): Decider<readonly Fact[], Directory, DirectoryEvent> {
+function directoryDecider(category: Fact['category']): Decider<readonly Fact[], Directory, DirectoryEvent> {
   return {
     category,
     get initial() {
@@ -107,4 +108,59 @@ export function definedBefore({ type, data: { id } }: DefiningEvent, directory: 
 /** Ignores the time of the event. */
 function isSame(definition: object, present: object | undefined): boolean {
   return isDeepStrictEqual({ ...definition, at: '' }, { ...present, at: '' });
+}
+
+export interface AppendedFacts {
+  /** Number of appended events; 0 if nothing had to change. */
+  readonly events: number;
+  /** Position of the last one; `START` if there was none. */
+  readonly position: Position;
+}
+
+const LIMITS = { count: APPEND_LIMITS.events, size: APPEND_LIMITS.bytes };
+
+/** Enough concurrent appends for the log to commit them in groups. */
+const CONCURRENCY = 128;
+
+/**
+ * Appends the facts that are not true yet, according to `directory` and to the current streams. Running an interrupted
+ * call again completes it. `onAppended` is called for each fact that this call has appended.
+ */
+export async function appendFacts(
+  uuids: Ids,
+  log: EventLog,
+  facts: readonly Fact[],
+  directory: Directory,
+  onAppended?: (fact: Fact) => void,
+): Promise<AppendedFacts> {
+  let events = 0;
+  let position = START;
+  await inParallel(byStream(missingOf(facts, directory)), CONCURRENCY, async (stream) => {
+    let known: StateAt<Directory> | undefined;
+    for (const batch of batchesOf(stream, LIMITS, sizeOf)) {
+      const [{ category, id }] = batch;
+      const appended = await execute(uuids, log, directoryDecider(category), id, batch, known);
+      known = appended;
+      events += appended.events.length;
+      if (appended.position !== undefined && appended.position > position) position = appended.position;
+      for (const fact of batch) if (appended.events.includes(fact.event)) onAppended?.(fact);
+    }
+  });
+  return { events, position };
+}
+
+function byStream(facts: readonly Fact[]): Iterable<readonly Fact[]> {
+  const streams = new Map<string, Fact[]>();
+  for (const fact of facts) {
+    const stream = streamOf(fact.category, fact.id);
+    const others = streams.get(stream);
+    if (others === undefined) streams.set(stream, [fact]);
+    else others.push(fact);
+  }
+  return streams.values();
+}
+
+/** Including an allowance for the id, type and meta of the event. */
+function sizeOf({ event }: Fact): number {
+  return Buffer.byteLength(JSON.stringify(event.data)) + 256;
 }

@@ -1,5 +1,5 @@
 import { type Ids } from '../kernel/event';
-import { type Fact } from '../network/decider';
+import { type AppendedFacts, appendFacts, type Fact } from '../network/decider';
 import { Directory, directoryAt } from '../network/directory';
 import { readNetwork } from '../network/network-check';
 import { networkFacts, networkOf, removalsOf, tokenFact } from '../network/network-facts';
@@ -7,7 +7,6 @@ import { type Network } from '../network/network-file';
 import { tokenHash } from '../network/organisations';
 import { type EventLog } from '../kernel/event-log';
 import { isPosted } from '../wire/api/posted';
-import { type AppendedFacts, appendFacts } from '../network/append-facts';
 import { newToken } from './tokens';
 
 export interface PlanOptions {

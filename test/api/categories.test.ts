@@ -1,8 +1,11 @@
 import fc from 'fast-check';
-import { CATEGORY_MAPPINGS } from '../../src/network/categories/category-mappings';
 import { TestApp } from '../support/app';
 import { answerIn } from '../support/openapi';
-import { CATEGORY_TREES, type CategoryTrees } from '../../src/network/categories/category-counts';
+import {
+  CATEGORY_MAPPINGS,
+  CATEGORY_TREES,
+  type CategoryTrees,
+} from '../../src/network/categories/category-counts';
 import { cases } from '../support/size';
 import { type Client, FEEDS, NETWORK, OTHER_TOKENS, TOKENS } from './network';
 import { clientOf, JSON_UTF8, outcome, product } from './posted';

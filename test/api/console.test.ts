@@ -1,6 +1,6 @@
 import { PAGES } from '../../src/console/pages';
 import { Sessions } from '../../src/console/session';
-import { appendFacts } from '../../src/network/append-facts';
+import { appendFacts } from '../../src/network/decider';
 import { tokenHash } from '../../src/network/organisations';
 import { issueToken, revokeToken } from '../../src/operations/tokens';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';

@@ -2,7 +2,7 @@ import { TestApp } from '../support/app';
 import { lastUses } from '../../src/network/token-uses';
 import { FollowedDirectory } from '../../src/network/follower';
 import { type EventLog } from '../../src/kernel/event-log';
-import { appendFacts } from '../../src/network/append-facts';
+import { appendFacts } from '../../src/network/decider';
 import { tokenHash } from '../../src/network/organisations';
 import { issueToken } from '../../src/operations/tokens';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appendFacts } from '../../src/network/append-facts';
-import { type Fact } from '../../src/network/decider';
+import { appendFacts, type Fact } from '../../src/network/decider';
 import { Directory } from '../../src/network/directory';
 import { toNewEvent } from '../../src/kernel/decider';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';

@@ -2,7 +2,7 @@ import { mapInSlices } from '../../runtime/concurrency';
 import { plainWordsOf } from '../../wire/words';
 import { type Directory } from '../directory';
 import { type CategoryDefinition } from '../events';
-import { type CategoryMapping } from './category-mappings';
+import { type CategoryMapping } from './category-counts';
 import { defined } from '../../kernel/without';
 
 /** Suggested categories for a name, best first. */

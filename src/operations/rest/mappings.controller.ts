@@ -5,7 +5,7 @@ import { ApiOperation, CurrentCaller, MatrixKeys, Produces, Roles } from '../../
 import { PostedBody } from '../../http/posted-body';
 import { WaitForReadModels } from '../../http/visible-writes';
 import { Faults } from '../../kernel/fault';
-import { CATEGORY_MAPPINGS, listMappings, mappingsText } from '../../network/categories/category-mappings';
+import { CATEGORY_MAPPINGS, listMappings, mappingsText } from '../../network/categories/category-counts';
 import {
   changeMappings,
   type MappingLine,

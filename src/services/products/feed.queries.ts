@@ -16,16 +16,16 @@ import { EventLog } from '../../kernel/event-log';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
 import {
+  type CategoryMapping,
   CategoryTally,
   type CategoryTrees,
   categoryTreesOf,
   type FeedCounts,
+  mappingsOf,
 } from '../../network/categories/category-counts';
-import { type CategoryMapping, mappingsOf } from '../../network/categories/category-mappings';
-import { type Directory } from '../../network/directory';
+import { type Changed, type Directory } from '../../network/directory';
 import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
-import { type Changed } from '../../network/last-changes';
 import { type Caller } from '../../network/organisations';
 import { type Clock } from '../../runtime/clock';
 import { type Shape } from '../../wire/api/description';

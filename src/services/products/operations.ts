@@ -1,7 +1,6 @@
 import { IMPORT_REPORT } from '../../domain/products/import-report';
 import { foundProducts, postedProduct, postedProducts } from '../../domain/products/product-fields';
-import { CATEGORY_MAPPINGS } from '../../network/categories/category-mappings';
-import { CATEGORY_TREES } from '../../network/categories/category-counts';
+import { CATEGORY_MAPPINGS, CATEGORY_TREES } from '../../network/categories/category-counts';
 import { VISIBILITY } from '../../network/visibility';
 import { operationsById, type OperationText, type Shape } from '../../wire/api/description';
 import { errorList } from '../../wire/api/errors';

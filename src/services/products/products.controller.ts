@@ -18,7 +18,7 @@ import { EventLog } from '../../kernel/event-log';
 import { Fault } from '../../kernel/fault';
 import { type QueryOptions } from '../../kernel/query';
 import { ReadStore } from '../../kernel/read-store';
-import { mappingsText } from '../../network/categories/category-mappings';
+import { mappingsText } from '../../network/categories/category-counts';
 import { type FeedDefinition } from '../../network/events';
 import { FollowedDirectory } from '../../network/follower';
 import { type Caller } from '../../network/organisations';

@@ -1,4 +1,4 @@
-import { appendFacts } from '../../../src/network/append-facts';
+import { appendFacts } from '../../../src/network/decider';
 import { changeMappings } from '../../../src/network/categories/change-mappings';
 import { Directory, directoryAt } from '../../../src/network/directory';
 import { START } from '../../../src/kernel/event';

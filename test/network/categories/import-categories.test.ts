@@ -1,8 +1,7 @@
-import { readCategories } from '../../../src/network/categories/category-file';
+import { planCategories, readCategories } from '../../../src/network/categories/category-file';
 import { directoryAt } from '../../../src/network/directory';
 import { type EventLog } from '../../../src/kernel/event-log';
-import { appendFacts } from '../../../src/network/append-facts';
-import { planCategories } from '../../../src/network/categories/import-categories';
+import { appendFacts } from '../../../src/network/decider';
 import { importNetwork } from '../../../src/operations/import-network';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { smallNetwork } from '../../support/small-network';

@@ -1,7 +1,6 @@
-import { appendFacts } from '../../../src/network/append-facts';
-import { readCategories } from '../../../src/network/categories/category-file';
+import { appendFacts } from '../../../src/network/decider';
+import { planCategories, readCategories } from '../../../src/network/categories/category-file';
 import { changeMappings } from '../../../src/network/categories/change-mappings';
-import { planCategories } from '../../../src/network/categories/import-categories';
 import { directoryAt } from '../../../src/network/directory';
 import { type Command } from '../clients';
 import { type ApiParts } from '../host';

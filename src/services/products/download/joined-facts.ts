@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Position } from '../../../kernel/event';
-import { type Directory } from '../../../network/directory';
+import { type Changed, type Directory } from '../../../network/directory';
 import { type FeedDefinition } from '../../../network/events';
-import { type Changed } from '../../../network/last-changes';
 import { type Caller } from '../../../network/organisations';
 import { type Program } from '../../../network/programs';
 import { expectedTime } from '../../../wire/date';

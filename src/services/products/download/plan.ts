@@ -3,7 +3,7 @@ import { countDelistedAfter, delistings } from '../../../../projections/delistin
 import { lastImportBefore } from '../../../../projections/imports';
 import { type ChangesAfter, countOffers, requireUpTo } from '../../../../projections/product-download';
 import { FollowedDirectory } from '../../../network/follower';
-import { type Changed } from '../../../network/last-changes';
+import { type Changed } from '../../../network/directory';
 import { type Caller } from '../../../network/organisations';
 import { type Position, START, streamOf } from '../../../kernel/event';
 import { EventLog } from '../../../kernel/event-log';
