@@ -3,7 +3,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Fault } from '../kernel/fault';
 import { type Operation } from '../wire/api/openapi-operation';
-import { API_VERSION, missingRoute, type Routes } from '../wire/api/routes';
+import { API_VERSION, missingRoute, type Routes } from '../wire/api/errors';
 import { answerConnect } from './adapter';
 import { AnswerWriter } from './answer-writer';
 import { BodyBudgets, takeExpectations } from './posted-body';

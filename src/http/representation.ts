@@ -1,8 +1,7 @@
 import { type FastifyRequest } from 'fastify';
 import { type Fault, Faults } from '../kernel/fault';
-import { errorsAsJson, errorsAsXml, httpFaults } from '../wire/api/errors';
+import { API_VERSION, errorsAsJson, errorsAsXml, httpFaults } from '../wire/api/errors';
 import { chooseFormat, CONTENT_TYPES, type Format } from '../wire/api/format';
-import { API_VERSION } from '../wire/api/routes';
 import { isJsonpName, type JsonpCall, jsonPieces, jsonpPieces } from '../wire/json/write';
 import { BOOLEAN, readKeys, TEXT } from '../wire/keys/keys';
 import { type XmlElement, xmlPieces } from '../wire/xml/write';

@@ -5,8 +5,7 @@ import { type Description } from '../wire/api/description';
 import { type BodyFaults } from '../wire/api/format';
 import { type KeyFaults } from '../wire/keys/keys';
 import { type RequestJournal } from './idempotency';
-import { httpFaults, openApiFaults } from '../wire/api/errors';
-import { API_VERSION } from '../wire/api/routes';
+import { API_VERSION, httpFaults, openApiFaults } from '../wire/api/errors';
 
 /** A service as the shared HTTP code knows it: data only. */
 export interface Service {

@@ -4,13 +4,13 @@ import { type EventLog } from '../kernel/event-log';
 import {
   BATCH,
   type ClientEvent,
+  failing,
   type FollowedPart,
   type ReadEvent,
   type StreamPart,
   type StreamRead,
   toClient,
 } from './client-values';
-import { failing } from './refusal';
 
 /**
  * The log as clients see it. All events are this program's own: JSON, in streams without metadata or tombstones.

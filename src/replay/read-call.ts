@@ -3,7 +3,15 @@ import { type ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_
 import { type ServerWritableStream } from '@grpc/grpc-js';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { AllSubscription, LIVE, type SubscriptionPart } from './all-subscription';
-import { BATCH, checkpointMessage, type ClientEvent, eventMessage, notFoundMessage } from './client-values';
+import {
+  BATCH,
+  checkpointMessage,
+  type ClientEvent,
+  eventMessage,
+  failing,
+  invalid,
+  notFoundMessage,
+} from './client-values';
 import { type ClientLog } from './client-log';
 import {
   type ClientReadOptions,
@@ -13,7 +21,6 @@ import {
   readOptions,
   type Start,
 } from './read-options';
-import { failing, invalid } from './refusal';
 
 /** Answers a `Read` call with backpressure, until it is ended. Raises `Refusal`, `EngineUnavailable`. */
 export async function answerRead(

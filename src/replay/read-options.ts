@@ -3,8 +3,14 @@ import { type Context, createContext, Script } from 'node:vm';
 import { type StreamIdentifier } from '@eventstore/db-client/generated/shared_pb';
 import { ReadReq } from '@eventstore/db-client/generated/streams_pb';
 import { type Position, type RecordedEvent, START } from '../kernel/event';
-import { type IdEncoding, toPosition, toRevision } from './client-values';
-import { failing, invalid, type ServerRefusal } from './refusal';
+import {
+  failing,
+  type IdEncoding,
+  invalid,
+  type ServerRefusal,
+  toPosition,
+  toRevision,
+} from './client-values';
 
 /** A client's filter of events. */
 interface FilterCriteria {

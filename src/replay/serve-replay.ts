@@ -22,9 +22,15 @@ import {
 } from '@grpc/grpc-js';
 import { EngineUnavailable, type EventLog } from '../kernel/event-log';
 import { ClientLog } from './client-log';
-import { TICKS_PER_MS, toUuid } from './client-values';
+import {
+  accessDenied,
+  type ReportBug,
+  ServerRefusal,
+  TICKS_PER_MS,
+  toServiceError,
+  toUuid,
+} from './client-values';
 import { answerRead } from './read-call';
-import { accessDenied, ServerRefusal, type ReportBug, toServiceError } from './refusal';
 
 export interface ReplayOptions {
   readonly host: string;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Shape } from '../../src/wire/api/description';
 import { type AnswerOf, type Kind } from '../../src/wire/record/record';
-import { JsonSchemas } from '../../src/wire/record/json';
+import { JsonSchemas } from '../../src/wire/api/openapi';
 import { type Response, type TestApp } from './app';
 import { faultsBySchema } from './xml-schemas';
 

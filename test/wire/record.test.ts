@@ -2,7 +2,7 @@ import { faultsOf } from '../../src/kernel/fault';
 import { Refusals } from '../../src/wire/api/posted';
 import { listOf, record, type RecordKind } from '../../src/wire/record/record';
 import { exampleOf, xmlExampleOf } from '../../src/wire/record/document';
-import { JsonSchemas } from '../../src/wire/record/json';
+import { JsonSchemas } from '../../src/wire/api/openapi';
 import { boolean, idOf, integer, text, wordOf } from '../../src/wire/record/kinds';
 import { postedFromXml } from '../../src/wire/xml/posted';
 import { recordReader } from '../../src/wire/record/read';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { categorySets, productsPosition } from '../../../projections/category-sets';
+import { categorySets, productsPosition } from '../../../projections/products';
 import {
   feeds,
   type FeedVersion,

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { isPosted, note } from '../api/posted';
 import { NotParsable, utf8Text } from '../bytes';
-import { type ElementOrigin } from './cut';
-import { JsonElement } from './element';
+import { type ElementOrigin, JsonElement } from './cut';
 import { jsonProblem, repeatedMembers } from './scan';
 
 /** How deep objects and lists may be nested. */

@@ -4,7 +4,7 @@ import { type SimpleType } from '../xml/xsd';
 
 /**
  * A record is described once, as a table of fields. The table drives reading and checking a post (`read.ts`, `xml.ts`),
- * XML schemas (`document.ts`), OpenAPI (`json.ts`), examples, and writing an answer.
+ * XML schemas (`document.ts`), OpenAPI (`wire/api/openapi.ts`), examples, and writing an answer.
  */
 export interface RecordKind<F extends Fields = Fields> {
   readonly is: 'record';

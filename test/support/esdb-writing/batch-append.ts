@@ -3,9 +3,14 @@ import { type BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/gene
 import { type ServerDuplexStream } from '@grpc/grpc-js';
 import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
 import { CallWriter } from '../../../src/replay/read-call';
-import { toOffset } from '../../../src/replay/client-values';
+import {
+  invalid,
+  type ReportBug,
+  ServerRefusal,
+  toIdentifier,
+  toOffset,
+} from '../../../src/replay/client-values';
 import { streamName } from '../../../src/replay/read-options';
-import { invalid, ServerRefusal, type ReportBug, toIdentifier } from '../../../src/replay/refusal';
 import { EngineUnavailable } from '../../../src/kernel/event-log';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { withTimeout } from '../../../src/runtime/unavailable';

@@ -1,6 +1,5 @@
 import { type UUID } from '@eventstore/db-client/generated/shared_pb';
-import { invalid } from '../../../src/replay/refusal';
-import { type ClientEvent } from '../../../src/replay/client-values';
+import { type ClientEvent, invalid } from '../../../src/replay/client-values';
 import { APPEND_BYTES, type Expectation, notAccepted, propertyMissing, sizeExceeded } from './refused-write';
 
 /** An event as sent by a client of EventStoreDB. */

@@ -3,7 +3,7 @@ import { Empty } from 'google-protobuf/google/protobuf/empty_pb';
 import { Code } from '@eventstore/db-client/generated/code_pb';
 import * as shared from '@eventstore/db-client/generated/shared_pb';
 import { Status } from '@eventstore/db-client/generated/status_pb';
-import { ServerRefusal, toIdentifier } from '../../../src/replay/refusal';
+import { ServerRefusal, toIdentifier } from '../../../src/replay/client-values';
 
 /** The state that a writer expects of a stream: a revision, that it does not exist, that it exists, or any. */
 export type Expectation = number | 'none' | 'exists' | 'any';

@@ -7,9 +7,8 @@ import {
   type TombstoneReq,
   TombstoneResp,
 } from '@eventstore/db-client/generated/streams_pb';
-import { toOffset } from '../../../src/replay/client-values';
+import { invalid, toOffset } from '../../../src/replay/client-values';
 import { streamName } from '../../../src/replay/read-options';
-import { invalid } from '../../../src/replay/refusal';
 import { expectationOf, Proposal } from './proposal';
 import { type Expectation, WrongVersion } from './refused-write';
 import { type Writer, type Written } from './writer';
