@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { postedClaim, postedUpdate } from '../../src/services/claims/posted-fields';
+import { postedClaim, postedUpdate } from '../../src/services/claims/claims-body';
 import { type Response } from '../support/app';
 import { cases, FULL_SIZE } from '../support/size';
 import { hostileValues } from './hostile-values';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { boundConnections, whenFirst } from '../../src/http/connections';
+import { boundConnections, whenFirst } from '../../src/http/adapter';
 import { notesApp, TOKENS } from './notes-service';
 
 let app: NestFastifyApplication;

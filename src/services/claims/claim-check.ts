@@ -25,13 +25,16 @@ import { amountsIn } from '../../wire/record/minor-units';
 import { type FoundIn, recordReader } from '../../wire/record/read';
 import { type PostedOf } from '../../wire/record/record';
 import {
+  checkEach,
+  type CheckItem,
   type PostedClaim,
   postedClaim,
   postedLegacyRuling,
+  type PostedList,
   postedRevision,
   postedRuling,
-} from './posted-fields';
-import { checkEach, type CheckItem, type PostedList, problemsIn } from './claims-body';
+  problemsIn,
+} from './claims-body';
 
 // Compiled once: that takes longer than reading a claim.
 const readClaim = recordReader(postedClaim);

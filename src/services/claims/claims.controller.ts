@@ -14,7 +14,15 @@ import { OrderSearch } from '../../processes/order-search';
 import { Clock } from '../../runtime/clock';
 import { INTEGER, type Keys, type KeyTable } from '../../wire/keys/keys';
 import { ClaimQueries, legacyListKeys, listKeys } from './claim.queries';
-import { CLAIM_FORMATS, postedList, UPDATE_FORMATS } from './claims-body';
+import {
+  CLAIM_FORMATS,
+  postedClaim,
+  postedLegacyRuling,
+  postedList,
+  postedRevision,
+  postedRuling,
+  UPDATE_FORMATS,
+} from './claims-body';
 import { ClaimCommands } from './commands';
 import { claimSchemas, claimOperations as operations } from './operations';
 import {
@@ -24,7 +32,6 @@ import {
   type OutputStatus,
   toLegacyOutput,
 } from './output';
-import { postedClaim, postedLegacyRuling, postedRevision, postedRuling } from './posted-fields';
 
 const deletionKeys = {
   versionNo: { type: INTEGER, required: true, description: 'The latest version of the claim' },

@@ -13,7 +13,7 @@ import {
   postedLegacyRulings,
   postedRuling,
   postedUpdates,
-} from './posted-fields';
+} from './claims-body';
 
 export const CLAIMS = { ...shape('Claims', listedClaims, 'claims'), hasAllColumns: true } as const;
 const STATUSES_LIST = shape('ClaimStatuses', claimStatuses, 'claimStatuses');

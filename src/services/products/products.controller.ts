@@ -58,11 +58,11 @@ import {
   PRESENT_PRICES,
   ProductParts,
   ProductQueries,
+  productVisibility,
   type SearchResult,
   sizesOf,
 } from './product.queries';
 import { resultText } from './result-text';
-import { productVisibility } from './visibility';
 
 /** Document 1: create, update, replace, delete and search products. */
 @Controller('/1.0/products')

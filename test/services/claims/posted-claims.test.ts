@@ -1,12 +1,12 @@
 import { type Field } from '../../../src/wire/record/record';
 import {
   ignoredIn,
+  postedClaim,
   type PostedFormat,
   type PostedList,
   readPosted,
 } from '../../../src/services/claims/claims-body';
 import { checkClaims } from '../../../src/services/claims/claim-check';
-import { postedClaim } from '../../../src/services/claims/posted-fields';
 import { POSTED_CLAIM } from '../../api/claim-tables';
 import { small } from '../../network/small-directory';
 import { claim, refusalOf } from './posted';

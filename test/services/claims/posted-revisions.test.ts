@@ -1,7 +1,6 @@
 import { type Field } from '../../../src/wire/record/record';
-import { readPosted } from '../../../src/services/claims/claims-body';
+import { postedRevision, readPosted } from '../../../src/services/claims/claims-body';
 import { checkClaims, checkRevisions } from '../../../src/services/claims/claim-check';
-import { postedRevision } from '../../../src/services/claims/posted-fields';
 import { POSTED_REVISION } from '../../api/claim-tables';
 import { small } from '../../network/small-directory';
 import { claim, refusalOf } from './posted';

@@ -1,6 +1,10 @@
 import { type Field } from '../../../src/wire/record/record';
-import { ignoredIn, readPosted } from '../../../src/services/claims/claims-body';
-import { postedLegacyRuling, postedRuling } from '../../../src/services/claims/posted-fields';
+import {
+  ignoredIn,
+  postedLegacyRuling,
+  postedRuling,
+  readPosted,
+} from '../../../src/services/claims/claims-body';
 import { checkRulings, rulingIn } from '../../../src/services/claims/claim-check';
 import { CHANNELS, POSTED_RULING, STATUS_TABLE } from '../../api/claim-tables';
 import { refusalOf } from './posted';

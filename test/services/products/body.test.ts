@@ -2,8 +2,12 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
-import { JsonBody, sourceProductIdIn, XmlBody } from '../../../src/services/products/load/ingest/bodies';
-import { ProductIntake } from '../../../src/services/products/load/ingest/product-intake';
+import {
+  JsonBody,
+  ProductIntake,
+  sourceProductIdIn,
+  XmlBody,
+} from '../../../src/services/products/load/ingest/product-intake';
 import { Spool, type SpooledProduct } from '../../../src/services/products/load/ingest/spool';
 
 interface Read {

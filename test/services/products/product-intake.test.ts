@@ -4,8 +4,12 @@ import { join } from 'node:path';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { Spool, type SpooledProduct } from '../../../src/services/products/load/ingest/spool';
 import { digestOf, Fingerprints } from '../../../src/domain/products/fingerprints';
-import { JsonBody, XmlBody } from '../../../src/services/products/load/ingest/bodies';
-import { ProductIntake, type Validate } from '../../../src/services/products/load/ingest/product-intake';
+import {
+  JsonBody,
+  ProductIntake,
+  type Validate,
+  XmlBody,
+} from '../../../src/services/products/load/ingest/product-intake';
 import { validateSlice } from '../../../src/services/products/load/ingest/validate';
 import { type PostedProduct } from '../../../src/demo/products';
 import { type BodyFormat } from '../../../src/wire/api/format';

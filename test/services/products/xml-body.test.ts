@@ -2,9 +2,8 @@ import * as fc from 'fast-check';
 import { tmpdir } from 'node:os';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { ProductXml } from '../../../src/services/products/load/ingest/product-xml';
-import { ProductIntake } from '../../../src/services/products/load/ingest/product-intake';
+import { ProductIntake, XmlBody } from '../../../src/services/products/load/ingest/product-intake';
 import { Spool } from '../../../src/services/products/load/ingest/spool';
-import { XmlBody } from '../../../src/services/products/load/ingest/bodies';
 
 const PARTS = [
   '<?xml version="1.0"?>',

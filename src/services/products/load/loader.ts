@@ -12,9 +12,8 @@ import { LOAD_SECONDS } from '../../../runtime/metrics';
 import { type BodyFormat } from '../../../wire/api/format';
 import { CLOSE_BYTES, FeedWriter, MAX_CONFLICTS, OVERTAKEN, plus } from './feed-writer';
 import { type FeedLock, FingerprintCache } from './fingerprint-cache';
-import { JsonBody, XmlBody } from './ingest/bodies';
-import { type LoadFault } from './ingest/load-faults';
-import { ProductIntake, type Validate } from './ingest/product-intake';
+import { type LoadFault } from '../product-check';
+import { JsonBody, ProductIntake, type Validate, XmlBody } from './ingest/product-intake';
 import { type RepeatedProduct, Spool, type SpooledProduct } from './ingest/spool';
 
 export interface LoadRequest {

@@ -4,7 +4,7 @@ import { type AnyScalar, valueInText } from '../../../../wire/xml/posted';
 import { type Field, type Fields } from '../../../../wire/record/record';
 import { productFaults as fault } from '../../../../domain/products/faults';
 import { postedProduct } from '../../../../domain/products/product-fields';
-import { MAX_PRODUCT, parseOrRefuse } from './load-faults';
+import { MAX_PRODUCT, parseOrRefuse } from '../../product-check';
 
 const FIELDS = Object.entries(postedProduct.fields as Fields);
 

@@ -8,15 +8,17 @@ import { type ElementOrigin } from '../../../../wire/json/cut';
 import { noteRepeated } from '../../../../wire/json/read';
 import { jsonProblem, spellingsIn } from '../../../../wire/json/scan';
 import { productFaults as fault } from '../../../../domain/products/faults';
-import { checkProduct, holdsForbiddenCharacter, usableId } from '../../product-check';
 import {
+  checkProduct,
   type FaultCounts,
+  holdsForbiddenCharacter,
   LoadFaults,
   MAX_PRODUCT,
   oversized,
   type Refusal,
   toLoadFault,
-} from './load-faults';
+  usableId,
+} from '../../product-check';
 import { ProductXml } from './product-xml';
 import { RecordBlock, type ValidProduct } from './spool';
 
