@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo } from 'node:net';
-import { printable } from '../delivery/sending/answer';
+import { printable } from '../delivery/sending/attempt';
 import { problemOfSignature } from '../delivery/sending/signature';
 import { UsageError } from './command-error';
 

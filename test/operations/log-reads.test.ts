@@ -6,7 +6,7 @@ import { type EventStoreLog } from '../../src/engines/eventstoredb/event-store-l
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
 import { type EventLog } from '../../src/kernel/event-log';
 import { explainMatches } from '../../src/delivery/matching/explain';
-import { FollowedSubscriptions } from '../../src/delivery/scheduling/followed-subscriptions';
+import { FollowedSubscriptions } from '../../src/delivery/scheduling/recipients';
 import { transactionTopic } from '../../src/domain/transactions/topic';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { CountedLog } from '../support/esdb-writing/counted-log';

@@ -3,7 +3,7 @@
 module.exports = [
   {
     name: 'a missing await: outcomes count as durable while they are appended',
-    file: 'src/delivery/scheduling/outcome-writer.ts',
+    file: 'src/delivery/scheduling/owned-partition.ts',
     from: 'if (!(await this.append(batch.map(({ event }) => event)))) return;',
     to: 'void this.append(batch.map(({ event }) => event));',
   },
@@ -57,13 +57,13 @@ module.exports = [
   },
   {
     name: 'a retry of an outcome without its id',
-    file: 'src/delivery/scheduling/outcome-writer.ts',
+    file: 'src/delivery/scheduling/owned-partition.ts',
     from: 'this.revision = (await this.log.append(stream, this.revision, events)).revision;',
     to: 'this.revision = (await this.log.append(stream, this.revision, events.map((event) => ({ ...event, id: globalThis.crypto.randomUUID() })))).revision;',
   },
   {
     name: 'a fence forgotten: a partition is taken over without an append',
-    file: 'src/delivery/scheduling/partition-log.ts',
+    file: 'src/delivery/scheduling/owned-partition.ts',
     from: 'const appended = await log.append(partitionStream(partition), revision, [',
     to: 'if (revision >= 0) return { state, revision };\n      const appended = await log.append(partitionStream(partition), revision, [',
   },
@@ -118,19 +118,19 @@ module.exports = [
   },
   {
     name: 'a conflict of outcomes that is no end of the partition',
-    file: 'src/delivery/scheduling/outcome-writer.ts',
+    file: 'src/delivery/scheduling/owned-partition.ts',
     from: '        if (!(error instanceof EngineUnavailable)) {\n',
     to: '        if (error instanceof RevisionConflict) this.revision = error.actual;\n        else if (!(error instanceof EngineUnavailable)) {\n',
   },
   {
     name: 'outcomes that are restored from the last one back',
-    file: 'src/delivery/scheduling/partition-log.ts',
+    file: 'src/delivery/scheduling/owned-partition.ts',
     from: 'for (const outcome of outcomes.toReversed()) state.settle(outcome);',
     to: 'for (const outcome of outcomes) state.settle(outcome);',
   },
   {
     name: 'a take-over that does not read what came after the last snapshot',
-    file: 'src/delivery/scheduling/partition-log.ts',
+    file: 'src/delivery/scheduling/owned-partition.ts',
     from: 'if (isUsableOutcome(outcome)) outcomes.push(outcome);',
     to: 'if (isUsableOutcome(outcome)) void outcome;',
   },
@@ -187,7 +187,7 @@ module.exports = [
   },
   {
     name: 'a process that was paused takes over what another one has by now',
-    file: 'src/delivery/scheduling/partition-log.ts',
+    file: 'src/delivery/scheduling/owned-partition.ts',
     from: '    if (!(await hasLease())) return undefined;\n',
     to: '',
   },

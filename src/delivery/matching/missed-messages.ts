@@ -15,7 +15,7 @@ import { Parking } from '../../runtime/parked-events';
 import { BEYOND, ByteBudget, messagesOf, preparedOf } from './messages-of';
 import { markBefore } from './cursor';
 import { MATCHER } from './matcher';
-import { subscriptionAsOf } from './past-subscription';
+import { subscriptionAsOf } from './subscription-book';
 
 /** A message that was not made when its transition happened, and would be now. */
 export type MissedMessage = Omit<

@@ -11,7 +11,7 @@ import {
 } from '../../domain/subscriptions/subscription';
 import { type Occurrence, occurrenceOf, type Topic } from '../../domain/subscriptions/topic';
 import { messagesOf, preparedOf, testOf } from './messages-of';
-import { subscriptionAsOf } from './past-subscription';
+import { subscriptionAsOf } from './subscription-book';
 import { type PublishedRates, RATES_STREAM, ratesDecider, type RatesEvent } from './rates';
 
 interface RenderedVersion {

@@ -1,5 +1,5 @@
-import { toDomainEvent } from '../../kernel/decider';
-import { type RecordedEvent } from '../../kernel/event';
+import { eventsOf, toDomainEvent } from '../../kernel/decider';
+import { type Position, type RecordedEvent, START, streamOf } from '../../kernel/event';
 import { receiversOf } from '../../domain/subscriptions/receiver-id';
 import {
   type ActiveSubscription,
@@ -7,7 +7,9 @@ import {
   SUBSCRIPTION,
   subscriptionDecider,
   type SubscriptionEvent,
+  type SubscriptionState,
 } from '../../domain/subscriptions/subscription';
+import { type EventLog } from '../../kernel/event-log';
 
 export const SUBSCRIPTION_STREAMS = `${SUBSCRIPTION}-`;
 
@@ -87,4 +89,29 @@ export function receiversIn(id: string, { content }: ActiveSubscription): Readon
   const known = receivers.get(content) ?? receiversOf(id, content);
   receivers.set(content, known);
   return known;
+}
+
+/** A state of a subscription, between two positions: of the event that made it, and of the next one. */
+interface PastSubscription {
+  readonly from: Position;
+  readonly until: Position;
+  readonly state: SubscriptionState;
+}
+
+const END: Position = '9'.repeat(START.length);
+
+/** A subscription as it was when the event at `position` was appended. */
+export async function subscriptionAsOf(
+  log: EventLog,
+  id: string,
+  position: Position,
+): Promise<PastSubscription> {
+  let [from, state]: [Position, SubscriptionState] = [START, subscriptionDecider.initial];
+  if (position === START) return { from, until: START, state };
+  for await (const event of eventsOf(log, streamOf(SUBSCRIPTION, id))) {
+    if (event.position > position) return { from, until: event.position, state };
+    from = event.position;
+    state = subscriptionDecider.evolve(state, toDomainEvent(event) as SubscriptionEvent);
+  }
+  return { from, until: END, state };
 }

@@ -10,8 +10,7 @@ import { repeatEvery, Troubles } from '../../runtime/leader';
 import { LeaseHolder, NOTIFIER_MEMBERS } from '../../runtime/lease-holder';
 import { Dispatcher, type DispatcherParts } from './dispatcher';
 import { MatchedReader } from './matched-reader';
-import { OwnedPartition } from './owned-partition';
-import { takePartition, type TakenPartition } from './partition-log';
+import { OwnedPartition, type TakenPartition, takePartition } from './owned-partition';
 
 export interface DeliveryParts extends DispatcherParts {
   readonly leases: Leases;

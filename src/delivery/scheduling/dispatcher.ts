@@ -24,8 +24,7 @@ import {
   withoutEffect,
   withoutRate,
 } from './outcome';
-import { type WriterEvents } from './outcome-writer';
-import { type OwnedPartition } from './owned-partition';
+import { type OwnedPartition, type WriterEvents } from './owned-partition';
 import { type PartitionState } from './partition-state';
 import { type ReceiverState } from './receiver-state';
 import { type Recipients } from './recipients';

@@ -1,5 +1,4 @@
 import { type Message, type OutcomeKind } from '../../domain/deliveries/delivery-events';
-import { Fifo } from './fifo';
 import { type ReceiverState } from './receiver-state';
 
 /** A message that can be sent now. */
@@ -12,7 +11,7 @@ export interface Sendable {
 }
 
 /** What can be sent; or what has to be read before that is known; undefined: nothing. */
-export type Choice = Sendable | { readonly toLoad: number; readonly isRedelivery: boolean } | undefined;
+type Choice = Sendable | { readonly toLoad: number; readonly isRedelivery: boolean } | undefined;
 
 /** First attempts for each other one, if both are due. */
 const FIRST_ATTEMPTS = 3;
@@ -245,5 +244,33 @@ export class Lane {
   private makeReady(revision: number): void {
     const at = this.ready.findIndex((other) => other > revision);
     this.ready.splice(at === -1 ? this.ready.length : at, 0, revision);
+  }
+}
+
+/** A queue: adding at its end and taking from its front take constant time. */
+export class Fifo<Item> {
+  private items: Item[] = [];
+  private start = 0;
+
+  get size(): number {
+    return this.items.length - this.start;
+  }
+
+  get first(): Item | undefined {
+    return this.items[this.start];
+  }
+
+  add(item: Item): void {
+    this.items.push(item);
+  }
+
+  take(): Item | undefined {
+    const item = this.items[this.start];
+    if (this.start < this.items.length) this.start += 1;
+    if (this.start > 32 && this.start * 2 > this.items.length) {
+      this.items = this.items.slice(this.start);
+      this.start = 0;
+    }
+    return item;
   }
 }

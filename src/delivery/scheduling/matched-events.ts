@@ -6,8 +6,7 @@ import {
 } from '../../domain/deliveries/delivery-events';
 import { type RecordedEvent } from '../../kernel/event';
 import { isObject, isText, isTime } from '../../kernel/unknown';
-import { type PartitionState } from './partition-state';
-import { type SavedPart } from './saved-partition';
+import { type PartitionState, type SavedPart } from './partition-state';
 
 /** Within a text of JSON the quotes are escaped, so this finds the property only. */
 const RECEIVER = /"receiver":"([^"]*)"/;

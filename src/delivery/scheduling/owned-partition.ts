@@ -1,12 +1,15 @@
 import { setMaxListeners } from 'node:events';
-import { type EventLog } from '../../kernel/event-log';
+import { APPEND_LIMITS, EngineUnavailable, type EventLog, RevisionConflict } from '../../kernel/event-log';
 import { type LeaseHolder } from '../../runtime/lease-holder';
 import { newPromise } from '../../runtime/concurrency';
-import { type Outcome } from '../../domain/deliveries/delivery-events';
-import { OutcomeWriter, type WriterEvents } from './outcome-writer';
-import { type TakenPartition } from './partition-log';
-import { type PartitionState } from './partition-state';
+import { type Outcome, type PartitionEvent, partitionStream } from '../../domain/deliveries/delivery-events';
+import { PartitionState, restorePartition, type SavedPart, savePartition } from './partition-state';
 import { type Started } from './scheduler';
+import { type Clock } from '../../runtime/clock';
+import { Backoff } from '../../runtime/unavailable';
+import { eventsOf, toNewEvent } from '../../kernel/decider';
+import { type NewEvent, NO_STREAM, type RecordedEvent } from '../../kernel/event';
+import { isUsableOutcome, isUsablePart } from './matched-events';
 
 /** A partition that this process sends for. */
 export class OwnedPartition {
@@ -130,4 +133,253 @@ export class OwnedPartition {
 
 function isDeliveredManually({ redelivery, outcome }: Outcome): boolean {
   return redelivery !== undefined && outcome === 'delivered';
+}
+
+/** What the writer reports. */
+export interface WriterEvents {
+  /** Outcomes are durable: applies them to the state. */
+  readonly durable: (outcomes: readonly Outcome[]) => void;
+  /** A snapshot of the state is made next. */
+  readonly saving: () => void;
+  /** Another process has taken the partition over; or a failure that must not occur. */
+  readonly lost: (failure: unknown) => void;
+  /** Why nothing can be appended; undefined: it can again. */
+  readonly trouble: (failure: EngineUnavailable | undefined) => void;
+}
+
+const BACKOFF = { first: 50, longest: 5_000 } as const;
+
+/** A snapshot is saved after this many outcomes or messages, more of large states. */
+const SAVED_AFTER = { outcomes: 1_000, messages: 20_000, share: 0.1 } as const;
+
+/** Bytes of an append: the events have further texts. */
+const MOST_BYTES = APPEND_LIMITS.bytes * 0.8;
+
+/**
+ * Appends the outcomes of a partition. While one append is in progress, further outcomes wait for the next. Own
+ * failures are repeated with the same event ids until they succeed.
+ */
+class OutcomeWriter {
+  readonly state: PartitionState;
+  private revision: number;
+  private waiting: { readonly outcome: Outcome; readonly event: NewEvent }[] = [];
+  private writing: Promise<void> | undefined;
+  private isSaveDue = false;
+  private outcomes = 0;
+  private savedUpTo: number;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly log: EventLog,
+    private readonly partition: number,
+    { state, revision }: TakenPartition,
+    private readonly events: WriterEvents,
+    private readonly signal: AbortSignal,
+  ) {
+    this.state = state;
+    this.revision = revision;
+    this.savedUpTo = state.matchedUpTo;
+  }
+
+  get hasWaiting(): boolean {
+    return this.waiting.length > 0;
+  }
+
+  add(outcome: Outcome): void {
+    const event: PartitionEvent = { type: 'MessageAttempted', data: outcome };
+    this.waiting.push({ outcome, event: toNewEvent(event, this.clock.uuid()) });
+  }
+
+  /** Whether another process has taken the partition over. Raises `EngineUnavailable`. */
+  async isTaken(): Promise<boolean> {
+    const stream = partitionStream(this.partition);
+    for await (const events of this.log.readStream(stream, { from: this.revision + 1 }))
+      if (events.some(({ type }) => type === 'PartitionTaken')) return true;
+    return false;
+  }
+
+  /**
+   * Saves a snapshot if anything has changed since the last one; resolves when it and all outcomes before it are
+   * durable.
+   */
+  async save(): Promise<void> {
+    this.isSaveDue = this.outcomes > 0 || this.state.matchedUpTo > this.savedUpTo || this.waiting.length > 0;
+    await this.flush();
+  }
+
+  /** Appends what is waiting. Never rejects. */
+  flush(): Promise<void> {
+    this.writing ??= this.write().finally(() => (this.writing = undefined));
+    return this.writing;
+  }
+
+  private async write(): Promise<void> {
+    while (this.waiting.length > 0 || this.isSaveDue) {
+      const batch = this.takeBatch();
+      if (!(await this.append(batch.map(({ event }) => event)))) return;
+      const outcomes = batch.map(({ outcome }) => outcome);
+      this.outcomes += outcomes.length;
+      this.events.durable(outcomes);
+      if ((this.isSaveDue || this.isLongSinceSaved()) && !(await this.saveState())) return;
+    }
+  }
+
+  private async saveState(): Promise<boolean> {
+    this.isSaveDue = false;
+    this.outcomes = 0;
+    this.savedUpTo = this.state.matchedUpTo;
+    this.events.saving();
+    for (const data of savePartition(this.state))
+      if (!(await this.append([toNewEvent({ type: 'PartitionSaved', data }, this.clock.uuid())])))
+        return false;
+    return true;
+  }
+
+  private isLongSinceSaved(): boolean {
+    const { outcomes, messages, share } = SAVED_AFTER;
+    const size = share * this.state.size;
+    return (
+      this.outcomes >= Math.max(outcomes, size) ||
+      this.state.matchedUpTo - this.savedUpTo >= Math.max(messages, size)
+    );
+  }
+
+  private takeBatch(): typeof this.waiting {
+    let bytes = 0;
+    const end = this.waiting.findIndex(
+      ({ event }, at) => at >= APPEND_LIMITS.events || (bytes += 3 * event.data.length) > MOST_BYTES,
+    );
+    return this.waiting.splice(0, end === -1 ? this.waiting.length : Math.max(1, end));
+  }
+
+  /** False: the partition is lost, or the writer was stopped. */
+  private async append(events: readonly NewEvent[]): Promise<boolean> {
+    if (events.length === 0) return true;
+    const backoff = new Backoff(this.clock, BACKOFF);
+    for (let isFirst = true; !this.signal.aborted; isFirst = false) {
+      try {
+        const stream = partitionStream(this.partition);
+        this.revision = (await this.log.append(stream, this.revision, events)).revision;
+        if (!isFirst) this.events.trouble(undefined);
+        return true;
+      } catch (error) {
+        if (!(error instanceof EngineUnavailable)) {
+          this.events.lost(error instanceof RevisionConflict ? undefined : error);
+          return false;
+        }
+        this.events.trouble(error);
+        await backoff.wait(this.signal);
+      }
+    }
+    return false;
+  }
+}
+
+/** A partition that this process has taken over: its state, and the revision of its stream. */
+export interface TakenPartition {
+  readonly state: PartitionState;
+  readonly revision: number;
+}
+
+/** Events per batch: only those after the last snapshot are needed. */
+const BATCH = 200;
+const MOST_CONFLICTS = 20;
+
+/**
+ * Reads the state of a partition from its stream, without what is new in `matched`, and takes the partition over:
+ * appends of the process that had it before conflict from now on. Raises `EngineUnavailable`. Takes nothing once the
+ * signal has aborted. Undefined: another process has the lease by now, as `hasLease` finds after each read; one that
+ * acquires it afterwards has this one's append conflict.
+ */
+export async function takePartition(
+  clock: Clock,
+  log: EventLog,
+  partition: number,
+  {
+    owner,
+    hasLease = async () => true,
+    report = () => undefined,
+    signal,
+  }: {
+    readonly owner: string;
+    readonly hasLease?: () => Promise<boolean>;
+    readonly report?: (failure: string) => void;
+    readonly signal?: AbortSignal;
+  },
+): Promise<TakenPartition | undefined> {
+  for (let attempt = 1; ; attempt += 1) {
+    const { state, revision } = await readPartition(log, partition, report);
+    // A process that stops may have released the lease during the read: this would acquire it again.
+    signal?.throwIfAborted();
+    if (!(await hasLease())) return undefined;
+    signal?.throwIfAborted();
+    try {
+      const taken: PartitionEvent = {
+        type: 'PartitionTaken',
+        data: { at: clock.now().toISOString(), owner },
+      };
+      const appended = await log.append(partitionStream(partition), revision, [
+        toNewEvent(taken, clock.uuid()),
+      ]);
+      return { state, revision: appended.revision };
+    } catch (error) {
+      if (!(error instanceof RevisionConflict) || attempt === MOST_CONFLICTS) throw error;
+    }
+  }
+}
+
+/** The state as of the end of the partition's stream. */
+async function readPartition(
+  log: EventLog,
+  partition: number,
+  report: (failure: string) => void,
+): Promise<TakenPartition> {
+  let state: PartitionState | undefined;
+  const outcomes: Outcome[] = [];
+  let revision: number | undefined;
+  let parts: SavedPart[] = [];
+  const newestFirst = { backwards: true, batchSize: BATCH };
+  for await (const event of eventsOf(log, partitionStream(partition), newestFirst)) {
+    revision ??= event.revision;
+    const skip = (): void => report(skipped(event));
+    if (event.type === 'MessageAttempted') {
+      const outcome = JSON.parse(event.data) as Outcome;
+      if (isUsableOutcome(outcome)) outcomes.push(outcome);
+      else skip();
+    }
+    if (event.type !== 'PartitionSaved') continue;
+    const part = JSON.parse(event.data) as SavedPart;
+    // The snapshot before it does as well.
+    parts = isUsablePart(part) ? precededBy(parts, part) : [];
+    state = parts[0]?.part === 1 ? restored(parts) : undefined;
+    if (state !== undefined) break;
+    if (!isUsablePart(part) || parts[0]?.part === 1) skip();
+  }
+  state ??= new PartitionState();
+  for (const outcome of outcomes.toReversed()) state.settle(outcome);
+  return { state, revision: revision ?? NO_STREAM };
+}
+
+/** Undefined: another program has written it. */
+function restored(parts: readonly SavedPart[]): PartitionState | undefined {
+  const state = new PartitionState();
+  try {
+    restorePartition(state, parts);
+    return state;
+  } catch {
+    return undefined;
+  }
+}
+
+function skipped({ type, stream, revision }: RecordedEvent): string {
+  return (
+    `${type} (${stream}@${revision} of the delivery log) cannot be used, and is ignored: another program ` +
+    'has written it'
+  );
+}
+
+/** The parts of a snapshot from the last one back. One without its last part was interrupted, and is ignored. */
+function precededBy(later: readonly SavedPart[], part: SavedPart): SavedPart[] {
+  if (part.part === part.parts) return [part];
+  return later[0]?.part === part.part + 1 ? [part, ...later] : [];
 }

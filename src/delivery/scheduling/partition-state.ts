@@ -1,10 +1,10 @@
 import { type DeadLetter, type Outcome } from '../../domain/deliveries/delivery-events';
-import { afterProbeRequest } from '../../domain/deliveries/health';
+import { afterProbeRequest, type Health, HEALTHY } from '../../domain/deliveries/health';
 import { deadLetterOf, deletedDeadLetter } from './outcome';
-import { ReceiverState } from './receiver-state';
+import { ReceiverState, type Retry } from './receiver-state';
 
 /** How much is kept in memory; beyond it, a part of long queues is read again later. */
-export interface QueueLimits {
+interface QueueLimits {
   /** Messages of a partition. */
   readonly partition: number;
   /** Messages of a receiver that are always kept. */
@@ -129,4 +129,180 @@ export class PartitionState {
     change();
     this.queued += queue.size - before;
   }
+}
+
+/**
+ * The data of `PartitionSaved`: a state that fits into events of limited size. A large one has several parts, which
+ * follow one another in the stream; the last one completes it. The shape is the storage format: add, never rename.
+ */
+export interface SavedPart {
+  /** From 1. */
+  readonly part: number;
+  readonly parts: number;
+  readonly matchedUpTo: number;
+  readonly receivers: readonly SavedReceiver[];
+  /** Those that the domain log is not known to have. */
+  readonly deadLetters?: readonly DeadLetter[];
+}
+
+/** All of a receiver, or a part of it. Integers are encoded by `encodeIntegers`. */
+interface SavedReceiver {
+  readonly id: string;
+  /** Ascending revisions, as differences. */
+  readonly queue?: string;
+  readonly settled?: string;
+  /** For each: the difference of revisions, attempt, next. */
+  readonly retries?: string;
+  /** The subjects of retries that others wait for, by revision. */
+  readonly subjects?: Readonly<Record<string, string>>;
+  /** For each: the revision of the redelivery, and that of its message. */
+  readonly redeliveries?: string;
+  readonly rest?: number;
+  readonly health?: Health;
+}
+
+/** Integers in one `SavedReceiver`, and the maximum characters of a part: less than an append may have. */
+const SLICE = 5_000;
+const PART_CHARACTERS = 700_000;
+
+export function savePartition(state: PartitionState): readonly SavedPart[] {
+  const { matchedUpTo } = state;
+  const receivers = inParts(saveReceivers(state));
+  const deadLetters = inParts(state.deadLetters.values());
+  const empty = { receivers: [] };
+  const saved = [
+    ...receivers.map((part) => ({ receivers: part })),
+    ...deadLetters.map((part) => ({ ...empty, deadLetters: part })),
+  ];
+  const parts = saved.length === 0 ? [empty] : saved;
+  return parts.map((part, at) => ({ part: at + 1, parts: parts.length, matchedUpTo, ...part }));
+}
+
+/** Puts the parts of a saved state back into an empty one. */
+export function restorePartition(state: PartitionState, parts: readonly SavedPart[]): void {
+  const receivers = new Map<string, ReceiverState>();
+  for (const saved of parts.flatMap((part) => part.receivers)) {
+    const receiver = receivers.get(saved.id) ?? new ReceiverState();
+    receivers.set(saved.id, receiver);
+    restoreReceiver(receiver, saved);
+  }
+  for (const deadLetter of parts.flatMap((part) => part.deadLetters ?? []))
+    state.deadLetters.set(deadLetter.id, deadLetter);
+  state.restore(receivers, parts[0]?.matchedUpTo ?? -1);
+}
+
+/** Divides what is saved into parts of limited size. */
+function inParts<Saved>(all: Iterable<Saved>): readonly (readonly Saved[])[] {
+  const parts: Saved[][] = [];
+  let characters = Infinity;
+  for (const saved of all) {
+    const { length } = JSON.stringify(saved);
+    if (characters + length > PART_CHARACTERS) {
+      parts.push([]);
+      characters = 0;
+    }
+    parts.at(-1)?.push(saved);
+    characters += length;
+  }
+  return parts;
+}
+
+function* saveReceivers({ receivers }: PartitionState): Generator<SavedReceiver> {
+  for (const [id, state] of receivers) if (!state.isBlank) yield* saveReceiver(id, state);
+}
+
+function* saveReceiver(id: string, state: ReceiverState): Generator<SavedReceiver> {
+  const { rest, health, redeliveries, settled } = state;
+  yield { id, ...(rest === undefined ? {} : { rest }), ...(health === HEALTHY ? {} : { health }) };
+  for (const slice of slicesOf([...state.queue])) yield { id, queue: ascending(slice) };
+  for (const slice of slicesOf([...settled].sort((a, b) => a - b))) yield { id, settled: ascending(slice) };
+  for (const slice of slicesOf([...redeliveries])) yield { id, redeliveries: encodeIntegers(slice.flat()) };
+  const retries = [...state.retries].sort(([a], [b]) => a - b);
+  for (const slice of slicesOf(retries)) yield { id, ...saveRetries(slice) };
+}
+
+function saveRetries(
+  retries: readonly (readonly [number, Retry])[],
+): Pick<SavedReceiver, 'retries' | 'subjects'> {
+  const revisions = differences(retries.map(([revision]) => revision));
+  const integers = retries.flatMap(([, { attempt, next }], at) => [revisions[at] ?? 0, attempt, next]);
+  const subjects = retries.flatMap(([revision, { subject }]) =>
+    subject === undefined ? [] : [[String(revision), subject] as const],
+  );
+  return {
+    retries: encodeIntegers(integers),
+    ...(subjects.length === 0 ? {} : { subjects: Object.fromEntries(subjects) }),
+  };
+}
+
+function restoreReceiver(state: ReceiverState, saved: SavedReceiver): void {
+  const { queue = '', settled = '', redeliveries = '', retries = '', subjects = {}, rest, health } = saved;
+  for (const revision of sums(decodeIntegers(queue))) state.queue.add(revision);
+  for (const revision of sums(decodeIntegers(settled))) state.settled.add(revision);
+  for (const [redelivery = 0, revision = 0] of tuplesOf(decodeIntegers(redeliveries), 2))
+    state.redeliveries.set(redelivery, revision);
+  let before = 0;
+  for (const [difference = 0, attempt = 0, next = 0] of tuplesOf(decodeIntegers(retries), 3)) {
+    before += difference;
+    const subject = subjects[String(before)];
+    state.retries.set(before, { attempt, next, ...(subject === undefined ? {} : { subject }) });
+  }
+  if (rest !== undefined) state.rest = rest;
+  if (health !== undefined) state.health = health;
+}
+
+function ascending(revisions: readonly number[]): string {
+  return encodeIntegers(differences(revisions));
+}
+
+function* slicesOf<Item>(items: readonly Item[]): Generator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += SLICE) yield items.slice(at, at + SLICE);
+}
+
+function* tuplesOf(integers: readonly number[], length: number): Generator<readonly number[]> {
+  for (let at = 0; at < integers.length; at += length) yield integers.slice(at, at + length);
+}
+
+/** Encodes integers of at least 0, below 2^53, in base64: small ones in one byte. */
+export function encodeIntegers(integers: Iterable<number>): string {
+  const bytes: number[] = [];
+  for (const integer of integers) {
+    let left = integer;
+    while (left >= 0x80) {
+      bytes.push((left % 0x80) + 0x80);
+      left = Math.floor(left / 0x80);
+    }
+    bytes.push(left);
+  }
+  return Buffer.from(bytes).toString('base64');
+}
+
+export function decodeIntegers(text: string): readonly number[] {
+  const integers: number[] = [];
+  let integer = 0;
+  let factor = 1;
+  for (const byte of Buffer.from(text, 'base64')) {
+    integer += (byte % 0x80) * factor;
+    factor *= 0x80;
+    if (byte >= 0x80) continue;
+    integers.push(integer);
+    integer = 0;
+    factor = 1;
+  }
+  return integers;
+}
+
+/** Ascending integers as their differences, and back. */
+function differences(ascending: Iterable<number>): readonly number[] {
+  let before = 0;
+  return Array.from(ascending, (integer) => {
+    const difference = integer - before;
+    before = integer;
+    return difference;
+  });
+}
+
+function sums(differences: readonly number[]): readonly number[] {
+  let sum = 0;
+  return differences.map((difference) => (sum += difference));
 }

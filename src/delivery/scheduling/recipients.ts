@@ -1,11 +1,164 @@
-import { type Position, START } from '../../kernel/event';
+import { createHash } from 'node:crypto';
+import { type Position, type RecordedEvent, START } from '../../kernel/event';
 import { type Message } from '../../domain/deliveries/delivery-events';
 import { type Secrets } from '../../domain/subscriptions/secrets';
-import { type FollowedSubscriptions, type Standings } from './followed-subscriptions';
 import { type Permission } from './scheduler';
+import { toDomainEvent } from '../../kernel/decider';
+import { type EventLog } from '../../kernel/event-log';
+import { type Clock } from '../../runtime/clock';
+import { FollowedLog } from '../../runtime/followed-log';
+import { changesSubscription, SUBSCRIPTION_STREAMS, subscriptionOf } from '../matching/subscription-book';
+import { hasRates, RATES_STREAM } from '../matching/rates';
+import { sharedRenderingOf } from '../matching/rerender';
+import { contentIdOf, receiversOf } from '../../domain/subscriptions/receiver-id';
+import {
+  type ActiveSubscription,
+  type SubscriptionContent,
+  subscriptionDecider,
+  type SubscriptionEvent,
+} from '../../domain/subscriptions/subscription';
+
+/** What may be sent to a receiver, by its subscription: nothing if it is `gone`; if it is disabled, later. */
+type ReceiverStanding = 'active' | 'disabled by its owner' | 'disabled by the system' | 'gone';
+
+interface FollowedSubscription {
+  /** Without its content: templates and filters may be megabytes, and sending needs none of them. */
+  readonly state: ActiveSubscription;
+  /** By ids. */
+  readonly receivers: ReadonlyMap<string, KnownReceiver>;
+  /** Messages of backfills that were requested before are cancelled. */
+  readonly backfillsCancelled?: Position | undefined;
+}
+
+interface KnownReceiver {
+  /** By its owner. */
+  readonly isDisabled: boolean;
+  /** What its messages are rendered by, as a hash, and the position since which it is. */
+  readonly rendering: string;
+  readonly since: Position;
+}
+
+const NO_CONTENT: SubscriptionContent = { filter: { stateIds: [] }, receivers: [] };
+
+/** What active subscriptions mean for sending, as of the events applied so far. */
+export class Standings {
+  private readonly all = new Map<string, FollowedSubscription>();
+  /** Ids of all receivers, until a subscription changes. */
+  private receivers: ReadonlySet<string> | undefined;
+  private newestRates = START;
+
+  /** The position of the exchange rates published last. */
+  get ratesPublished(): Position {
+    return this.newestRates;
+  }
+
+  /** Applies the next event of the log; ignores those of other streams. */
+  apply(event: RecordedEvent): void {
+    if (event.stream === RATES_STREAM && hasRates(toDomainEvent(event))) this.newestRates = event.position;
+    if (!changesSubscription(event)) return;
+    this.receivers = undefined;
+    const id = subscriptionOf(event);
+    const before = this.all.get(id);
+    const happened = toDomainEvent(event) as SubscriptionEvent;
+    const state = subscriptionDecider.evolve(before?.state ?? subscriptionDecider.initial, happened);
+    if (state.is !== 'active') this.all.delete(id);
+    else if (before !== undefined && happened.type === 'BackfillsCancelled')
+      this.all.set(id, { ...before, backfillsCancelled: event.position });
+    else if (before !== undefined && state.content === NO_CONTENT) this.all.set(id, { ...before, state });
+    else this.all.set(id, known(id, state, event.position, before));
+  }
+
+  /** `receiver`: its id. */
+  standingOf(subscriptionId: string, receiver: string): ReceiverStanding {
+    const subscription = this.all.get(subscriptionId);
+    const known = subscription?.receivers.get(receiver);
+    if (known === undefined || subscription === undefined) return 'gone';
+    if (known.isDisabled) return 'disabled by its owner';
+    return receiver in subscription.state.disabledReceivers ? 'disabled by the system' : 'active';
+  }
+
+  /**
+   * The position since which messages to a receiver are rendered as they are now: those that were rendered before it
+   * are to be rendered again. Undefined: there is no such receiver.
+   */
+  renderedSince(subscriptionId: string, receiver: string): Position | undefined {
+    return this.all.get(subscriptionId)?.receivers.get(receiver)?.since;
+  }
+
+  /** Whether a message of a backfill, which was requested at a position, is cancelled. */
+  isCancelled(subscriptionId: string, requested: Position): boolean {
+    const cancelled = this.all.get(subscriptionId)?.backfillsCancelled;
+    return cancelled !== undefined && requested < cancelled;
+  }
+
+  /** The receivers of all subscriptions. */
+  *allReceivers(): Generator<{ readonly id: string; readonly isDisabled: boolean }> {
+    for (const { state, receivers } of this.all.values())
+      for (const [id, { isDisabled }] of receivers)
+        yield { id, isDisabled: isDisabled || id in state.disabledReceivers };
+  }
+
+  /** Whether any subscription has a receiver of this id. */
+  hasReceiver(id: string): boolean {
+    this.receivers ??= new Set(
+      Array.from(this.all.values(), ({ receivers }) => [...receivers.keys()]).flat(),
+    );
+    return this.receivers.has(id);
+  }
+
+  /** Numbers of the secrets to sign with, the current one first (`docs/decisions.md#n5`). `now`: epoch ms. */
+  secretsOf(subscriptionId: string, now: number): readonly number[] {
+    const state = this.all.get(subscriptionId)?.state;
+    if (state === undefined) return [];
+    if (state.replacedSecrets.length === 0) return [state.secret.number];
+    const replaced = state.replacedSecrets.filter(({ until }) => Date.parse(until) > now);
+    return [...replaced, state.secret].map(({ number }) => number).reverse();
+  }
+}
+
+function known(
+  id: string,
+  state: ActiveSubscription,
+  position: Position,
+  before: FollowedSubscription | undefined,
+): FollowedSubscription {
+  const { content } = state;
+  const shared = sharedRenderingOf(content);
+  const receivers = [...receiversOf(id, content)].map(([receiver, one]) => {
+    const rendering = hashOf(`${contentIdOf(id, one)} ${shared}`);
+    const known = before?.receivers.get(receiver);
+    const since = known?.rendering === rendering ? known.since : position;
+    const isDisabled = content.disabled === true || one.disabled === true;
+    return [receiver, { isDisabled, rendering, since }] as const;
+  });
+  const backfillsCancelled = before?.backfillsCancelled;
+  return { state: { ...state, content: NO_CONTENT }, receivers: new Map(receivers), backfillsCancelled };
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64').slice(0, 16);
+}
+
+/** Follows in the log what subscriptions mean for sending. */
+export class FollowedSubscriptions extends FollowedLog {
+  readonly book: Standings;
+
+  constructor(
+    clock: Clock,
+    log: EventLog,
+    signal: AbortSignal,
+    report: (failure: unknown) => void = () => undefined,
+  ) {
+    const book = new Standings();
+    const apply = book.apply.bind(book);
+    const prefixes = [SUBSCRIPTION_STREAMS, RATES_STREAM];
+    super(clock, log, { prefixes, apply, subject: 'the list of subscriptions', report }, signal);
+    this.book = book;
+  }
+}
 
 /** The current state of all subscriptions. */
-export type KnownSubscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
+type KnownSubscriptions = Pick<FollowedSubscriptions, 'position' | 'ready'> & {
   readonly book: Pick<
     Standings,
     | 'allReceivers'

@@ -2,8 +2,7 @@ import { type Message, type Outcome } from '../../domain/deliveries/delivery-eve
 import { type Health } from '../../domain/deliveries/health';
 import { type Position } from '../../kernel/event';
 import { parsedUrl } from '../../wire/url';
-import { Fifo } from './fifo';
-import { Lane, type Sendable } from './lane';
+import { Fifo, Lane, type Sendable } from './lane';
 import { type ReceiverState } from './receiver-state';
 import { LONGEST_DELAY_MS } from './schedule';
 import { LIMITS, type Occupant, type SlotRequest, Slots } from './slots';

@@ -1,4 +1,4 @@
-import { Fifo } from './fifo';
+import { Fifo } from './lane';
 
 /** `docs/decisions.md#n7`. */
 export const LIMITS = {

@@ -4,6 +4,7 @@ import { type Clock, type Timer } from '../../runtime/clock';
 import { sentUrl } from '../../domain/subscriptions/sent-url';
 import { AllowedAddresses } from './addresses';
 import {
+  AnswerBody,
   type Attempt,
   type AttemptResult,
   CLOSED,
@@ -11,6 +12,7 @@ import {
   type Failure,
   failureOf,
   RefusedTarget,
+  retryAfterOf,
   STOPPED,
 } from './attempt';
 import {
@@ -19,7 +21,6 @@ import {
   type ReceiverConnection,
   type ReceiverHost,
 } from './connections';
-import { AnswerBody, retryAfterOf } from './answer';
 import { ReceiverNames } from './dns';
 import { headersOf } from './signature';
 import { codeOf } from '../../kernel/unknown';

@@ -163,7 +163,7 @@ export type PartitionEvent =
   /** A process has taken over the partition: appends of the one before conflict. */
   | EventOf<'PartitionTaken', { owner: string }>
   | { readonly type: 'MessageAttempted'; readonly data: Outcome }
-  /** Everything that is needed to continue from here (`src/delivery/scheduling/saved-partition.ts`). */
+  /** Everything that is needed to continue from here (`src/delivery/scheduling/partition-state.ts`). */
   | { readonly type: 'PartitionSaved'; readonly data: object };
 
 /** A message that is not tried again. */

@@ -3,7 +3,7 @@ import { serialize } from 'node:v8';
 import { type DomainEvent, toNewEvent } from '../../../src/kernel/decider';
 import { NO_STREAM } from '../../../src/kernel/event';
 import { receiverIdOf } from '../../../src/domain/subscriptions/receiver-id';
-import { FollowedSubscriptions, Standings } from '../../../src/delivery/scheduling/followed-subscriptions';
+import { FollowedSubscriptions, Standings } from '../../../src/delivery/scheduling/recipients';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';
 import { withLog } from '../../support/temporary-log';
 import { AT, created, DELETED, GET, POST, Recorded, replaced } from '../matching/recorded-events';

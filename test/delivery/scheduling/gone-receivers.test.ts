@@ -5,8 +5,7 @@ import { LeaseHolder } from '../../../src/runtime/lease-holder';
 import { Rerenderer } from '../../../src/delivery/matching/rerender';
 import { partitionOf, PARTITIONS } from '../../../src/domain/subscriptions/receiver-id';
 import { Dispatcher, type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
-import { OwnedPartition } from '../../../src/delivery/scheduling/owned-partition';
-import { takePartition } from '../../../src/delivery/scheduling/partition-log';
+import { OwnedPartition, takePartition } from '../../../src/delivery/scheduling/owned-partition';
 import { Recipients } from '../../../src/delivery/scheduling/recipients';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import {

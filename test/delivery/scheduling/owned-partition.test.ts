@@ -1,7 +1,6 @@
 import { type Outcome, partitionStream } from '../../../src/domain/deliveries/delivery-events';
 import { eventsOf } from '../../../src/kernel/decider';
-import { OwnedPartition } from '../../../src/delivery/scheduling/owned-partition';
-import { takePartition } from '../../../src/delivery/scheduling/partition-log';
+import { OwnedPartition, takePartition } from '../../../src/delivery/scheduling/owned-partition';
 import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import { type Started } from '../../../src/delivery/scheduling/scheduler';
 import { SYSTEM_CLOCK } from '../../../src/runtime/clock';

@@ -7,12 +7,12 @@ import {
   partitionStream,
 } from '../../../src/domain/deliveries/delivery-events';
 import { receiverIn, takeMatched } from '../../../src/delivery/scheduling/matched-events';
-import { PartitionState } from '../../../src/delivery/scheduling/partition-state';
 import {
+  PartitionState,
   restorePartition,
   type SavedPart,
   savePartition,
-} from '../../../src/delivery/scheduling/saved-partition';
+} from '../../../src/delivery/scheduling/partition-state';
 import { golden } from '../../support/golden';
 import { cases } from '../../support/size';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Pointers } from '../../../src/delivery/scheduling/receiver-state';
 import { Timers } from '../../../src/delivery/scheduling/scheduler';
-import { decodeIntegers, encodeIntegers } from '../../../src/delivery/scheduling/saved-partition';
+import { decodeIntegers, encodeIntegers } from '../../../src/delivery/scheduling/partition-state';
 import { cases } from '../../support/size';
 
 describe('Pointers', () => {

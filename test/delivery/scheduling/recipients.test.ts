@@ -1,7 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { START } from '../../../src/kernel/event';
-import { Standings } from '../../../src/delivery/scheduling/followed-subscriptions';
-import { Recipients } from '../../../src/delivery/scheduling/recipients';
+import { Recipients, Standings } from '../../../src/delivery/scheduling/recipients';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { signatureOf } from '../../../src/delivery/sending/signature';
 import { type SubscriptionEvent } from '../../../src/domain/subscriptions/subscription';

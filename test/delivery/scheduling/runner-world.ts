@@ -10,8 +10,7 @@ import {
 } from '../../../src/domain/deliveries/delivery-events';
 import { type DeliveryParts, DeliveryRunner } from '../../../src/delivery/scheduling/delivery-runner';
 import { type MakeAttempt } from '../../../src/delivery/scheduling/dispatcher';
-import { FollowedSubscriptions } from '../../../src/delivery/scheduling/followed-subscriptions';
-import { Recipients } from '../../../src/delivery/scheduling/recipients';
+import { FollowedSubscriptions, Recipients } from '../../../src/delivery/scheduling/recipients';
 import { Rerenderer } from '../../../src/delivery/matching/rerender';
 import { Secrets } from '../../../src/domain/subscriptions/secrets';
 import { type Attempt, type AttemptResult } from '../../../src/delivery/sending/attempt';
