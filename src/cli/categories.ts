@@ -40,8 +40,7 @@ export function addCategories(affilog: Command, parts: CliParts): void {
       { language, prune = false, merge = false, ...flags }: CategoryFlags,
       command: Command,
     ) => {
-      const { readCategories } = await import('../network/categories/category-file.js');
-      const { planCategories } = await import('../network/categories/import-categories.js');
+      const { planCategories, readCategories } = await import('../network/categories/category-file.js');
       const { readTextFile } = await import('../operations/text-files.js');
       const read = readCategories(await readTextFile(file));
       await withDirectory(command, parts, async ({ log }, directory) => {
@@ -107,7 +106,7 @@ export function addMappings(affilog: Command, parts: CliParts): void {
   };
   const changeOne = (command: Command, one: MappingChange): Promise<void> =>
     change(command, [{ line: 1, change: one }], async ({ log, directory }, facts) => {
-      const { appendFacts } = await import('../network/append-facts.js');
+      const { appendFacts } = await import('../network/decider.js');
       await appendFacts(SYSTEM_CLOCK, log, facts, directory);
     });
 
@@ -116,7 +115,7 @@ export function addMappings(affilog: Command, parts: CliParts): void {
     .requiredOption(...feed)
     .addOption(new Option('--state <state>', 'Only names in this state.').choices(['mapped', 'unmapped']))
     .action(async ({ feed: feedId = NaN, state, ...flags }: MappingFlags, command: Command) => {
-      const { listMappings } = await import('../network/categories/category-mappings.js');
+      const { listMappings } = await import('../network/categories/category-counts.js');
       await withTools(command, parts, async ({ directory, counted }) => {
         requireFeed(directory, feedId);
         const listed = listMappings(directory, await counted.of([feedId]), state);
@@ -162,7 +161,7 @@ export function addMappings(affilog: Command, parts: CliParts): void {
     .option('--most <n>', 'Suggestions for each name.', integerFrom(1), 3)
     .action(
       async ({ feed: feedId = NaN, name: value, most = 3, ...flags }: MappingFlags, command: Command) => {
-        const { listMappings } = await import('../network/categories/category-mappings.js');
+        const { listMappings } = await import('../network/categories/category-counts.js');
         const { suggestMappings } = await import('../network/categories/suggest-mappings.js');
         await withTools(command, parts, async ({ directory, counted }) => {
           if (value === undefined) requireFeed(directory, feedId);

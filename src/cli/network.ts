@@ -96,7 +96,7 @@ export async function changeNetwork(
   { onAppended, asks = isRemoval }: { readonly onAppended?: (fact: Fact) => void; readonly asks?: Asks } = {},
 ): Promise<AppendedFacts | undefined> {
   const { changesOf } = await import('../network/changes.js');
-  const { appendFacts } = await import('../network/append-facts.js');
+  const { appendFacts } = await import('../network/decider.js');
   const changes = changesOf(facts, directory);
   parts.stdout.write(textOf(changes));
   if (dryRun) {
