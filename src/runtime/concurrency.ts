@@ -120,7 +120,6 @@ export function newPromise(): {
   return { promise, resolve, reject };
 }
 
-
 /** Milliseconds of synchronous work between two yields to the event loop. */
 export const SLICE_MS = 5;
 
