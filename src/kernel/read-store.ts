@@ -197,6 +197,8 @@ export abstract class ReadStore {
 
   /** The existing documents with these ids, in no particular order. Sees every write at once, without `refresh`. */
   abstract get(target: Target, ids: readonly string[], options?: QueryOptions): Promise<readonly Found[]>;
+  /** The versions of the removals of documents with these ids, by id, as far as they are remembered. Like `get`. */
+  abstract removals(target: Target, ids: readonly string[]): Promise<ReadonlyMap<string, Position>>;
   /** One page of the matching documents in order, and the number of all of them. */
   abstract search(target: Target, search: Search, options?: QueryOptions): Promise<Results>;
   /** One page of groups, each with its first members in order, and the number of all groups. */

@@ -20,8 +20,8 @@ import { fillGenerations } from './fill';
 import { acquireLease, type RebuildParts, RebuildUnderWay, TAKEN_OVER } from './rebuild';
 
 /**
- * Read models as of a position of the log, under a name (ADR 44). Each is the live generation of a collection of its own,
- * `products--NAME`, which nothing projects into any more: so neither rebuilds nor runners know of it.
+ * Read models as of a position of the log, under a name (ADR 44). Each is the live generation of a collection of its
+ * own, `products--NAME`, which nothing projects into any more: so neither rebuilds nor runners know of it.
  */
 export interface AsOf {
   readonly name: string;
@@ -86,8 +86,8 @@ interface Moment {
 }
 
 /**
- * Builds read models as of a position; adds to those that the name has already. After an interruption it continues where it was,
- * and what is complete is not built again. Raises `AsOfRefused`, `RebuildUnderWay`.
+ * Builds read models as of a position; adds to those that the name has already. After an interruption it continues
+ * where it was, and what is complete is not built again. Raises `AsOfRefused`, `RebuildUnderWay`.
  */
 export async function buildAsOf(
   log: EventLog,

@@ -63,7 +63,7 @@ export async function compareWithLive(
   let candidates = (await differingIds(store, liveTarget, rebuiltTarget, differ, options)).filter(
     (id) => !parked.has(id),
   );
-  /** Leaves those that differ when the rebuilt generation is there too. Returns the newest version of a live one. */
+  /** Leaves those that differ when the rebuilt generation is there too. Returns the newest change of a live one. */
   const compareAt = async (reached: Position): Promise<Position> => {
     position = reached;
     await catchUp(log, rebuilt, position);
@@ -71,12 +71,14 @@ export async function compareWithLive(
     const differing: string[] = [];
     for (let at = 0; at < candidates.length; at += BATCH) {
       const ids = candidates.slice(at, at + BATCH);
-      const [ours, theirs] = await Promise.all([
+      const [ours, theirs, removals] = await Promise.all([
         byId(store, rebuiltTarget, ids),
         byId(store, liveTarget, ids),
+        store.removals(liveTarget, ids),
       ]);
       differing.push(...ids.filter((id) => differ(ours.get(id), theirs.get(id))));
       for (const { version } of theirs.values()) if (version > newest) newest = version;
+      for (const version of removals.values()) if (version > newest) newest = version;
     }
     candidates = differing;
     return newest;

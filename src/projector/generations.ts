@@ -133,11 +133,11 @@ const SWEEP_MS = 60_000;
 const RESUMABLE_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Drops generations that are not kept any longer, and those that an interrupted rebuild has left unfinished, unless it can be
- * continued (`RESUMABLE_MS`), and lets the store free the space of dropped ones. Run by the projector. A generation counts as abandoned when two consecutive sweeps, a minute apart, find it
- * unfinished while nobody holds the rebuild lease. One sweep is not enough: a healthy rebuild whose process was
- * suspended has lost its lease until it renews it. A generation that was replaced before there were notes of it stays until
- * the next rebuild.
+ * Drops generations that are not kept any longer, and those that an interrupted rebuild has left unfinished, unless it
+ * can be continued (`RESUMABLE_MS`), and lets the store free the space of dropped ones. Run by the projector. A
+ * generation counts as abandoned when two consecutive sweeps, a minute apart, find it unfinished while nobody holds the
+ * rebuild lease. One sweep is not enough: a healthy rebuild whose process was suspended has lost its lease until it
+ * renews it. A generation that was replaced before there were notes of it stays until the next rebuild.
  */
 export class Sweeper {
   private sweptAt = -Infinity;

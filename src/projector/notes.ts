@@ -4,8 +4,8 @@ import { type Position, START } from '../kernel/event';
 import { type Pace } from './progress-meter';
 
 /**
- * What processes leave for each other about read models, in a collection beside them: whoever reads the store knows it. Each
- * kind has one writer at a time. Disposable like the read models, which it says nothing about once they are gone.
+ * What processes leave for each other about read models, in a collection beside them: whoever reads the store knows it.
+ * Each kind has one writer at a time. Disposable like the read models, which it says nothing about once they are gone.
  */
 export interface Notes {
   /** An operator has paused the read model: it stays as it is until it is resumed. By read model. */
@@ -73,7 +73,9 @@ export interface ProjectorNote {
   readonly rate: number;
 }
 
-/** A document that differs between two generations; a text that is absent is that of a document which one of them lacks. */
+/**
+ * A document that differs between two generations; a text that is absent is that of a document which one of them lacks.
+ */
 export interface Difference {
   readonly id: string;
   /** Names of the fields that differ, of both documents; the first 100. */

@@ -251,8 +251,8 @@ export class OriginRecord {
   }
 
   /**
-   * What is live of each projection. Claims the store if the log had no events before; undefined once the claim has been
-   * replaced.
+   * What is live of each projection. Claims the store if the log had no events before; undefined once the claim has
+   * been replaced.
    */
   async live(): Promise<readonly (Generation | undefined)[] | undefined> {
     const { store, projections, source } = this;

@@ -21,8 +21,9 @@ const PART_MS = 200;
 const PART = { least: 50, first: 500, most: 100_000 } as const;
 
 /**
- * Paces work beside live read models, so that these stay less than a second behind the log: waits while they are further
- * behind and getting nearer. Without a projector, and while they are paused or stopped, there is nothing to wait for.
+ * Paces work beside live read models, so that these stay less than a second behind the log: waits while they are
+ * further behind and getting nearer. Without a projector, and while they are paused or stopped, there is nothing to
+ * wait for.
  */
 export class Pacer {
   private heads: readonly { readonly position: Position; readonly at: number }[] = [];

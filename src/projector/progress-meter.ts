@@ -18,9 +18,16 @@ export interface Progress {
 /** Time constant of the moving average, in seconds. */
 const SPAN = 10;
 
-/** How much of the log up to `until` comes before a position, from 0 to 1; estimated. */
-export function shareOf(until: Position, position: Position): number {
-  return Math.min(1, Number(position) / Math.max(1, Number(until)));
+/** A pass through the log, and how far it has come. */
+export interface Stretch {
+  readonly until: Position;
+  position: Position;
+}
+
+/** How much of the log some passes have come past, from 0 to 1; estimated. */
+export function shareOf(...passes: readonly Stretch[]): number {
+  const sum = (name: keyof Stretch): number => passes.reduce((all, pass) => all + Number(pass[name]), 0);
+  return Math.min(1, sum('position') / Math.max(1, sum('until')));
 }
 
 /** Counts events and measures their recent rate as an exponential moving average. */
@@ -51,16 +58,17 @@ export class ProgressMeter {
 
   /** Estimates the progress from the ratio of positions. Positions are only ordered, so this is a hint for people. */
   towards(until: Position, position: Position): Progress {
-    return this.at(shareOf(until, position));
+    return this.at(shareOf({ until, position }));
   }
 
-  /** Estimates the progress from the share of the work that is done, from 0 to 1. */
-  at(share: number): Progress {
+  /** Estimates the progress from the share of the work that is done, from 0 to 1; `from`: that was done before. */
+  at(share: number, from = 0): Progress {
     const { total: events, rate } = this;
-    const total = share === 0 ? events : Math.round(events / share);
+    const done = from < 1 ? (share - from) / (1 - from) : 1;
+    const total = done === 0 ? events : Math.round(events / done);
     // Without a rate: as long in proportion as until now.
     const sinceStart = (this.clock.monotonic() - this.start) / 1000;
-    const secondsLeft = rate > 0 ? (total - events) / rate : share > 0 ? sinceStart * (1 / share - 1) : 0;
+    const secondsLeft = rate > 0 ? (total - events) / rate : done > 0 ? sinceStart * (1 / done - 1) : 0;
     return { events, total, share, rate, secondsLeft };
   }
 
@@ -93,14 +101,16 @@ type Step = 'project' | 'index' | 'compare' | 'swap';
 const TELLING = 0.1;
 
 /**
- * Estimates when a rebuild ends. Reading the log, and comparing, take as long for the rest as for what is done; what is to
- * come takes as long as it did the last time, in proportion.
+ * Estimates when a rebuild ends. Reading the log, and comparing, take as long for the rest as for what is done; what is
+ * to come takes as long as it did the last time, in proportion.
  */
 export class RebuildEstimate {
   private readonly began = new Map<Step, number>();
-  /** The share of the log that was read, and when, once the first part of this pass was: what comes before is the start. */
+  /**
+   * The share of the log that was read, and when, once the first part of this pass was: what comes before is the start.
+   */
   private first: { readonly share: number; readonly at: number } | undefined;
-  private resumedAt: number | undefined;
+  private resumed: number | undefined;
   private readonly shares = { project: 0, compare: 0 };
 
   /** `hasCompare`: whether there is something to compare with. */
@@ -116,10 +126,15 @@ export class RebuildEstimate {
 
   /** So much of a step is done, from 0 to 1. */
   reached(step: 'project' | 'compare', share: number): void {
-    if (step === 'project' && this.resumedAt === undefined) this.resumedAt = share;
-    else if (step === 'project' && share > (this.resumedAt ?? 0))
+    if (step === 'project' && this.resumed === undefined) this.resumed = share;
+    else if (step === 'project' && share > this.resumedAt)
       this.first ??= { share, at: this.clock.monotonic() };
     this.shares[step] = Math.max(share, this.shares[step]);
+  }
+
+  /** The share of the log that was read before, by what this continues. */
+  get resumedAt(): number {
+    return this.resumed ?? 0;
   }
 
   get secondsLeft(): number {
@@ -132,13 +147,14 @@ export class RebuildEstimate {
     return (whole * (1 - this.shares.project) + index + compare) / 1000;
   }
 
-  /** How long each step took, once all are over. */
+  /** How long each step took, once all are over; undefined if less than half of the log was read. */
   get measured(): Pace | undefined {
     const [index, compare, swap] = (['index', 'compare', 'swap'] as const).map((step) =>
       this.began.get(step),
     );
     const whole = this.wholeMs;
     if (index === undefined || compare === undefined || swap === undefined || whole === 0) return undefined;
+    if (this.resumedAt > 0.5) return undefined;
     return defined({
       index: (compare - index) / whole,
       compare: this.hasCompare ? (swap - compare) / whole : this.pace.compare,
@@ -158,8 +174,7 @@ export class RebuildEstimate {
     const ended = this.began.get('index') ?? this.clock.monotonic();
     if (first !== undefined && share > first.share) return (ended - first.at) / (share - first.share);
     const began = this.began.get('project');
-    const resumed = this.resumedAt ?? 0;
-    return began === undefined || share <= resumed ? 0 : (ended - began) / (share - resumed);
+    return began === undefined || share <= this.resumedAt ? 0 : (ended - began) / (share - this.resumedAt);
   }
 
   private since(step: Step): number {

@@ -1,9 +1,9 @@
 import { type Directory, directoryAt } from '../network/directory';
 import { DIRECTORY_PREFIXES } from '../network/events';
-import { type Position, type RecordedEvent } from '../kernel/event';
+import { type Position, type RecordedEvent, START } from '../kernel/event';
 import { type EventBatch, type EventLog } from '../kernel/event-log';
 import { type GenerationProjector } from './generation-projector';
-import { TooManyParked } from './parked';
+import { type Parked, TooManyParked } from './parked';
 import { directoryPrefixes, IncomingEvent } from './projection';
 
 /** Called when a projection leaves the group: it stays at its checkpoint, the others continue. */
@@ -84,8 +84,21 @@ export class ProjectionGroup {
     this.reached = batch.position;
   }
 
+  /**
+   * Retries the parked documents that are due: folds each from its first event up to the checkpoint. Those that fail
+   * again stay parked. Call it between batches, when every projection is at the position of the group.
+   */
+  async retryDue(log: EventLog): Promise<void> {
+    await this.forEach(async (projector) => {
+      const due = projector.parked.takeDue(projector.checkpoint);
+      if (due.length === 0) return;
+      await projector.reproject(await eventsOf(log, projector, due), this.directory);
+      await projector.parked.finishRetry(due, projector.checkpoint);
+    });
+  }
+
   /** Runs `work` for one projection after the other; one with too many parked documents leaves the group. */
-  async forEach(work: (projector: GenerationProjector) => Promise<void>): Promise<void> {
+  private async forEach(work: (projector: GenerationProjector) => Promise<void>): Promise<void> {
     for (const projector of this.projectors) await this.orLeave(projector, work(projector));
   }
 
@@ -122,6 +135,54 @@ export class ProjectionGroup {
       if (projector.checkpoint < upTo) await projector.apply(incoming, this.directory, upTo);
     });
   }
+}
+
+/** All events so far of the parked documents, by document. */
+async function eventsOf(
+  log: EventLog,
+  projector: GenerationProjector,
+  due: readonly Parked[],
+): Promise<ReadonlyMap<string, readonly IncomingEvent[]>> {
+  const documents = new Set(due.flatMap(({ document }) => document ?? []));
+  const withoutDocument = new Set(
+    due.filter(({ document }) => document === undefined).map(({ position }) => position),
+  );
+  for await (const incoming of readStreams(log, projector, withoutDocument.size === 0 ? [] : due)) {
+    if (!withoutDocument.has(incoming.event.position)) continue;
+    const id = projector.documentIdOf(incoming);
+    if (id !== undefined) documents.add(id);
+  }
+  const events = new Map<string, IncomingEvent[]>([...documents].map((id) => [id, []]));
+  for await (const incoming of readStreams(log, projector, due)) {
+    const id = projector.documentIdOf(incoming);
+    if (id !== undefined) events.get(id)?.push(incoming);
+  }
+  return events;
+}
+
+async function* readStreams(
+  log: EventLog,
+  projector: GenerationProjector,
+  due: readonly Parked[],
+): AsyncIterable<IncomingEvent> {
+  const { streams: prefixes, acrossStreams: isWhole = false } = projector.projection;
+  const streams = new Set(due.map(({ stream }) => stream));
+  if (streams.size === 0) return;
+  for (const batches of isWhole
+    ? [eventsOfAll(log, prefixes)]
+    : Array.from(streams, (stream) => log.readStream(stream)))
+    for await (const events of batches) {
+      const reached = events.filter(({ position }) => position <= projector.checkpoint);
+      for (const event of reached) if (projector.handles(event)) yield new IncomingEvent(event);
+      if (reached.length < events.length) break;
+    }
+}
+
+async function* eventsOfAll(
+  log: EventLog,
+  prefixes: readonly string[],
+): AsyncGenerator<readonly RecordedEvent[]> {
+  for await (const { events } of log.readAll({ after: START, prefixes })) yield events;
 }
 
 function changesDirectory(event: RecordedEvent | undefined): boolean {

@@ -20,7 +20,14 @@ import {
 import { readNotes, removeNote, writeNote } from './notes';
 import { Pacer } from './pacer';
 import { countParked, prepareParked } from './parked';
-import { meanPace, type Progress, ProgressMeter, RebuildEstimate, shareOf } from './progress-meter';
+import {
+  meanPace,
+  type Progress,
+  ProgressMeter,
+  RebuildEstimate,
+  shareOf,
+  type Stretch,
+} from './progress-meter';
 import { DOMAIN_LOG, type Projection, type Source } from './projection';
 import { skippedEvents } from './skipped-events';
 import { makeLive, RETAIN_MS } from './standby';
@@ -37,8 +44,8 @@ export interface RebuildParts {
   /** Swap in despite differences and parked documents. */
   readonly force?: boolean;
   /**
-   * What becomes of the new generations. `swap`, the default: they become live; `keep`: they are ready to, until somebody
-   * swaps them in; `drop`: they are only compared.
+   * What becomes of the new generations. `swap`, the default: they become live; `keep`: they are ready to, until
+   * somebody swaps them in; `drop`: they are only compared.
    */
   readonly then?: 'swap' | 'keep' | 'drop';
   /** How long a generation is kept, and followed, that is replaced or ready; by default a day (`RETAIN_MS`). */
@@ -85,8 +92,8 @@ const MAX_CATCH_UPS = 10;
 /**
  * Projects the whole log into new generations, compares them with the live ones and swaps them in. Readers and the
  * projector continue with the live generations meanwhile, and a failure before the swap does not affect them. After an
- * interruption the same code continues where it was; what it does not continue is dropped by the next rebuild, or by the
- * `Sweeper`. The replaced generation is kept, and followed, for some time.
+ * interruption the same code continues where it was; what it does not continue is dropped by the next rebuild, or by
+ * the `Sweeper`. The replaced generation is kept, and followed, for some time.
  */
 export async function rebuild(
   log: EventLog,
@@ -151,8 +158,7 @@ export async function discardBeside(
 }
 
 /** Generations that are filled in one pass: documents are described with the directory of its end. */
-interface Pass {
-  readonly until: Position;
+interface Pass extends Stretch {
   readonly projectors: GenerationProjector[];
 }
 
@@ -165,8 +171,7 @@ class Rebuild {
   private readonly pacer: Pacer;
   private readonly source: Source;
   private phase: RebuildProgress['phase'] = 'project';
-  private until: Position = '';
-  private position: Position = START;
+  private passes: readonly Pass[] = [];
   private notedAt = -Infinity;
   private generations: readonly Generation[] = [];
   /** By collection: documents are described with the directory of this position. */
@@ -197,18 +202,22 @@ class Rebuild {
       meanPace([...paces.values()]),
       live.some((one) => one !== undefined),
     );
-    const passes = await this.prepare(live);
+    await this.prepare(live);
     this.estimate.enter('project');
-    for (const { until, projectors: own } of passes) {
-      this.until = until;
-      await fillGenerations(log, own, {
-        until,
-        onBatch: this.onBatch,
-        part: () => this.pacer.part,
+    for (const pass of this.passes) {
+      const { until } = pass;
+      const onBatch: OnBatch = async (events, position) => {
+        pass.position = position;
+        await this.onBatch(events, position);
+      };
+      const part = (): number => this.pacer.part;
+      await fillGenerations(log, pass.projectors, {
+        ...{ until, onBatch, part },
         ...defined({ batchSize: parts.batchSize }),
       });
+      pass.position = until;
     }
-    const filled = passes.flatMap(({ projectors: own }) => own);
+    const filled = this.passes.flatMap(({ projectors: own }) => own);
     const projectors = projections.flatMap(
       (projection) => filled.find((one) => one.projection === projection) ?? [],
     );
@@ -230,7 +239,7 @@ class Rebuild {
             isCompared: this.isSampled,
             onPage: (compared) => {
               this.estimate.reached('compare', Math.min(1, (before + compared) / Math.max(1, all)));
-              return this.onBatch(0, this.until);
+              return this.onBatch(0, START);
             },
           })),
       );
@@ -262,22 +271,22 @@ class Rebuild {
   };
 
   /**
-   * Continues what the same code has begun and was interrupted, drops what else was left, and creates the generations that
-   * are missing.
+   * Continues what the same code has begun and was interrupted, drops what else was left, and creates the generations
+   * that are missing. The log is read up to where all live generations are: each new one then catches up with its own.
    */
-  private async prepare(live: readonly (Generation | undefined)[]): Promise<readonly Pass[]> {
+  private async prepare(live: readonly (Generation | undefined)[]): Promise<void> {
     const { log, store, projections, parts, kind } = this;
     const checkpoints = await Promise.all(
-      live.flatMap((generation) => (generation === undefined ? [] : store.checkpoint(targetOf(generation)))),
+      live.map(async (one) => one && (await store.checkpoint(targetOf(one)))),
     );
     const head = await log.head();
-    const end = checkpoints.reduce((a, b) => (a < b ? a : b), head);
+    const end = checkpoints.reduce<Position>((least, one = head) => (one < least ? one : least), head);
     const names = projections.map(({ collection }) => collection.name);
     const notes = await readNotes(store, 'rebuild', names);
     const ready = await readNotes(store, 'ready', names);
-    const passes = new Map<Position, GenerationProjector[]>();
+    const passes = new Map<Position, Pass>();
     const generations: Generation[] = [];
-    for (const projection of projections) {
+    for (const [at, projection] of projections.entries()) {
       const { name, version } = projection.collection;
       const building = (await store.generations(name)).filter(
         (one) => one.state === 'building' && one.number !== ready.get(name)?.generation,
@@ -286,12 +295,13 @@ class Rebuild {
       const begun = building.find((one) => one.number === note?.generation && one.version === version);
       const skipped = (await skippedEvents(log, name)).size;
       const isOurs = begun !== undefined && note?.code === parts.code && note.skipped === skipped;
-      // What is parked in it may be retried, or skipped, by now; and the live one has to reach it, to be compared.
+      // What is parked in it may be retried, or skipped, by now; and its live one has to reach it, to be compared.
+      const reachable = checkpoints[at] ?? head;
       const isUsable =
         isOurs &&
         (await countParked(store, [nameOf(begun)])) === 0 &&
-        (await store.checkpoint(targetOf(begun))) <= end &&
-        note.until <= end;
+        (await store.checkpoint(targetOf(begun))) <= reachable &&
+        note.until <= reachable;
       const isContinued = isUsable && kind === 'rebuild';
       this.skipped.set(name, skipped);
       const others = building.filter((one) => one !== begun || (!isContinued && kind === 'rebuild'));
@@ -303,11 +313,14 @@ class Rebuild {
       const projector = await GenerationProjector.open(
         ...([log, store, projection, generation, parts.code, this.isSampled] as const),
       );
-      passes.set(until, [...(passes.get(until) ?? []), projector]);
+      const pass = passes.get(until) ?? { until, position: until, projectors: [] };
+      if (projector.checkpoint < pass.position) pass.position = projector.checkpoint;
+      pass.projectors.push(projector);
+      passes.set(until, pass);
     }
     this.generations = generations;
+    this.passes = [...passes.values()];
     await this.note();
-    return Array.from(passes, ([until, projectors]) => ({ until, projectors }));
   }
 
   private async refuseUnlessSound(
@@ -374,9 +387,9 @@ class Rebuild {
     };
   }
 
-  private readonly onBatch: OnBatch = async (events, position) => {
+  private readonly onBatch: OnBatch = async (events) => {
     this.meter.count(events);
-    await this.report(position);
+    await this.report();
     await this.checkLease();
     await this.pacer.pace(this.parts.signal);
   };
@@ -390,20 +403,19 @@ class Rebuild {
     this.estimate.enter(phase);
     this.phase = phase;
     this.notedAt = -Infinity;
-    await this.report(this.until);
+    await this.report();
   }
 
-  private async report(position: Position): Promise<void> {
-    this.position = position;
-    const progress = this.progress();
-    this.parts.onProgress?.(progress);
+  private async report(): Promise<void> {
+    this.parts.onProgress?.(this.progress());
     if (this.parts.clock.monotonic() - this.notedAt >= NOTE_MS) await this.note();
   }
 
   private progress(): RebuildProgress {
-    const progress = this.meter.towards(this.until, this.position);
-    if (this.phase === 'project') this.estimate.reached('project', shareOf(this.until, this.position));
-    return { phase: this.phase, ...progress, secondsLeft: this.estimate.secondsLeft };
+    const { estimate, phase } = this;
+    const share = shareOf(...this.passes);
+    if (phase === 'project') estimate.reached('project', share);
+    return { phase, ...this.meter.at(share, estimate.resumedAt), secondsLeft: estimate.secondsLeft };
   }
 
   /** Leaves a note of how far it is, with which it can be continued. */

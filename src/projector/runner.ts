@@ -12,8 +12,8 @@ import { AsOfSweeper } from './as-of';
 import { liveGenerations, nameOf, standbysOf, Sweeper } from './generations';
 import { pausedAmong, type ProjectorNote, writeNote } from './notes';
 import { lastEventUpTo, OriginRecord } from './origin';
-import { DocumentsParked, type Parked, prepareParked, TooManyParked } from './parked';
-import { DOMAIN_LOG, IncomingEvent, type Projection, type Source } from './projection';
+import { DocumentsParked, prepareParked, TooManyParked } from './parked';
+import { DOMAIN_LOG, type Projection, type Source } from './projection';
 import { ProgressMeter } from './progress-meter';
 import { ProjectionGroup } from './projection-group';
 import { rebuild, type RebuildProgress } from './rebuild';
@@ -138,7 +138,7 @@ export class Runner {
     for (const name of this.reportedParked.keys()) if (!own.has(name)) this.reportedParked.delete(name);
     this.paused = await pausedAmong(this.store, this.names);
     const { main, apart } = await this.groups();
-    await retryDue(this.log, main);
+    await main.retryDue(this.log);
     this.onOpen();
     this.isJoining = false;
     await this.leader
@@ -200,7 +200,7 @@ export class Runner {
   /** Follows what the others do not wait for; ends once a read model among it has caught up. */
   private async followApart(group: ProjectionGroup, signal: AbortSignal): Promise<void> {
     const { position: after, prefixes } = group;
-    await retryDue(this.log, group);
+    await group.retryDue(this.log);
     const hasLive = this.projectors.some(
       (projector) => projector.generation.state === 'live' && group.has(projector),
     );
@@ -219,8 +219,8 @@ export class Runner {
   }
 
   /**
-   * The read models that are followed together, and what is followed apart: generations beside live ones, and read models
-   * that are more than a batch behind.
+   * The read models that are followed together, and what is followed apart: generations beside live ones, and read
+   * models that are more than a batch behind.
    */
   private async groups(): Promise<{ readonly main: ProjectionGroup; readonly apart?: ProjectionGroup }> {
     const { log } = this;
@@ -436,65 +436,4 @@ class StoppedProjections {
     );
     return stopped.length === 0 ? undefined : stopped.join('; ');
   }
-}
-
-/**
- * Retries the parked documents that are due: folds each from its first event up to the checkpoint. Those that fail
- * again stay parked. Call it between batches, when every projection is at the position of the group.
- */
-async function retryDue(log: EventLog, group: ProjectionGroup): Promise<void> {
-  await group.forEach(async (projector) => {
-    const due = projector.parked.takeDue(projector.checkpoint);
-    if (due.length === 0) return;
-    await projector.reproject(await eventsOf(log, projector, due), group.directory);
-    await projector.parked.finishRetry(due, projector.checkpoint);
-  });
-}
-
-/** All events so far of the parked documents, by document. */
-async function eventsOf(
-  log: EventLog,
-  projector: GenerationProjector,
-  due: readonly Parked[],
-): Promise<ReadonlyMap<string, readonly IncomingEvent[]>> {
-  const documents = new Set(due.flatMap(({ document }) => document ?? []));
-  const withoutDocument = new Set(
-    due.filter(({ document }) => document === undefined).map(({ position }) => position),
-  );
-  for await (const incoming of readStreams(log, projector, withoutDocument.size === 0 ? [] : due)) {
-    if (!withoutDocument.has(incoming.event.position)) continue;
-    const id = projector.documentIdOf(incoming);
-    if (id !== undefined) documents.add(id);
-  }
-  const events = new Map<string, IncomingEvent[]>([...documents].map((id) => [id, []]));
-  for await (const incoming of readStreams(log, projector, due)) {
-    const id = projector.documentIdOf(incoming);
-    if (id !== undefined) events.get(id)?.push(incoming);
-  }
-  return events;
-}
-
-async function* readStreams(
-  log: EventLog,
-  projector: GenerationProjector,
-  due: readonly Parked[],
-): AsyncIterable<IncomingEvent> {
-  const { streams: prefixes, acrossStreams: isWhole = false } = projector.projection;
-  const streams = new Set(due.map(({ stream }) => stream));
-  if (streams.size === 0) return;
-  for (const batches of isWhole
-    ? [eventsOfAll(log, prefixes)]
-    : Array.from(streams, (stream) => log.readStream(stream)))
-    for await (const events of batches) {
-      const reached = events.filter(({ position }) => position <= projector.checkpoint);
-      for (const event of reached) if (projector.handles(event)) yield new IncomingEvent(event);
-      if (reached.length < events.length) break;
-    }
-}
-
-async function* eventsOfAll(
-  log: EventLog,
-  prefixes: readonly string[],
-): AsyncGenerator<readonly RecordedEvent[]> {
-  for await (const { events } of log.readAll({ after: START, prefixes })) yield events;
 }

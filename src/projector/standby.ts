@@ -40,8 +40,8 @@ const LOOK_MS = 5;
 const MAX_ROUNDS = 10;
 
 /**
- * Makes a generation live that is ready, or that was live before and is kept. It has all that the live one has then: both
- * are followed. The one that was live is kept in its place. Raises `SwapRefused`.
+ * Makes a generation live that is ready, or that was live before and is kept. It has all that the live one has then:
+ * both are followed. The one that was live is kept in its place. Raises `SwapRefused`.
  */
 export async function swapStandby(
   log: EventLog,
@@ -66,7 +66,8 @@ export async function swapStandby(
 }
 
 /**
- * Makes a finished generation live. The live one is kept, and what was kept before is dropped. To be called while swapping.
+ * Makes a finished generation live. The live one is kept, and what was kept before is dropped. To be called while
+ * swapping.
  */
 export async function makeLive(
   store: ReadStore,
@@ -79,8 +80,8 @@ export async function makeLive(
   if (live?.number === number) return { collection, generation: number };
   const until = new Date(clock.wall() + retainMs).toISOString();
   const kept = live !== undefined && retainMs > 0 ? { generation: live.number, until } : undefined;
-  // Before the swap: without the note, a generation that was replaced is dropped by the next rebuild. It names both: the
-  // process may be killed before the swap.
+  // Before the swap: without the note, a generation that was replaced is dropped by the next rebuild. It names both:
+  // the process may be killed before the swap.
   if (kept !== undefined) {
     const [former] = standbysAmong(
       all,

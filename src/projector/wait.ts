@@ -107,8 +107,8 @@ export class PositionWait {
   }
 
   /**
-   * Up to where all read models are visible that are not paused; undefined unless the one that is behind is paused. What
-   * is paused is looked up at most once a second.
+   * Up to where all read models are visible that are not paused; undefined unless the one that is behind is paused.
+   * What is paused is looked up at most once a second.
    */
   private async unpaused(): Promise<Position | undefined> {
     const now = this.clock.monotonic();

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
 import { openEventStoreDb } from '../../src/engines/eventstoredb/open-event-store-db';
+import { EVERYTHING } from '../../src/kernel/query';
 import { FaultyElasticsearch } from '../support/faulty-elasticsearch';
 
 /** Short times, since nothing answers. */
@@ -54,6 +55,23 @@ describe('Failures of a server that are retried (decisions X96)', () => {
     );
     await store.close();
   });
+
+  it.each([
+    ['finding out which generation is live', new Map<string, number>()],
+    ['reading what a generation is like', undefined],
+  ])(
+    'are within the time limit of a query, also while %s',
+    async (_, generations) => {
+      const store = openElasticsearch(`http://127.0.0.1:${portOf()}`, { timeoutMs: 600_000 });
+      const query = { timeLimit: 100, ...(generations === undefined ? {} : { generations }) };
+      const wanted = { filter: EVERYTHING, order: [], offset: 0, size: 1 };
+      await expect(store.search({ collection: 'products' }, wanted, query)).rejects.toMatchObject({
+        name: 'QueryTooLong',
+      });
+      await store.close();
+    },
+    60_000,
+  );
 
   it('are not reported while the server answers', async () => {
     const reported: string[] = [];

@@ -7,7 +7,7 @@ import { type Position } from '../../src/kernel/event';
 import { type Found } from '../../src/kernel/query';
 import { type Generation, type ReadStore, type Target, targetOf } from '../../src/kernel/read-store';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
-import { FEED_ID, listed } from './sample-events';
+import { delisted, FEED_ID, listed } from './sample-events';
 import { PROJECTIONS, World } from './world';
 
 /** Its pauses are over at once. */
@@ -92,6 +92,17 @@ test('what an interrupted projector has written beyond its checkpoint is compare
   expect(await compare()).toMatchObject({ differing: 0, position: found!.version });
   await world.store.write(targetOf(live), [{ version: found!.version, put: { ...put, body: '{}' } }]);
   expect(await compare()).toMatchObject({ differing: 1, differences: [{ id, live: '{}' }] });
+});
+
+test('what an interrupted projector has removed beyond its checkpoint is compared as of then', async () => {
+  await world.emit(delisted('b'));
+  const version = await world.log.head();
+  await world.store.write(targetOf(live), [{ version, remove: offerId(FEED_ID, 'b') }]);
+  const compare = () => compareWithLive(HASTY, world.log, world.store, live, rebuilt);
+  expect(await compare()).toMatchObject({ differing: 0, position: version });
+  // The log does not say so.
+  await world.store.write(targetOf(live), [{ version, remove: offerId(FEED_ID, 'c') }]);
+  expect(await compare()).toMatchObject({ differing: 1, differences: [{ id: offerId(FEED_ID, 'c') }] });
 });
 
 test('ids are merged in the order of stores: by UTF-8 bytes', async () => {

@@ -119,4 +119,29 @@ describe('the estimated end of a rebuild is within 20 % after the first tenth (d
     estimate.reached('project', 0.6);
     expect(estimate.secondsLeft).toBeCloseTo(40 + 50);
   });
+
+  test.each([
+    [0.4, 0.5],
+    [0.6, undefined],
+    [1, undefined],
+  ])('and what it takes is remembered if it has read at least half of the log: from %d', (from, index) => {
+    let now = 0;
+    const estimate = new RebuildEstimate(
+      new TestClock(
+        () => 0,
+        () => now,
+      ),
+    );
+    estimate.enter('project');
+    for (let tenths = 10 * from; tenths <= 10; tenths += 1) {
+      estimate.reached('project', tenths / 10);
+      now += tenths < 10 ? 1_000 : 0;
+    }
+    estimate.enter('index');
+    now += 5_000;
+    estimate.enter('compare');
+    estimate.enter('swap');
+    if (index === undefined) expect(estimate.measured).toBeUndefined();
+    else expect(estimate.measured!.index).toBeCloseTo(index, 1);
+  });
 });

@@ -1,4 +1,6 @@
 import { offerId } from '../../src/domain/products/offer';
+import { openElasticsearch } from '../../src/engines/elasticsearch/open-store';
+import { EVERYTHING, oneAnswer } from '../../src/kernel/query';
 import { rebuildProjections, swapProjections } from '../../src/operations/rebuild';
 import { SYSTEM_CLOCK } from '../../src/runtime/clock';
 import { FEED_ID, listed, repriced } from '../projector/sample-events';
@@ -14,6 +16,27 @@ beforeAll(async () => {
 afterAll(async () => {
   await world.end();
   await elsewhere.remove();
+});
+
+test('an answer continues with its generation after that was dropped (decisions X126)', async () => {
+  const target = { collection: 'products' };
+  const { store } = world;
+  const wanted = { filter: EVERYTHING, order: [], offset: 0, size: 1 };
+  await world.runner({}, PROJECTIONS).start();
+  const query = oneAnswer();
+  expect(await store.search(target, wanted, query)).toMatchObject({ total: 0 });
+  await rebuildProjections(world, ['products'], { retainMs: 0 });
+  await world.emit(listed('z', 1));
+  await world.settled(PROJECTIONS);
+  await store.refresh(target);
+  // Another process knows nothing of it yet.
+  const other = openElasticsearch(elsewhere.url);
+  for (const one of [store, other]) {
+    expect(await one.search(target, wanted, query)).toMatchObject({ total: 0 });
+    expect(await one.search(target, wanted, oneAnswer())).toMatchObject({ total: 1 });
+  }
+  await other.close();
+  await world.stopRunners();
 });
 
 test('generations beside the live ones are followed on an Elasticsearch without restarts of the projector (decisions X126)', async () => {

@@ -274,6 +274,11 @@ export class MemoryStore extends ReadStore {
     });
   }
 
+  async removals(target: Target, ids: readonly string[]): Promise<ReadonlyMap<string, Position>> {
+    const { removed } = this.open().table(target);
+    return new Map([...removed].filter(([id]) => ids.includes(id)));
+  }
+
   async search(target: Target, search: Search, options: QueryOptions = {}): Promise<Results> {
     return this.within(options, () => {
       const items = this.finished(target, options)

@@ -1,8 +1,8 @@
 import { type estypes } from '@elastic/elasticsearch';
-import { type CollectionSpec, type Generation, NoGeneration, type Target } from '../../kernel/read-store';
+import { type CollectionSpec, type Generation, NoGeneration } from '../../kernel/read-store';
 import { type Connection, NoSuchIndex, type Request } from './connection';
 import { type Control } from './control';
-import { IndexLayout, type Names, NO_REFRESH } from './layout';
+import { IndexLayout, type IndexTarget, type Names, NO_REFRESH } from './layout';
 
 interface TargetState {
   readonly layout: IndexLayout;
@@ -86,11 +86,11 @@ export class Catalogue {
     this.cache.clear();
   }
 
-  /** The number of the live generation. Raises `NoGeneration`. */
-  async live(collection: string): Promise<number> {
+  /** The number of the live generation; `connection` is that of a query. Raises `NoGeneration`. */
+  async live(collection: string, connection: Connection): Promise<number> {
     const alias = this.names.live(collection);
     try {
-      const found = await this.connection.ask((client, options) =>
+      const found = await connection.ask((client, options) =>
         client.indices.getAlias({ index: alias, filter_path: ['*.aliases'] }, options),
       );
       const [index] = Object.keys(found);
@@ -134,14 +134,14 @@ export class Catalogue {
     }
   }
 
-  /** The state of a target. Raises `NoGeneration`. */
-  async find(target: Target): Promise<TargetState> {
+  /** The state of a target; `connection` may be that of a query. Raises `NoGeneration`. */
+  async find(target: IndexTarget, connection = this.connection): Promise<TargetState> {
     const alias = this.names.of(target);
     const cached = this.cache.get(alias);
     if (cached !== undefined && performance.now() < cached.until) return cached;
     try {
-      const retryMs = this.connection.retryMs[cached?.isFinished === false ? 'fill' : 'read'];
-      const [state] = Object.values(await this.indices(alias, retryMs));
+      const retryMs = connection.retryMs[cached?.isFinished === false ? 'fill' : 'read'];
+      const [state] = Object.values(await this.indices(alias, retryMs, connection));
       if (state === undefined) throw new NoSuchIndex('the index does not exist');
       const isFinished = state.settings?.index?.refresh_interval !== NO_REFRESH;
       const isSettled = isFinished && target.generation !== undefined;
@@ -155,7 +155,7 @@ export class Catalogue {
   }
 
   /** Translates an error of a request to a target into that of the port. */
-  translate(target: Target, error: unknown): unknown {
+  translate(target: IndexTarget, error: unknown): unknown {
     if (!(error instanceof NoSuchIndex)) return error;
     this.cache.delete(this.names.of(target));
     return new NoGeneration(target);
@@ -179,8 +179,9 @@ export class Catalogue {
   private async indices(
     index: string,
     retryMs = this.connection.retryMs.read,
+    connection = this.connection,
   ): Promise<Record<string, estypes.IndicesIndexState>> {
-    return await this.connection.ask(
+    return await connection.ask(
       (client, options) => client.indices.get({ index, filter_path: FILTER_PATH }, options),
       retryMs,
     );

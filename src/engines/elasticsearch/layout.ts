@@ -115,6 +115,11 @@ export function nameOf(id: string): string {
   return Buffer.byteLength(id) > MAX_NAME_BYTES ? `#${hash('sha256', id)}` : `=${id}`;
 }
 
+/** `byIndex`: by the name of its index, not by an alias that it loses when it is dropped. */
+export interface IndexTarget extends Target {
+  readonly byIndex?: boolean;
+}
+
 /**
  * Names of indices and aliases: `<prefix>.<collection>.…`. Names of collections have no dots.
  *
@@ -157,8 +162,9 @@ export class Names {
     return at === undefined ? undefined : Number(at);
   }
 
-  of({ collection, generation }: Target): string {
-    return generation === undefined ? this.live(collection) : this.generation(collection, generation);
+  of({ collection, generation, byIndex = false }: IndexTarget): string {
+    if (generation === undefined) return this.live(collection);
+    return byIndex ? this.index(collection, generation) : this.generation(collection, generation);
   }
 
   /** A pattern for all indices of a collection, or of every collection. */

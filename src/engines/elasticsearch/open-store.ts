@@ -35,7 +35,7 @@ import { Catalogue } from './catalogue';
 import { Connection, failureOf, type IndexContext, type Notices, type RetryTimes } from './connection';
 import { Checkpoints, Control, writeBatch } from './control';
 import { countGroups, groupPages, searchGroups } from './groups';
-import { foundOf, ID, type IndexLayout, nameOf, Names, property } from './layout';
+import { foundOf, ID, type IndexLayout, type IndexTarget, nameOf, Names, property } from './layout';
 import { queryOf } from './query';
 import { search } from './search';
 import { nextPageSize, Snapshot, type SnapshotPage } from './snapshot';
@@ -175,6 +175,10 @@ class ElasticsearchStore extends ReadStore {
     );
   }
 
+  async removals(target: Target, ids: readonly string[]): Promise<ReadonlyMap<string, Position>> {
+    return await this.at(target, (context) => removals(context, ids));
+  }
+
   async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {
     const work = (context: IndexContext): Promise<Results> => search(context, wanted, options.bodyLimit);
     return await this.query(target, options, work, FINISHED);
@@ -220,7 +224,7 @@ class ElasticsearchStore extends ReadStore {
   }
 
   private async *read(asked: Target, wanted: Reading): AsyncGenerator<SnapshotBatch> {
-    const target = await this.pinned(asked, oneAnswer());
+    const target = await this.pinned(asked, oneAnswer(), this.connection);
     // In this order, so that the snapshot includes everything up to the checkpoint.
     const checkpoint = await this.checkpoint(target);
     await this.refresh(target);
@@ -260,27 +264,30 @@ class ElasticsearchStore extends ReadStore {
     access: TargetAccess = {},
   ): Promise<Result> {
     return await this.connection.query(options, async (connection) =>
-      this.at(await this.pinned(target, options), work, { ...access, connection }),
+      this.at(await this.pinned(target, options, connection), work, { ...access, connection }),
     );
   }
 
-  /** The generation that a query reads (`QueryOptions.generations`). */
-  private async pinned(target: Target, options: QueryOptions): Promise<Target> {
+  /**
+   * The generation that a query reads (`QueryOptions.generations`), by the name of its index, which is there for a while
+   * after it is dropped.
+   */
+  private async pinned(target: Target, options: QueryOptions, connection: Connection): Promise<IndexTarget> {
+    const { collection } = target;
     const { generations } = options;
-    const isOpen = generations !== undefined && target.generation === undefined;
-    const live =
-      isOpen && !generations.has(target.collection) ? await this.catalogue.live(target.collection) : 0;
+    if (generations === undefined || target.generation !== undefined) return target;
+    const live = generations.has(collection) ? 0 : await this.catalogue.live(collection, connection);
     // A query at the same time may have been faster.
-    return pinned(target, options, () => live);
+    return { ...pinned(target, options, () => live), byIndex: true };
   }
 
   /** Runs `work` on a target. Requests that fill a generation are retried for longest: a failed rebuild restarts. */
   private async at<Result>(
-    target: Target,
+    target: IndexTarget,
     work: (context: IndexContext) => Promise<Result>,
     { kind = 'read', mustBeFinished = false, connection = this.connection }: TargetAccess = {},
   ): Promise<Result> {
-    const { layout, isFinished } = await this.catalogue.find(target);
+    const { layout, isFinished } = await this.catalogue.find(target, connection);
     if (mustBeFinished && !isFinished)
       throw new Error('the generation is not finished: finish it before searching it');
     const alias = this.names.of(target);
@@ -308,26 +315,44 @@ async function get(
   const found: Found[] = [];
   let characters = 0;
   for (let from = 0; from < names.length && characters < (bodyLimit ?? Infinity); from += size) {
-    const stored = await entries(context, names.slice(from, from + size));
-    const some = stored.filter((entry) => 'id' in entry).flatMap(foundOf);
+    const stored = await entries(context, names.slice(from, from + size), 'docs._source');
+    const some = stored.flatMap(({ _source: one }) => (one !== undefined && 'id' in one ? foundOf(one) : []));
     found.push(...some);
     for (const { body } of some) characters += body.length;
   }
   return found;
 }
 
-/** The entries with these names: documents, and for removed documents just the version. */
+/** The versions of the removals of these ids. */
+async function removals(
+  context: IndexContext,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Position>> {
+  const names = new Map(ids.map((id) => [nameOf(id), id]));
+  const all = [...names.keys()];
+  const found = new Map<string, Position>();
+  for (let from = 0; from < all.length; from += BATCH_SIZE.unlimited) {
+    const some = all.slice(from, from + BATCH_SIZE.unlimited);
+    const fields = ['docs._id', 'docs._source.id', 'docs._source.version'];
+    for (const { _id: name, _source: one } of await entries(context, some, ...fields))
+      if (one !== undefined && !('id' in one)) found.set(names.get(name) ?? '', one.version);
+  }
+  return found;
+}
+
+/** The entries with these names, or some fields of each: documents, and for removed documents just the version. */
 async function entries(
   { alias, ask }: IndexContext,
   names: readonly string[],
-): Promise<readonly (Found | Pick<Found, 'version'>)[]> {
-  const request = { index: alias, ids: [...names], filter_path: ['docs._source', 'docs.error'] };
+  ...fields: readonly string[]
+): Promise<readonly estypes.GetGetResult<Found | Pick<Found, 'version'>>[]> {
+  const request = { index: alias, ids: [...names], filter_path: [...fields, 'docs.error'] };
   return await ask(async (client, options) => {
-    const { docs } = await client.mget<Found>(request, options);
+    const { docs } = await client.mget<Found | Pick<Found, 'version'>>(request, options);
     // The server omits an empty list.
-    return ((docs as typeof docs | undefined) ?? []).flatMap((entry) => {
+    return ((docs as typeof docs | undefined) ?? []).map((entry) => {
       if ('error' in entry) throw failureOf({ status: 500, type: entry.error.type, reason: '' });
-      return entry._source ?? [];
+      return entry;
     });
   });
 }

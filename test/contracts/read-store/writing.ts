@@ -143,6 +143,22 @@ export function writing(subject: Subject): void {
     expect([...(await bodies()).keys()]).toEqual([document.id]);
   });
 
+  it('knows the versions of removals, unless they may be forgotten', async () => {
+    await live(subject.store(), OFFERS);
+    const ids = [document.id, other.id, 'x'.repeat(600), 'never there'];
+    await write([
+      { put: document, version: at(1) },
+      { put: other, version: at(2) },
+      { remove: document.id, version: at(5) },
+      { remove: ids[2]!, version: at(6) },
+    ]);
+    const removals = async () => Object.fromEntries(await subject.store().removals(target, ids));
+    expect(await removals()).toEqual({ [ids[0]!]: at(5), [ids[2]!]: at(6) });
+    await write([{ put: document, version: at(7) }]);
+    await subject.reopen();
+    expect(await removals()).toEqual({ [ids[2]!]: at(6) });
+  });
+
   it('removes a document without remembering it, unless the document is newer', async () => {
     await live(subject.store(), OFFERS);
     const [third] = generatedDocuments(3).slice(2) as [Document];

@@ -547,6 +547,36 @@ describe('partitions that share segments', () => {
     remove(index, 7, ['7-0', '7-6']);
     expect([totalIn(index, 7), totalIn(index, 8)]).toEqual([5, 3]);
   });
+
+  test.each([
+    ['written', false],
+    ['recorded and built', true],
+  ])('stay in these as long as they are small, however often all is replaced: %s', (_, isBuilt) => {
+    const index = new SearchIndex(new MemoryBlobs(), SHARING, new BlobCache(0), { shared: 5 });
+    const documents = (count: number) => Array.from({ length: count }, (_, at) => documentOf(7, at));
+    const replace = (before: number, count: number) => {
+      const change = {
+        ...{ partition: 7, joining: [] },
+        deleted: documents(before).map(({ id }) => id),
+        added: documents(count).map((one) => indexed(SHARING, one)),
+      };
+      if (isBuilt) index.record([change]);
+      else index.write([change]);
+      for (let merge = index.build(true); merge !== undefined; merge = index.build(true)) finish(merge);
+    };
+    index.write([{ partition: 8, joining: [], deleted: [], added: [indexed(SHARING, documentOf(8, 0))] }]);
+    replace(0, 4);
+    for (let round = 0; round < 3; round += 1) replace(4, 4);
+    replace(4, 5);
+    // A partition of its own is not merged with others.
+    for (let merge = index.mergeAll(); merge !== undefined; merge = index.mergeAll()) finish(merge);
+    expect(index.size()).toEqual({ docs: 6, segments: 1 });
+    expect([totalIn(index, 7), totalIn(index, 8)]).toEqual([5, 1]);
+    replace(5, 6);
+    for (let merge = index.mergeAll(); merge !== undefined; merge = index.mergeAll()) finish(merge);
+    expect(index.size()).toEqual({ docs: 7, segments: 2 });
+    expect([totalIn(index, 7), totalIn(index, 8)]).toEqual([6, 1]);
+  });
 });
 
 describe('with many partitions', () => {

@@ -107,19 +107,18 @@ test.each(MOMENTS)(
 );
 
 test('a rebuild that is killed again and again continues where it was; nothing is lost or left (decisions X128)', async () => {
-  // Of its own: a killed rebuild that the tests before have left would be continued.
-  await world.end();
-  world = await World.open();
-  const more = Array.from({ length: 20_000 }, (_, at) => toNewEvent(listed(`q${at}`), randomUUID()));
+  const more = Array.from({ length: 17_000 }, (_, at) => toNewEvent(listed(`q${at}`), randomUUID()));
   for (let at = 0; at < more.length; at += 500)
-    await world.log.append(`feed-${FEED_ID}`, at - 1, more.slice(at, at + 500));
+    await world.log.append(`feed-${FEED_ID}`, PRODUCTS + at - 1, more.slice(at, at + 500));
   const end = await world.log.head();
+  // Nobody follows the other read models, which the tests before have built: they lack what has come since.
   const runner = world.runner();
   await runner.start();
   await world.settled();
   await runner.stop();
+  expect((await world.store.checkpoint({ collection: 'vouchers' })) < end).toBe(true);
   const all = await Promise.all(COLLECTIONS.map((collection) => world.documents(collection)));
-  expect(Object.keys(all[0] ?? {})).toHaveLength(more.length);
+  expect(Object.keys(all[0] ?? {})).toHaveLength(PRODUCTS + more.length);
 
   let reached = START;
   const numbers: number[] = [];
@@ -127,19 +126,15 @@ test('a rebuild that is killed again and again continues where it was; nothing i
     const killed = startRebuild();
     killed.stderr.resume();
     const building = await untilBuilding();
-    while ((await world.store.checkpoint(targetOf(building))) <= reached) await turn();
+    const checkpoint = () => world.store.checkpoint(targetOf(building));
+    for (let now = START; now <= reached && now < end; now = await checkpoint()) await turn();
     killed.kill('SIGKILL');
     await once(killed, 'exit');
     await freeLease();
-    reached = await world.store.checkpoint(targetOf(building));
     numbers.push(building.number);
-    // It was faster than this test, and has read everything: another one is killed.
-    if (reached >= end) {
-      const whole = startRebuild();
-      whole.stderr.resume();
-      expect(await once(whole, 'exit')).toEqual([0, null]);
-      [reached, numbers.length] = [START, 0];
-    }
+    reached = await checkpoint();
+    // It was faster than this test: the next one builds another generation.
+    if ((await liveOf('products'))?.number === building.number) [reached, numbers.length] = [START, 0];
   }
   expect(new Set(numbers).size).toBe(1);
   const last = startRebuild();

@@ -3,6 +3,7 @@ import { type Manifest, type SegmentState, SHARED } from './manifest';
 import { anyTokenSet, type Searched } from './matches';
 import { type Deletion, type OpenSegments } from './open-segments';
 import { type Change } from './recorded';
+import { difference } from './sets';
 import { type IndexedDocument, type Schema } from './segment';
 
 /** A change of the segments of a partition, or of the shared ones. */
@@ -38,7 +39,7 @@ export class Sharing {
       const isShared =
         token !== undefined &&
         (partitions.get(partition) ?? []).length === 0 &&
-        (added.length === 0 || this.countShared(token) + added.length <= this.most);
+        (added.length === 0 || this.isSmall(token, deleted, this.most - added.length));
       if (!isShared) placed.push({ partition, joining, deletions: [{ ids: deleted }], added });
       if (token === undefined) continue;
       // It may have been small.
@@ -74,12 +75,24 @@ export class Sharing {
     return token === undefined ? undefined : bytesOf(token);
   }
 
-  /** How many documents shared segments have of a partition, deleted ones included. */
-  private countShared(token: Uint8Array): number {
-    const shared = this.manifest.read().partitions.get(SHARED) ?? [];
-    return shared.reduce(
-      (sum, state) => sum + (this.segments.open(state).segment.terms.find(token)?.count ?? 0),
-      0,
-    );
+  /** Whether shared segments have at most `most` documents of a partition besides those that are deleted now. */
+  private isSmall(token: Uint8Array, deleted: readonly string[], most: number): boolean {
+    const shared = (this.manifest.read().partitions.get(SHARED) ?? []).flatMap((state) => {
+      const { segment, deleted: gone } = this.segments.open(state);
+      const entry = segment.terms.find(token);
+      return entry === undefined ? [] : { segment, gone, entry };
+    });
+    // Reading the documents is seldom needed.
+    if (shared.reduce((sum, { entry }) => sum + entry.count, 0) <= most) return true;
+    let left = 0;
+    for (const { segment, gone, entry } of shared) {
+      const live = difference(segment.terms.set(entry), gone);
+      left += live.count;
+      for (const id of live.count === 0 ? [] : deleted) {
+        const ordinal = segment.ordinalOf(id);
+        if (ordinal !== undefined && live.has(ordinal)) left -= 1;
+      }
+    }
+    return left <= most;
   }
 }

@@ -33,6 +33,14 @@ export function get({ file }: GenerationFile, ids: readonly string[], bodyLimit?
   });
 }
 
+/** The versions of the removals of these ids that are remembered. */
+export function removalsOf(file: StoreFile, ids: readonly string[]): ReadonlyMap<string, string> {
+  // Most generations have none.
+  if (file.first('SELECT 1 FROM removed LIMIT 1') === undefined) return new Map();
+  const query = `SELECT r.id, ${VERSION} FROM json_each(?) CROSS JOIN removed r ON r.id = value`;
+  return new Map(file.all(query, JSON.stringify(ids)) as readonly [string, string][]);
+}
+
 /** Id and version of each of these rows, in order. Raises `DamagedIndex` if one does not exist: the index named it. */
 export function keysOf(file: StoreFile, rows: readonly number[]): readonly SqlRow[] {
   if (rows.length === 0) return [];

@@ -31,7 +31,7 @@ import {
 import { without } from '../../../kernel/without';
 import { releaseClosedFiles } from '../connection';
 import { BlobCache, DamagedIndex } from '../search/storage';
-import { get } from './documents';
+import { get, removalsOf } from './documents';
 import { GenerationFile, QueryClock, READING_PRAGMAS } from './generation-file';
 import { countGroups, totals } from './groups';
 import { resumedScan, snapshot } from './long-reads';
@@ -156,6 +156,10 @@ export class EmbeddedStore extends ReadStore {
     return this.query(target, without(options, 'spent'), (generation) =>
       get(generation, ids, options.bodyLimit),
     );
+  }
+
+  async removals(target: Target, ids: readonly string[]): Promise<ReadonlyMap<string, Position>> {
+    return this.at(target, ({ file }) => removalsOf(file, ids));
   }
 
   async search(target: Target, wanted: Search, options: QueryOptions = {}): Promise<Results> {

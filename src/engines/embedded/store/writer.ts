@@ -6,7 +6,7 @@ import { type IndexedDocument } from '../search/segment';
 import { type Change } from '../search/recorded';
 import { writeBytes } from '../search/bytes';
 import { type DeclaredField } from '../../declaration';
-import { VERSION } from './documents';
+import { removalsOf, VERSION } from './documents';
 import { column, type DocumentRow, type Layout, SLOT } from './layout';
 import { type SqlValue, type StoreFile } from './store-file';
 
@@ -194,16 +194,12 @@ class Batch {
 
   /** The stored states of the documents in a batch. */
   private storedStates(writes: readonly PreparedWrite[]): ReadonlyMap<string, KnownState> {
-    const ids = JSON.stringify(writes.map(({ id }) => id));
+    const ids = writes.map(({ id }) => id);
     const states = new Map<string, KnownState>();
-    const removed = this.file.all(
-      `SELECT r.id, ${VERSION} FROM json_each(?) CROSS JOIN removed r ON r.id = value`,
-      this.file.first('SELECT 1 FROM removed LIMIT 1') === undefined ? '[]' : ids,
-    ) as readonly [string, Position][];
-    for (const [id, version] of removed) states.set(id, { version });
+    for (const [id, version] of removalsOf(this.file, ids)) states.set(id, { version });
     const rows = this.file.all(
       `SELECT k.id, ${VERSION}, row, digest FROM json_each(?) CROSS JOIN keys k ON k.id = value`,
-      ids,
+      JSON.stringify(ids),
     ) as readonly [string, Position, number, string][];
     for (const [id, version, row, digest] of rows) states.set(id, { version, at: { row, digest } });
     return states;
